@@ -1,0 +1,47 @@
+"""`bertlab export`: a transformers checkpoint directory of a run, or the results of a study without weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bertlab.cli.console import exit_codes, say
+from bertlab.cli.options import Runs
+
+
+@exit_codes
+def export(
+    run: Annotated[str, typer.Argument(help="A pre-training: its id, label or directory.", metavar="RUN")],
+    directory: Annotated[Path, typer.Argument(help="The directory to write; it must not exist.", metavar="DIR")],
+    results: Annotated[bool, typer.Option("--results", help="RUN is a study: write its results, no weights.")] = False,
+    runs: Runs = Path("runs"),
+) -> None:
+    """Write a pre-trained model as a transformers checkpoint (BERT, or RoFormer where positions are rotary)."""
+    import os
+
+    from bertlab.errors import BadInput
+    from bertlab.store import Store
+
+    if directory.exists():
+        raise BadInput(f"export target '{directory}' exists already: give a directory that does not")
+    store = Store(runs)
+    beside = directory.with_name(f".{directory.name}.{os.getpid()}.part")
+    try:
+        beside.mkdir(parents=True)
+    except OSError as error:
+        raise BadInput(f"export target '{directory}' cannot be written: {error.strerror}") from error
+    try:
+        if results:
+            from bertlab.export import results as write
+        else:
+            from bertlab.export import checkpoint as write
+        what = write(store, run, beside)
+        beside.rename(directory)
+    finally:
+        if beside.exists():
+            import shutil
+
+            shutil.rmtree(beside)
+    say(f"wrote {what} to {directory}")

@@ -1,0 +1,142 @@
+"""Live progress of a plan: bars on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from bertlab.cli.console import console, say
+from bertlab.jobs import Job, PrepareCorpus, Pretrain
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import ProgressColumn
+
+    from bertlab.progress import Progress
+    from bertlab.store import Run
+
+SECONDS_BETWEEN_LINES = 15.0
+"""Where output is not a terminal."""
+
+SECONDS_BETWEEN_FRAMES = 0.1
+
+
+class Live:
+    """An observer that draws the job at work and the whole plan, and keeps a line for each finished job."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.bars = _bars() if console().is_terminal else None
+
+    def __enter__(self) -> Live:
+        if self.bars is not None:
+            self.bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.bars is not None:
+            self.bars.stop()
+
+    def begin(self, job: Job, number: int, total: int) -> Progress:
+        """Shows a job; what is returned is told of its progress."""
+        if self.bars is None:
+            return _Lines(f"[{number}/{total}] {title(job)}")
+        return _Bar(self.bars, title(job), number, total)
+
+    def end(self, job: Job, run: Run, seconds: float) -> None:
+        """Keeps a line for a finished job."""
+        self._line(f"{title(job)}: {outcome(job, run)} in {seconds:,.0f} s")
+
+    def failed(self, job: Job, reason: str) -> None:
+        """Keeps a line for a job without a result."""
+        self._line(f"{title(job)}: {reason}")
+
+    def _line(self, text: str) -> None:
+        if self.bars is not None:
+            for task in self.bars.task_ids[1:]:
+                self.bars.remove_task(task)
+            self.bars.console.print(text, markup=False, highlight=False)
+        else:
+            say(text)
+
+
+def title(job: Job) -> str:
+    """What a person calls a job."""
+    if isinstance(job, PrepareCorpus):
+        return f"corpus {' + '.join(source.name for source in job.corpus.sources)}"
+    if isinstance(job, Pretrain):
+        return f"pre-train {job.name} seed {job.recipe.seed}"
+    return f"measure {job.name} seed {job.pretrain.recipe.seed} restart {job.restart}"
+
+
+def outcome(job: Job, run: Run) -> str:
+    """The figure that a person wants to see when a job is finished."""
+    result = run.result()
+    if isinstance(job, PrepareCorpus):
+        return f"{result['train']['tokens']:,} tokens, vocabulary {result['vocabulary']:,}"
+    if isinstance(job, Pretrain):
+        return f"held-out loss {result['heldout']['masked_lm_loss']:.3f} nats"
+    figures = ", ".join(f"{name} {value:.1f}" for name, value in result["metrics"].items())
+    return figures + (" (collapsed to one class)" if result["status"] == "collapsed" else "")
+
+
+class _Bar:
+    """Progress of a job, as a bar below that of the plan."""
+
+    def __init__(self, bars: Bars, name: str, number: int, total: int) -> None:
+        self.bars, self.name, self.frame = bars, name, 0.0
+        if not bars.task_ids:
+            bars.add_task("all jobs", total=total, figures="")
+        bars.update(bars.task_ids[0], completed=number - 1)
+        self.task = bars.add_task(name, total=None, figures="")
+        self.stage, self.first, self.start = "", 0, time.monotonic()
+
+    def __call__(self, done: int, total: int, stage: str = "", /, **figures: float) -> None:
+        now = time.monotonic()
+        if stage != self.stage:
+            self.stage, self.first, self.start = stage, done, now
+            self.bars.reset(self.task, total=total, completed=done)
+        if now - self.frame < SECONDS_BETWEEN_FRAMES and done < total:
+            return
+        self.frame = now
+        text = shown(figures, stage)
+        self.bars.update(self.task, completed=done, total=total, description=self.name, figures=text)
+
+
+class _Lines:
+    """Progress of a job, as a line now and then."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.last, self.stage = name, 0.0, ""
+
+    def __call__(self, done: int, total: int, stage: str = "", /, **figures: float) -> None:
+        now = time.monotonic()
+        if stage == self.stage and (now - self.last < SECONDS_BETWEEN_LINES):
+            return
+        self.last, self.stage = now, stage
+        say(f"{self.name}: {done:,}/{total:,} {shown(figures, stage)}".rstrip())
+
+
+def shown(figures: dict[str, float], stage: str) -> str:
+    """Figures beside a bar, as `loss 2.31 41,200 tokens/s`."""
+    texts = [stage]
+    for name, value in figures.items():
+        words = name.replace("_per_second", "/s").replace("_", " ")
+        texts.append(f"{value:,.0f} {words}" if "/s" in words else f"{words} {value:.3f}")
+    return "  ".join(text for text in texts if text)
+
+
+def _bars() -> Any:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns: list[ProgressColumn] = [
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        TextColumn("{task.fields[figures]}", markup=False),
+    ]
+    return Progress(*columns, console=console(), transient=True, refresh_per_second=5)

@@ -1,0 +1,94 @@
+"""The plan as a table: what is done, what will run, how much it takes. Shown before anything is spent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bertlab import cost
+from bertlab.cli.console import console, say
+from bertlab.jobs import Job, PrepareCorpus, Pretrain
+
+if TYPE_CHECKING:
+    from bertlab.plan import Plan
+    from bertlab.store import Store
+
+KINDS = {
+    "corpus": "prepare the corpus",
+    "pretrain": "pre-train",
+    "finetune": "fine-tune",
+    "features": "train on features",
+}
+
+
+def draw(plan: Plan, store: Store) -> None:
+    """Prints the plan of what a store still lacks."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    pending = plan.pending(store)
+    corpora = " + ".join(plan.corpora)
+    names = ", ".join(study.name for study in plan.request.studies)
+    table = Table(title=Text(f"{names}: scale {plan.request.scale.name} on {corpora}"), box=SIMPLE_HEAD)
+    table.title_justify = "left"
+    for name in ("job", "done", "to run", "tokens", "FLOP", "disk", "about"):
+        table.add_column(name, justify="left" if name == "job" else "right")
+    for kind, name in KINDS.items():
+        jobs = [job for job in plan.jobs if job.kind == kind]
+        if jobs:
+            run = [job for job in pending if job.kind == kind]
+            table.add_row(name, str(len(jobs) - len(run)), str(len(run)), *figures(run, store))
+    console().print(table)
+    shared = plan.asked - sum(not isinstance(job, PrepareCorpus) for job in plan.jobs)
+    if shared:
+        say(f"{shared} of {plan.asked} runs are asked for more than once and are run once.")
+
+
+def figures(jobs: list[Job], store: Store) -> tuple[str, str, str, str]:
+    """Tokens, FLOP and disk of pre-trainings as far as they are known before, and the time, from earlier runs."""
+    tokens = flops = size = 0.0
+    for job in jobs:
+        if isinstance(job, Pretrain):
+            tokens += cost.tokens(job.recipe)
+            flops += cost.flops(job.recipe)
+            size += _weights(job) * job.milestones
+    seconds = _seconds(jobs, store)
+    return (
+        f"{tokens:,.0f}" if tokens else "",
+        f"{flops:.1e}" if flops else "",
+        f"{size / 1e6:,.0f} MB" if size else "",
+        _duration(seconds) if seconds else "",
+    )
+
+
+def _seconds(jobs: list[Job], store: Store) -> float | None:
+    """What the jobs take if they take as long as finished ones like them; `None` when there is none."""
+    known: dict[str, list[float]] = {}
+    for run in store.runs():
+        total = sum(line["seconds"] for line in run.timing())
+        steps = run.result().get("steps", 1) if run.kind == "pretrain" else 1
+        if steps:
+            known.setdefault(run.kind, []).append(total / steps)
+    times = [(job, known.get(job.kind)) for job in jobs]
+    if not times or any(found is None for _, found in times):
+        return None
+    total = 0.0
+    for job, found in times:
+        assert found is not None
+        units = job.recipe.schedule.steps if isinstance(job, Pretrain) else 1
+        total += units * sum(found) / len(found)
+    return total
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+
+
+def _weights(job: Pretrain) -> int:
+    recipe = job.recipe
+    positions = recipe.model.positions_for(recipe.inputs.longest)
+    return cost.weight_bytes(recipe.model, recipe.tokenizer.vocabulary, positions)

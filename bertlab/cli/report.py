@@ -1,0 +1,28 @@
+"""`bertlab report`: tables and plots of everything that is finished."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bertlab.cli.console import exit_codes, say
+from bertlab.cli.options import Runs
+
+
+@exit_codes
+def report(
+    studies: Annotated[list[str] | None, typer.Argument(help="Studies to report; all that were run, if none.")] = None,
+    runs: Runs = Path("runs"),
+    out: Annotated[Path, typer.Option(help="Where the pages go.", metavar="DIR")] = Path("reports"),
+) -> None:
+    """Write the tables and plots of everything finished."""
+    from bertlab.cli.results import print_result
+    from bertlab.report import page
+
+    pages, evidence = page.write(studies or [], runs, out)
+    for each in evidence:
+        print_result(each)
+    for path in pages:
+        say(f"wrote {path}")

@@ -1,0 +1,108 @@
+"""`bertlab runs`: what is finished, running or failed; and removing it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bertlab.cli.console import console, exit_codes, print_json, say
+from bertlab.cli.options import Json, Runs
+
+
+@exit_codes
+def runs(
+    runs: Runs = Path("runs"),
+    remove: Annotated[list[str] | None, typer.Option(help="Remove a finished run.", metavar="RUN")] = None,
+    prune: Annotated[bool, typer.Option(help="Remove runs that no study asks for, and what killed runs left.")] = False,
+    json: Json = False,
+) -> None:
+    """List the runs of the store."""
+    from bertlab.errors import BadInput
+    from bertlab.store import Store
+
+    if not runs.is_dir():
+        raise BadInput(f"there is no runs directory '{runs}': run `bertlab ablate` first, or give another with --runs")
+    store = Store(runs)
+    if remove:
+        found = [store.match(name) for name in remove]
+        store.remove(found)
+        for run in found:
+            say(f"removed {run.id} {run.label}")
+    if prune:
+        _prune(store)
+    listed = _listed(store)
+    if json:
+        print_json(listed)
+    elif not remove and not prune:
+        _draw(listed)
+
+
+def _listed(store: Any) -> list[dict[str, Any]]:
+    finished = [
+        {
+            "id": run.id,
+            "kind": run.kind,
+            "status": run.result()["status"],
+            "reason": "",
+            "path": str(run.path),
+            "recipe": run.science(),
+            "label": run.label,
+        }
+        for run in store.runs()
+    ]
+    failed = [
+        {
+            "id": record["id"],
+            "kind": record["kind"],
+            "status": record["status"],
+            "reason": record["reason"],
+            "path": "",
+            "recipe": record["science"],
+            "label": record["label"],
+        }
+        for record in store.failures()
+    ]
+    known = {record["id"] for record in failed}
+    from bertlab.store import read_json
+
+    for kind, run_id, active in store.unfinished():
+        if run_id in known:
+            continue
+        path = store.root / kind / f".{run_id}.work"
+        record = read_json(path / "recipe.json") if (path / "recipe.json").exists() else {}
+        failed.append(
+            {
+                "id": run_id,
+                "kind": kind,
+                "status": "running" if active else "interrupted",
+                "reason": "" if active else "the same command goes on with it",
+                "path": str(path),
+                "recipe": record.get("science", {}),
+                "label": record.get("label", ""),
+            }
+        )
+    return finished + failed
+
+
+def _prune(store: Any) -> None:
+    wanted = {each["run_id"] for record in store.studies() for each in record["cells"]}
+    wanted |= {each["pretrain_id"] for record in store.studies() for each in record["cells"]}
+    wanted |= {run.science()["corpus"] for run in store.runs() if run.kind == "pretrain" and run.id in wanted}
+    unwanted = [run for run in store.runs() if run.id not in wanted]
+    store.remove(unwanted)
+    left = [(kind, run_id) for kind, run_id, active in store.unfinished() if not active]
+    for kind, run_id in left:
+        store.discard(kind, run_id)
+    say(f"removed {len(unwanted)} finished and {len(left)} unfinished runs")
+
+
+def _draw(listed: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("id", "kind", "run", "status", "reason")
+    for run in listed:
+        table.add_row(*(Text(str(run[name])) for name in ("id", "kind", "label", "status", "reason")))
+    console().print(table)

@@ -1,0 +1,74 @@
+"""What a recipe costs: parameters, tokens, floating-point operations and bytes. Arithmetic, without torch.
+
+A multiply-add counts as two operations and training as three times the forward pass. Padding, recomputation and logits
+where nothing is predicted are waste, not work, and are never counted; so shares of a machine's peak stay comparable.
+"""
+
+from __future__ import annotations
+
+from bertlab.recipe import Model, Recipe
+
+SEGMENTS = 2
+"""Rows of the segment table."""
+FLOAT_BYTES = 4
+
+
+def parameters(model: Model, vocabulary: int, positions: int, next_sentence: bool = True) -> int:
+    """Trained numbers of the encoder with its pre-training heads; the tied output matrix counts once.
+
+    `positions` are the rows of the position table, which a rotary model does not have. Without `next_sentence` the
+    pooler and the sentence-relation head are left out.
+    """
+    hidden, wide = model.hidden, model.feedforward
+    norm = 2 * hidden
+    table = vocabulary + SEGMENTS + (positions if model.positions == "learned" else 0)
+    attention = 4 * (hidden * hidden + hidden)
+    feedforward = hidden * wide + wide + wide * hidden + hidden
+    layer = attention + feedforward + 2 * norm
+    masked_head = hidden * hidden + hidden + norm + vocabulary
+    relation_head = hidden * hidden + hidden + 2 * hidden + 2 if next_sentence else 0
+    return table * hidden + norm + model.layers * layer + masked_head + relation_head
+
+
+def phases(recipe: Recipe) -> list[tuple[int, int]]:
+    """The lengths (tokens a sequence) that are trained at, in order, each with its number of steps."""
+    steps, inputs = recipe.schedule.steps, recipe.inputs
+    last = round(inputs.final_share * steps) if inputs.final_length else 0
+    return [(inputs.length, steps - last), (inputs.final_length, last)] if last else [(inputs.length, steps)]
+
+
+def tokens(recipe: Recipe) -> int:
+    """Tokens that pass through the model in training, specials and padding included."""
+    return sum(steps * recipe.schedule.batch * length for length, steps in phases(recipe))
+
+
+def flops_per_token(recipe: Recipe, *, length: int = 0, vocabulary: int = 0) -> float:
+    """Operations that training on one token takes, in sequences of `length` tokens (0 for the recipe's).
+
+    `vocabulary` is the number of entries; 0 for the recipe's, which a small corpus does not fill.
+    """
+    model = recipe.model
+    hidden, length = model.hidden, length or recipe.inputs.length
+    matrices = model.layers * (4 * hidden**2 + 2 * hidden * model.feedforward)
+    attention = model.layers * 2 * length * hidden
+    masked_head = recipe.masking.rate * (hidden**2 + hidden * (vocabulary or recipe.tokenizer.vocabulary))
+    relation_head = (hidden**2 + 2 * hidden) / length if recipe.objective.next_sentence else 0.0
+    return 6.0 * (matrices + attention + masked_head + relation_head)
+
+
+def flops(recipe: Recipe, *, vocabulary: int = 0) -> float:
+    """Operations of the whole pre-training."""
+    return sum(
+        steps * recipe.schedule.batch * length * flops_per_token(recipe, length=length, vocabulary=vocabulary)
+        for length, steps in phases(recipe)
+    )
+
+
+def weight_bytes(model: Model, vocabulary: int, positions: int) -> int:
+    """Bytes of the saved weights, in fp32."""
+    return FLOAT_BYTES * parameters(model, vocabulary, positions)
+
+
+def checkpoint_bytes(model: Model, vocabulary: int, positions: int) -> int:
+    """Bytes of a checkpoint that training can go on from: the weights and two moments of each."""
+    return 3 * weight_bytes(model, vocabulary, positions)

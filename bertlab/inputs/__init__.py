@@ -1,0 +1,1 @@
+"""From a tokenised corpus to batches: sequences are cut, pairs drawn, masks chosen, all as functions of keys."""

@@ -1,0 +1,238 @@
+"""A job: its identity, what it needs, what it does.
+
+Every job is a frozen value. Its id follows from its science alone; running it fills a working directory of the store
+and returns the result that the store then seals.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from bertlab.errors import RunFailed
+from bertlab.machine import Machine
+from bertlab.progress import Progress
+from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer, identity, science
+from bertlab.store import Run, Store
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from bertlab.tasks.data import Located as TaskRows
+    from bertlab.tasks.data import TaskData
+    from bertlab.text.sources import Located
+    from bertlab.text.tokens import TokenisedCorpus
+
+
+@dataclass(frozen=True)
+class PrepareCorpus:
+    """Text to a tokenised, memory-mapped corpus and its vocabulary."""
+
+    corpus: Corpus
+    tokenizer: Tokenizer
+    located: tuple[Located, ...] = field(compare=False)
+    given: Path | None = field(default=None, compare=False)
+    """The `vocab.txt` that `tokenizer.given` names by its content."""
+    kind: Literal["corpus"] = "corpus"
+
+    @cached_property
+    def id(self) -> str:
+        """The id of the corpus."""
+        from bertlab.text.tokens import TEXT_VERSION
+
+        return identity(self.kind, corpus=self.corpus, tokenizer=self.tokenizer, text_version=TEXT_VERSION)
+
+    @property
+    def label(self) -> str:
+        """The sources and the size of the vocabulary."""
+        return f"{'+'.join(source.name for source in self.corpus.sources)}-{self.tokenizer.vocabulary}"
+
+    def science(self) -> dict[str, Any]:
+        """What the id is made of."""
+        return {"corpus": science(self.corpus), "tokenizer": science(self.tokenizer)}
+
+    def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
+        """Tokenises the corpus into `work`."""
+        from bertlab.text import tokens
+
+        for left in work.iterdir():  # a corpus is built in one go: what a killed run left is of no use
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+        facts = tokens.prepare(
+            self.corpus,
+            self.tokenizer,
+            self.located,
+            work,
+            given=self.given,
+            workers=machine.cores,
+            progress=progress,
+        )
+        return {"status": "done", **facts}
+
+
+@dataclass(frozen=True)
+class Pretrain:
+    """A recipe, trained."""
+
+    recipe: Recipe
+    corpus: PrepareCorpus = field(compare=False)
+    name: str = field(compare=False)
+    """The study and row that first asked for it."""
+    milestones: int = field(default=10, compare=False)
+    kind: Literal["pretrain"] = "pretrain"
+
+    @cached_property
+    def id(self) -> str:
+        """The id of the pre-training. The corpus' own id carries the version of the text code."""
+        return identity(self.kind, recipe=self.recipe, corpus=self.corpus.id)
+
+    @property
+    def label(self) -> str:
+        """Study, row and seed."""
+        return f"{self.name}-seed{self.recipe.seed}"
+
+    def science(self) -> dict[str, Any]:
+        """What the id is made of."""
+        return {"recipe": science(self.recipe), "corpus": self.corpus.id}
+
+    def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
+        """Trains in `work`, from where an earlier try stopped."""
+        from bertlab.training.pretraining import pretrain
+
+        corpus = _corpus(_finished(store, self.corpus.id).path)
+        result = pretrain(self.recipe, corpus, work, machine, self.milestones, progress)
+        shutil.rmtree(work / "checkpoint", ignore_errors=True)  # optimiser state goes when the run is done
+        return result
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A pre-trained model, measured on a task by fine-tuning or by its frozen features."""
+
+    pretrain: Pretrain
+    data: TaskRows
+    """Where the task's rows are."""
+    content: str
+    """What they are, as `microworld:1` or `sha256:...`."""
+    settings: Finetuning | Features
+    restart: int
+    name: str = field(compare=False)
+    """The study, row and column that first asked for it."""
+
+    @property
+    def kind(self) -> Literal["finetune", "features"]:
+        """The method of the measurement."""
+        return "features" if isinstance(self.settings, Features) else "finetune"
+
+    @cached_property
+    def id(self) -> str:
+        """The id of the measurement: the pre-training's, the data's content, the settings and the restart."""
+        return identity(self.kind, **self.science())
+
+    @property
+    def label(self) -> str:
+        """Study, row, task and seeds."""
+        return f"{self.name}-seed{self.pretrain.recipe.seed}-restart{self.restart}"
+
+    def science(self) -> dict[str, Any]:
+        """What the id is made of: of the task only what changes the numbers."""
+        task = self.data.task
+        return {
+            "pretrain": self.pretrain.id,
+            "data": self.content,
+            "task": {"kind": task.kind, "train": task.train, "evaluation": task.evaluation, "text": task.text}
+            | {"label": task.label, "labels": task.labels},
+            "settings": science(self.settings),
+            "restart": self.restart,
+        }
+
+    def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
+        """Trains and measures; leaves the predictions in `work`."""
+        from bertlab.training import features, finetuning
+
+        pretrained = _finished(store, self.pretrain.id)
+        data = rows(self.data, machine)
+        arguments: dict[str, Any] = {
+            "seed": self.pretrain.recipe.seed,
+            "restart": self.restart,
+            "machine": machine,
+            "progress": progress,
+        }
+        if isinstance(self.settings, Features):
+            outcome = features.probe(pretrained.path, data, self.settings, **arguments)
+        else:
+            outcome = finetuning.finetune(pretrained.path, data, self.settings, **arguments)
+        _save_predictions(work / "predictions.npz", outcome.predictions)
+        return {
+            "status": "collapsed" if outcome.collapsed else "done",
+            "task": self.data.asked,
+            "dataset": self.data.task.dataset,
+            "split": self.data.task.evaluation,
+            "method": self.kind,
+            "metrics": outcome.metrics,
+            "majority": outcome.majority,
+            "rows": {"train": outcome.training_rows, "evaluation": outcome.evaluation_rows},
+            "steps": outcome.steps,
+            "milestone": 100,
+            "pretrain_id": self.pretrain.id,
+            "pretrain_seed": self.pretrain.recipe.seed,
+            "restart": self.restart,
+            "settings": science(self.settings),
+            "curve": outcome.curve,
+        }
+
+
+Job = PrepareCorpus | Pretrain | Measure
+"""A job of any kind."""
+
+
+def needs(job: Job) -> tuple[Job, ...]:
+    """The jobs that must be finished before this one."""
+    if isinstance(job, Measure):
+        return (job.pretrain,)
+    return (job.corpus,) if isinstance(job, Pretrain) else ()
+
+
+@lru_cache(maxsize=8)
+def rows(data: TaskRows, machine: Machine) -> TaskData:
+    """The rows of a task, read once a process. Raises `BadInput` for rows that cannot be used."""
+    from bertlab.tasks.data import read
+
+    return read(data, machine)
+
+
+@lru_cache(maxsize=2)
+def _corpus(directory: Path) -> TokenisedCorpus:
+    from bertlab.text.tokens import open_corpus
+
+    return open_corpus(directory)
+
+
+def _finished(store: Store, run_id: str) -> Run:
+    """A finished run that a job needs, its files checked against its manifest once a process."""
+    run = store.get(run_id)
+    if run is None:
+        raise RunFailed(f"run {run_id} is gone: give the same command again")
+    _verify(run)
+    return run
+
+
+@lru_cache(maxsize=None)
+def _verify(run: Run) -> None:
+    run.verify()
+
+
+def _save_predictions(path: Path, predictions: dict[str, np.ndarray]) -> None:
+    """Writes arrays as .npz, with no clock in the archive: the same predictions give the same bytes."""
+    import io
+    import zipfile
+
+    import numpy as np
+
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, values in sorted(predictions.items()):
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, np.ascontiguousarray(values), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), buffer.getvalue(), zipfile.ZIP_DEFLATED)

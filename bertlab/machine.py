@@ -1,0 +1,106 @@
+"""What must not change a result: devices, precision, threads, and where files lie."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from bertlab.errors import BadInput, unknown
+
+Precision = Literal["auto", "fp32", "bf16"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """The settings of this machine. None of them enters the id of a run; the numerics are stamped on its result."""
+
+    runs: Path = Path("runs")
+    """The store of runs."""
+    data: Path | None = None
+    """A local mirror of tasks and corpora, looked in before the Hub."""
+    cache: Path = Path("~/.cache/bertlab").expanduser()
+    """What can be thrown away: an index of file hashes."""
+    precision: Precision = "auto"
+    """`auto` is bf16 where the hardware has it, fp32 elsewhere."""
+    threads: int = 0
+    """CPU threads; 0 for one a core."""
+    gpus: int = 0
+    """1 for the first GPU, 0 for the CPU."""
+    micro_batch: int = 0
+    """Sequences that go through the model at once; 0 for the whole batch of a step."""
+
+    def __post_init__(self) -> None:
+        if self.precision not in get_args(Precision):
+            raise unknown("precision", self.precision, get_args(Precision))
+        if self.data is not None and not self.data.is_dir():
+            raise BadInput(f"the data directory '{self.data}' does not exist: give a local mirror with --data")
+
+    @property
+    def cores(self) -> int:
+        """CPU threads that are used."""
+        if self.threads:
+            return self.threads
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+    @property
+    def device(self) -> str:
+        """The torch device type of this machine's computations."""
+        return "cuda" if self.gpus else "cpu"
+
+    def bf16(self) -> bool:
+        """Whether matrix products run in bf16: as asked for or, with `auto`, where the hardware has it."""
+        return self.precision == "bf16" or (self.precision == "auto" and has_bf16(self.device))
+
+    def numerics(self) -> dict[str, str | int]:
+        """What can change the last bits of a number: stamped on each result, never part of an id."""
+        import torch
+
+        return {
+            "torch": torch.__version__,
+            "device": torch.cuda.get_device_name() if self.gpus else "cpu",
+            "precision": "bf16" if self.bf16() else "fp32",
+            "threads": self.cores,
+        }
+
+    def environment(self) -> dict[str, Any]:
+        """Numerics, and what else a reader of a result may ask about the machine that it was made on."""
+        import platform
+        from importlib.metadata import version
+
+        names = ("bertlab", "torch", "lightning", "tokenizers", "numpy")
+        return {
+            "numerics": self.numerics(),
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "system": platform.system(),
+            "python": platform.python_version(),
+            "versions": {name: version(name) for name in names},
+        }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    import platform
+
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.processor() or platform.machine()
+
+
+@cache
+def has_bf16(device: str) -> bool:
+    """Whether `device` multiplies matrices in bf16 in hardware."""
+    if device == "cuda":
+        import torch
+
+        return torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
+    try:
+        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return "amx_bf16" in flags or "avx512_bf16" in flags

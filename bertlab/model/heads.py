@@ -1,0 +1,179 @@
+"""Heads: what is asked of the encoder's vectors (Devlin et al. 2019, sections 3.1, 4 and appendix A).
+
+The masked LM computes logits at the predicted positions only, with the token embeddings as its output matrix; the
+encoder's last layer is then computed only there and at [CLS]. Losses are sums over predictions, in fp32.
+
+Shapes: B batch, T tokens, K prediction slots a sequence, D hidden, V vocabulary, C classes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from bertlab import recipe
+from bertlab.errors import BadInput
+from bertlab.model.cross_entropy import linear_cross_entropy
+from bertlab.model.dropout import Noise
+from bertlab.model.encoder import EPSILON, Encoder, initialise
+
+DEVIATION = 0.02
+"""Standard deviation of the weights that a task's head starts from (BERT's; its inputs have unit scale at any width)."""
+
+
+class MaskedHead(nn.Module):
+    """The masked LM's transform and output bias; the output matrix is the token embeddings, lent at each call."""
+
+    def __init__(self, hidden: int, vocabulary: int) -> None:
+        super().__init__()
+        self.transform = nn.Linear(hidden, hidden)
+        self.norm = nn.LayerNorm(hidden, EPSILON)
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(N, D) -> (N, D), what the output matrix is multiplied with."""
+        out: Tensor = self.norm(F.gelu(self.transform(x)))
+        return out
+
+
+class Pooler(nn.Module):
+    """[CLS] as one vector of the sequence."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.dense = nn.Linear(hidden, hidden)
+
+    def forward(self, first: Tensor) -> Tensor:
+        """(B, D) -> (B, D)."""
+        return torch.tanh(self.dense(first))
+
+
+class PretrainingModel(nn.Module):
+    """The encoder with BERT's two heads: masked LM, and whether the second segment follows the first."""
+
+    def __init__(self, model: recipe.Model, vocabulary: int, positions: int, seed: int) -> None:
+        super().__init__()
+        self.encoder = Encoder(model, vocabulary, positions)
+        self.masked = MaskedHead(model.hidden, vocabulary)
+        self.pooler = Pooler(model.hidden)
+        self.relation = nn.Linear(model.hidden, 2)
+        initialise(self, model.deviation, seed)
+
+    @property
+    def noise(self) -> Noise:
+        """The dropout of the whole model: `noise.restart(key)` before a step."""
+        return self.encoder.noise
+
+    def losses(
+        self,
+        tokens: Tensor,
+        segments: Tensor,
+        lengths: Tensor | None,
+        positions: Tensor,
+        targets: Tensor,
+        weights: Tensor,
+        next_sentence: Tensor | None,
+    ) -> tuple[Tensor, Tensor]:
+        """The sums of the masked LM's and of the sentence relation's losses over their predictions, nats, fp32 scalars.
+
+        `tokens`, `segments` (B, T), `lengths` (B,); `positions`, `targets`, `weights` (B, K), a slot of weight 0 counts
+        for nothing; `next_sentence` (B,), 0 where the second segment follows, or None, which makes the second sum 0.
+        """
+        at_slots, first = self._read(tokens, segments, lengths, positions, next_sentence is not None)
+        masked = linear_cross_entropy(
+            self.masked(at_slots), self.encoder.embeddings.tokens.weight, self.masked.bias,
+            targets.flatten(), weights.flatten(),
+        )  # fmt: skip
+        if first is None or next_sentence is None:
+            return masked, torch.zeros((), device=masked.device)
+        relation = self.relation(self.pooler(first)).float()
+        return masked, F.cross_entropy(relation, next_sentence.long(), reduction="sum")
+
+    def predictions(
+        self, tokens: Tensor, segments: Tensor, lengths: Tensor | None, positions: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The logits of the masked LM at `positions` (B, K, V), and of the sentence relation (B, 2), in fp32."""
+        at_slots, first = self._read(tokens, segments, lengths, positions, True)
+        assert first is not None
+        masked = F.linear(self.masked(at_slots), self.encoder.embeddings.tokens.weight, self.masked.bias)
+        return masked.float().view(*positions.shape, -1), self.relation(self.pooler(first)).float()
+
+    def _read(
+        self, tokens: Tensor, segments: Tensor, lengths: Tensor | None, positions: Tensor, first: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """The last layer's vectors at `positions`, (B K, D), and, if asked for, at [CLS], (B, D)."""
+        rows = F.pad(positions, (1, 0)) if first else positions  # [CLS] is position 0
+        x = self.encoder(tokens, segments, lengths, rows)  # (B, R, D)
+        if not first:
+            return x.flatten(0, 1), None
+        return x[:, 1:].flatten(0, 1), x[:, 0]
+
+    def save(self, path: Path) -> None:
+        """Writes the weights as safetensors; the tied output matrix is there once, as the token embeddings."""
+        from safetensors.torch import save_file
+
+        save_file({name: value.contiguous() for name, value in self.state_dict().items()}, path)
+
+    def load(self, path: Path) -> None:
+        """Takes the weights that `save` wrote. Raises `BadInput` if the file is not that of a model of this shape."""
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        try:
+            self.load_state_dict(load_file(path))
+        except (OSError, SafetensorError) as error:
+            raise BadInput(f"cannot read weights from {path}: {error}") from None
+        except RuntimeError:
+            raise BadInput(f"{path} holds the weights of another model: load it with the recipe it was made by") from None
+
+
+class ClassificationModel(nn.Module):
+    """A sequence's class, from [CLS] (BERT section 4.1)."""
+
+    def __init__(self, encoder: Encoder, pooler: Pooler, classes: int, dropout: float, seed: int) -> None:
+        """Takes `encoder` and `pooler` over and sets the dropout of all; the output layer starts from `seed`."""
+        super().__init__()
+        self.encoder, self.pooler = encoder, pooler
+        self.noise.rate = dropout
+        self.output = nn.Linear(encoder.hidden, classes)
+        initialise(self.output, DEVIATION, seed)
+
+    @property
+    def noise(self) -> Noise:
+        """The dropout of the whole model."""
+        return self.encoder.noise
+
+    def forward(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """(B, T), (B, T), (B,) -> logits (B, C), fp32."""
+        first = torch.zeros(len(tokens), 1, dtype=torch.long, device=tokens.device)
+        x = self.pooler(self.encoder(tokens, segments, lengths, first)[:, 0])
+        logits: Tensor = self.output(self.noise.drop(x, self.training)).float()
+        return logits
+
+
+class TaggingModel(nn.Module):
+    """A label for each token (BERT section 5.3)."""
+
+    def __init__(self, encoder: Encoder, labels: int, dropout: float, seed: int) -> None:
+        """Takes `encoder` over and sets the dropout of all; the output layer starts from `seed`."""
+        super().__init__()
+        self.encoder = encoder
+        self.noise.rate = dropout
+        self.output = nn.Linear(encoder.hidden, labels)
+        initialise(self.output, DEVIATION, seed)
+
+    @property
+    def noise(self) -> Noise:
+        """The dropout of the whole model."""
+        return self.encoder.noise
+
+    def forward(
+        self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None
+    ) -> Tensor:
+        """(B, T), (B, T), (B,) -> logits (B, T, labels), fp32; with `positions` (B, K), those only, (B, K, labels)."""
+        x = self.noise.drop(self.encoder(tokens, segments, lengths, positions), self.training)
+        logits: Tensor = self.output(x).float()
+        return logits

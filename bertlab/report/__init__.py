@@ -1,0 +1,1 @@
+"""The report of a study: `store -> statistics -> tables, plots -> page`. Reads finished runs and nothing else."""

@@ -1,0 +1,411 @@
+"""One record of a study joined with the finished runs that are its cells. No study code, no logs.
+
+A record says which runs are the cells of a study at one scale, on one corpus. What of it is finished carries its
+points; the rest is pending, or says why it ended without a result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from bertlab.report.statistics import Difference, Scores, Summary, difference, mean, summarise
+from bertlab.store import Run, Store
+
+PLATEAU = 0.1
+"""Nats: a masked LM that ends this close to the unigram entropy of its held-out text has learnt nothing of context."""
+
+NUMERICS = ("device", "precision", "threads", "torch")
+"""What of an environment can change the last bits of a number."""
+
+SCALES = ("paper", "base", "mini", "tiny", "smoke")
+"""The order of sections: the most evidence first."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One measured value of a study, or its absence."""
+
+    variant: str
+    measurement: str
+    task: str
+    dataset: str
+    split: str
+    method: str
+    metric: str
+    milestone: int
+    """Per cent of the pre-training steps after which the model was measured."""
+    pretrain_seed: int
+    restart: int
+    pretrain_id: str
+    run_id: str
+    published: float | None
+    """Points in the paper."""
+    status: str
+    """`done`, `collapsed`, `pending`, or why there is no value (`diverged`, `failed`)."""
+    reason: str
+    """What a failed run said."""
+    value: float | None
+    """Points."""
+    majority: float | None
+    """Points of always giving the most frequent answer."""
+    train_rows: int
+    evaluation_rows: int
+    seconds: float
+    numerics: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A held-out evaluation during a pre-training."""
+
+    tokens: float
+    loss: float
+    """Masked-LM loss at 15 %, 80/10/10, in nats."""
+    own_loss: float | None
+    """Masked-LM loss under the row's own masking, in nats."""
+
+
+@dataclass(frozen=True)
+class Pretraining:
+    """One pre-training of a study: a row and a seed."""
+
+    variant: str
+    seed: int
+    id: str
+    status: str
+    reason: str
+    result: Mapping[str, Any]
+    """The run's `result.json`; empty if it is not finished."""
+    science: Mapping[str, Any]
+    """The recipe, fields at their defaults left out; empty if it is not finished."""
+    curve: tuple[Point, ...]
+    seconds: float
+    numerics: tuple[tuple[str, str], ...]
+    host: tuple[tuple[str, str], ...]
+    """The machine: its processor, cores, system."""
+    software: tuple[tuple[str, str], ...]
+    """Versions of the libraries."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has a result."""
+        return bool(self.result)
+
+    @property
+    def untrained(self) -> bool:
+        """Whether it is the row without pre-training."""
+        return self.finished and not self.result.get("steps")
+
+    @property
+    def rotary(self) -> bool:
+        """Whether its positions are rotary; BERT's are learned."""
+        return self._group("model").get("positions") == "rotary"
+
+    @property
+    def sees_mask(self) -> bool:
+        """Whether [MASK] occurs in its inputs. A row that never saw it is not judged by 80/10/10."""
+        return float(self._group("masking").get("mask", 0.8)) > 0
+
+    @property
+    def loss(self) -> float | None:
+        """The final held-out loss that judges the row, in nats."""
+        return self.heldout("masked_lm_loss" if self.sees_mask else "own_loss")
+
+    @property
+    def plateau(self) -> float | None:
+        """The unigram entropy of its held-out text, in nats."""
+        return _number(self.result.get("unigram_entropy"))
+
+    @property
+    def learnt_nothing(self) -> bool:
+        """Whether it ends on the unigram plateau."""
+        if self.untrained or self.loss is None or self.plateau is None:
+            return False
+        return self.loss > self.plateau - PLATEAU
+
+    def heldout(self, name: str) -> float | None:
+        """A figure of its final held-out evaluation."""
+        return _number(self.result.get("heldout", {}).get(name))
+
+    def _group(self, name: str) -> Mapping[str, Any]:
+        recipe: Mapping[str, Any] = self.science.get("recipe", self.science)
+        group: Mapping[str, Any] = recipe.get(name, {})
+        return group
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A study at one scale on one corpus: what was asked for, and what is known of it."""
+
+    record: Mapping[str, Any]
+    cells: tuple[Cell, ...]
+    pretrainings: tuple[Pretraining, ...]
+    preparation: float
+    """Seconds that the tokenising of its corpora took."""
+
+    @property
+    def study(self) -> str:
+        """The study's name."""
+        return str(self.record["study"])
+
+    @property
+    def scale(self) -> str:
+        """The scale's name."""
+        return str(self.record["scale"])
+
+    @property
+    def baseline(self) -> str:
+        """The row that the others are compared with."""
+        return str(self.record["baseline"])
+
+    @property
+    def corpus(self) -> list[str]:
+        """Names of the corpora."""
+        return [str(name) for name in self.record.get("corpus", ())]
+
+    @property
+    def substitutes(self) -> dict[str, str]:
+        """Data sets that stand in for those of the paper, by task."""
+        return dict(self.record.get("substitutes") or {})
+
+    @property
+    def world(self) -> bool:
+        """Whether text or tasks come from the embedded world."""
+        return bool(self.record.get("world"))
+
+    @cached_property
+    def key(self) -> str:
+        """Eight hexadecimal digits that tell this section from the study's others. More seeds leave them as they are."""
+        named: list[object] = [self.record.get(name) for name in ("study", "scale", "corpus", "substitutes", "world")]
+        named += [each.id for each in self.pretrainings[:1]] + [cell.run_id for cell in self.cells[:1]]
+        return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:8]
+
+    @cached_property
+    def variants(self) -> list[str]:
+        """Names of the rows, in the order of the study."""
+        return _distinct([each.variant for each in self.pretrainings] + [cell.variant for cell in self.cells])
+
+    @cached_property
+    def measurements(self) -> list[str]:
+        """Names of the columns, in the order of the study."""
+        return _distinct(cell.measurement for cell in self.cells)
+
+    @cached_property
+    def unfinished(self) -> list[Cell]:
+        """Cells without a value."""
+        return [cell for cell in self.cells if cell.value is None]
+
+    @property
+    def started(self) -> bool:
+        """Whether anything of it is finished."""
+        return any(each.finished for each in self.pretrainings) or len(self.unfinished) < len(self.cells)
+
+    def column(self, measurement: str) -> list[Cell]:
+        """The cells of a column, each at the end of its pre-training."""
+        cells = [cell for cell in self.cells if cell.measurement == measurement]
+        last = max((cell.milestone for cell in cells), default=100)
+        return [cell for cell in cells if cell.milestone == last]
+
+    def at(self, variant: str, measurement: str) -> list[Cell]:
+        """The cells of a row and a column, over seeds and restarts, at the end of the pre-training."""
+        return [cell for cell in self.column(measurement) if cell.variant == variant]
+
+    def scores(self, variant: str, measurement: str) -> Scores:
+        """The points of a row on a measurement."""
+        by_seed: dict[int, list[float]] = {}
+        for cell in self.at(variant, measurement):
+            if cell.value is not None:
+                by_seed.setdefault(cell.pretrain_seed, []).append(cell.value)
+        return Scores(by_seed)
+
+    def summary(self, variant: str, measurement: str) -> Summary | None:
+        """Mean, spread and n of a row on a measurement."""
+        return summarise(self.scores(variant, measurement))
+
+    def difference(self, variant: str, measurement: str) -> Difference | None:
+        """A row minus the baseline on a measurement, paired by seed."""
+        return difference(self.scores(variant, measurement), self.scores(self.baseline, measurement))
+
+    def published(self, variant: str, measurement: str) -> float | None:
+        """The paper's figure, in points."""
+        return next((cell.published for cell in self.at(variant, measurement) if cell.published is not None), None)
+
+    def majority(self, measurement: str) -> float | None:
+        """The points of always giving the most frequent answer."""
+        values = [cell.majority for cell in self.column(measurement) if cell.majority is not None]
+        return mean(values) if values else None
+
+    def of(self, variant: str) -> list[Pretraining]:
+        """The finished pre-trainings of a row, by seed."""
+        return [each for each in self.pretrainings if each.variant == variant and each.finished]
+
+    def untrained(self, variant: str) -> bool:
+        """Whether a row is the one without pre-training."""
+        return any(each.untrained for each in self.of(variant))
+
+    @cached_property
+    def alike(self) -> dict[str, str]:
+        """Rows that are the same runs as an earlier row, which they name."""
+        first: dict[tuple[tuple[int, str], ...], str] = {}
+        same = {}
+        for variant in self.variants:
+            runs = tuple(sorted((cell.pretrain_seed, cell.run_id) for cell in self.cells if cell.variant == variant))
+            if runs and runs in first:
+                same[variant] = first[runs]
+            elif runs:
+                first[runs] = variant
+        return same
+
+    def numerics(self, variant: str) -> dict[str, list[str]]:
+        """How the runs of a row were computed: the values of each of `NUMERICS` that occur among them."""
+        stamps = [each.numerics for each in self.of(variant)]
+        stamps += [cell.numerics for cell in self.cells if cell.variant == variant and cell.numerics]
+        found: dict[str, set[str]] = {}
+        for stamp in stamps:
+            for name, value in stamp:
+                found.setdefault(name, set()).add(value)
+        return {name: sorted(found[name]) for name in NUMERICS if name in found}
+
+    @cached_property
+    def deviating(self) -> dict[str, str]:
+        """Rows whose numerics differ from the baseline's or among themselves, with what differs."""
+        reference = self.numerics(self.baseline)
+        rows = {}
+        for variant in self.variants:
+            ours = self.numerics(variant)
+            differing = [
+                f"{name} {' and '.join(values)}"
+                for name, values in ours.items()
+                if len(values) > 1 or (reference and values != reference.get(name))
+            ]
+            if differing:
+                rows[variant] = ", ".join(differing)
+        return rows
+
+
+def gather(store: Store, record: Mapping[str, Any]) -> Evidence:
+    """The evidence of one record of the store."""
+    return _join(store, record, {run.id: run for run in store.runs()})
+
+
+def gather_all(store: Store) -> list[Evidence]:
+    """The evidence of all records of the store: studies by name, within them the largest scale first."""
+    runs = {run.id: run for run in store.runs()}
+    found = [_join(store, record, runs) for record in store.studies()]
+    return sorted(found, key=lambda each: (each.study, _rank(each.scale), each.scale, each.corpus, each.key))
+
+
+def _rank(scale: str) -> int:
+    return SCALES.index(scale) if scale in SCALES else len(SCALES)
+
+
+def _join(store: Store, record: Mapping[str, Any], runs: Mapping[str, Run]) -> Evidence:
+    pretrainings = []
+    for row in record["rows"]:
+        run = runs.get(row["pretrain_id"])
+        status, reason = _fate(store, [row["pretrain_id"]])
+        result = run.result() if run else {}
+        environment = run.environment() if run else {}
+        versions = environment.get("versions", {})
+        pretrainings.append(
+            Pretraining(
+                variant=row["variant"],
+                seed=row["pretrain_seed"],
+                id=row["pretrain_id"],
+                status=str(result.get("status", "done")) if run else status,
+                reason="" if run else reason,
+                result=result,
+                science=run.science() if run else {},
+                curve=_curve(run, result) if run else (),
+                seconds=_seconds(run) if run else 0.0,
+                numerics=_stamp(environment.get("numerics", {}), NUMERICS),
+                host=_stamp(environment, ("processor", "cores", "system", "python")),
+                software=_stamp(versions, sorted(versions.keys() - set(NUMERICS))),
+            )
+        )
+    cells = [_cell(store, cell, runs.get(cell["run_id"])) for cell in record["cells"]]
+    corpora = {each.science.get("corpus") for each in pretrainings}
+    preparation = math.fsum(_seconds(runs[name]) for name in sorted(each for each in corpora if each in runs))
+    return Evidence(record, tuple(cells), tuple(pretrainings), preparation)
+
+
+def _cell(store: Store, cell: Mapping[str, Any], run: Run | None) -> Cell:
+    status, reason = ("", "") if run else _fate(store, [cell["run_id"], cell["pretrain_id"]])
+    result = run.result() if run else {}
+    rows = result.get("rows", {})
+    value = _number(result.get("metrics", {}).get(cell["metric"]))
+    if run:
+        status = str(result.get("status", "done"))
+        if value is None and status == "done":
+            status, reason = "failed", f"its result has no finite {cell['metric']}"
+    return Cell(
+        variant=cell["variant"],
+        measurement=cell["measurement"],
+        task=cell["task"],
+        dataset=cell["dataset"],
+        split=cell["split"],
+        method=cell["method"],
+        metric=cell["metric"],
+        milestone=cell["milestone"],
+        pretrain_seed=cell["pretrain_seed"],
+        restart=cell["restart"],
+        pretrain_id=cell["pretrain_id"],
+        run_id=cell["run_id"],
+        published=_number(cell["published"]),
+        status=status,
+        reason=reason,
+        value=value,
+        majority=_number(result.get("majority", {}).get(cell["metric"])),
+        train_rows=int(rows.get("train", 0)),
+        evaluation_rows=int(rows.get("evaluation", 0)),
+        seconds=_seconds(run) if run else 0.0,
+        numerics=_stamp(run.environment().get("numerics", {}), NUMERICS) if run else (),
+    )
+
+
+def _fate(store: Store, run_ids: Iterable[str]) -> tuple[str, str]:
+    """Why there is no result: the first of the runs that ended without one says it, else it is still to come."""
+    for run_id in run_ids:
+        failure = store.failure(run_id)
+        if failure:
+            return str(failure.get("status", "failed")), str(failure.get("reason", ""))
+    return "pending", ""
+
+
+def _curve(run: Run, result: Mapping[str, Any]) -> tuple[Point, ...]:
+    """The held-out evaluations over tokens. Steps all hold the same number of tokens, up to padding."""
+    steps = result.get("steps") or 0
+    if not steps:
+        return ()
+    each = float(result.get("tokens", 0)) / steps
+    points = {}
+    for line in run.metrics():
+        loss = _number(line.get("heldout_masked_lm_loss"))
+        if loss is not None:
+            points[int(line["step"])] = Point(line["step"] * each, loss, _number(line.get("heldout_own_loss")))
+    return tuple(points[step] for step in sorted(points))
+
+
+def _seconds(run: Run) -> float:
+    return math.fsum(float(line.get("seconds", 0.0)) for line in run.timing())
+
+
+def _stamp(facts: Mapping[str, Any], names: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, str(facts[name])) for name in names if name in facts)
+
+
+def _number(value: Any) -> float | None:
+    """`value` if it is a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))

@@ -1,0 +1,150 @@
+"""The pages of a report: what was run, what came out, what to beware of; one page a study, and an index.
+
+A page is made of records and finished runs alone and holds no clock: the same store gives the same bytes. Records of a
+study at several scales or on several corpora are sections of their own and are never mixed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from bertlab.errors import BadInput, unknown
+from bertlab.report import escape, plots, tables
+from bertlab.report.evidence import Cell, Evidence, gather_all
+from bertlab.report.statistics import mean
+from bertlab.store import Store
+
+_FEW = 6
+"""Below this many seeds, Student's quantile is more than a quarter above the normal one: intervals are wide."""
+
+
+def write(studies: Sequence[str], runs: Path, out: Path) -> tuple[list[Path], list[Evidence]]:
+    """Writes the pages, CSV files and figures of `studies` (all if none is named) from the store `runs` into `out`.
+
+    Returns the paths of the pages and what they report. Raises `BadInput` for a study without a record, a store in
+    which nothing is finished, and a folder that cannot be written.
+    """
+    everything = gather_all(Store(runs))
+    known = list(dict.fromkeys(each.study for each in everything))
+    if not any(each.started for each in everything):
+        raise BadInput(f"nothing is finished in '{runs}': run `bertlab ablate` first, or give --runs")
+    for name in studies:
+        if name not in known:
+            raise unknown("study", name, known)
+    asked = [each for each in everything if each.study in studies or not studies]
+    if not any(each.started for each in asked):
+        names = ", ".join(f"'{each}'" for each in studies)
+        raise BadInput(f"nothing of {names} is finished in '{runs}': run `bertlab ablate` first")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        pages = [_write_study(list(sections), out) for _, sections in groupby(asked, key=lambda each: each.study)]
+        index = out / "index.md"
+        _write(index, _index(everything, out).encode("utf-8"))
+    except OSError as error:
+        raise BadInput(f"'{out}' cannot be written ({error.strerror}): name another folder with --out") from error
+    return [index, *pages], asked
+
+
+def _write_study(sections: list[Evidence], out: Path) -> Path:
+    stem = escape.filename(sections[0].study)
+    drawn: list[dict[str, str]] = []
+    for place, section in enumerate(sections):
+        # the first section has the plain name, so that a link to the figure of a study stays good
+        name = stem if place == 0 else f"{stem}-{escape.filename(section.scale)}-{section.key}"
+        drawn.append({})
+        for kind, picture in (("points", plots.points(section)), ("curves", plots.curves(section))):
+            if picture is not None:
+                path = out / "figures" / f"{name}-{kind}.svg"
+                path.parent.mkdir(exist_ok=True)
+                _write(path, picture)
+                drawn[-1][kind] = f"figures/{path.name}"
+    page = out / f"{stem}.md"
+    _write(out / f"{stem}.csv", tables.tidy(sections).encode("utf-8"))
+    _write(page, study(sections, stem, drawn).encode("utf-8"))
+    return page
+
+
+def study(sections: Sequence[Evidence], stem: str, figures: Sequence[dict[str, str]]) -> str:
+    """The page of a study in Markdown; `figures` are the links of each section's `points` and `curves`."""
+    return _render(
+        "study.md.j2",
+        study=sections[0].study,
+        question=str(sections[0].record["question"]),
+        source=str(sections[0].record["source"]),
+        stem=stem,
+        sections=[_section(each, drawn) for each, drawn in zip(sections, figures, strict=True)],
+    )
+
+
+def _index(everything: Sequence[Evidence], out: Path) -> str:
+    from tabulate import tabulate
+
+    lines = []
+    for name, found in groupby(everything, key=lambda each: each.study):
+        sections = list(found)
+        stem = escape.filename(name)
+        shown = escape.markdown(name)
+        written = (out / f"{stem}.md").is_file()
+        cells = [cell for each in sections for cell in each.cells]
+        lines.append(
+            [
+                f"[{shown}]({stem}.md)" if written else shown,
+                escape.markdown(str(sections[0].record["question"])),
+                escape.markdown(str(sections[0].record["source"])),
+                escape.markdown("; ".join(f"{each.scale} on {' and '.join(each.corpus)}" for each in sections)),
+                f"{sum(cell.value is not None for cell in cells)} of {len(cells)}",
+            ]
+        )
+    columns = ["study", "question", "source", "run at", "measured"]
+    return _render("index.md.j2", table=tabulate(lines, headers=columns, tablefmt="github", disable_numparse=True))
+
+
+def _section(evidence: Evidence, drawn: dict[str, str]) -> dict[str, Any]:
+    command = escape.plain(str(evidence.record.get("command", "")))
+    return {
+        "title": f"Scale {evidence.scale} on {' and '.join(evidence.corpus)}",
+        "question": str(evidence.record["question"]),
+        "source": str(evidence.record["source"]),
+        "progress": _progress(evidence),
+        "facts": _facts(evidence),
+        "command": command,
+        "results": tables.results(evidence),
+        "legend": _legend(evidence),
+        "differences": tables.differences(evidence),
+        "interval": _interval(evidence),
+        "points": drawn.get("points"),
+        "floors": _floors(evidence),
+        "pretraining": tables.pretraining(evidence),
+        "judged": _judged(evidence),
+        "warnings": _warnings(evidence),
+        "curves": drawn.get("curves"),
+        "caveats": _caveats(evidence),
+    }
+
+
+def _render(template: str, **context: Any) -> str:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("bertlab.report", "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # the page is Markdown, not HTML: every name goes through the `md` filter
+    )
+    environment.filters["md"] = escape.paragraph
+    return environment.get_template(template).render(**context).strip() + "\n"
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Writes a file whole or not at all."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        beside.write_bytes(content)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)

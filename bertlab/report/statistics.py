@@ -1,0 +1,127 @@
+"""What the measured points say: means, spreads, and paired differences with their interval.
+
+The unit of evidence is the pre-training seed. Fine-tuning restarts within a seed are averaged before anything else:
+they tell how well one pre-trained model was measured, not how another pre-training would have come out. Seed k of a
+row shares initialisation, order and pairs with seed k of the baseline, so rows are compared seed by seed. With few
+seeds a t interval over them covers what it promises, which a percentile bootstrap does not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+LEVEL = 0.95
+"""The confidence of every interval in a report."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The points of one row on one measurement."""
+
+    by_seed: Mapping[int, Sequence[float]]
+    """Points by pre-training seed, one for each restart; no seed is empty."""
+
+    def seed_means(self) -> dict[int, float]:
+        """The mean over the restarts of each pre-training seed, by seed in ascending order."""
+        return {seed: mean(self.by_seed[seed]) for seed in sorted(self.by_seed)}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A row on one measurement in three numbers."""
+
+    mean: float
+    """Points: the mean over seeds of the means over restarts."""
+    sd: float | None
+    """Points: over seeds; over the restarts if there is one seed; None of a single run."""
+    over: Literal["seeds", "restarts", "nothing"]
+    """What `sd` is the spread of."""
+    seeds: int
+    restarts: tuple[int, int]
+    """Fewest and most restarts within a seed."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A confidence interval, in points."""
+
+    low: float
+    high: float
+
+    def covers(self, value: float) -> bool:
+        """Whether `value` lies in it."""
+        return self.low <= value <= self.high
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A row minus the baseline on one measurement."""
+
+    mean: float
+    """Points: the mean over the seeds that both have."""
+    interval: Interval | None
+    """None with fewer than two such seeds."""
+    n: int
+    """Pre-training seeds that both have."""
+
+
+def mean(values: Sequence[float]) -> float:
+    """The arithmetic mean; `ValueError` of none."""
+    if not values:
+        raise ValueError("no values to average")
+    return math.fsum(values) / len(values)
+
+
+def deviation(values: Sequence[float]) -> float | None:
+    """The sample standard deviation (n - 1), None of fewer than two values."""
+    if len(values) < 2:
+        return None
+    centre = mean(values)
+    return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
+
+
+def t_interval(values: Sequence[float], level: float = LEVEL) -> Interval | None:
+    """Student's interval for the mean of `values` (n - 1 degrees of freedom), None of fewer than two values."""
+    spread = deviation(values)
+    if spread is None:
+        return None
+    # scipy.special loads in a fraction of the time of scipy.stats, whose `t.ppf` is this function
+    from scipy.special import stdtrit
+
+    freedom = len(values) - 1
+    half = float(stdtrit(freedom, 0.5 + level / 2)) * spread / math.sqrt(len(values))
+    return Interval(mean(values) - half, mean(values) + half)
+
+
+def summarise(scores: Scores) -> Summary | None:
+    """Mean, spread and n of a row on a measurement, None if nothing has been measured."""
+    if not scores.by_seed:
+        return None
+    means = list(scores.seed_means().values())
+    counts = [len(points) for points in scores.by_seed.values()]
+    centre = mean(means)
+    restarts = (min(counts), max(counts))
+    if len(means) > 1:
+        return Summary(centre, deviation(means), "seeds", len(means), restarts)
+    within = deviation(next(iter(scores.by_seed.values())))
+    return Summary(centre, within, "nothing" if within is None else "restarts", 1, restarts)
+
+
+def separation(one: Summary, other: Summary) -> float | None:
+    """How many standard deviations (root mean square of the two) apart the means lie; None without both."""
+    if one.sd is None or other.sd is None:
+        return None
+    pooled = math.sqrt((one.sd**2 + other.sd**2) / 2)
+    return abs(one.mean - other.mean) / pooled if pooled > 0 else None
+
+
+def difference(row: Scores, baseline: Scores, level: float = LEVEL) -> Difference | None:
+    """`row` minus `baseline`, paired by pre-training seed; None if they have no seed in common."""
+    ours, theirs = row.seed_means(), baseline.seed_means()
+    differences = [ours[seed] - theirs[seed] for seed in ours if seed in theirs]
+    if not differences:
+        return None
+    return Difference(mean(differences), t_interval(differences, level), len(differences))

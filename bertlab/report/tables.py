@@ -1,0 +1,228 @@
+"""The tables of a report: as data for the page and the console, as a tidy frame, as Markdown.
+
+Points have two decimals, published figures as many as the paper printed. A table is text already, raw: whoever draws
+it escapes it for where it goes.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from bertlab.report import escape
+from bertlab.report.evidence import Evidence
+from bertlab.report.statistics import Difference, Summary, mean
+
+if TYPE_CHECKING:
+    import pandas
+
+COLUMNS = (
+    "study",
+    "variant",
+    "measurement",
+    "task",
+    "dataset",
+    "split",
+    "method",
+    "metric",
+    "milestone",
+    "pretrain_seed",
+    "restart",
+    "status",
+    "value",
+    "published",
+    "scale",
+    "pretrain_id",
+    "run_id",
+)
+"""The columns of the tidy table: part of the interface."""
+
+EMPTY = ""
+"""A cell without anything to say."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under a header. The first column is flushed left, the others right."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def markdown(self) -> str:
+        """The table in GitHub's Markdown, names escaped."""
+        from tabulate import tabulate
+
+        return tabulate(
+            [[escape.markdown(text) for text in row] for row in self.rows],
+            headers=[escape.markdown(text) for text in self.columns],
+            tablefmt="github",
+            colalign=["left", *["right"] * (len(self.columns) - 1)],
+            disable_numparse=True,  # or "84.40" would become 84.4
+        )
+
+
+def results(evidence: Evidence) -> Table:
+    """One row a variant: for each measurement the mean (sd, n) beside the published figure."""
+    shown = {name: any(evidence.published(row, name) is not None for row in evidence.variants) for name in _m(evidence)}
+    columns = ["row"]
+    for name in _m(evidence):
+        columns += [name, "published"] if shown[name] else [name]
+    rows = []
+    for variant in evidence.variants:
+        row = [label(evidence, variant)]
+        for name in _m(evidence):
+            row.append(measured(evidence, variant, name))
+            if shown[name]:
+                row.append(_figure(evidence.published(variant, name)))
+        rows.append(tuple(row))
+    floor = ["majority guess"]
+    for name in _m(evidence):
+        majority = evidence.majority(name)
+        floor.append(EMPTY if majority is None else f"{majority:.2f}")
+        if shown[name]:
+            floor.append(EMPTY)
+    return Table(tuple(columns), (*rows, tuple(floor)))
+
+
+def differences(evidence: Evidence) -> Table:
+    """One row a variant but the baseline: for each measurement the difference measured, and the published one."""
+    columns = ["row minus baseline"]
+    shown = {name: evidence.published(evidence.baseline, name) is not None for name in _m(evidence)}
+    for name in _m(evidence):
+        columns += [name, "published"] if shown[name] else [name]
+    rows = []
+    for variant in evidence.variants:
+        if variant == evidence.baseline:
+            continue
+        row = [label(evidence, variant)]
+        for name in _m(evidence):
+            row.append(_difference(evidence.difference(variant, name)))
+            if shown[name]:
+                ours, theirs = evidence.published(variant, name), evidence.published(evidence.baseline, name)
+                # decimal, so that 84.3 - 84.2 is 0.1
+                row.append(
+                    EMPTY if ours is None or theirs is None else _signed(Decimal(str(ours)) - Decimal(str(theirs)))
+                )
+        rows.append(tuple(row))
+    return Table(tuple(columns), tuple(rows))
+
+
+def pretraining(evidence: Evidence) -> Table:
+    """One row a variant: how its pre-training ended, means over seeds."""
+    columns = ("row", "loss", "own masking", "below plateau", "perplexity", "accuracy", "next sentence", "seeds")
+    rows = []
+    for variant in evidence.variants:
+        runs = [each for each in evidence.of(variant) if not each.untrained]
+        if not runs:
+            states = {each.status for each in evidence.pretrainings if each.variant == variant and not each.finished}
+            if states:
+                rows.append((label(evidence, variant), ", ".join(sorted(states)), *[EMPTY] * (len(columns) - 2)))
+            continue
+        below = [each.plateau - each.loss for each in runs if each.plateau is not None and each.loss is not None]
+        rows.append(
+            (
+                label(evidence, variant),
+                _average([each.heldout("masked_lm_loss") for each in runs], "{:.3f}"),
+                _average([each.heldout("own_loss") for each in runs], "{:.3f}"),
+                _average(below, "{:.2f}"),
+                _average([each.heldout("perplexity") for each in runs], "{:.1f}"),
+                _average([each.heldout("accuracy") for each in runs], "{:.1%}"),
+                _average([each.heldout("next_sentence_accuracy") for each in runs], "{:.1%}"),
+                str(len(runs)),
+            )
+        )
+    return Table(columns, tuple(rows))
+
+
+def measured(evidence: Evidence, variant: str, measurement: str) -> str:
+    """A cell of the results: mean (sd, n), n as seeds x restarts, and what is missing of it."""
+    cells = evidence.at(variant, measurement)
+    missing = Counter(sorted(cell.status for cell in cells if cell.value is None))
+    summary = evidence.summary(variant, measurement)
+    if summary is None:
+        return ", ".join(missing) or EMPTY
+    notes = [f"{count} {status}" for status, count in missing.items()]
+    collapsed = sum(cell.status == "collapsed" for cell in cells if cell.value is not None)
+    if collapsed:
+        notes.append(f"{collapsed} collapsed")
+    return "; ".join([_summary(summary), *notes])
+
+
+def label(evidence: Evidence, variant: str) -> str:
+    """The name of a row, with what it is: the baseline, equal to another, other numerics."""
+    notes = []
+    if variant == evidence.baseline:
+        notes.append("baseline")
+    if variant in evidence.alike:
+        notes.append(f"same runs as {evidence.alike[variant]}")
+    name = f"{variant} ({', '.join(notes)})" if notes else variant
+    return f"{name} †" if variant in evidence.deviating else name
+
+
+def frame(evidences: Sequence[Evidence]) -> pandas.DataFrame:
+    """The tidy table: a line a measured value, with the columns of `COLUMNS`; values in points."""
+    import pandas
+
+    lines = [
+        {**{name: getattr(cell, name, None) for name in COLUMNS}, "study": each.study, "scale": each.scale}
+        for each in evidences
+        for cell in each.cells
+    ]
+    # the same cells planned twice, with more seeds the second time, are one value each
+    return pandas.DataFrame(lines, columns=list(COLUMNS)).drop_duplicates(ignore_index=True)
+
+
+def tidy(evidences: Sequence[Evidence]) -> str:
+    """The tidy table as CSV; text that a spreadsheet would take for a formula is escaped, absent values are empty."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for line in frame(evidences).astype(object).itertuples(index=False):
+        writer.writerow([_field(value) for value in line])
+    return text.getvalue()
+
+
+def _field(value: object) -> object:
+    if isinstance(value, str):
+        return escape.csv(value)
+    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else value
+
+
+def _m(evidence: Evidence) -> list[str]:
+    return evidence.measurements
+
+
+def _summary(summary: Summary) -> str:
+    fewest, most = summary.restarts
+    restarts = str(most) if fewest == most else f"({fewest} to {most})"
+    inner = f"n = {summary.seeds}x{restarts}"
+    return f"{summary.mean:.2f} ({inner})" if summary.sd is None else f"{summary.mean:.2f} ({summary.sd:.2f}, {inner})"
+
+
+def _difference(value: Difference | None) -> str:
+    if value is None:
+        return EMPTY
+    if value.interval is None:
+        return f"{_signed(value.mean)} (n = {value.n})"
+    return f"{_signed(value.mean)} ({_signed(value.interval.low)} to {_signed(value.interval.high)})"
+
+
+def _signed(value: float | Decimal) -> str:
+    if isinstance(value, Decimal):
+        return f"{value:+}" if value else str(abs(value))
+    return f"{round(value, 2) or 0.0:+.2f}"
+
+
+def _figure(value: float | None) -> str:
+    return EMPTY if value is None else str(Decimal(str(value)))
+
+
+def _average(values: Sequence[float | None], form: str) -> str:
+    known = [value for value in values if value is not None]
+    return form.format(mean(known)) if known else EMPTY

@@ -1,0 +1,135 @@
+"""Scales: one dial that fills in a recipe, from a test of seconds to the paper's own four days on 16 TPU chips.
+
+The small scales have rotary positions: a small masked LM with learned ones stays on the unigram plateau, and every
+ablation measured there compares nothing with nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from bertlab import recipe
+from bertlab.errors import BadInput, unknown
+from bertlab.recipe import Features, Finetuning, Inputs, Model, Recipe, Schedule, Tokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """A recipe with the settings of its measurements. `--set` reaches every field by its dotted path."""
+
+    name: str
+    purpose: str
+    recipe: Recipe
+    finetune: Finetuning
+    features: Features
+    restarts: int
+    """Fine-tuning seeds within each pre-training seed."""
+    corpus: tuple[str, ...]
+    """Names of the corpora that are used when none is asked for."""
+    milestones: int = 10
+    """Checkpoints kept of each pre-training, evenly spaced over its steps."""
+
+    def set(self, assignments: list[str]) -> Scale:
+        """This scale with `FIELD=VALUE` assignments applied, as `schedule.steps=500` or `finetune.peak=3e-4`.
+
+        Raises `BadInput` for an unknown field (with the nearest name) and for a value of another type.
+        """
+        scale = self
+        for assignment in assignments:
+            path, equals, text = assignment.partition("=")
+            if not equals:
+                raise BadInput(f"--set '{assignment}': write FIELD=VALUE, as schedule.steps=500")
+            group, _, rest = path.partition(".")
+            if group in ("finetune", "features") and rest:
+                try:
+                    changed = recipe.set_field(getattr(scale, group), rest, text)
+                except BadInput as error:
+                    if "unknown field" not in str(error):
+                        raise
+                    known = recipe.field_paths(type(getattr(scale, group)), f"{group}.")
+                    raise unknown("field", path, known) from None
+                scale = dataclasses.replace(scale, **{group: changed})
+            elif path in ("seed", "corpus.sources"):
+                raise BadInput(f"--set {path}: use {'--seeds' if path == 'seed' else '--corpus'} instead")
+            else:
+                scale = dataclasses.replace(scale, recipe=recipe.set_field(scale.recipe, path, text))
+        return scale
+
+
+def find(name: str) -> Scale:
+    """The scale called `name`; `BadInput` with the nearest name if there is none."""
+    if name not in SCALES:
+        raise unknown("scale", name, SCALES)
+    return SCALES[name]
+
+
+_SMALL = Model(layers=4, hidden=128, heads=2, positions="rotary", dropout=0.0, initialisation="width")
+
+SCALES = {
+    scale.name: scale
+    for scale in (
+        Scale(
+            name="smoke",
+            purpose="tests: seconds",
+            recipe=Recipe(
+                tokenizer=Tokenizer(vocabulary=512),
+                inputs=Inputs(length=32),
+                model=dataclasses.replace(_SMALL, hidden=32, dropout=0.1),
+                schedule=Schedule(batch=8, steps=20, peak=1e-3, warmup=0.1),
+            ),
+            finetune=Finetuning(peak=1e-3, rows=64, steps=10, evaluation_rows=64, length=32),
+            features=Features(peak=1e-3, rows=64, steps=10, evaluation_rows=64, length=32),
+            restarts=1,
+            corpus=("microworld",),
+            milestones=2,
+        ),
+        Scale(
+            name="tiny",
+            purpose="a laptop: minutes",
+            recipe=Recipe(
+                tokenizer=Tokenizer(vocabulary=4096),
+                inputs=Inputs(length=64),
+                model=_SMALL,
+                schedule=Schedule(batch=32, steps=1000, peak=3e-3, warmup=0.1),
+            ),
+            finetune=Finetuning(peak=5e-4, epochs=3, rows=10_000, length=64),
+            features=Features(peak=2e-3, epochs=6, rows=10_000, length=64),
+            restarts=1,
+            corpus=("microworld",),
+        ),
+        Scale(
+            name="mini",
+            purpose="a workstation or one GPU: hours",
+            recipe=Recipe(
+                tokenizer=Tokenizer(vocabulary=8192),
+                inputs=Inputs(length=128),
+                model=dataclasses.replace(_SMALL, hidden=256, heads=4),
+                schedule=Schedule(batch=64, steps=20_000, peak=2e-3, warmup=0.05),
+            ),
+            finetune=Finetuning(peak=2e-4, epochs=3, rows=50_000, length=128),
+            features=Features(peak=1e-3, epochs=8, rows=50_000, length=128),
+            restarts=3,
+            corpus=("wikitext-103",),
+        ),
+        Scale(
+            name="base",
+            purpose="eight GPUs: a day",
+            recipe=Recipe(schedule=Schedule(batch=1024, steps=50_000, peak=4e-4, warmup=0.05)),
+            finetune=Finetuning(),
+            features=Features(),
+            restarts=5,
+            corpus=("wikipedia",),
+        ),
+        Scale(
+            name="paper",
+            purpose="the original: 16 TPU chips for four days",
+            recipe=Recipe(inputs=Inputs(final_length=512, final_share=0.1)),
+            finetune=Finetuning(),
+            features=Features(),
+            restarts=5,
+            corpus=("wikipedia",),
+        ),
+    )
+}
+"""Every scale by its name."""

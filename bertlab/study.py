@@ -1,0 +1,177 @@
+"""What an ablation is: a study, its variants (rows), measurements (columns), published figures and claims. Pure data.
+
+A study's file reads like the table in the paper; `ablations/masking.py` is the example to copy.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from bertlab.errors import BadInput, unknown
+from bertlab.recipe import Inputs, Masking, Model, Objective, Optimizer, Recipe, Schedule, Tokenizer
+
+Kind = Literal["classification", "tagging"]
+Method = Literal["finetune", "features"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A task as a row of data: where its rows are and what its columns mean. A kind of task is a file of `tasks/`.
+
+    A task of the catalogue gives `dataset`; a user's own gives `path`, a folder of `<split>.jsonl[.gz]`, `.parquet`,
+    `.csv` or `.tsv` files.
+    """
+
+    kind: Kind
+    name: str = ""
+    dataset: str = ""
+    """The folder's name in a local mirror (`mnli`), and the name that reports show."""
+    hub: str = ""
+    """The data set on the Hugging Face Hub as `owner/name[:config]`."""
+    path: str = ""
+    """A folder of the user's own."""
+    train: str = "train"
+    """The split that is trained on."""
+    evaluation: str = "validation"
+    """The split that is reported."""
+    text: tuple[str, ...] = ()
+    """Columns of text: one or two for classification, one of tokens for tagging."""
+    label: str = "label"
+    """The column of labels: one a row for classification, one a token for tagging."""
+    labels: tuple[str, ...] = ()
+    """Names of the labels, in the order of their integers; empty to take them from the data."""
+    microworld: str = ""
+    """The counterpart in the embedded world, used when neither a mirror nor the Hub is asked for."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A row: a frozen difference from the scale's recipe.
+
+    Each keyword gives a group of the recipe. Of a group that it names, a row takes the fields in which the rows of its
+    study differ; all else stays as the scale and `--set` have it.
+    """
+
+    name: str
+    _: dataclasses.KW_ONLY
+    tokenizer: Tokenizer | None = None
+    inputs: Inputs | None = None
+    masking: Masking | None = None
+    objective: Objective | None = None
+    model: Model | None = None
+    schedule: Schedule | None = None
+    optimizer: Optimizer | None = None
+
+    def groups(self) -> dict[str, Any]:
+        """The groups of the recipe that this row names."""
+        values = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name != "name"}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A column: a task, how the model is used on it, and the metric that is reported."""
+
+    name: str
+    _: dataclasses.KW_ONLY
+    task: str | Task
+    """A name of the catalogue, or a task of the study's own."""
+    method: Method = "finetune"
+    metric: str = "accuracy"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A finding of the paper, as a comparison of two rows on one measurement."""
+
+    text: str
+    _: dataclasses.KW_ONLY
+    better: str
+    worse: str
+    on: str
+    within: float | None = None
+    """With a margin (points) the claim is that the two differ by less than it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """An ablation: its question, the paper's table as data, and what the paper found."""
+
+    name: str
+    question: str
+    source: str
+    """The paper and the table, as `Devlin et al. 2019, Table 8`."""
+    baseline: str
+    variants: list[Variant]
+    measurements: list[Measurement]
+    published: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """Published figures in points, by (variant, measurement)."""
+    claims: list[Claim] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """Caveats that every report of this study prints."""
+
+    def __post_init__(self) -> None:
+        where = f"study '{self.name}'"
+        rows = [variant.name for variant in self.variants]
+        columns = [measurement.name for measurement in self.measurements]
+        for what, names in (("variant", rows), ("measurement", columns)):
+            if not names:
+                raise BadInput(f"{where} has no {what}s: add at least one")
+            for name in names:
+                if names.count(name) > 1:
+                    raise BadInput(f"{where} has two {what}s named '{name}': give each its own name")
+        if self.baseline not in rows:
+            raise unknown(f"baseline in {where}", self.baseline, rows)
+        for row, column in self.published:
+            if row not in rows:
+                raise unknown(f"variant in published of {where}", row, rows)
+            if column not in columns:
+                raise unknown(f"measurement in published of {where}", column, columns)
+        for claim in self.claims:
+            for row in (claim.better, claim.worse):
+                if row not in rows:
+                    raise unknown(f"variant in a claim of {where}", row, rows)
+            if claim.on not in columns:
+                raise unknown(f"measurement in a claim of {where}", claim.on, columns)
+
+    def variant(self, name: str) -> Variant:
+        """The row called `name`; `BadInput` with the nearest name if there is none."""
+        for variant in self.variants:
+            if variant.name == name:
+                return variant
+        raise unknown(f"variant of study '{self.name}'", name, [variant.name for variant in self.variants])
+
+    def measurement(self, name: str) -> Measurement:
+        """The column called `name`; `BadInput` with the nearest name if there is none."""
+        for measurement in self.measurements:
+            if measurement.name == name:
+                return measurement
+        raise unknown(f"measurement of study '{self.name}'", name, [each.name for each in self.measurements])
+
+    def varied(self) -> set[str]:
+        """Dotted paths of the recipe's fields in which the rows of this study differ."""
+        paths = set()
+        for group in Recipe.__dataclass_fields__:
+            values = [variant.groups()[group] for variant in self.variants if group in variant.groups()]
+            for each in dataclasses.fields(values[0]) if values else ():
+                given = {getattr(value, each.name) for value in values}
+                if len(given) > 1 or given != {each.default}:
+                    paths.add(f"{group}.{each.name}")
+        return paths
+
+    def recipe(self, variant: Variant, scale: Recipe) -> Recipe:
+        """The recipe of a row at a scale: the scale's, with the fields that this study varies set as the row says."""
+        varied = self.varied()
+        recipe = scale
+        for group, value in variant.groups().items():
+            changes = {
+                each.name: getattr(value, each.name)
+                for each in dataclasses.fields(value)
+                if f"{group}.{each.name}" in varied
+            }
+            changed = dataclasses.replace(getattr(recipe, group), **changes)
+            recipe = dataclasses.replace(recipe, **{group: changed})
+        return recipe

@@ -1,0 +1,270 @@
+"""The rows of a task, from the embedded world, a local mirror, a user's own folder or the Hugging Face Hub."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from bertlab.errors import BadInput, unknown
+from bertlab.machine import Machine
+from bertlab.study import Kind, Task
+from bertlab.tasks import catalog, classification, files, tagging
+from bertlab.tasks.examples import Integers
+from bertlab.text import sources
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """The rows of one split."""
+
+    text: tuple[list[Any], ...]
+    """Columns of texts (classification), or one column of lists of words (tagging)."""
+    labels: list[int] | list[Integers]
+    """The label of each row, or of each word of each row."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskData:
+    """A task with its rows, checked and with labels as integers."""
+
+    name: str
+    """The task that was asked for."""
+    dataset: str
+    """The data set that its rows come from, as reports show it."""
+    kind: Kind
+    labels: tuple[str, ...]
+    train: Rows
+    evaluation: Rows
+    content: str
+    """What the rows are: `sha256:...` over local files, `hub:<commit>` or `microworld:<version>`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Located:
+    """Where the rows of a task are, before any is read."""
+
+    task: Task
+    """The task with the columns, splits and labels of the data set that is used."""
+    asked: str
+    """The task that was asked for."""
+    origin: Literal["microworld", "files", "hub"]
+    folder: Path | None = None
+
+
+def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None = None) -> Located:
+    """Finds the rows of a task, or of the data set that is to take its place.
+
+    A task's own `path` comes first, then (with `world`) its counterpart in the embedded world, then the mirror
+    `machine.data`, then the Hub. `substitute` is a task of the catalogue, of the same kind, or a folder of the mirror
+    with the task's columns; its rows are taken instead. Raises `BadInput` if there is no such thing.
+    """
+    asked = task.name or task.dataset or Path(task.path).name
+    _check(task, asked)
+    if substitute is not None:
+        task = _substituted(task, asked, substitute, machine)
+        world = world and not task.dataset
+    if task.path:
+        folder = Path(task.path).expanduser()
+        if not folder.is_dir():
+            raise BadInput(f"task '{asked}': there is no folder {folder}: give the folder of its files")
+        return Located(
+            task=dataclasses.replace(task, dataset=task.dataset or folder.name),
+            asked=asked,
+            origin="files",
+            folder=folder,
+        )
+    if task.microworld and (world or task.name in catalog.WORLD):
+        if task.microworld not in catalog.WORLD:
+            raise unknown("microworld task", task.microworld, catalog.WORLD)
+        return Located(task=catalog.WORLD[task.microworld], asked=asked, origin="microworld")
+    if machine.data is not None and task.dataset and (machine.data / task.dataset).is_dir():
+        return Located(task=task, asked=asked, origin="files", folder=machine.data / task.dataset)
+    if task.hub:
+        return Located(task=task, asked=asked, origin="hub")
+    where = f"{machine.data} has no folder '{task.dataset}'" if machine.data is not None else "no --data was given"
+    raise BadInput(
+        f"task '{asked}' has no copy on the Hub that loads without a script, and {where}: "
+        "give --data DIR that has it, or --substitute"
+    )
+
+
+def content(task: Task, *, machine: Machine, world: bool, substitute: str | None = None) -> str:
+    """What the rows of a task are, as `TaskData.content`, without reading more than it takes to know."""
+    return content_of(locate(task, machine=machine, world=world, substitute=substitute), machine)
+
+
+def load(task: Task, *, machine: Machine, world: bool, substitute: str | None = None) -> TaskData:
+    """The rows of a task; see `locate` for where they come from.
+
+    Raises `BadInput`, with the file and the row, for a column that is missing, a wrong label, tokens without as many
+    tags, and an empty split; and if the Hub has to be asked and cannot be.
+    """
+    return read(locate(task, machine=machine, world=world, substitute=substitute), machine)
+
+
+def read(located: Located, machine: Machine) -> TaskData:
+    """The rows that `locate` found; see `load` for what it raises."""
+    known = content_of(located, machine)
+    used = located.task
+    splits = (used.train, used.evaluation)
+    columns = (*used.text, used.label)
+    if located.origin == "microworld":
+        values, places = _from_world(used, columns)
+        named = used.labels
+    elif located.folder is not None:
+        paths = [files.find(located.folder, split) for split in splits]
+        values, places, named = [files.read(path, columns) for path in paths], [str(path) for path in paths], ()
+    else:
+        values, named = _from_hub(used, columns, known.removeprefix("hub:"))
+        places = [f"{used.hub} {split}" for split in splits]
+    for rows, place in zip(values, places, strict=True):
+        if not rows[-1]:
+            raise BadInput(f"{place} has no rows: task '{located.asked}' needs some")
+    read = _tagged if used.kind == "tagging" else _classified
+    names, train, evaluation = read(used, used.labels or named, values, places)
+    return TaskData(
+        name=located.asked,
+        dataset=used.dataset,
+        kind=used.kind,
+        labels=names,
+        train=train,
+        evaluation=evaluation,
+        content=known,
+    )
+
+
+def _check(task: Task, asked: str) -> None:
+    allowed = (1, 2) if task.kind == "classification" else (1,)
+    if len(task.text) not in allowed:
+        raise BadInput(
+            f"task '{asked}' names {len(task.text)} text columns: "
+            f"{task.kind} takes {' or '.join(str(count) for count in allowed)}"
+        )
+
+
+def _substituted(task: Task, asked: str, substitute: str, machine: Machine) -> Task:
+    if substitute in catalog.TASKS:
+        other = catalog.TASKS[substitute]
+        if other.kind != task.kind:
+            raise BadInput(f"--substitute {asked}={substitute}: {asked} is {task.kind}, {substitute} is {other.kind}")
+        return other
+    folder = machine.data / substitute if machine.data is not None else None
+    if folder is None or not folder.is_dir():
+        there = [each.name for each in machine.data.iterdir() if each.is_dir()] if _is_dir(machine.data) else []
+        raise unknown(f"data set to substitute for {asked}", substitute, {*catalog.TASKS, *there})
+    own = any((folder / f"{task.evaluation}{suffix}").is_file() for suffix in files.SUFFIXES)
+    return dataclasses.replace(
+        task,
+        name=substitute,
+        dataset=substitute,
+        hub="",
+        path="",
+        evaluation=task.evaluation if own else "validation",
+        labels=(),
+        microworld="",
+    )
+
+
+def _is_dir(path: Path | None) -> bool:
+    return path is not None and path.is_dir()
+
+
+def content_of(located: Located, machine: Machine) -> str:
+    """What located rows are, as `TaskData.content`."""
+    task = located.task
+    if located.origin == "microworld":
+        from bertlab.text import microworld
+
+        return f"microworld:{microworld.VERSION}"
+    if located.folder is not None:
+        return sources.content([files.find(located.folder, split) for split in (task.train, task.evaluation)], machine)
+    return f"hub:{_commit(located)}"
+
+
+def _from_world(task: Task, columns: Sequence[str]) -> tuple[list[list[list[Any]]], list[str]]:
+    from bertlab.text import microworld
+
+    splits = [microworld.rows(task.microworld, split) for split in ("train", "validation")]
+    values = [[[row[column] for row in rows] for column in columns] for rows in splits]
+    return values, [f"microworld {task.microworld} {split}" for split in ("train", "validation")]
+
+
+def _commit(located: Located) -> str:
+    from huggingface_hub import HfApi
+
+    repository = located.task.hub.partition(":")[0]
+    try:
+        commit = HfApi().dataset_info(repository, timeout=20).sha
+    except Exception as error:  # the client raises its own, httpx's and OSError, all with the same meaning here
+        raise _unreachable(located.task, located.asked, error) from None
+    if not commit:
+        raise BadInput(f"the Hub names no commit of {repository}: give --data DIR with a folder '{located.task.dataset}'")
+    return commit
+
+
+def _from_hub(task: Task, columns: Sequence[str], commit: str) -> tuple[list[list[list[Any]]], tuple[str, ...]]:
+    """The columns of both splits, and the names of the labels as the Hub declares them, if it does."""
+    import datasets
+
+    repository, _, configuration = task.hub.partition(":")
+    values: list[list[list[Any]]] = []
+    names: tuple[str, ...] = ()
+    for split in (task.train, task.evaluation):
+        try:
+            rows = datasets.load_dataset(repository, configuration or None, split=split, revision=commit)
+        except Exception as error:  # of many kinds, see `_commit`
+            raise _unreachable(task, task.name or task.hub, error) from None
+        files.require(f"{task.hub} {split}", columns, rows.column_names)
+        values.append([list(rows[column]) for column in columns])
+        feature = rows.features[task.label]
+        declared = getattr(getattr(feature, "feature", feature), "names", None)
+        names = tuple(declared) if declared else names
+    return values, names
+
+
+def _unreachable(task: Task, asked: str, error: Exception) -> BadInput:
+    first = str(error).strip().split("\n")[0][:200]
+    return BadInput(
+        f"task '{asked}' cannot be had from the Hub ({task.hub}: {type(error).__name__}: {first}): "
+        f"give --data DIR with a folder '{task.dataset}', or leave --corpus out to measure on the embedded world"
+    )
+
+
+def _classified(
+    task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]
+) -> tuple[tuple[str, ...], Rows, Rows]:
+    where = [f"{place} column {task.label}" for place in places]
+    names = names or classification.label_names([rows[-1] for rows in values], where)
+    splits = []
+    for rows, place, at in zip(values, places, where, strict=True):
+        for column, texts in zip(task.text, rows[:-1], strict=True):
+            classification.check_texts(texts, f"{place} column {column}")
+        splits.append(Rows(text=tuple(rows[:-1]), labels=classification.labels(rows[-1], names, at).tolist()))
+    if len(names) < 2:
+        raise BadInput(f"{where[0]} has the label {names[0]!r} alone: a task needs at least two")
+    return names, splits[0], splits[1]
+
+
+def _tagged(
+    task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]
+) -> tuple[tuple[str, ...], Rows, Rows]:
+    words, tags = [], []
+    for (tokens, marks), place in zip(values, places, strict=True):
+        table = ".csv" in Path(place).name or ".tsv" in Path(place).name
+        tokens, marks = tagging.sentences(tokens, marks, place, table)
+        words.append(tokens)
+        tags.append(tagging.named(marks, names, f"{place} column {task.label}"))
+        if not any(tokens):
+            raise BadInput(f"{place} has no words: a task needs some")
+    names = names or tagging.label_names(tags)
+    rows = [
+        Rows(text=(tokens,), labels=tagging.numbers(marks, names, place))
+        for tokens, marks, place in zip(words, tags, places, strict=True)
+    ]
+    return names, rows[0], rows[1]

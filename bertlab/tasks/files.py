@@ -1,0 +1,118 @@
+"""Rows of a task from local files: `<split>.jsonl`, `.csv` or `.tsv`, each also gzipped, or `.parquet`."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from bertlab.errors import BadInput
+
+SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
+"""The endings that are looked for, in this order."""
+
+
+def find(folder: Path, split: str) -> Path:
+    """The file of a split in a folder; `BadInput` that names what is there if it is missing."""
+    for suffix in SUFFIXES:
+        path = folder / f"{split}{suffix}"
+        if path.is_file():
+            return path
+    try:
+        there = sorted(each.name for each in folder.iterdir() if each.name.endswith(SUFFIXES))
+    except OSError as error:
+        raise BadInput(f"folder {folder} cannot be read ({error.strerror}): give the folder of a task") from None
+    raise BadInput(f"{folder} has no {split}{SUFFIXES[0]} (or .parquet, .csv, .tsv): it has {_listed(there)}")
+
+
+def read(path: Path, columns: Sequence[str]) -> list[list[Any]]:
+    """The values of each of `columns`, row by row.
+
+    Cells of `.csv` and `.tsv` are strings; `.tsv` has no quoting, as in GLUE's own files. Raises `BadInput`, with the
+    file and the row, for a missing column and for a file that is empty, damaged or not UTF-8.
+    """
+    try:
+        values = _parquet(path, columns) if path.name.endswith(".parquet") else _lines(path, columns)
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not UTF-8 ({error.reason}): convert it to UTF-8") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise BadInput(f"{path} is damaged ({error}): make the file again") from None
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror or error}") from None
+    if not values[0]:
+        raise BadInput(f"{path} has no rows: give a file with at least one")
+    return values
+
+
+def _parquet(path: Path, columns: Sequence[str]) -> list[list[Any]]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            require(str(path), columns, file.schema_arrow.names)
+            table = file.read(columns=list(columns))
+    except pyarrow.ArrowException as error:
+        raise BadInput(f"{path} is not a Parquet file that can be read: {error}") from None
+    return [table.column(column).to_pylist() for column in columns]
+
+
+def _lines(path: Path, columns: Sequence[str]) -> list[list[Any]]:
+    values: list[list[Any]] = [[] for _ in columns]
+    opened = gzip.open(path, "rb") if path.name.endswith(".gz") else path.open("rb")
+    with io.TextIOWrapper(opened, encoding="utf-8-sig", newline="") as text:
+        rows = _json(path, text) if ".jsonl" in path.name else _table(path, text)
+        for number, row in enumerate(rows, start=1):
+            for column, kept in zip(columns, values, strict=True):
+                if column not in row:
+                    require(f"{path} row {number}", columns, row)
+                kept.append(row[column])
+    return values
+
+
+def _json(path: Path, text: Iterator[str]) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(text, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise BadInput(f"{path} line {number} is not JSON ({error}): give one object a line") from None
+        if not isinstance(row, dict):
+            raise BadInput(f"{path} line {number} is not a JSON object: give one object a line")
+        yield row
+
+
+def _table(path: Path, text: Iterator[str]) -> Iterator[dict[str, Any]]:
+    rows = csv.reader(text) if ".csv" in path.name else csv.reader(text, delimiter="\t", quoting=csv.QUOTE_NONE)
+    try:
+        header = next(rows, [])
+        for row in rows:
+            if row and len(row) != len(header):
+                raise BadInput(
+                    f"{path} line {rows.line_num} has {len(row)} cells where the header has {len(header)}: "
+                    "give each row all columns"
+                )
+            if row:
+                yield dict(zip(header, row, strict=True))
+    except csv.Error as error:
+        raise BadInput(f"{path} line {rows.line_num} cannot be read: {error}") from None
+
+
+def require(where: str, columns: Sequence[str], there: Collection[str]) -> None:
+    """Raises `BadInput`, with the nearest name, if one of `columns` is not among those that are `there`."""
+    for column in columns:
+        if column not in there:
+            near = difflib.get_close_matches(column, there, n=1, cutoff=0.5)
+            hint = f" (did you mean '{near[0]}'?)" if near else ""
+            raise BadInput(f"{where} has no column '{column}'{hint}: it has {_listed(sorted(there))}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "nothing"

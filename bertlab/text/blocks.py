@@ -1,0 +1,123 @@
+"""Blocks of documents to packed tokens: in this process, or in several for a large corpus, with the same result."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from bertlab.text.sentences import sentences
+from bertlab.text.spool import Block, read
+from bertlab.text.tokenizer import WordPiece
+
+BATCH = 500_000
+"""Characters whose words are looked up at once: a document longer than memory allows as words is done in parts."""
+
+
+@dataclass(frozen=True)
+class Tokenised:
+    """A block, tokenised: S sentences of at least one token, in D documents of at least two tokens."""
+
+    tokens: bytes
+    """Packed ids of all sentences."""
+    sentences: npt.NDArray[np.int64]
+    """Tokens of each sentence, shape (S,)."""
+    documents: npt.NDArray[np.int64]
+    """Sentences of each document, shape (D,)."""
+
+
+def tokenise(documents: Iterable[str], wordpiece: WordPiece) -> Tokenised:
+    """Cuts documents into sentences and these into tokens. Documents of fewer than two tokens are left out."""
+    packed: list[bytes] = []
+    owners: list[int] = []
+    texts: list[str] = []
+    characters = 0
+    for number, document in enumerate(documents):
+        for sentence in sentences(document):
+            texts.append(sentence)
+            owners.append(number)
+            characters += len(sentence)
+            if characters >= BATCH:
+                packed += wordpiece.pack(texts)
+                texts.clear()
+                characters = 0
+    packed += wordpiece.pack(texts)
+    owner = np.array(owners, dtype=np.intp)
+    lengths = np.fromiter(map(len, packed), dtype=np.int64, count=len(packed)) // wordpiece.dtype.itemsize
+    enough = np.bincount(owner, weights=lengths) >= 2
+    kept = (lengths > 0) & enough[owner]
+    counts = np.bincount(owner[kept])
+    return Tokenised(
+        tokens=b"".join(itertools.compress(packed, kept.tolist())),
+        sentences=lengths[kept],
+        documents=counts[counts > 0],
+    )
+
+
+def tokenise_all(
+    spool: Path, blocks: Iterable[Block], wordpiece: WordPiece, vocabulary: Path, workers: int
+) -> Iterator[Tokenised]:
+    """The blocks of a spool, tokenised, in their order, by `workers` processes that read `vocabulary`.
+
+    At most two blocks a process are under way, so that memory does not grow with the corpus. If the processes cannot be
+    started or one is killed, this one does their work.
+    """
+    if workers <= 1:
+        yield from (tokenise(read(spool, block), wordpiece) for block in blocks)
+        return
+    # Processes are started afresh: a copy of this one could hold locks of its threads for ever.
+    pool = ProcessPoolExecutor(
+        workers, get_context("spawn"), initializer=_start, initargs=(vocabulary, wordpiece.lowercase)
+    )
+    waiting: deque[tuple[Block, Future[Tokenised] | None]] = deque()
+    try:
+        for block in blocks:
+            waiting.append((block, _submit(pool, spool, block)))
+            if len(waiting) > 2 * workers:
+                yield _result(*waiting.popleft(), spool, wordpiece)
+        while waiting:
+            yield _result(*waiting.popleft(), spool, wordpiece)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _submit(pool: ProcessPoolExecutor, spool: Path, block: Block) -> Future[Tokenised] | None:
+    try:
+        return pool.submit(_work, spool, block)
+    except BrokenProcessPool:
+        return None
+
+
+def _result(block: Block, future: Future[Tokenised] | None, spool: Path, wordpiece: WordPiece) -> Tokenised:
+    if future is not None:
+        try:
+            return future.result()
+        except BrokenProcessPool:
+            pass
+    return tokenise(read(spool, block), wordpiece)
+
+
+_tokenizer: WordPiece | None = None
+"""The tokenizer of a worker process."""
+
+
+def _start(vocabulary: Path, lowercase: bool) -> None:
+    global _tokenizer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one decides when to end
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one thread a process
+    _tokenizer = WordPiece.load(vocabulary, lowercase)
+
+
+def _work(spool: Path, block: Block) -> Tokenised:
+    assert _tokenizer is not None
+    return tokenise(read(spool, block), _tokenizer)

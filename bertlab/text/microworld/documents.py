@@ -1,0 +1,258 @@
+"""Documents: each tells connected facts about a small cast, saying much of it twice in different words.
+
+What is told once and told again lies close together, so that a masked word is settled by the words on both sides,
+and by a clause before or after: the synonym, the opposite, the class of a kind, the other side of a transfer, who
+`she` is, where someone has gone. A sentence of another document breaks these threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bertlab.text.microworld import language
+from bertlab.text.microworld.draw import Draw
+from bertlab.text.microworld.language import CONTRAST, RESTATE, RESULT, SEASONS, sentence
+from bertlab.text.microworld.lexicon import lexicon, names
+from bertlab.text.microworld.world import Being, named, trait, unnamed
+
+
+def tell(draw: Draw) -> str:
+    """One document of 6 to 20 sentences, on one line."""
+    return " ".join(Story(draw).sentences())
+
+
+def documents(count: int, seed: int, version: int) -> Iterator[str]:
+    """`count` documents; document number i depends on `seed` and i alone."""
+    for number in range(count):
+        yield tell(Draw("microworld", version, "document", seed, number))
+
+
+class Story:
+    """A cast, what was settled about it so far, and who is being talked about."""
+
+    def __init__(self, draw: Draw) -> None:
+        pool = names("corpus")
+        self.draw = draw
+        self.people = [named(draw, "person", pool) for _ in range(2 + draw.chance(0.5))]
+        self.places = [named(draw, "place", pool) for _ in range(2)]
+        self.others = [named(draw, draw.one(("group", "work")), pool) for _ in range(2)]
+        self.animal = unnamed(draw, "animal")
+        self.things = [unnamed(draw, "thing") for _ in range(2)]
+        self.topic: Being | None = None
+
+    def sentences(self) -> list[str]:
+        """The document's sentences."""
+        length = 6 + self.draw.below(13)
+        told = [sentence(clause) for clause in self.introduce(self.people[0])]
+        while len(told) < length:
+            told += [sentence(clause) for clause in self.draw.one(_BEATS)(self)]
+        return told[:20]
+
+    def refer(self, being: Being) -> str:
+        """`being` as a subject: its pronoun if it is the topic already, and the topic from here on."""
+        known, self.topic = self.topic is being, being
+        if known and self.draw.chance(0.6):
+            return being.subject
+        if being.on in ("animal", "thing") and self.draw.chance(0.4):
+            return f"the {being.category.name}"
+        if being.on == "person" and self.draw.chance(0.15):
+            return f"the {self.draw.one((being.kind, being.category.name, being.noun))}"
+        return being.name
+
+    def anyone(self) -> Being:
+        """A being of the cast."""
+        pick = self.draw.uniform()
+        if pick < 0.45:
+            return self.draw.one(self.people)
+        if pick < 0.6:
+            return self.animal
+        if pick < 0.75:
+            return self.draw.one(self.things)
+        return self.draw.one(self.places) if pick < 0.88 else self.draw.one(self.others)
+
+    def introduce(self, being: Being | None = None) -> list[str]:
+        """Who or what someone is, and what that entails."""
+        draw = self.draw
+        being = being or self.anyone()
+        scale, pole = trait(draw, being)
+        one, two = draw.some(scale.poles[pole], 2) if len(scale.poles[pole]) > 1 else (scale.poles[pole][0],) * 2
+        self.topic = being
+        if being.on in ("animal", "thing"):
+            first = draw.one((
+                f"there was a {one} {being.kind} near {self.places[0].name}",
+                f"{self.people[0].name} had a {one} {being.kind}",
+                f"the {being.kind} is a {being.category.name} with a {one} {being.category.part}",
+            ))
+            return [first, f"the {two} {being.category.name} {self.habit(being)}"]
+        form = draw.below(5)
+        if form == 0:
+            first = f"{being.full} was a {one} {being.kind}"
+        elif form == 1:
+            first = f"{being.full}, a {being.kind}, was {one}"
+        elif form == 2:
+            first = f"the {being.kind} {being.full} was {one}"
+        elif form == 3:
+            first = f"once there was a {one} {being.kind} called {being.full}"
+        else:
+            first = f"everyone in {self.places[1].name} knew {being.full}, the {one} {being.kind}"
+        second = draw.one((
+            f"{being.subject} was a {two} {being.category.name}",
+            f"like every {being.category.name}, {being.subject} {self.habit(being)}",
+            f"the {two} {being.category.name} {self.habit(being)}",
+            f"as a {being.category.name}, {being.subject} {self.habit(being)}",
+        ))
+        return [first, second]
+
+    def habit(self, being: Being) -> str:
+        """Something that a member of its category does or has."""
+        draw = self.draw
+        category = being.category
+        if being.on == "thing":
+            return f"had a {category.part} that people liked"
+        if category.deeds and draw.chance(0.7):
+            return f"{draw.one(category.deeds)} {draw.one(SEASONS)}"
+        return f"was known for {being.possessive} {category.part}"
+
+    def quality(self) -> list[str]:
+        """A trait, then the same in another word or against its opposite."""
+        draw = self.draw
+        being = self.anyone()
+        scale, pole = trait(draw, being)
+        words, opposite = scale.poles[pole], draw.one(scale.poles[1 - pole])
+        one = draw.one(words)
+        two = draw.other(words, one)
+        who = self.refer(being)
+        form = draw.below(8)
+        if form == 0:
+            return [f"{who} was {one}", f"{draw.one(RESTATE)}, {being.subject} was {two}"]
+        if form == 1:
+            return [f"{who} was {one}, never {opposite}"]
+        if form == 2:
+            return [f"{who} was not {opposite} but {one}"]
+        if form == 3:
+            return [f"because {who} was so {one}, no one had ever seen a more {two} {being.noun}"]
+        if form == 4:
+            return [f"everyone said that {who} was {one}", f"no one called {being.object} {opposite}"]
+        if form == 5:
+            return [f"{who} had once been {opposite}, but now {being.subject} was {one}", f"{draw.one(RESULT)}, {being.subject} was called {two}"]
+        if form == 6:
+            mate = named(draw, being.on, names("corpus")) if being.on not in ("animal", "thing") else unnamed(draw, being.on)
+            return [f"{who} was {one}, {draw.one(CONTRAST)} {mate.name} was {opposite}"]
+        return [f"{who} was {one} and {draw.one(('still', 'also', 'always'))} {two}"]
+
+    def pair(self) -> tuple[Being, Being]:
+        """Two people."""
+        one, two = self.draw.some(self.people, 2)
+        return one, two
+
+    def act(self) -> list[str]:
+        """One person does something to another; it is told again or set against its opposite."""
+        draw = self.draw
+        one, two = self.pair()
+        verbs = draw.one(lexicon().deeds)
+        side = draw.below(2)
+        verb = draw.one(verbs[side])
+        again = draw.other(verbs[side], verb)
+        against = draw.one(verbs[1 - side])
+        agent = self.refer(one)
+        form = draw.below(5)
+        if form == 0:
+            return [f"{agent} {verb.past} {two.name}", f"{draw.one(RESTATE)}, {two.name} was {again.participle} by {one.object}"]
+        if form == 1:
+            return [f"{agent} {verb.past} {two.name}", f"{draw.one(RESTATE)}, {one.subject} {again.past} {two.object}"]
+        if form == 2:
+            return [f"{agent} {verb.past} {two.name} and did not {against.base} {two.object}"]
+        if form == 3:
+            other = named(draw, "person", names("corpus"))
+            return [f"{agent} {verb.past} {two.name}, {draw.one(CONTRAST)} {other.name} {against.past} {two.object}"]
+        scale, pole = trait(draw, two)
+        word = draw.one(scale.poles[pole])
+        return [f"{agent} {verb.past} {two.name} because {two.subject} was {word}", f"{two.name} was {again.participle} by {one.name} for being {draw.one(scale.poles[pole])}"]
+
+    def handle(self) -> list[str]:
+        """A person does something to a thing."""
+        draw = self.draw
+        one, thing = draw.one(self.people), draw.one(self.things)
+        verbs = draw.one(lexicon().treatments)
+        side = draw.below(2)
+        verb = draw.one(verbs[side])
+        again = draw.other(verbs[side], verb)
+        against = draw.one(verbs[1 - side])
+        agent = self.refer(one)
+        form = draw.below(4)
+        if form == 0:
+            return [f"{agent} {verb.past} the {thing.kind}", f"{draw.one(RESTATE)}, the {thing.category.name} was {again.participle} by {one.object}"]
+        if form == 1:
+            return [f"{agent} {verb.past} the {thing.kind} and did not {against.base} it"]
+        if form == 2:
+            return [f"{agent} {draw.one(thing.category.deeds)} the {thing.kind}", f"later {one.subject} {verb.past} the {thing.category.name}"]
+        return [f"at first {agent} {against.past} the {thing.kind}", f"then {one.subject} {verb.past} it", f"once the {thing.category.name} was {again.participle}, {one.subject} went home"]
+
+    def exchange(self) -> list[str]:
+        """A thing changes hands, told from both ends."""
+        draw = self.draw
+        one, two = self.pair()
+        thing = draw.one(self.things)
+        verbs = draw.one(lexicon().transfers)
+        side = draw.below(2)
+        self.topic = None
+        first = language.transfer(draw, one.name, two.name, verbs, f"a {thing.kind}", side)
+        second = language.transfer(draw, one.name, two.name, verbs, draw.one(("it", f"the {thing.category.name}", f"the {thing.kind}")), 1 - side)
+        told = [first, f"{draw.one(RESTATE + RESULT)}, {second}"]
+        if draw.chance(0.4):
+            told.append(f"now {two.name} had the {thing.category.name}, and {one.name} was without it")
+        return told
+
+    def journey(self) -> list[str]:
+        """A person leaves one place for another and is there from then on."""
+        draw = self.draw
+        one = draw.one(self.people)
+        here, there = draw.some(self.places, 2)
+        who = self.refer(one)
+        way = draw.one(("walked", "travelled", "rode", "went", "hurried", "moved"))
+        told = [f"{who} left {here.name} and {way} to {there.name}"]
+        scale, pole = trait(draw, there)
+        told.append(draw.one((
+            f"now {one.subject} was in {there.name}, no longer in {here.name}",
+            f"when {one.subject} arrived in {there.name}, {one.subject} found the {there.kind} {draw.one(scale.poles[pole])}",
+            f"{there.name} was a {draw.one(scale.poles[pole])} {there.category.name} with a famous {there.category.part}",
+        )))
+        return told
+
+    def compare(self) -> list[str]:
+        """One person is more of something than another."""
+        draw = self.draw
+        one, two = self.pair()
+        scale = draw.one(lexicon().scales["person"])
+        self.topic = None
+        return [
+            f"{one.name} was {language.comparative(draw.one(scale.poles[0]))} than {two.name}",
+            f"{draw.one(RESTATE + RESULT)}, {two.name} was {language.comparative(draw.one(scale.poles[1]))} than {one.name}",
+        ]
+
+    def sequence(self) -> list[str]:
+        """Two events in order, told twice."""
+        draw = self.draw
+        one, two = self.pair()
+        events = [f"{being.name} {draw.one(being.category.deeds)}" for being in (one, two)]
+        self.topic = None
+        return [language.order(draw, *events), f"{draw.one(RESTATE)}, {language.order(draw, *events)}"]
+
+    def dealing(self) -> list[str]:
+        """A person and a place, a group or a work."""
+        draw = self.draw
+        one = draw.one(self.people)
+        other = draw.one(self.others + self.places)
+        who = self.refer(one)
+        verb = draw.one(lexicon().dealings[other.on])
+        scale, pole = trait(draw, other)
+        return [
+            f"{who} {verb} {other.full} {draw.one(SEASONS)}",
+            f"the {draw.one((other.kind, other.category.name))} was {draw.one(scale.poles[pole])}, and {one.subject} {draw.one(lexicon().dealings[other.on])} it {draw.one(('gladly', 'again', 'often', 'once more'))}",
+        ]
+
+
+_BEATS = (
+    Story.introduce, Story.introduce, Story.quality, Story.quality, Story.quality, Story.act, Story.act, Story.handle,
+    Story.exchange, Story.exchange, Story.journey, Story.compare, Story.sequence, Story.dealing, Story.dealing,
+)  # fmt: skip

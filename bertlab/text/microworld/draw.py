@@ -1,0 +1,51 @@
+"""Seeded draws for the microworld: the same bits on every machine, in every process and under every hash seed."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Draw:
+    """A private generator, seeded by the SHA-256 of `parts`.
+
+    Only `random.Random.random` is used of the standard library: its stream is guaranteed to stay the same in
+    every version of Python, which that of `choice` and `shuffle` is not.
+    """
+
+    __slots__ = ("uniform",)
+
+    def __init__(self, *parts: int | str) -> None:
+        digest = hashlib.sha256("\x1f".join(str(part) for part in parts).encode()).digest()
+        self.uniform = random.Random(int.from_bytes(digest[:8], "big")).random
+
+    def below(self, bound: int) -> int:
+        """A whole number from 0 to under `bound`."""
+        return int(self.uniform() * bound)
+
+    def chance(self, share: float) -> bool:
+        """True in `share` of the draws."""
+        return self.uniform() < share
+
+    def one(self, items: Sequence[T]) -> T:
+        """One of `items`."""
+        return items[int(self.uniform() * len(items))]
+
+    def other(self, items: Sequence[T], *than: T) -> T:
+        """One of `items` that is none of `than`."""
+        while True:
+            item = items[int(self.uniform() * len(items))]
+            if item not in than:
+                return item
+
+    def some(self, items: Sequence[T], count: int) -> list[T]:
+        """`count` different ones of `items`, in drawn order."""
+        pool = list(items)
+        for index in range(count):
+            chosen = index + int(self.uniform() * (len(pool) - index))
+            pool[index], pool[chosen] = pool[chosen], pool[index]
+        return pool[:count]

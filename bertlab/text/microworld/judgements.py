@@ -1,0 +1,128 @@
+"""Tasks on one sentence or on two of the same shape: paraphrase, similarity, sentiment, acceptability."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bertlab.text.microworld import language
+from bertlab.text.microworld.draw import Draw
+from bertlab.text.microworld.language import SEASONS, sentence
+from bertlab.text.microworld.lexicon import Scale, Verb, lexicon
+from bertlab.text.microworld.world import named, unnamed
+
+
+def paraphrase(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
+    """Two sentences of one meaning (1), or of two that share most words (0)."""
+    one, two = named(draw, "person", pool), named(draw, "person", pool)
+    thing = unnamed(draw, "thing")
+    form = draw.below(4)
+    if form == 0:
+        verbs, side = draw.one(lexicon().deeds), draw.below(2)
+        first = language.deed(draw, one.name, verbs, side, two.name)
+        if label:
+            second = language.deed(draw, one.name, verbs, side, two.name)
+        elif draw.chance(0.5):
+            second = language.deed(draw, two.name, verbs, side, one.name)
+        else:
+            second = language.deed(draw, one.name, verbs, 1 - side, two.name)
+    elif form == 1:
+        transfers = draw.one(lexicon().transfers)
+        noun = f"the {thing.kind}"
+        side = draw.below(2)
+        first = language.transfer(draw, one.name, two.name, transfers, noun, side)
+        giver, receiver = (one, two) if label else (two, one)
+        second = language.transfer(draw, giver.name, receiver.name, transfers, noun, 1 - side)
+    elif form == 2:
+        scale, pole = draw.one(lexicon().scales["person"]), draw.below(2)
+        first = language.comparison(draw, one.name, two.name, scale, pole)
+        more, less = (one, two) if label else (two, one)
+        second = language.comparison(draw, more.name, less.name, scale, pole)
+    else:
+        scale, pole = draw.one(lexicon().scales["thing"]), draw.below(2)
+        verbs, side = draw.one(lexicon().treatments), draw.below(2)
+        first, second = (
+            language.deed(draw, one.name, verbs, side, f"the {draw.one(scale.poles[pole if label or not number else 1 - pole])} {thing.kind}")
+            for number in range(2)
+        )
+    return {"sentence1": sentence(first), "sentence2": sentence(second), "label": label}
+
+
+def similarity(draw: Draw, pool: Sequence[str]) -> dict[str, Any]:
+    """Two sentences and how much they have in common, 0 to 5: agent, deed, quality, thing and place weigh the same."""
+    slots = []
+    for same in (draw.chance(0.55) for _ in range(5)):
+        slots.append(same)
+    one, place, thing = named(draw, "person", pool), named(draw, "place", pool), unnamed(draw, "thing")
+    scale, pole = draw.one(lexicon().scales["thing"]), draw.below(2)
+    verbs, side = draw.one(lexicon().treatments), draw.below(2)
+
+    def say(who: str, act: Sequence[Verb], look: Sequence[str], what: Sequence[str], where: str) -> str:
+        return sentence(f"{who} {draw.one(act).past} the {draw.one(look)} {draw.one(what)} in {where}")
+
+    first = say(one.name, verbs[side], scale.poles[pole], thing.category.kinds, place.name)
+    other = draw.other(lexicon().treatments, verbs)
+    look: Scale = draw.other(lexicon().scales["thing"], scale)
+    second = say(
+        one.name if slots[0] else named(draw, "person", pool).name,
+        verbs[side] if slots[1] else draw.one((verbs[1 - side], other[0])),
+        scale.poles[pole] if slots[2] else draw.one((scale.poles[1 - pole], look.poles[0])),
+        thing.category.kinds if slots[3] else unnamed(draw, "thing").category.kinds,
+        place.name if slots[4] else named(draw, "place", pool).name,
+    )
+    score = sum(slots) + 0.4 * (draw.uniform() - 0.5)
+    return {"sentence1": first, "sentence2": second, "label": round(min(5.0, max(0.0, score)), 2)}
+
+
+def sentiment(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
+    """Praise (1) or blame (0); after `but`, the second clause decides, and a `not` turns a word round."""
+    on = draw.one(("person", "place", "thing", "group", "work"))
+    being = unnamed(draw, on) if on == "thing" else named(draw, on, pool)
+
+    def judge(good: int, who: str) -> str:
+        scale = draw.one([scale for scale in being.scales() if scale.value])
+        if draw.chance(0.25):
+            return f"{who} was {draw.one(('not', 'never', 'hardly'))} {draw.one(scale.poles[good])}"
+        return f"{who} was {draw.one(('', 'very ', 'truly ', 'rather '))}{draw.one(scale.poles[1 - good])}"
+
+    who = being.name if on != "thing" else f"the {being.kind}"
+    form = draw.below(3)
+    if form == 0:
+        text = judge(label, who)
+    elif form == 1:
+        text = f"{judge(label, who)} and {judge(label, being.subject)}"
+    else:
+        text = f"{judge(1 - label, who)}, but above all {judge(label, being.subject)}"
+    return {"sentence": sentence(f"{draw.one(('', f'{draw.one(SEASONS)} ', 'i say that '))}{text}"), "label": label}
+
+
+def acceptability(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
+    """A sentence that is said so (1), or one with a fault (0) in agreement, form, order or articles."""
+    one, two, thing = named(draw, "person", pool), named(draw, "person", pool), unnamed(draw, "thing")
+    verb = draw.one(draw.one(draw.one(lexicon().deeds)))
+    word = draw.one(draw.one(draw.one(lexicon().scales["person"]).poles))
+    wrong = two if two.female != one.female else None
+    form = draw.below(7)
+    if form == 0:
+        good = f"{one.name}, a {one.noun}, {verb.past} {two.name} because {one.subject} was {word}"
+        bad = good.replace(f"because {one.subject}", f"because {one.object}")
+    elif form == 1:
+        good = f"the {one.noun} {verb.past} {'herself' if one.female else 'himself'} {draw.one(SEASONS)}"
+        bad = good.replace("herself" if one.female else "himself", "himself" if one.female else "herself")
+    elif form == 2:
+        good = f"{one.name} was {verb.participle} by {two.name}"
+        bad = f"{one.name} was {verb.base} by {two.name}" if draw.chance(0.5) else f"{one.name} {verb.participle} was by {two.name}"
+    elif form == 3:
+        good = f"{one.name} and {two.name} were {word}"
+        bad = f"{one.name} and {two.name} was {word}"
+    elif form == 4:
+        good = f"{one.name} did not {verb.base} the {two.kind}"
+        bad = f"{one.name} did not {verb.past} the {two.kind}" if draw.chance(0.5) else f"{one.name} {verb.base} not did the {two.kind}"
+    elif form == 5:
+        good = f"{one.name} {draw.one(thing.category.deeds)} the {word} {thing.kind}".replace(f"{word} ", "")
+        bad = good.replace(f"the {thing.kind}", draw.one((f"{thing.kind} the", f"the a {thing.kind}", f"the {thing.kind} the")))
+    else:
+        good = f"{one.name} was {language.comparative(word)} than {two.name}"
+        bad = draw.one((good.replace(" than ", " as "), good.replace(language.comparative(word), f"more {language.comparative(word)}" if "more" not in good else f"most {word}")))
+    del wrong
+    return {"sentence": sentence(good if label else bad), "label": label}

@@ -1,0 +1,148 @@
+"""Facts with the questions they answer: question-sentence inference, extractive questions, completion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bertlab.text.microworld import language
+from bertlab.text.microworld.draw import Draw
+from bertlab.text.microworld.language import sentence
+from bertlab.text.microworld.lexicon import lexicon
+from bertlab.text.microworld.world import Being, named, unnamed
+
+
+@dataclass(frozen=True)
+class Told:
+    """A fact as a clause, a question about it in other words, and its answer as it stands in the clause."""
+
+    clause: str
+    question: str
+    answer: str
+    topic: int
+    """Which maker of facts it came from."""
+
+
+def fact(draw: Draw, one: Being, two: Being, pool: Sequence[str], topic: int) -> Told:
+    """A fact of kind `topic` (0 to 5) on `one`, and maybe `two`."""
+    words = lexicon()
+    if topic == 0:
+        verbs, side = draw.one(words.deeds), draw.below(2)
+        verb = draw.one(verbs[side])
+        clause = language.deed(draw, one.name, verbs, side, two.name)
+        if draw.chance(0.5):
+            return Told(clause, f"who {verb.past} {two.name}", one.name, topic)
+        return Told(clause, f"whom did {one.name} {verb.base}", two.name, topic)
+    if topic == 1:
+        transfers, thing = draw.one(words.transfers), unnamed(draw, "thing")
+        clause = language.transfer(draw, one.name, two.name, transfers, f"the {thing.kind}")
+        give, get = draw.one(transfers[0]), draw.one(transfers[1])
+        return draw.one((
+            Told(clause, f"what did {one.name} {give.base} to {two.name}", f"the {thing.kind}", topic),
+            Told(clause, f"what did {two.name} {get.base} from {one.name}", f"the {thing.kind}", topic),
+            Told(clause, f"who {get.past} the {thing.kind}", two.name, topic),
+            Told(clause, f"who {give.past} the {thing.kind}", one.name, topic),
+        ))
+    if topic == 2:
+        here, there = named(draw, "place", pool), named(draw, "place", pool)
+        way = draw.one(("walked", "travelled", "rode", "went", "hurried", "moved"))
+        clause = f"{one.name} left {here.name} and {way} to {there.name}"
+        return draw.one((
+            Told(clause, f"where did {one.name} go", there.name, topic),
+            Told(clause, f"which place did {one.name} leave", here.name, topic),
+        ))
+    if topic == 3:
+        scale, pole = draw.one(words.scales["person"]), draw.below(2)
+        clause = f"{one.name} was {draw.one(scale.poles[pole])}"
+        return Told(clause, f"who was {draw.one(scale.poles[pole])}", one.name, topic)
+    if topic == 4:
+        clause = f"{one.name} worked as a {one.kind}"
+        return Told(clause, f"who was a {draw.one((one.kind, one.category.name))}", one.name, topic)
+    other = named(draw, draw.one(("place", "group", "work")), pool)
+    clause = f"{one.name} {draw.one(words.dealings[other.on])} the {other.kind} {other.name}"
+    return Told(clause, f"which {draw.one((other.kind, other.category.name))} did {one.name} know", other.name, topic)
+
+
+TOPICS = 6
+
+
+def question_inference(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
+    """A question and a sentence that answers it (0), or one on the same people that does not (1)."""
+    one, two = named(draw, "person", pool), named(draw, "person", pool)
+    topic = draw.below(TOPICS)
+    told = fact(draw, one, two, pool, topic)
+    clause = told.clause
+    if label:
+        about, beside = (one, two) if draw.chance(0.5) else (two, one)
+        clause = fact(draw, about, beside, pool, topic if draw.chance(0.6) else draw.below(TOPICS)).clause
+    if draw.chance(0.5):
+        clause = f"{clause} {draw.one(language.SEASONS)}"
+    return {"question": sentence(told.question, "?"), "sentence": sentence(clause), "label": label}
+
+
+def extractive(draw: Draw, answerable: bool, pool: Sequence[str], number: str) -> dict[str, Any]:
+    """A passage, a question and where its answer stands; no answers at all if not `answerable`."""
+    one, two, three = (named(draw, "person", pool) for _ in range(3))
+    topics = draw.some(range(TOPICS), 4 + draw.below(2))
+    facts = []
+    for topic in topics:
+        about, beside = draw.one(((one, two), (two, one), (one, three)))
+        facts.append(fact(draw, about, beside, pool, topic))
+    asked = facts[draw.below(len(facts))]
+    told = [sentence(each.clause) for each in facts if answerable or each is not asked]
+    context = " ".join(told)
+    answers: dict[str, list[Any]] = {"text": [], "answer_start": []}
+    if answerable:
+        said = sentence(asked.clause)
+        start = context.index(said)
+        within = said.lower().index(asked.answer.lower())
+        at = start + within
+        answers = {"text": [context[at : at + len(asked.answer)]], "answer_start": [at]}
+    return {
+        "id": number,
+        "title": one.full,
+        "context": context,
+        "question": sentence(asked.question, "?"),
+        "answers": answers,
+    }
+
+
+def completion(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
+    """The start of a story and four endings, of which only number `label` follows."""
+    one, two = named(draw, "person", pool), named(draw, "person", pool)
+    thing = unnamed(draw, "thing")
+    form = draw.below(4)
+    said = draw.one(language.RESTATE)
+    if form == 0:
+        verbs, side = draw.one(lexicon().deeds), draw.below(2)
+        verb = draw.one(verbs[side])
+        start = f"{sentence(f'{one.name} {verb.past} {two.name}')} {said.capitalize()},"
+        again, against = draw.other(verbs[side], verb), draw.one(verbs[1 - side])
+        right = f"{two.name} was {again.participle} by {one.name}"
+        wrong = [f"{one.name} was {again.participle} by {two.name}", f"{two.name} was {against.participle} by {one.name}", f"{one.name} {against.past} {two.name}"]
+    elif form == 1:
+        transfers = draw.one(lexicon().transfers)
+        give, get = draw.one(transfers[0]), draw.one(transfers[1])
+        off = draw.one(draw.other(lexicon().transfers, transfers)[1])
+        start = f"{sentence(f'{one.name} {give.past} a {thing.kind} to {two.name}')} {said.capitalize()},"
+        name = thing.category.name
+        right = f"{two.name} {get.past} the {name} from {one.name}"
+        wrong = [f"{one.name} {get.past} the {name} from {two.name}", f"{two.name} {off.past} the {name} from {one.name}", f"{two.name} {get.past} the {unnamed(draw, 'animal').category.name} from {one.name}"]
+    elif form == 2:
+        scales = draw.some(lexicon().scales["person"], 2)
+        pole = draw.below(2)
+        word = draw.one(scales[0].poles[pole])
+        start = f"{sentence(f'{one.name}, a {one.noun}, was {word}')} {said.capitalize()},"
+        same = draw.one(scales[0].poles[pole])
+        right = f"{one.subject} was {same}"
+        wrong = [f"{'he' if one.female else 'she'} was {same}", f"{one.subject} was {draw.one(scales[0].poles[1 - pole])}", f"{one.subject} was {draw.one(draw.one(scales[1].poles))}"]
+    else:
+        other = draw.other(lexicon().categories["job"], one.category)
+        start = f"{sentence(f'{one.name}, a {one.noun}, worked as a {one.kind}')} Like every {one.category.name},"
+        deed = draw.one(one.category.deeds)
+        right = f"{one.subject} {deed}"
+        wrong = [f"{'he' if one.female else 'she'} {deed}", f"{one.subject} {draw.one(other.deeds)}", f"{one.object} {deed}"]
+    endings = [f"{ending}." for ending in wrong]
+    endings.insert(label, f"{right}.")
+    return {"startphrase": start, **{f"ending{index}": ending for index, ending in enumerate(endings)}, "label": label}

@@ -1,0 +1,39 @@
+"""Documents to sentences, by the rules of the `sentencex` library (no model, nothing downloaded)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+PIECE = 200_000
+"""Characters that are segmented at once: a longer document is cut first, so that memory stays bounded."""
+LONGEST = 2_000
+"""Characters of the longest sentence, about 450 tokens. Text without full stops is cut at spaces: BERT's rule for
+segments truncates a sentence that does not fit, and would drop all but the beginning of such a text."""
+
+
+def sentences(document: str, language: str = "en") -> Iterator[str]:
+    """The sentences of a document, in order, stripped, none empty. A blank line always ends a sentence."""
+    import sentencex
+
+    if "\r" in document:
+        document = document.replace("\r\n", "\n").replace("\r", "\n")
+    for piece in cut(document, PIECE):
+        for segment in sentencex.segment(language, piece):
+            if sentence := segment.strip():
+                yield from (part for each in cut(sentence, LONGEST) if (part := each.strip()))
+
+
+def cut(text: str, longest: int) -> Iterator[str]:
+    """`text` in pieces of at most `longest` characters, cut behind a blank line, else a line end, a space, anywhere."""
+    start = 0
+    while len(text) - start > longest:
+        end = start + longest
+        for mark in ("\n\n", "\n", " "):
+            found = text.rfind(mark, start, end)
+            if found > start:
+                end = found + len(mark)
+                break
+        yield text[start:end]
+        start = end
+    if start < len(text):
+        yield text[start:]

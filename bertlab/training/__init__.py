@@ -1,0 +1,1 @@
+"""The Lightning core: modules, data modules and callbacks. Imported only when something is trained."""

@@ -1,0 +1,248 @@
+"""Pre-training (BERT section 3.1 and appendix A.2): a Lightning module and data module, resumed to the bit.
+
+The loss of a step is the sum over the predicted tokens divided by their count in the global batch, plus the same for
+next-sentence labels: never a mean of means, so splitting a batch does not change it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.pytorch import Callback, LightningDataModule, LightningModule, Trainer
+from torch.utils.data import DataLoader, IterableDataset
+
+from bertlab.cost import tokens
+from bertlab.inputs.batches import Batch, Batches, heldout, heldout_pairs
+from bertlab.inputs.keyed import key
+from bertlab.machine import Machine
+from bertlab.model.heads import PretrainingModel
+from bertlab.progress import Progress, asked_to_stop
+from bertlab.recipe import Masking, Recipe
+from bertlab.store import append_line, read_lines, write
+from bertlab.text.tokens import TokenisedCorpus
+from bertlab.training import checkpoints, evaluation, optimization
+from bertlab.training.trainer import Watch, fit, trainer
+
+EVALUATION_ROWS = 1024
+"""Held-out sequences that the final evaluation reads; milestones read a quarter of them."""
+
+SECONDS_BETWEEN_CHECKPOINTS = 60.0
+
+
+class Pretraining(LightningModule):
+    """One update a step on the batch of that step; a batch goes through the model in micro-batches if asked."""
+
+    def __init__(self, recipe: Recipe, model: PretrainingModel, machine: Machine) -> None:
+        super().__init__()
+        self.automatic_optimization = False
+        self.recipe, self.model, self.machine = recipe, model, machine
+        self.optimizer = optimization.build(model, recipe.optimizer)
+        self.step = 0
+        self.sums = torch.zeros(3, dtype=torch.float64)
+        """Masked-LM losses, next-sentence losses and steps since the last logged line."""
+        self.figures: dict[str, float] = {}
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """The optimiser, its moments as they were restored."""
+        return self.optimizer
+
+    def training_step(self, batch: Batch, index: int) -> None:
+        """Forward, backward and update of step `self.step`."""
+        recipe = self.recipe
+        size = self.machine.micro_batch or len(batch.tokens)
+        predicted, rows = float(batch.weights.sum()), len(batch.tokens)
+        parts = evaluation.on_device(batch, self.device.type)
+        if (batch.lengths == batch.tokens.shape[1]).all():
+            parts.pop("lengths")  # no padding, no mask
+        masked = related = 0.0
+        for number, start in enumerate(range(0, rows, size)):
+            self.model.noise.restart(key(recipe.seed, "dropout", self.step, number))
+            part = {name: value[start : start + size] for name, value in parts.items()}
+            masked_sum, next_sum = self.model.losses(
+                part["tokens"],
+                part["segments"],
+                part.get("lengths"),
+                part["positions"],
+                part["targets"],
+                part["weights"],
+                part["next_sentence"] if recipe.objective.next_sentence else None,
+            )
+            self.manual_backward(masked_sum / predicted + next_sum / rows)
+            masked += float(masked_sum.detach()) / predicted
+            related += float(next_sum.detach()) / rows
+        self.sums += torch.tensor([masked, related, 1.0], dtype=torch.float64)
+        self.figures = {"loss": masked + related}
+        optimizer = self.optimizers()
+        assert isinstance(optimizer, torch.optim.Optimizer)  # Lightning's wrapper, which counts the steps
+        optimization.update(optimizer, recipe.schedule.rate(self.step), recipe.optimizer.clip, self.step)
+        self.step += 1
+
+
+class PretrainingData(LightningDataModule):
+    """Batch after batch from step `start`, each a pure function of the recipe and the step."""
+
+    def __init__(self, batches: Batches, start: int, steps: int) -> None:
+        super().__init__()
+        self.batches, self.start, self.steps = batches, start, steps
+
+    def train_dataloader(self) -> DataLoader[Batch]:
+        """The stream, without worker processes: a batch costs far less than a step."""
+        return DataLoader(_Stream(self.batches, self.start, self.steps), batch_size=None, num_workers=0)
+
+    def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
+        """Leaves the batch as arrays: the module takes what it needs to the device."""
+        return batch
+
+
+class _Stream(IterableDataset[Batch]):
+    def __init__(self, batches: Batches, start: int, steps: int) -> None:
+        self.batches, self.start, self.steps = batches, start, steps
+
+    def __iter__(self) -> Iterator[Batch]:
+        for step in range(self.start, self.steps):
+            yield self.batches.batch(step)
+
+
+class Journal(Callback):
+    """Writes the curves, evaluates and keeps weights at milestones, and saves checkpoints."""
+
+    def __init__(self, work: Path, corpus: TokenisedCorpus, recipe: Recipe, milestones: int, machine: Machine) -> None:
+        self.work, self.recipe, self.machine = work, recipe, machine
+        steps = recipe.schedule.steps
+        self.milestones = {round(steps * part / milestones) for part in range(1, milestones + 1)}
+        self.interval = max(1, steps // 100)
+        self.heldout = heldout(recipe, corpus, EVALUATION_ROWS // 4, own=False)
+        self.saved = self.clock = time.monotonic()
+
+    def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *_: object) -> None:
+        """Logs at every hundredth of the steps, evaluates at milestones, saves once a minute and when asked to stop."""
+        assert isinstance(pl_module, Pretraining)
+        step, schedule = pl_module.step, self.recipe.schedule
+        if step % self.interval == 0 or step == schedule.steps:
+            masked, related, count = pl_module.sums.tolist()
+            pl_module.sums.zero_()
+            line = {"step": step, "loss": (masked + related) / count, "masked_lm_loss": masked / count}
+            if self.recipe.objective.next_sentence:
+                line["next_sentence_loss"] = related / count
+            append_line(self.work / "metrics.jsonl", {**line, "learning_rate": schedule.rate(step - 1)})
+        if step in self.milestones:
+            self._milestone(pl_module, step)
+        if asked_to_stop() or time.monotonic() - self.saved > SECONDS_BETWEEN_CHECKPOINTS:
+            self.save(pl_module)
+
+    def save(self, module: Pretraining) -> None:
+        """A checkpoint to resume from; not of the last step, after which the run is finished at once."""
+        self._time("train", module.step)
+        if module.step < self.recipe.schedule.steps:
+            state = {"step": module.step, "sums": module.sums.tolist()}
+            checkpoints.save(self.work, module.model, module.optimizer, state)
+        self.saved = time.monotonic()
+
+    def _milestone(self, module: Pretraining, step: int) -> None:
+        self._time("train", step)
+        figures = evaluation.masked_lm(module.model, self.heldout, self.machine)
+        line = {"step": step, **{f"heldout_{name}": value for name, value in _named(figures).items()}}
+        append_line(self.work / "metrics.jsonl", line)
+        if step < self.recipe.schedule.steps:
+            folder = self.work / "milestones"
+            folder.mkdir(exist_ok=True)
+            module.model.save(folder / f"step-{step:08d}.safetensors")
+        self._time("evaluate", step)
+
+    def _time(self, stage: str, step: int) -> None:
+        now = time.monotonic()
+        append_line(self.work / "timing.jsonl", {"stage": stage, "step": step, "seconds": round(now - self.clock, 3)})
+        self.clock = now
+
+
+def pretrain(
+    recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Machine, milestones: int, progress: Progress
+) -> dict[str, Any]:
+    """Trains a recipe in the directory `work`, from its newest checkpoint if it has one, and returns the result.
+
+    Leaves `model.safetensors`, `vocab.txt`, `metrics.jsonl` (losses in nats; no clock), `timing.jsonl` (seconds) and
+    `milestones/`. Raises `RunFailed` when a gradient is not finite, `Interrupted` after saving when a signal came.
+    """
+    vocabulary = corpus.tokenizer.size
+    positions = recipe.model.positions_for(recipe.inputs.longest)
+    model = PretrainingModel(recipe.model, vocabulary, positions, recipe.seed)
+    model.to(machine.device).train()
+    module = Pretraining(recipe, model, machine)
+    checkpoint = checkpoints.newest(work)
+    if checkpoint is not None:
+        checkpoints.restore(checkpoint, model, module.optimizer)
+        module.step, module.sums = checkpoint.step, torch.tensor(checkpoint.state["sums"], dtype=torch.float64)
+    _cut_back(work, module.step)
+    steps = recipe.schedule.steps
+    batches = Batches(recipe, corpus)
+    if module.step < steps:
+        journal = Journal(work, corpus, recipe, milestones, machine)
+        data = PretrainingData(batches, module.step, steps)
+        watch = Watch(progress, steps, "pre-training", start=module.step)
+        fit(trainer(machine, steps - module.step, [journal, watch]), module, data)
+    began = time.monotonic()
+    result = _result(recipe, corpus, model, batches, machine)
+    model.save(work / "model.safetensors")
+    corpus.tokenizer.save(work / "vocab.txt")
+    append_line(
+        work / "timing.jsonl", {"stage": "evaluate", "step": steps, "seconds": round(time.monotonic() - began, 3)}
+    )
+    return result
+
+
+def _result(
+    recipe: Recipe, corpus: TokenisedCorpus, model: PretrainingModel, batches: Batches, machine: Machine
+) -> dict[str, Any]:
+    figures = _named(evaluation.masked_lm(model, heldout(recipe, corpus, EVALUATION_ROWS, own=False), machine))
+    fixed = Masking()
+    mixed = (recipe.masking.rate, recipe.masking.mask, recipe.masking.keep, recipe.masking.random)
+    if mixed == (fixed.rate, fixed.mask, fixed.keep, fixed.random):
+        figures["own_loss"] = figures["masked_lm_loss"]
+    else:
+        own = evaluation.masked_lm(model, heldout(recipe, corpus, EVALUATION_ROWS, own=True), machine)
+        figures["own_loss"] = own["loss"]
+    if recipe.objective.next_sentence:
+        pairs = heldout_pairs(recipe, corpus, EVALUATION_ROWS)
+        if pairs:
+            figures["next_sentence_accuracy"] = evaluation.next_sentence(model, pairs, machine)
+    return {
+        "status": "done",
+        "steps": recipe.schedule.steps,
+        "tokens": tokens(recipe),
+        "parameters": sum(value.numel() for value in model.parameters()),
+        "vocabulary": corpus.tokenizer.size,
+        "heldout": figures,
+        "unigram_entropy": corpus.facts["unigram_entropy"],
+        "corpus": [source.name for source in recipe.corpus.sources],
+        "pair_balance": _pair_balance(recipe, batches),
+    }
+
+
+def _pair_balance(recipe: Recipe, batches: Batches) -> float | None:
+    """Share of pairs, in the first batches, of which the second segment follows the first."""
+    steps = range(min(32, recipe.schedule.steps))
+    followed = [float((batches.batch(step).next_sentence == 0).mean()) for step in steps]
+    return sum(followed) / len(followed) if followed else None
+
+
+def _named(figures: dict[str, float]) -> dict[str, float]:
+    return {"masked_lm_loss": figures["loss"], "perplexity": figures["perplexity"], "accuracy": figures["accuracy"]}
+
+
+def _cut_back(work: Path, step: int) -> None:
+    """Drops what was logged after the checkpoint that the run goes on from."""
+    for name in ("metrics.jsonl", "timing.jsonl"):
+        path = work / name
+        if path.exists():
+            kept = [record for record in read_lines(path) if record["step"] <= step]
+            write(path, "".join(json.dumps(record) + "\n" for record in kept))
+    for path in (work / "milestones").glob("step-*.safetensors"):
+        if int(path.stem.removeprefix("step-")) > step:
+            path.unlink()
+
+

@@ -1,0 +1,59 @@
+"""The Lightning Trainer as every job here uses it: quiet, no pickled checkpoints, an endless stream of batches."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Sequence
+
+import torch
+from lightning.pytorch import Callback, LightningModule, Trainer
+
+from bertlab.machine import Machine
+from bertlab.progress import Progress, asked_to_stop, stop_if_asked
+
+
+def trainer(machine: Machine, steps: int, callbacks: Sequence[Callback] = ()) -> Trainer:
+    """A Trainer of `steps` updates on one device of this machine, in its precision and with its threads."""
+    torch.set_num_threads(machine.cores)
+    for name in ("lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero"):
+        logging.getLogger(name).setLevel(logging.ERROR)  # device and precision are in the result, adverts nowhere
+    return Trainer(
+        accelerator="gpu" if machine.gpus else "cpu",
+        devices=1,
+        precision="bf16-mixed" if machine.bf16() else "32-true",
+        max_steps=steps,
+        max_epochs=-1,
+        callbacks=list(callbacks),
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        limit_val_batches=0,
+        use_distributed_sampler=False,
+    )
+
+
+def fit(trainer: Trainer, module: LightningModule, data: object) -> None:
+    """Trains, and raises `Interrupted` afterwards if a signal ended it early."""
+    with warnings.catch_warnings():
+        # Batches are a function of the step and cost microseconds: worker processes would only slow them down.
+        warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+        # The stream is indexed by step and has no length.
+        warnings.filterwarnings("ignore", message=".*has `__len__` defined.*|.*`IterableDataset`.*")
+        trainer.fit(module, data)  # type: ignore[arg-type]
+    stop_if_asked()
+
+
+class Watch(Callback):
+    """Tells of every step, and ends the training after the step in which a signal came."""
+
+    def __init__(self, progress: Progress, total: int, stage: str, start: int = 0) -> None:
+        self.progress, self.total, self.stage, self.done = progress, total, stage, start
+
+    def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *_: object) -> None:
+        """One more step is done."""
+        self.done += 1
+        self.progress(self.done, self.total, self.stage, **getattr(pl_module, "figures", {}))
+        if asked_to_stop():
+            trainer.should_stop = True

@@ -1,0 +1,262 @@
+"""A batch is a function of recipe, corpus and step; passes cover the corpus; evaluation is the same for all."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bertlab.errors import BadInput
+from bertlab.inputs import batches
+from bertlab.inputs.batches import Batch, Batches, heldout, heldout_pairs
+from bertlab.recipe import Inputs, Masking, MaskSchedule, Model, Objective, Optimizer, Recipe, Schedule
+
+PAD, CLS, SEP, MASK = 0, 2, 3, 4
+TOKENS = 12_000
+
+
+def _part(documents: int, seed: int, dtype: Any = np.uint16) -> Any:
+    """Documents of one to twenty sentences of one to thirty tokens, in which no token comes twice."""
+    draw = np.random.default_rng(seed)
+    sizes = draw.integers(1, 20, documents)
+    lengths = draw.integers(2, 30, sizes.sum())
+    sentences = np.cumsum([0, *lengths])
+    return SimpleNamespace(
+        tokens=np.arange(5, 5 + sentences[-1]).astype(dtype),
+        sentences=sentences,
+        documents=np.cumsum([0, *sizes]),
+    )
+
+
+def _corpus(dtype: Any = np.uint16) -> Any:
+    train = _part(60, seed=1, dtype=dtype)
+    assert len(train.tokens) < TOKENS
+    tokenizer = SimpleNamespace(pad=PAD, cls=CLS, sep=SEP, mask=MASK, ordinary=np.arange(5, TOKENS, dtype=np.int32))
+    return SimpleNamespace(tokenizer=tokenizer, train=train, heldout=_part(20, seed=2, dtype=dtype))
+
+
+CORPUS = _corpus()
+
+
+def recipe(batch: int = 16, seed: int = 0, steps: int = 100, masking: Masking | None = None, **inputs: Any) -> Recipe:
+    return Recipe(
+        inputs=Inputs(**{"length": 64, "copies": 3} | inputs),
+        masking=masking or Masking(),
+        schedule=Schedule(batch=batch, steps=steps),
+        seed=seed,
+    )
+
+
+def plain(batch: Batch) -> np.ndarray:
+    """The tokens of a batch as they were before masking."""
+    tokens = batch.tokens.copy()
+    for row in range(len(tokens)):
+        chosen = batch.weights[row] > 0
+        tokens[row, batch.positions[row, chosen]] = batch.targets[row, chosen]
+    return tokens
+
+
+def contents(batch: Batch) -> list[bytes]:
+    return [getattr(batch, each.name).tobytes() for each in dataclasses.fields(Batch)]
+
+
+def rows_by_name(source: Batches, steps: int) -> dict[tuple[int, int], list[bytes]]:
+    """What is in each row of the first batches, by its pass and its name."""
+    found = {}
+    for step in range(steps):
+        batch = source.batch(step)
+        for row in range(len(batch.rows)):
+            found[int(batch.epochs[row]), int(batch.rows[row])] = contents(batch.take(row, row + 1))
+    return found
+
+
+def test_layout_of_a_row() -> None:
+    source = CORPUS.train
+    home = np.repeat(np.arange(len(source.documents) - 1), np.diff(source.sentences[source.documents]))
+    for step in range(20):
+        batch = Batches(recipe(), CORPUS).batch(step)
+        assert batch.tokens.shape == (16, 64)
+        assert batch.positions.shape == (16, Masking().slots(64))
+        for each in dataclasses.fields(Batch):
+            expected = {"rows": np.int64, "epochs": np.int64, "weights": np.float32}.get(each.name, np.int32)
+            assert getattr(batch, each.name).dtype == expected
+        tokens = plain(batch)
+        for row in range(16):
+            length = batch.lengths[row]
+            assert not tokens[row, length:].any()
+            assert not batch.segments[row, length:].any()
+            ends = np.flatnonzero(tokens[row] == SEP)
+            assert tokens[row, 0] == CLS
+            assert ends.tolist() == [ends[0], length - 1]
+            assert batch.segments[row, :length].tolist() == [0] * (ends[0] + 1) + [1] * (length - 1 - ends[0])
+            first, second = tokens[row, 1 : ends[0]] - 5, tokens[row, ends[0] + 1 : length - 1] - 5
+            assert (np.diff(first) == 1).all()
+            assert (np.diff(second) == 1).all()
+            assert len(set(home[first])) == len(set(home[second])) == 1
+            assert (home[first[0]] != home[second[0]]) == batch.next_sentence[row]
+            assert batch.next_sentence[row] or second[0] > first[-1]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=6), st.integers(1, 40), st.integers(0, 2))
+def test_batch_does_not_depend_on_what_was_asked_before(steps: list[int], batch: int, seed: int) -> None:
+    used = Batches(recipe(batch=batch, seed=seed), CORPUS)
+    for step in steps:
+        used.batch(step)
+    assert contents(used.batch(steps[0])) == contents(Batches(recipe(batch=batch, seed=seed), CORPUS).batch(steps[0]))
+
+
+def test_layouts_that_were_let_go_come_back_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = [contents(Batches(recipe(), CORPUS).batch(step)) for step in range(0, 120, 7)]
+    monkeypatch.setattr(batches, "_KEPT_ROWS", 1)
+    source = Batches(recipe(), CORPUS)
+    again = [contents(source.batch(step)) for step in reversed(range(0, 120, 7))]
+    assert kept == again[::-1]
+
+
+@pytest.mark.parametrize("batch", [1, 7, 1000])
+def test_rows_do_not_depend_on_the_batch_size(batch: int) -> None:
+    rows = 700
+    usual = rows_by_name(Batches(recipe(batch=10), CORPUS), rows // 10)
+    other = rows_by_name(Batches(recipe(batch=batch), CORPUS), -(-rows // batch))
+    assert set(usual) <= set(other)
+    assert all(other[name] == row for name, row in usual.items())
+
+
+def test_passes_follow_each_other_without_loss() -> None:
+    source = Batches(recipe(batch=50), CORPUS)
+    sizes = [source.rows_in(copy) for copy in range(3)]
+    assert len(set(sizes)) > 1
+    parts = [source.batch(step) for step in range(2 * sum(sizes) // 50 + 1)]
+    names = np.concatenate([batch.rows for batch in parts])
+    epochs = np.concatenate([batch.epochs for batch in parts])
+    assert (np.diff(epochs) >= 0).all()
+    assert np.bincount(epochs)[:6].tolist() == sizes * 2
+    in_pass = [names[epochs == epoch] for epoch in range(6)]
+    for epoch in range(6):
+        assert len(set(in_pass[epoch])) == sizes[epoch % 3]
+    # The same rows come back after all copies, in another order; another copy has others.
+    assert set(in_pass[0]) == set(in_pass[3])
+    assert in_pass[0].tolist() != in_pass[3].tolist()
+    assert not set(in_pass[0]) & set(in_pass[1])
+
+
+def test_a_pass_shows_the_corpus() -> None:
+    """Every token of the corpus is in the own part of one row, or in one that overflowed."""
+    source = Batches(recipe(batch=1, short=0.0), CORPUS)
+    seen = np.zeros(len(CORPUS.train.tokens), dtype=int)
+    full = 0
+    for step in range(source.rows_in(0)):
+        batch = source.batch(step)
+        tokens, true = plain(batch)[0], batch.next_sentence[0] == 0
+        own = (batch.segments[0] == 0) | true
+        seen[tokens[own & (tokens > MASK)] - 5] += 1
+        full += int(true and batch.lengths[0] == 64)
+    assert seen.max() == 1
+    missing = int((seen == 0).sum())
+    assert 0 < missing < full * 30
+    assert missing < 0.12 * len(seen)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "same"), [("static", True), ("duplicated", False), ("dynamic", False)], ids=str
+)
+def test_masks_come_back_with_the_schedule(schedule: MaskSchedule, same: bool) -> None:
+    masking = Masking(schedule=schedule, copies=2)
+    source = Batches(recipe(batch=50, masking=masking, copies=1), CORPUS)
+    found = rows_by_name(source, 4 * source.rows_in(0) // 50)
+    passes = [
+        {name: list(row[:-1]) for (epoch, name), row in found.items() if epoch == number}
+        for number in range(4)
+    ]
+    common = set.intersection(*map(set, passes))
+    assert len(common) > 100
+
+    def equal(one: int, other: int) -> float:
+        return float(np.mean([passes[one][name] == passes[other][name] for name in common]))
+
+    assert equal(0, 1) == (1.0 if same else pytest.approx(0.0, abs=0.05))
+    assert equal(0, 2) == (pytest.approx(0.0, abs=0.05) if schedule == "dynamic" else 1.0)
+    # Static, duplicated and dynamic masking begin alike.
+    dynamic = rows_by_name(Batches(recipe(batch=50, copies=1), CORPUS), 2)
+    assert all(found[name] == row for name, row in dynamic.items())
+
+
+def test_rows_that_differ_in_training_alone_see_the_same_sequences() -> None:
+    usual = recipe()
+    others = [
+        dataclasses.replace(usual, masking=Masking(rate=0.4, mask=0.0, keep=0.0, random=1.0, schedule="static")),
+        dataclasses.replace(usual, objective=Objective(next_sentence=False)),
+        dataclasses.replace(usual, model=Model(layers=2), optimizer=Optimizer(beta1=0.5)),
+        dataclasses.replace(usual, schedule=Schedule(batch=16, steps=7, peak=0.1)),
+    ]
+    for other in others:
+        for step in (0, 3, 60):
+            one, two = Batches(usual, CORPUS).batch(step), Batches(other, CORPUS).batch(step)
+            assert (plain(one) == plain(two)).all()
+            assert (one.rows == two.rows).all()
+            assert (one.next_sentence == two.next_sentence).all()
+    assert (Batches(usual, CORPUS).batch(0).rows != Batches(recipe(seed=1), CORPUS).batch(0).rows).any()
+
+
+def test_wider_ids_make_the_same_batches() -> None:
+    wide = _corpus(np.uint32)
+    assert contents(Batches(recipe(), wide).batch(5)) == contents(Batches(recipe(), CORPUS).batch(5))
+
+
+def test_last_steps_are_longer() -> None:
+    source = Batches(recipe(steps=20, final_length=96, final_share=0.25), CORPUS)
+    assert [source.batch(step).tokens.shape[1] for step in range(20)] == [64] * 15 + [96] * 5
+    assert [source.batch(step).positions.shape[1] for step in (14, 15)] == [10, 15]
+    assert source.batch(15).lengths.max() > 64
+    # They begin a first pass of their own; what comes before is as it would be without them.
+    assert not source.batch(15).epochs.any()
+    assert contents(source.batch(14)) == contents(Batches(recipe(steps=20), CORPUS).batch(14))
+
+
+def test_evaluation_is_the_same_for_every_recipe_of_a_length() -> None:
+    other = dataclasses.replace(
+        recipe(seed=5, batch=3, short=0.5, copies=7), masking=Masking(rate=0.4, mask=0.0, keep=0.0, random=1.0)
+    )
+    for evaluation in (lambda each: heldout(each, CORPUS, 40, False), lambda each: heldout_pairs(each, CORPUS, 40)):
+        assert [contents(part) for part in evaluation(recipe())] == [contents(part) for part in evaluation(other)]
+    own = heldout(other, CORPUS, 40, True)
+    usual = heldout(other, CORPUS, 40, False)
+    assert [plain(part).tobytes() for part in own] == [plain(part).tobytes() for part in usual]
+    assert own[0].weights.sum() > 2 * usual[0].weights.sum()
+    assert not (own[0].tokens == MASK).any()
+    assert contents(heldout(recipe(), CORPUS, 40, True)[0]) == contents(usual[0])
+
+
+def test_evaluation_takes_single_segments_and_pairs_of_the_heldout_documents() -> None:
+    singles = heldout(recipe(), CORPUS, 10_000, False)
+    tokens = [row[row > MASK] for part in singles for row in plain(part)]
+    assert sum(map(len, tokens)) > 0.85 * len(CORPUS.heldout.tokens)
+    assert len(np.unique(np.concatenate(tokens))) == sum(map(len, tokens))
+    assert all((np.diff(row) == 1).all() for row in tokens)
+    assert not any(part.segments.any() for part in singles)
+    assert sum(len(part.rows) for part in heldout(recipe(), CORPUS, 7, False)) == 7
+
+    pairs = heldout_pairs(recipe(), CORPUS, 10_000)
+    share = np.concatenate([part.next_sentence for part in pairs]).mean()
+    assert 0.3 < share < 0.7
+    assert all(part.segments.any(axis=1).all() for part in pairs)
+
+
+def test_unusable_corpora_say_so() -> None:
+    one = SimpleNamespace(
+        tokens=CORPUS.train.tokens, sentences=CORPUS.train.sentences, documents=CORPUS.train.documents[[0, -1]]
+    )
+    none = SimpleNamespace(tokens=np.array([], np.uint16), sentences=np.array([0]), documents=np.array([0]))
+    lonely = SimpleNamespace(tokenizer=CORPUS.tokenizer, train=one, heldout=one)
+    with pytest.raises(BadInput, match="1 document"):
+        Batches(recipe(), lonely).batch(0)
+    assert heldout_pairs(recipe(), lonely, 10) == []
+    assert heldout(recipe(), lonely, 10, False)
+    with pytest.raises(BadInput, match="held out"):
+        heldout(recipe(), SimpleNamespace(tokenizer=CORPUS.tokenizer, train=one, heldout=none), 10, False)

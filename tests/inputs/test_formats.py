@@ -1,0 +1,226 @@
+"""Segment pairs and single segments: nothing lost, nothing twice, balanced, and drawn as BERT draws them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from bertlab.errors import BadInput
+from bertlab.inputs import formats
+from bertlab.inputs.formats import Rows, segment_pairs, single_segments
+
+UNLIKELY = 1e-6
+"""Draws are fixed by their keys: a test below this fails always or never."""
+
+
+def text(documents: list[list[int]]) -> Any:
+    """Documents given as the lengths of their sentences; every token is its own place."""
+    sentences = np.cumsum([0, *(length for document in documents for length in document)])
+    return SimpleNamespace(
+        tokens=np.arange(sentences[-1]),
+        sentences=sentences,
+        documents=np.cumsum([0, *map(len, documents)]),
+    )
+
+
+def own_end(rows: Rows) -> np.ndarray:
+    """Where the part of each row that is its own, and not another document's, ends."""
+    return np.where(rows.random, rows.first + rows.first_length, rows.second + rows.second_length)
+
+
+def document_of(source: Any, places: np.ndarray) -> np.ndarray:
+    return np.searchsorted(source.sentences[source.documents], places, side="right") - 1
+
+
+corpora = st.lists(
+    st.lists(st.integers(1, 40), min_size=1, max_size=12).filter(lambda lengths: sum(lengths) > 1),
+    min_size=2,
+    max_size=12,
+).map(text)
+
+
+@settings(max_examples=150, deadline=None)
+@given(corpora, st.integers(8, 64), st.sampled_from([0.0, 0.3, 1.0]), st.integers(0, 3), st.integers(0, 3))
+def test_every_row_is_a_pair_and_no_token_comes_twice(
+    source: Any, length: int, short: float, copy: int, seed: int
+) -> None:
+    rows = segment_pairs(source, length=length, short=short, copy=copy, seed=seed)
+    assert rows.first_length.min() >= 1
+    assert rows.second_length.min() >= 1
+    assert (rows.first_length + rows.second_length).max() <= length - 3
+
+    # Each segment lies within one document; the second in the same one, after the first, or in another.
+    home = document_of(source, rows.first)
+    away = document_of(source, rows.second)
+    assert (document_of(source, rows.first + rows.first_length - 1) == home).all()
+    assert (document_of(source, rows.second + rows.second_length - 1) == away).all()
+    assert ((home != away) == rows.random).all()
+    assert (rows.second >= rows.first + rows.first_length)[~rows.random].all()
+
+    # Own parts follow each other, and every document is begun at its start.
+    assert (rows.first[1:] >= own_end(rows)[:-1]).all()
+    assert set(home) == set(range(len(source.documents) - 1))
+    begins = np.diff(home, prepend=-1) > 0
+    assert (rows.starts == source.sentences[source.documents[home]])[begins].all()
+    assert (np.diff(rows.starts) > 0).all()
+
+
+@settings(max_examples=150, deadline=None)
+@given(corpora, st.integers(90, 140), st.integers(0, 5))
+def test_only_full_true_pairs_lose_tokens(source: Any, length: int, copy: int) -> None:
+    """Sentences that fit into half a row: what a row covers is shown, unless the last sentence overflows it."""
+    rows = segment_pairs(source, length=length, short=0.0, copy=copy, seed=1)
+    covered = np.diff(np.append(rows.starts, source.sentences[-1]))  # up to where the next row starts
+    shown = np.where(rows.random, rows.first_length, rows.first_length + rows.second_length)
+    assert (shown == np.where(rows.random, covered, np.minimum(covered, length - 3))).all()
+    # The overflow is less than the one sentence that crosses, or a lone token that would be left over.
+    longest = np.diff(source.sentences).max()
+    assert (covered - shown).max() < max(longest, 1) + 1
+
+
+def test_long_sentences_are_not_thrown_away() -> None:
+    source = text([[500, 700], [900], [3, 400, 5]] * 20)
+    rows = segment_pairs(source, length=128, short=0.0, copy=0, seed=0)
+    shown = np.where(rows.random, rows.first_length, rows.first_length + rows.second_length).sum()
+    assert shown > 0.93 * len(source.tokens)
+    single = single_segments(source, length=128)
+    assert single.first_length.sum() > 0.93 * len(source.tokens)
+
+
+def test_lone_last_token_is_not_left_over() -> None:
+    source = text([[20, 1], [1, 1], [1, 1, 1], [30, 40, 1], [60, 1]] * 200)
+    for copy in range(3):
+        rows = segment_pairs(source, length=64, short=0.1, copy=copy, seed=0)
+        end = source.sentences[source.documents[document_of(source, rows.first) + 1]]
+        assert (end - rows.starts >= 2).all()
+
+
+@pytest.fixture(scope="module")
+def prose() -> Any:
+    """Documents of every size, from one sentence to two hundred."""
+    draw = np.random.default_rng(0)
+    sizes = [1, 2, 3, 10, 200] * 200
+    return text([[int(length) for length in draw.integers(2, 40, size)] for size in sizes])
+
+
+def test_half_of_the_pairs_are_random(prose: Any) -> None:
+    rows = segment_pairs(prose, length=128, short=0.1, copy=0, seed=0)
+    assert stats.binomtest(int(rows.random.sum()), len(rows), 0.5).pvalue > UNLIKELY
+
+
+def test_a_lone_sentence_is_a_true_pair_as_often_as_not() -> None:
+    source = text([[21]] * 8000)
+    rows = segment_pairs(source, length=64, short=0.0, copy=0, seed=0)
+    assert len(rows) == 8000
+    assert stats.binomtest(int(rows.random.sum()), 8000, 0.5).pvalue > UNLIKELY
+    assert (rows.first_length[rows.random] == 21).all()
+    true = ~rows.random
+    assert (rows.second == rows.first + rows.first_length)[true].all()
+    assert (rows.first_length + rows.second_length == 21)[true].all()
+    cuts = np.bincount(rows.first_length[true], minlength=21)[1:]
+    assert len(cuts) == 20
+    assert stats.chisquare(cuts).pvalue > UNLIKELY
+
+
+def test_one_sequence_in_ten_is_short_and_of_any_length() -> None:
+    source = text([[1] * 20_000] * 8)
+    rows = segment_pairs(source, length=64, short=0.1, copy=0, seed=0)
+    total = rows.first_length + rows.second_length
+    # A random second segment that starts near a document's end is short by itself.
+    total = total[~rows.random & (document_of(source, rows.first) == document_of(source, rows.first + 61))]
+    counts = np.bincount(total, minlength=62)[2:]
+    assert stats.binomtest(int(counts[:-1].sum()), int(counts.sum()), 0.1 * 59 / 60).pvalue > UNLIKELY
+    assert stats.chisquare(counts[:-1]).pvalue > UNLIKELY
+
+
+def test_split_is_anywhere_between_sentences() -> None:
+    source = text([[3] * 5000] * 8)
+    rows = segment_pairs(source, length=33, short=0.0, copy=0, seed=0)  # chunks of ten sentences
+    counts = np.bincount(rows.first_length[rows.random] // 3, minlength=10)[1:]
+    assert len(counts) == 9
+    assert stats.chisquare(counts).pvalue > UNLIKELY
+
+
+def test_what_overflows_is_cut_from_the_longer_segment_at_both_ends() -> None:
+    source = text([[25, 25, 25]] * 12_000)
+    rows = segment_pairs(source, length=63, short=0.0, copy=0, seed=0)  # 75 tokens into 60
+    whole = ~rows.random & (rows.starts % 75 == 0)
+    for longer, offset, other in (("first", 0, "second"), ("second", 25, "first")):
+        chosen = whole & (getattr(rows, f"{other}_length") == 25)
+        assert (getattr(rows, f"{longer}_length")[chosen] == 35).all()
+        front = (getattr(rows, longer) - rows.starts - offset)[chosen]
+        assert set(front) == set(range(16))
+        assert stats.chisquare(np.bincount(front)).pvalue > UNLIKELY
+
+
+def test_random_segment_comes_from_any_other_document() -> None:
+    """Uniform over documents, not over their tokens, and then over the sentences of the document."""
+    source = text([[5] * 2000, [5] * 2000, [5] * 4, [5] * 8, [5]])
+    rows = [segment_pairs(source, length=32, short=0.0, copy=copy, seed=0) for copy in range(40)]
+    home = np.concatenate([document_of(source, each.first)[each.random] for each in rows])
+    second = np.concatenate([each.second[each.random] for each in rows])
+    away = document_of(source, second)
+    counts = np.bincount(away[home == 0], minlength=5)
+    assert counts[0] == 0
+    assert stats.chisquare(counts[1:]).pvalue > UNLIKELY
+    sentence = (second - source.sentences[source.documents[3]])[(home == 0) & (away == 3)] // 5
+    assert stats.chisquare(np.bincount(sentence, minlength=8)).pvalue > UNLIKELY
+
+
+def test_random_segment_fills_the_row() -> None:
+    source = text([[7] * 300] * 50)
+    rows = segment_pairs(source, length=64, short=0.0, copy=0, seed=0)
+    rest = source.sentences[source.documents[document_of(source, rows.second) + 1]] - rows.second
+    assert (rows.second_length == np.minimum(61 - rows.first_length, rest))[rows.random].all()
+
+
+def test_copies_and_seeds_draw_other_pairs(prose: Any) -> None:
+    def layout(copy: int, seed: int | str) -> list[tuple[Any, ...]]:
+        rows = segment_pairs(prose, length=128, short=0.1, copy=copy, seed=seed)
+        return list(zip(*(getattr(rows, name).tolist() for name in Rows.__dataclass_fields__), strict=True))
+
+    assert layout(0, 0) == layout(0, 0)
+    for other in (layout(1, 0), layout(0, 1), layout(0, "0")):
+        assert len(set(layout(0, 0)) & set(other)) < 0.2 * len(other)
+
+
+@pytest.mark.parametrize("block", [1, 7, 1000])
+def test_blocks_do_not_show(prose: Any, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = text([np.diff(prose.sentences)[low : low + 9].tolist() for low in range(0, 300, 9)])
+    whole = segment_pairs(source, length=64, short=0.1, copy=0, seed=0)
+    single = single_segments(source, length=64)
+    monkeypatch.setattr(formats, "_BLOCK", block)
+    for one, other in (
+        (whole, segment_pairs(source, length=64, short=0.1, copy=0, seed=0)),
+        (single, single_segments(source, length=64)),
+    ):
+        for name in Rows.__dataclass_fields__:
+            assert getattr(one, name).tolist() == getattr(other, name).tolist()
+
+
+@settings(max_examples=100, deadline=None)
+@given(corpora, st.integers(8, 140))
+def test_single_segments_go_through_each_document(source: Any, length: int) -> None:
+    rows = single_segments(source, length=length)
+    home = document_of(source, rows.first)
+    assert (home == document_of(source, rows.first + rows.first_length - 1)).all()
+    assert rows.first_length.min() >= 2
+    assert rows.first_length.max() <= length - 2
+    assert not rows.second_length.any()
+    assert not rows.random.any()
+    # Cut only where the row is full; otherwise the next row goes on where this one ends.
+    following = np.append(rows.first[1:], len(source.tokens))
+    full = rows.first_length == length - 2
+    assert (following == rows.first + rows.first_length)[~full].all()
+    assert (following >= rows.first + rows.first_length).all()
+
+
+def test_one_document_has_no_random_partner() -> None:
+    with pytest.raises(BadInput, match="1 document"):
+        segment_pairs(text([[5, 5]]), length=16, short=0.0, copy=0, seed=0)

@@ -1,0 +1,219 @@
+"""Exact counts, the proportions of every row of the masking study, and what the schedules share."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from bertlab.inputs import keyed
+from bertlab.inputs.masking import Masks
+from bertlab.recipe import Masking, MaskSchedule
+from bertlab.study import Study
+
+UNLIKELY = 1e-6
+"""Draws are fixed by their keys: a test below this fails always or never."""
+
+PAD, CLS, SEP, MASK = 0, 2, 3, 4
+VOCABULARY = SimpleNamespace(mask=MASK, ordinary=np.arange(5, 105, dtype=np.int32))
+
+
+def _study() -> Study:
+    path = Path(__file__).parents[2] / "ablations" / "masking.py"
+    spec = importlib.util.spec_from_file_location("masking_study", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    study: Study = module.study
+    return study
+
+
+VARIANTS = {variant.name: variant.masking for variant in _study().variants}
+
+
+def rows_of(first: list[int], second: list[int], length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows with segments of the given lengths (a second of 0 for none), with their tokens drawn from the ordinary."""
+    tokens = np.full((len(first), length), PAD, dtype=np.uint16)
+    draw = np.random.default_rng(1)
+    for row, (one, two) in enumerate(zip(first, second, strict=True)):
+        ids = draw.integers(5, 105, one + two)
+        content = [CLS, *ids[:one], SEP, *([*ids[one:], SEP] if two else [])]
+        tokens[row, : len(content)] = content
+    return tokens, np.array(first, dtype=np.int32), np.array(first, dtype=np.int32) + np.array(second, dtype=np.int32)
+
+
+def apply(masking: Masking, tokens: np.ndarray, first: np.ndarray, ordinary: np.ndarray, epoch: int = 0) -> Any:
+    masks = Masks(masking, VOCABULARY, tokens.shape[1], seed=7)
+    shown = tokens.copy()
+    positions, targets, weights = masks.apply(shown, first, ordinary, masks.keys(np.arange(len(tokens)), epoch))
+    return shown, positions, targets, weights
+
+
+@pytest.fixture(scope="module")
+def many() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    draw = np.random.default_rng(0)
+    first = draw.integers(1, 60, 6000)
+    return rows_of(first.tolist(), draw.integers(1, 66, 6000).tolist(), 128)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_proportions_of_every_row_of_the_study(name: str, many: Any) -> None:
+    masking = VARIANTS[name]
+    tokens, first, ordinary = many
+    shown, positions, targets, weights = apply(masking, tokens, first, ordinary)
+    chosen = weights > 0
+    now = np.take_along_axis(shown, positions, 1)[chosen].astype(int)
+    then = targets[chosen]
+    # A random token is the one that was there once in as many times as there are ordinary tokens.
+    same = masking.random / len(VOCABULARY.ordinary)
+    expected = np.array([masking.mask, masking.keep + same, masking.random - same]) * len(now)
+    counts = np.array([(now == MASK).sum(), (now == then).sum(), ((now != MASK) & (now != then)).sum()])
+    assert counts.sum() == len(now)
+    assert (counts[expected == 0] == 0).all()
+    if (expected > 0).sum() > 1:
+        assert stats.chisquare(counts[expected > 0], expected[expected > 0]).pvalue > UNLIKELY
+    # Outside the chosen nothing changes, and what is shown there is ordinary or [MASK].
+    untouched = np.ones(tokens.shape, dtype=bool)
+    np.put_along_axis(untouched, np.where(chosen, positions, 0), False, 1)
+    untouched[:, 0] = True
+    assert (shown == tokens)[untouched].all()
+    assert set(now) <= {MASK, *VOCABULARY.ordinary.tolist()}
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 20), st.integers(0, 20)), min_size=1, max_size=20),
+    st.sampled_from([0.01, 0.15, 0.4, 0.8, 0.99]),
+    st.integers(43, 70),
+)
+def test_exactly_so_many_ordinary_tokens_are_chosen(
+    segments: list[tuple[int, int]], rate: float, length: int
+) -> None:
+    tokens, first, ordinary = rows_of([one for one, _ in segments], [two for _, two in segments], length)
+    masking = Masking(rate=rate)
+    _, positions, targets, weights = apply(masking, tokens, first, ordinary)
+    assert positions.shape == targets.shape == weights.shape == (len(tokens), masking.slots(length))
+    assert weights.sum(axis=1).tolist() == [masking.chosen(number) for number in ordinary.tolist()]
+    for row in range(len(tokens)):
+        chosen = weights[row] > 0
+        assert len(set(positions[row, chosen])) == chosen.sum()
+        assert (tokens[row, positions[row, chosen]] == targets[row, chosen]).all()
+        assert not set(targets[row, chosen]) & {PAD, CLS, SEP, MASK}
+        assert not positions[row, ~chosen].any()
+        assert not targets[row, ~chosen].any()
+
+
+@pytest.mark.parametrize("number", [1, 3, 4, 10, 50, 125, 126])
+def test_count_is_the_designs(number: int) -> None:
+    tokens, first, ordinary = rows_of([number], [0], 128)
+    weights = apply(Masking(), tokens, first, ordinary)[3]
+    assert weights.sum() == max(1, int(0.15 * number + 0.5))
+
+
+def test_every_place_is_chosen_equally_often() -> None:
+    tokens, first, ordinary = rows_of([30] * 10_000, [95] * 10_000, 128)
+    _, positions, _, weights = apply(Masking(), tokens, first, ordinary)
+    counts = np.bincount(positions[weights > 0], minlength=128)
+    assert counts[[0, 31, 127]].tolist() == [0, 0, 0]
+    counts = np.delete(counts, [0, 31, 127])
+    # Drawn without replacement: the counts vary less than a multinomial's, by the share that is not chosen.
+    statistic = ((counts - counts.mean()) ** 2 / (counts.mean() * (1 - 19 / 125))).sum()
+    assert UNLIKELY < stats.chi2.sf(statistic, 124) < 1 - UNLIKELY
+
+
+def test_neighbouring_places_are_chosen_independently() -> None:
+    tokens, first, ordinary = rows_of([126] * 10_000, [0] * 10_000, 128)
+    _, positions, _, weights = apply(Masking(), tokens, first, ordinary)
+    chosen = np.zeros((10_000, 128), dtype=bool)
+    np.put_along_axis(chosen, positions, weights > 0, 1)
+    both = chosen[:, 1:-2] & chosen[:, 2:-1]
+    assert both.mean() == pytest.approx(19 / 126 * 18 / 125, rel=0.02)
+    following = chosen[:-1, 1:-1] & chosen[1:, 1:-1]
+    assert following.mean() == pytest.approx((19 / 126) ** 2, rel=0.02)
+
+
+def test_random_tokens_are_any_ordinary_ones(many: Any) -> None:
+    tokens, first, ordinary = many
+    shown, positions, _, weights = apply(Masking(mask=0.0, keep=0.0, random=1.0), tokens, first, ordinary)
+    now = np.take_along_axis(shown, positions, 1)[weights > 0]
+    counts = np.bincount(now, minlength=105)
+    assert not counts[:5].any()
+    assert stats.chisquare(counts[5:]).pvalue > UNLIKELY
+
+
+def test_rows_of_the_study_differ_only_in_what_they_show(many: Any) -> None:
+    tokens, first, ordinary = many
+    results = {name: apply(masking, tokens, first, ordinary) for name, masking in VARIANTS.items()}
+    shown, positions, targets, weights = results["80/10/10"]
+    for other in results.values():
+        assert (other[1] == positions).all()
+        assert (other[2] == targets).all()
+        assert (other[3] == weights).all()
+    masked = shown == MASK
+    assert (results["100/0/0"][0] == MASK)[masked].all()
+    assert ((results["80/0/20"][0] == MASK) == masked).all()
+    assert ((results["80/20/0"][0] == MASK) == masked).all()
+    assert not (results["0/0/100"][0] == MASK).any()
+
+
+def test_mask_does_not_depend_on_the_other_rows(many: Any) -> None:
+    tokens, first, ordinary = many
+    masks = Masks(Masking(), VOCABULARY, 128, seed=7)
+    names = np.arange(len(tokens))
+    whole = apply(Masking(), tokens, first, ordinary)
+    for part in (slice(0, 1), slice(10, 13), slice(5999, None, -7)):
+        shown = tokens[part].copy()
+        result = masks.apply(shown, first[part], ordinary[part], masks.keys(names[part], 0))
+        for one, other in zip((shown, *result), whole, strict=True):
+            assert (one == other[part]).all()
+
+
+def test_schedules_agree_where_they_should(many: Any) -> None:
+    tokens, first, ordinary = (part[:50] for part in many)
+
+    def epochs(schedule: MaskSchedule, copies: int = 3) -> list[bytes]:
+        masking = Masking(schedule=schedule, copies=copies)
+        passes = (apply(masking, tokens, first, ordinary, epoch) for epoch in range(9))
+        return [b"".join(part.tobytes() for part in result) for result in passes]
+
+    static, duplicated, dynamic = epochs("static"), epochs("duplicated"), epochs("dynamic")
+    assert len(set(static)) == 1
+    assert len(set(dynamic)) == 9
+    assert duplicated == dynamic[:3] * 3
+    assert static[0] == dynamic[0]
+    assert epochs("duplicated", copies=1) == static
+
+
+def test_passes_choose_independently(many: Any) -> None:
+    tokens, first, ordinary = rows_of([126] * 3000, [0] * 3000, 128)
+    chosen = []
+    for epoch in (0, 1):
+        _, positions, _, weights = apply(Masking(), tokens, first, ordinary, epoch)
+        flags = np.zeros(tokens.shape, dtype=bool)
+        np.put_along_axis(flags, positions, weights > 0, 1)
+        chosen.append(flags)
+    assert (chosen[0] & chosen[1]).sum(axis=1).mean() == pytest.approx(19 * 19 / 126, rel=0.03)
+
+
+def test_other_seeds_mask_otherwise(many: Any) -> None:
+    tokens, first, ordinary = (part[:50] for part in many)
+    results = []
+    for seed in (0, 1, "0"):
+        masks = Masks(Masking(), VOCABULARY, 128, seed)
+        results.append(masks.apply(tokens.copy(), first, ordinary, masks.keys(np.arange(50), 0))[0].tobytes())
+    assert len(set(results)) == 3
+
+
+def test_keys_name_the_row_and_not_its_place() -> None:
+    masks = Masks(Masking(), VOCABULARY, 128, seed=7)
+    names = np.array([5, 2**40, 7])
+    assert masks.keys(names, 2)[::-1].tolist() == masks.keys(names[::-1], 2).tolist()
+    assert len(set(keyed.bits(0, names).tolist())) == 3

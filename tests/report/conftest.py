@@ -1,0 +1,183 @@
+"""A store written by hand: small runs that pretend to be finished, of which every number is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROWS = {"80/10/10": (0.8, 0.1, 0.1), "100/0/0": (1.0, 0.0, 0.0), "0/0/100": (0.0, 0.0, 1.0)}
+PUBLISHED = {
+    ("80/10/10", "MNLI"): 84.2,
+    ("100/0/0", "MNLI"): 84.3,
+    ("0/0/100", "MNLI"): 83.6,
+    ("80/10/10", "NER"): 95.4,
+    ("100/0/0", "NER"): 94.9,
+    ("0/0/100", "NER"): 94.9,
+}
+TASKS = {"MNLI": ("mnli", "accuracy", 33.3), "NER": ("conll2003", "f1", 0.0)}
+ENVIRONMENT = {
+    "numerics": {"torch": "2.13.0", "device": "cpu", "precision": "bf16", "threads": 2},
+    "processor": "A Processor",
+    "cores": 2,
+    "system": "Linux",
+    "python": "3.11.9",
+    "versions": {"bertlab": "0.1.0", "torch": "2.13.0"},
+}
+
+
+@dataclass
+class Builder:
+    """Writes runs and records under `root`."""
+
+    root: Path
+    study: str = "masking"
+    scale: str = "tiny"
+    corpus: list[str] = field(default_factory=lambda: ["microworld"])
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    cells: list[dict[str, Any]] = field(default_factory=list)
+    plateau: float = 5.9
+
+    def run(self, kind: str, run_id: str, result: dict[str, Any], science: dict[str, Any], **files: Any) -> None:
+        """One finished run directory."""
+        path = self.root / kind / f"{run_id}--a-label"
+        path.mkdir(parents=True)
+        timing = files.pop("timing", [{"stage": kind, "step": 0, "seconds": 1.5}])
+        metrics = files.pop("metrics", [])
+        environment = files.pop("environment", ENVIRONMENT)
+        record = {"kind": kind, "id": run_id, "label": "a-label", "science": science}
+        for name, data in (("recipe", record), ("result", result), ("environment", environment), ("manifest", {})):
+            (path / f"{name}.json").write_text(json.dumps(data))
+        for name, lines in (("timing", timing), ("metrics", metrics)):
+            (path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def pretrain(
+        self,
+        variant: str,
+        seed: int = 0,
+        loss: float = 4.4,
+        own: float | None = None,
+        steps: int = 1000,
+        run_id: str = "",
+        finished: bool = True,
+        **files: Any,
+    ) -> str:
+        """A row of the record and, unless it is pending, its run."""
+        run_id = run_id or f"{len(self.rows) + 1:04x}"
+        self.rows.append({"variant": variant, "pretrain_seed": seed, "pretrain_id": run_id})
+        mask, keep, random = ROWS.get(variant, ROWS["80/10/10"])
+        own = loss if own is None else own
+        curve = [
+            {
+                "step": step,
+                "heldout_masked_lm_loss": loss + 2 * (1 - step / 1000),
+                "heldout_own_loss": own + 2 * (1 - step / 1000),
+            }
+            for step in range(100, steps + 1, 100)
+        ]
+        if finished:
+            heldout = {
+                "masked_lm_loss": loss,
+                "perplexity": 81.5,
+                "accuracy": 0.25,
+                "own_loss": own,
+                "next_sentence_accuracy": 0.75,
+            }
+            result = {
+                "status": "done",
+                "steps": steps,
+                "tokens": steps * 2048,
+                "parameters": 1_234_567,
+                "vocabulary": 4096,
+                "heldout": heldout,
+                "unigram_entropy": self.plateau,
+                "corpus": self.corpus,
+                "pair_balance": 0.5 if steps else None,
+            }
+            recipe = {
+                "model": {"layers": 4, "hidden": 128, "heads": 2, "positions": "rotary"},
+                "masking": {"mask": mask, "keep": keep, "random": random},
+                "schedule": {"steps": steps},
+            }
+            self.run("pretrain", run_id, result, {"recipe": recipe}, **{"metrics": curve, **files})
+        return run_id
+
+    def cell(
+        self,
+        variant: str,
+        measurement: str,
+        value: float | None,
+        seed: int = 0,
+        restart: int = 0,
+        pretrain_id: str = "0001",
+        status: str = "done",
+        run_id: str = "",
+        **files: Any,
+    ) -> None:
+        """A cell of the record and, unless its value is None, its run."""
+        task, metric, majority = TASKS[measurement]
+        run_id = run_id or f"{0xF000 + len(self.cells):04x}"
+        about = {"task": task, "dataset": "bc5cdr" if task == "conll2003" else task, "split": "validation"}
+        about |= {"method": "finetune", "milestone": 100, "pretrain_seed": seed, "restart": restart}
+        about |= {"pretrain_id": pretrain_id}
+        self.cells.append(
+            {
+                "variant": variant,
+                "measurement": measurement,
+                "metric": metric,
+                "run_id": run_id,
+                "published": PUBLISHED.get((variant, measurement)),
+                **about,
+            }
+        )
+        if value is not None:
+            result = {"status": status, "metrics": {metric: value}, "majority": {metric: majority}, **about}
+            self.run("finetune", run_id, {**result, "rows": {"train": 1000, "evaluation": 500}}, {}, **files)
+
+    def record(self, name: str = "", **changes: Any) -> dict[str, Any]:
+        """The record of the study, written into the store."""
+        record = {
+            "study": self.study,
+            "scale": self.scale,
+            "command": f"bertlab ablate {self.study}",
+            "rows": self.rows,
+            "cells": self.cells,
+            "question": "Does mixing [MASK] with random tokens matter?",
+            "source": "Devlin et al. 2019, Table 8",
+            "baseline": "80/10/10",
+            "notes": ["A note."],
+            "substitutes": {"conll2003": "bc5cdr"},
+            "corpus": self.corpus,
+            "world": True,
+            **changes,
+        }
+        folder = self.root / "studies"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name or self.scale}.json").write_text(json.dumps(record))
+        return record
+
+
+@pytest.fixture
+def builder(tmp_path: Path) -> Builder:
+    return Builder(tmp_path / "runs")
+
+
+@pytest.fixture
+def fill() -> Callable[..., None]:
+    """Fills a builder with a whole study: points by row, seed and restart."""
+
+    def filled(builder: Builder, seeds: Iterable[int] = (0, 1, 2), restarts: int = 2) -> None:
+        for place, variant in enumerate(ROWS):
+            for seed in seeds:
+                own = 4.5 if variant == "0/0/100" else None
+                run_id = builder.pretrain(variant, seed, loss=7.5 if own else 4.4 + place / 10 + seed / 50, own=own)
+                for index, name in enumerate(TASKS):
+                    for restart in range(restarts):
+                        value = 60.0 + 10 * index - place + (seed * 7 + place * 3 + index) % 5 / 3 + restart / 2
+                        builder.cell(variant, name, value, seed, restart, run_id)
+
+    return filled
