@@ -19,7 +19,8 @@ def console() -> Console:
     """Standard output."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    # Where nobody looks at a window, tables are as wide as they need to be.
+    return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=160, soft_wrap=True)
 
 
 def say(text: str) -> None:

@@ -23,17 +23,18 @@ def print_record(record: Mapping[str, Any], runs: Path) -> None:
 
 def print_result(evidence: Evidence) -> None:
     """Prints the means of a study's rows beside the published figures, and the differences to the baseline."""
-    from bertlab.cli.console import console
+    from bertlab.cli.console import console, say
 
     title = f"{evidence.study}: scale {evidence.scale} on {' and '.join(evidence.corpus)}"
-    console().print(_drawn(tables.results(evidence), title))
-    console().print(_drawn(tables.differences(evidence), ""))
-    if any(cell.value is not None for cell in evidence.cells):
-        console().print(
-            "Points: mean (sd, n = pre-training seeds x restarts); differences with their 95 % interval over seeds, "
-            "none with one seed.",
-            style="dim",
-        )
+    results, differences = tables.brief(evidence)
+    console().print(_drawn(results, title))
+    if differences.rows:
+        console().print(_drawn(differences, ""))
+    seeds = len({each.seed for each in evidence.pretrainings})
+    if seeds > 1:
+        say(f"Points: mean (sd), n = {seeds} seeds; differences ± half of their 95 % interval over the seeds.")
+    else:
+        say("Points: mean (sd over restarts), n = 1: no interval, one pre-training seed decides nothing.")
 
 
 def _drawn(table: tables.Table, title: str) -> Table:
@@ -42,9 +43,10 @@ def _drawn(table: tables.Table, title: str) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(title=Text(plain(title)) if title else None, box=SIMPLE_HEAD, title_justify="left")
+    heading = Text(plain(title)) if title else None
+    drawn = Table(title=heading, box=SIMPLE_HEAD, title_justify="left", pad_edge=False, collapse_padding=True)
     for index, name in enumerate(table.columns):
-        drawn.add_column(Text(plain(name)), justify="left" if index == 0 else "right")
+        drawn.add_column(Text(plain(name)), justify="left" if index == 0 else "right", overflow="fold")
     for row in table.rows:
         drawn.add_row(*(Text(plain(text)) for text in row))
     return drawn

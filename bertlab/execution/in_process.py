@@ -83,7 +83,11 @@ def _run(job: Job, store: Store, machine: Machine, progress: Progress) -> tuple[
     work = store.work(job.kind, job.id)
     record = {"kind": job.kind, "id": job.id, "label": files.label(job.label), "science": job.science()}
     files.write_json(work / "recipe.json", record)
-    files.write_json(work / "environment.json", machine.environment())
+    environment = machine.environment()
+    if (work / "environment.json").exists():  # resumed: the numerics of every part are stamped
+        before = files.read_json(work / "environment.json")
+        environment["earlier"] = [*before.get("earlier", ()), before["numerics"]]
+    files.write_json(work / "environment.json", environment)
     result = job.run(work, store, machine, progress)
     seconds = time.monotonic() - began
     if not isinstance(job, Pretrain):  # which keeps its own times, across interruptions

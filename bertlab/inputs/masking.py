@@ -44,6 +44,7 @@ class Masks:
         slots = masking.slots(length)
         self._chosen = np.array([masking.chosen(n) for n in range(length + 1)], dtype=np.int32)
         self._numbers = np.arange(length, dtype=np.uint32)
+        self._narrow = np.arange(length, dtype=np.int16)
         self._number_bits = np.uint32((1 << (length - 1).bit_length()) - 1)
         self._slots = np.arange(slots, dtype=np.int32)
         self._until_mask = np.uint64(round(masking.mask * 2**32))
@@ -58,7 +59,7 @@ class Masks:
     def apply(
         self, tokens: npt.NDArray[Any], first_length: Integers, ordinary: Integers, keys: keyed.Words
     ) -> tuple[Integers, Integers, npt.NDArray[np.float32]]:
-        """Masks `tokens` (B, T) in place; gives chosen positions, the tokens that were there, and weights, each (B, K).
+        """Masks the contiguous `tokens` (B, T); gives chosen positions, what was there, and weights, each (B, K).
 
         A row has `ordinary` (B,) ordinary tokens, the first `first_length` (B,) of them before its inner [SEP]. Of the
         K slots those beyond the chosen have weight 0, position 0 and target 0.
@@ -67,7 +68,8 @@ class Masks:
         words = keyed.words(keys, self._numbers)
         words &= ~self._number_bits
         words |= self._numbers
-        words |= (self._numbers >= ordinary[:, None].astype(np.uint32)) * np.uint32(0xFFFFFFFF)
+        beyond = self._narrow >= ordinary.astype(np.int16)[:, None]
+        np.copyto(words, np.uint32(0xFFFFFFFF), where=beyond)
         words.sort(axis=1)
         numbers = words[:, : len(self._slots)] & self._number_bits
         active = self._slots < self._chosen.take(ordinary)[:, None]
@@ -91,5 +93,5 @@ class Masks:
         shown *= active & (share < self._until_random)
         shown += there
         shown += (self._mask - shown) * (active & (share < self._until_mask))
-        tokens.put(flat, shown)
+        tokens.reshape(-1)[flat] = shown
         return positions, there * active, active.astype(np.float32)

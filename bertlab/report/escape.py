@@ -64,6 +64,6 @@ def figure(text: str, longest: int = 26) -> str:
 def filename(name: str) -> str:
     """`name` as the stem of a file: kept where it is one, otherwise a slug with a hash that tells it from others."""
     slug = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip(".-_")[:64]
-    if slug == name and name != "index":
+    if name and slug == name and name != "index":
         return name
     return f"{slug or 'study'}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"

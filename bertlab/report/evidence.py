@@ -105,12 +105,12 @@ class Pretraining:
     @property
     def rotary(self) -> bool:
         """Whether its positions are rotary; BERT's are learned."""
-        return self._group("model").get("positions") == "rotary"
+        return self.group("model").get("positions") == "rotary"
 
     @property
     def sees_mask(self) -> bool:
         """Whether [MASK] occurs in its inputs. A row that never saw it is not judged by 80/10/10."""
-        return float(self._group("masking").get("mask", 0.8)) > 0
+        return float(self.group("masking").get("mask", 0.8)) > 0
 
     @property
     def loss(self) -> float | None:
@@ -133,7 +133,8 @@ class Pretraining:
         """A figure of its final held-out evaluation."""
         return _number(self.result.get("heldout", {}).get(name))
 
-    def _group(self, name: str) -> Mapping[str, Any]:
+    def group(self, name: str) -> Mapping[str, Any]:
+        """A group of its recipe, fields at their defaults left out."""
         recipe: Mapping[str, Any] = self.science.get("recipe", self.science)
         group: Mapping[str, Any] = recipe.get(name, {})
         return group
@@ -181,7 +182,7 @@ class Evidence:
 
     @cached_property
     def key(self) -> str:
-        """Eight hexadecimal digits that tell this section from the study's others. More seeds leave them as they are."""
+        """Eight hexadecimal digits that tell this section from the study's others; more seeds do not change them."""
         named: list[object] = [self.record.get(name) for name in ("study", "scale", "corpus", "substitutes", "world")]
         named += [each.id for each in self.pretrainings[:1]] + [cell.run_id for cell in self.cells[:1]]
         return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:8]
@@ -231,6 +232,11 @@ class Evidence:
     def difference(self, variant: str, measurement: str) -> Difference | None:
         """A row minus the baseline on a measurement, paired by seed."""
         return difference(self.scores(variant, measurement), self.scores(self.baseline, measurement))
+
+    def gain(self, scratch: str, measurement: str) -> float | None:
+        """The baseline minus a row without pre-training, in points, paired by seed."""
+        other = self.difference(scratch, measurement)
+        return None if other is None else -other.mean
 
     def published(self, variant: str, measurement: str) -> float | None:
         """The paper's figure, in points."""
@@ -330,8 +336,8 @@ def _join(store: Store, record: Mapping[str, Any], runs: Mapping[str, Run]) -> E
             )
         )
     cells = [_cell(store, cell, runs.get(cell["run_id"])) for cell in record["cells"]]
-    corpora = {each.science.get("corpus") for each in pretrainings}
-    preparation = math.fsum(_seconds(runs[name]) for name in sorted(each for each in corpora if each in runs))
+    corpora = sorted({str(each.science.get("corpus")) for each in pretrainings} & runs.keys())
+    preparation = math.fsum(_seconds(runs[run_id]) for run_id in corpora)
     return Evidence(record, tuple(cells), tuple(pretrainings), preparation)
 
 

@@ -7,19 +7,15 @@ study at several scales or on several corpora are sections of their own and are 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from bertlab.errors import BadInput, unknown
-from bertlab.report import escape, plots, tables
-from bertlab.report.evidence import Cell, Evidence, gather_all
-from bertlab.report.statistics import mean
+from bertlab.report import caveats, escape, facts, plots, tables
+from bertlab.report.evidence import Evidence, gather_all
 from bertlab.store import Store
-
-_FEW = 6
-"""Below this many seeds, Student's quantile is more than a quarter above the normal one: intervals are wide."""
 
 
 def write(studies: Sequence[str], runs: Path, out: Path) -> tuple[list[Path], list[Evidence]]:
@@ -70,13 +66,19 @@ def _write_study(sections: list[Evidence], out: Path) -> Path:
 
 def study(sections: Sequence[Evidence], stem: str, figures: Sequence[dict[str, str]]) -> str:
     """The page of a study in Markdown; `figures` are the links of each section's `points` and `curves`."""
+    titles = [_title(each) for each in sections]
+    # two settings of the same scale and corpus: the command in each section says what was set
+    titles = [
+        f"{title} ({each.key})" if titles.count(title) > 1 else title
+        for title, each in zip(titles, sections, strict=True)
+    ]
     return _render(
         "study.md.j2",
         study=sections[0].study,
         question=str(sections[0].record["question"]),
         source=str(sections[0].record["source"]),
         stem=stem,
-        sections=[_section(each, drawn) for each, drawn in zip(sections, figures, strict=True)],
+        sections=[_section(*each) for each in zip(sections, titles, figures, strict=True)],
     )
 
 
@@ -100,29 +102,33 @@ def _index(everything: Sequence[Evidence], out: Path) -> str:
             ]
         )
     columns = ["study", "question", "source", "run at", "measured"]
-    return _render("index.md.j2", table=tabulate(lines, headers=columns, tablefmt="github", disable_numparse=True))
+    return _render("index.md.j2", table=tabulate(lines, headers=columns, tablefmt="pipe", disable_numparse=True))
 
 
-def _section(evidence: Evidence, drawn: dict[str, str]) -> dict[str, Any]:
+def _title(evidence: Evidence) -> str:
+    return f"Scale {evidence.scale} on {' and '.join(evidence.corpus)}"
+
+
+def _section(evidence: Evidence, title: str, drawn: dict[str, str]) -> dict[str, Any]:
     command = escape.plain(str(evidence.record.get("command", "")))
     return {
-        "title": f"Scale {evidence.scale} on {' and '.join(evidence.corpus)}",
+        "title": title,
         "question": str(evidence.record["question"]),
         "source": str(evidence.record["source"]),
-        "progress": _progress(evidence),
-        "facts": _facts(evidence),
+        "progress": facts.progress(evidence),
+        "facts": facts.facts(evidence),
         "command": command,
         "results": tables.results(evidence),
-        "legend": _legend(evidence),
+        "legend": caveats.legend(evidence),
         "differences": tables.differences(evidence),
-        "interval": _interval(evidence),
+        "interval": caveats.intervals(evidence),
         "points": drawn.get("points"),
-        "floors": _floors(evidence),
+        "floors": caveats.floors(evidence),
         "pretraining": tables.pretraining(evidence),
-        "judged": _judged(evidence),
-        "warnings": _warnings(evidence),
+        "judged": caveats.judged(evidence),
+        "warnings": caveats.warnings(evidence),
         "curves": drawn.get("curves"),
-        "caveats": _caveats(evidence),
+        "caveats": caveats.caveats(evidence),
     }
 
 

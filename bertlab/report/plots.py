@@ -25,9 +25,13 @@ WIDTH = 7.2
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C6D46", "#7F7F7F")
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
+_LEVEL: Any = (0, (5, 3.5))
 _INK, _PALE = "#222222", "#8A8A8A"
 _PANELS = 3
 """Panels side by side at most."""
+
+_SPAN = 2.0
+"""Points that a panel shows at least: a tenth of a point is not to look like an effect."""
 
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "bertlab",
@@ -81,61 +85,96 @@ def _draw(draw: Any, evidence: Evidence) -> bytes:
 
 def _points(evidence: Evidence) -> Figure:
     from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.ticker import MaxNLocator
 
     names, rows = evidence.measurements, evidence.variants
     seeds = sorted({cell.pretrain_seed for cell in evidence.cells})
-    many = len(seeds) > len(_COLOURS)
+    colours = {seed: _COLOURS[0 if len(seeds) > len(_COLOURS) else place] for place, seed in enumerate(seeds)}
     across = min(_PANELS, len(names))
     down = math.ceil(len(names) / across)
     height = down * (0.85 + 0.33 * len(rows)) + 0.45
     figure = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="white")
     grid = figure.subplots(down, across, sharey=True, squeeze=False)
-    repeated = False
-    for index, axes in enumerate(grid.flat):
-        if index >= len(names):
-            axes.set_visible(False)
-            continue
-        name = names[index]
-        column = evidence.column(name)
-        for line, row in enumerate(rows):
-            means = evidence.scores(row, name).seed_means()
-            for seed, value in means.items():
-                place = seeds.index(seed)
-                height_ = line + (place - (len(seeds) - 1) / 2) * 0.55 / len(seeds)
-                colour = _COLOURS[0] if many else _COLOURS[place]
-                each = evidence.scores(row, name).by_seed[seed]
-                if len(each) > 1:
-                    repeated = True
-                    axes.plot(each, [height_] * len(each), "o", color=colour, markersize=3, alpha=0.45, mew=0, zorder=3)
-                axes.plot(value, height_, "o", color=colour, markersize=6.5, mec="white", mew=0.8, zorder=4)
-            if means:
-                centre = mean(list(means.values()))
-                axes.plot([centre, centre], [line - 0.38, line + 0.38], color=_INK, linewidth=1.4, zorder=5)
-        baseline = evidence.summary(evidence.baseline, name)
-        if baseline is not None:
-            axes.axvline(baseline.mean, color=_PALE, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-        axes.set_title(escape.figure(name), color=_INK)
-        axes.set_xlabel(f"{escape.figure(column[0].metric, 16)} (points)")
-        axes.set_yticks(range(len(rows)), [escape.figure(row, 22) for row in rows])
-        axes.set_ylim(len(rows) - 0.45, -0.55)
-        axes.xaxis.set_major_locator(MaxNLocator(4, min_n_ticks=3))
-        axes.margins(x=0.12)
-        axes.grid(True)
-        axes.set_axisbelow(True)
-        axes.tick_params(length=0)
-    keys: list[tuple[Artist, str]] = []
-    for place, seed in enumerate(seeds if not many else [0]):
-        mark = Line2D([], [], color=_COLOURS[place], marker="o", linestyle="", markersize=6.5, mec="white")
-        keys.append((mark, "a pre-training seed" if many else f"seed {seed}"))
-    if repeated:
-        mark = Line2D([], [], color=_PALE, marker="o", linestyle="", markersize=3, mew=0)
-        keys.append((mark, "one restart"))
-    keys.append((Line2D([], [], color=_INK, marker="|", linestyle="", markersize=11, mew=1.4), "mean of the row"))
-    keys.append((Line2D([], [], color=_PALE, linewidth=1, linestyle=(0, (4, 3))), "mean of the baseline"))
-    _legend(figure, keys, 6)
+    for axes in grid.flat[len(names) :]:
+        axes.set_visible(False)
+    for name, axes in zip(names, grid.flat, strict=False):
+        _panel(axes, evidence, name, colours)
+    grid[0, 0].set_yticks(range(len(rows)), [escape.figure(row, 22) for row in rows])
+    grid[0, 0].set_ylim(len(rows) - 0.45, -0.55)
+    _legend(figure, _points_keys(evidence, colours), 6)
     return figure
+
+
+def _panel(axes: Axes, evidence: Evidence, name: str, colours: dict[int, str]) -> None:
+    """A measurement: each row's restarts small, its seeds large and one above the other, its mean as a bar."""
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = _view(evidence, name)
+    for line, row in enumerate(evidence.variants):
+        scores = evidence.scores(row, name)
+        means = scores.seed_means()
+        if not means:
+            continue
+        centre = mean(list(means.values()))
+        if not low <= centre <= high:
+            side, x, text = ("left", 0.02, f"◂ {centre:.1f}") if centre < low else ("right", 0.98, f"{centre:.1f} ▸")
+            axes.text(x, line, text, transform=axes.get_yaxis_transform(), ha=side, va="center", color=_INK)
+            continue
+        for place, seed in enumerate(colours):
+            if seed in means:
+                at = line + (place - (len(colours) - 1) / 2) * 0.55 / len(colours)
+                each = scores.by_seed[seed]
+                if len(each) > 1:
+                    small: dict[str, Any] = {"markersize": 3, "alpha": 0.45, "markeredgewidth": 0}
+                    axes.plot(each, [at] * len(each), "o", color=colours[seed], zorder=3, **small)
+                axes.plot(means[seed], at, "o", color=colours[seed], markersize=6.5, mec="white", mew=0.8, zorder=4)
+        axes.plot([centre, centre], [line - 0.38, line + 0.38], color=_INK, linewidth=1.4, zorder=5)
+    baseline = evidence.summary(evidence.baseline, name)
+    if baseline is not None:
+        axes.axvline(baseline.mean, color=_PALE, linewidth=1, linestyle=_LEVEL, zorder=1)
+    axes.set_title(escape.figure(name), color=_INK)
+    metric = evidence.column(name)[0].metric
+    axes.set_xlabel(f"{escape.figure(metric.upper() if len(metric) < 3 else metric, 16)} (points)")
+    axes.xaxis.set_major_locator(MaxNLocator(4, min_n_ticks=3))
+    axes.margins(x=0.12)
+    left, right = axes.get_xlim()
+    wider = max(0.0, _SPAN - (right - left)) / 2
+    axes.set_xlim(left - wider, right + wider)
+    _plain(axes)
+
+
+def _view(evidence: Evidence, name: str) -> tuple[float, float]:
+    """The range of points that is drawn to scale: rows without pre-training do not squeeze the others together."""
+    values: dict[bool, list[float]] = {True: [], False: []}
+    for row in evidence.variants:
+        by_seed = evidence.scores(row, name).by_seed
+        values[evidence.untrained(row)] += [value for each in by_seed.values() for value in each]
+    if not values[True] or not values[False]:
+        return -math.inf, math.inf
+    low, high = min(values[False]), max(values[False])
+    slack = 1.5 * max(_SPAN, high - low)
+    return low - slack, high + slack
+
+
+def _points_keys(evidence: Evidence, colours: dict[int, str]) -> list[tuple[Artist, str]]:
+    from matplotlib.lines import Line2D
+
+    def mark(**style: Any) -> Line2D:
+        return Line2D(
+            [], [], **{"marker": "o", "linestyle": "", "markeredgecolor": "white", "markersize": 6.5, **style}
+        )
+
+    keys: list[tuple[Artist, str]] = []
+    if len(set(colours.values())) < len(colours):
+        keys.append((mark(color=_COLOURS[0]), "a pre-training seed"))
+    else:
+        keys += [(mark(color=colour), f"seed {seed}") for seed, colour in colours.items()]
+    scores = [evidence.scores(row, name) for row in evidence.variants for name in evidence.measurements]
+    if any(len(each) > 1 for score in scores for each in score.by_seed.values()):
+        keys.append((mark(color=_PALE, markersize=3, markeredgewidth=0), "one restart"))
+    bar = mark(color=_INK, marker="|", markersize=11, markeredgewidth=1.4, markeredgecolor=_INK)
+    keys.append((bar, "mean of the row"))
+    keys.append((Line2D([], [], color=_PALE, linewidth=1, linestyle=_LEVEL), "mean of the baseline"))
+    return keys
 
 
 def _curves(evidence: Evidence) -> Figure:
@@ -159,17 +198,15 @@ def _curves(evidence: Evidence) -> Figure:
         for row in shown:
             _curve(axes, evidence.of(row), styles[row], scale, under_own)
         for plateau in plateaus:
-            axes.axhline(plateau, color=_INK, linewidth=1, linestyle=(0, (6, 4)), zorder=1)
+            axes.axhline(plateau, color=_INK, linewidth=1, linestyle=_LEVEL, zorder=1)
         axes.set_title(title, color=_INK)
         axes.set_xlabel(f"tokens trained on{unit}")
         axes.set_xlim(left=0)
-        axes.grid(True)
-        axes.set_axisbelow(True)
-        axes.tick_params(length=0)
+        _plain(axes)
     grid[0, 0].set_ylabel("held-out masked-LM loss (nats)")
     keys: list[tuple[Artist, str]] = [(Line2D([], [], **styles[row]), escape.figure(row, 22)) for row in rows]
     if plateaus:
-        keys.append((Line2D([], [], color=_INK, linewidth=1, linestyle=(0, (6, 4))), "unigram entropy"))
+        keys.append((Line2D([], [], color=_INK, linewidth=1, linestyle=_LEVEL), "unigram entropy"))
     _legend(figure, keys, 4)
     return figure
 
@@ -206,6 +243,12 @@ def _line_style(row: str, rows: list[str], baseline: str) -> dict[str, Any]:
         "markersize": 2.5,
         "zorder": 3,
     }
+
+
+def _plain(axes: Axes) -> None:
+    axes.grid(True)
+    axes.set_axisbelow(True)
+    axes.tick_params(length=0)
 
 
 def _unit(tokens: float) -> tuple[float, str]:

@@ -51,6 +51,11 @@ class Interval:
     low: float
     high: float
 
+    @property
+    def half(self) -> float:
+        """Half of its width."""
+        return (self.high - self.low) / 2
+
     def covers(self, value: float) -> bool:
         """Whether `value` lies in it."""
         return self.low <= value <= self.high

@@ -61,7 +61,7 @@ class Table:
         return tabulate(
             [[escape.markdown(text) for text in row] for row in self.rows],
             headers=[escape.markdown(text) for text in self.columns],
-            tablefmt="github",
+            tablefmt="pipe",
             colalign=["left", *["right"] * (len(self.columns) - 1)],
             disable_numparse=True,  # or "84.40" would become 84.4
         )
@@ -104,11 +104,7 @@ def differences(evidence: Evidence) -> Table:
         for name in _m(evidence):
             row.append(_difference(evidence.difference(variant, name)))
             if shown[name]:
-                ours, theirs = evidence.published(variant, name), evidence.published(evidence.baseline, name)
-                # decimal, so that 84.3 - 84.2 is 0.1
-                row.append(
-                    EMPTY if ours is None or theirs is None else _signed(Decimal(str(ours)) - Decimal(str(theirs)))
-                )
+                row.append(_published_difference(evidence, variant, name))
         rows.append(tuple(row))
     return Table(tuple(columns), tuple(rows))
 
@@ -132,12 +128,42 @@ def pretraining(evidence: Evidence) -> Table:
                 _average([each.heldout("own_loss") for each in runs], "{:.3f}"),
                 _average(below, "{:.2f}"),
                 _average([each.heldout("perplexity") for each in runs], "{:.1f}"),
-                _average([each.heldout("accuracy") for each in runs], "{:.1%}"),
-                _average([each.heldout("next_sentence_accuracy") for each in runs], "{:.1%}"),
+                _percent([each.heldout("accuracy") for each in runs]),
+                _percent([each.heldout("next_sentence_accuracy") for each in runs]),
                 str(len(runs)),
             )
         )
     return Table(columns, tuple(rows))
+
+
+def brief(evidence: Evidence) -> tuple[Table, Table]:
+    """The results and the differences, short enough for a console of 80 columns.
+
+    Results are mean (sd), differences mean and half the width of their 95 % interval.
+    """
+    columns = ["row"]
+    for name in _m(evidence):
+        columns += [name, "paper"]
+    results_, differences_ = [], []
+    for variant in evidence.variants:
+        result, against = [variant], [variant]
+        for name in _m(evidence):
+            summary, difference = evidence.summary(variant, name), evidence.difference(variant, name)
+            if summary is None:
+                result.append(measured(evidence, variant, name))
+            else:
+                result.append(f"{summary.mean:.2f}" + ("" if summary.sd is None else f" ({summary.sd:.2f})"))
+            result.append(_figure(evidence.published(variant, name)))
+            half = "" if difference is None or not difference.interval else f" ±{difference.interval.half:.2f}"
+            against.append("" if difference is None else f"{_signed(difference.mean)}{half}")
+            against.append(_published_difference(evidence, variant, name))
+        results_.append(tuple(result))
+        if variant != evidence.baseline:
+            differences_.append(tuple(against))
+    return (
+        Table(tuple(columns), tuple(results_)),
+        Table((f"minus {evidence.baseline}", *columns[1:]), tuple(differences_)),
+    )
 
 
 def measured(evidence: Evidence, variant: str, measurement: str) -> str:
@@ -213,6 +239,13 @@ def _difference(value: Difference | None) -> str:
     return f"{_signed(value.mean)} ({_signed(value.interval.low)} to {_signed(value.interval.high)})"
 
 
+def _published_difference(evidence: Evidence, variant: str, measurement: str) -> str:
+    ours, theirs = evidence.published(variant, measurement), evidence.published(evidence.baseline, measurement)
+    if ours is None or theirs is None:
+        return EMPTY
+    return _signed(Decimal(str(ours)) - Decimal(str(theirs)))  # decimal, so that 84.3 - 84.2 is 0.1
+
+
 def _signed(value: float | Decimal) -> str:
     if isinstance(value, Decimal):
         return f"{value:+}" if value else str(abs(value))
@@ -226,3 +259,7 @@ def _figure(value: float | None) -> str:
 def _average(values: Sequence[float | None], form: str) -> str:
     known = [value for value in values if value is not None]
     return form.format(mean(known)) if known else EMPTY
+
+
+def _percent(shares: Sequence[float | None]) -> str:
+    return _average([None if share is None else 100 * share for share in shares], "{:.1f} %")

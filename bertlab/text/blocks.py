@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import signal
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ class Tokenised:
     """Tokens of each sentence, shape (S,)."""
     documents: npt.NDArray[np.int64]
     """Sentences of each document, shape (D,)."""
+    size: int
+    """Bytes of text that it was, with the documents that were left out."""
 
 
 def tokenise(documents: Iterable[str], wordpiece: WordPiece) -> Tokenised:
@@ -42,7 +45,9 @@ def tokenise(documents: Iterable[str], wordpiece: WordPiece) -> Tokenised:
     owners: list[int] = []
     texts: list[str] = []
     characters = 0
+    size = 0
     for number, document in enumerate(documents):
+        size += len(document.encode())
         for sentence in sentences(document):
             texts.append(sentence)
             owners.append(number)
@@ -61,12 +66,13 @@ def tokenise(documents: Iterable[str], wordpiece: WordPiece) -> Tokenised:
         tokens=b"".join(itertools.compress(packed, kept.tolist())),
         sentences=lengths[kept],
         documents=counts[counts > 0],
+        size=size,
     )
 
 
 def tokenise_all(
     spool: Path, blocks: Iterable[Block], wordpiece: WordPiece, vocabulary: Path, workers: int
-) -> Iterator[Tokenised]:
+) -> Generator[Tokenised]:
     """The blocks of a spool, tokenised, in their order, by `workers` processes that read `vocabulary`.
 
     At most two blocks a process are under way, so that memory does not grow with the corpus. If the processes cannot be
@@ -76,13 +82,12 @@ def tokenise_all(
         yield from (tokenise(read(spool, block), wordpiece) for block in blocks)
         return
     # Processes are started afresh: a copy of this one could hold locks of its threads for ever.
-    pool = ProcessPoolExecutor(
-        workers, get_context("spawn"), initializer=_start, initargs=(vocabulary, wordpiece.lowercase)
-    )
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start)
+    work = functools.partial(_work, spool, vocabulary, wordpiece.lowercase)
     waiting: deque[tuple[Block, Future[Tokenised] | None]] = deque()
     try:
         for block in blocks:
-            waiting.append((block, _submit(pool, spool, block)))
+            waiting.append((block, _submit(pool, work, block)))
             if len(waiting) > 2 * workers:
                 yield _result(*waiting.popleft(), spool, wordpiece)
         while waiting:
@@ -91,9 +96,9 @@ def tokenise_all(
         pool.shutdown(cancel_futures=True)
 
 
-def _submit(pool: ProcessPoolExecutor, spool: Path, block: Block) -> Future[Tokenised] | None:
+def _submit(pool: ProcessPoolExecutor, work: Callable[[Block], Tokenised], block: Block) -> Future[Tokenised] | None:
     try:
-        return pool.submit(_work, spool, block)
+        return pool.submit(work, block)
     except BrokenProcessPool:
         return None
 
@@ -107,17 +112,15 @@ def _result(block: Block, future: Future[Tokenised] | None, spool: Path, wordpie
     return tokenise(read(spool, block), wordpiece)
 
 
-_tokenizer: WordPiece | None = None
-"""The tokenizer of a worker process."""
-
-
-def _start(vocabulary: Path, lowercase: bool) -> None:
-    global _tokenizer
+def _start() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one decides when to end
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one thread a process
-    _tokenizer = WordPiece.load(vocabulary, lowercase)
 
 
-def _work(spool: Path, block: Block) -> Tokenised:
-    assert _tokenizer is not None
-    return tokenise(read(spool, block), _tokenizer)
+def _work(spool: Path, vocabulary: Path, lowercase: bool, block: Block) -> Tokenised:
+    return tokenise(read(spool, block), _wordpiece(vocabulary, lowercase))
+
+
+@functools.cache
+def _wordpiece(vocabulary: Path, lowercase: bool) -> WordPiece:
+    return WordPiece.load(vocabulary, lowercase)

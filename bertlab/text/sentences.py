@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 PIECE = 200_000
@@ -10,6 +11,9 @@ LONGEST = 2_000
 """Characters of the longest sentence, about 450 tokens. Text without full stops is cut at spaces: BERT's rule for
 segments truncates a sentence that does not fit, and would drop all but the beginning of such a text."""
 
+_SPACES = re.compile("[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+"""White space outside ASCII: `sentencex` 1.0 panics on some of it before a full stop."""
+
 
 def sentences(document: str, language: str = "en") -> Iterator[str]:
     """The sentences of a document, in order, stripped, none empty. A blank line always ends a sentence."""
@@ -17,6 +21,8 @@ def sentences(document: str, language: str = "en") -> Iterator[str]:
 
     if "\r" in document:
         document = document.replace("\r\n", "\n").replace("\r", "\n")
+    if not document.isascii():
+        document = _SPACES.sub(" ", document)
     for piece in cut(document, PIECE):
         for segment in sentencex.segment(language, piece):
             if sentence := segment.strip():

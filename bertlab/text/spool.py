@@ -41,7 +41,10 @@ class Spool:
 
     @classmethod
     def write(cls, path: Path, located: Sequence[Located], progress: Progress) -> Spool:
-        """Copies the documents of all sources to `path`. `BadInput` for a source without any."""
+        """Copies the documents of all sources to `path`.
+
+        `BadInput` for a source without documents, and for sources that have but one together: some are held out.
+        """
         lengths, sides, order = array.array("q"), array.array("Q"), array.array("Q")
         written = told = 0
         with path.open("wb", buffering=BLOCK) as stream:
@@ -60,17 +63,15 @@ class Spool:
                         told = written
                 if len(lengths) == before:
                     raise BadInput(f"corpus '{each.source.name}' is empty: give one with text")
+        if min(sides) == max(sides):
+            names = ", ".join(f"'{each.source.name}'" for each in located)
+            raise BadInput(f"corpus {names} is a single document: give two or more, for some are held out")
         return cls(
             path=path,
             lengths=np.frombuffer(lengths, dtype=np.int64),
             sides=np.frombuffer(sides, dtype=np.uint64),
             order=np.frombuffer(order, dtype=np.uint64),
         )
-
-    @property
-    def size(self) -> int:
-        """Bytes of all documents."""
-        return int(self.lengths.sum())
 
     def split(self, share: float) -> tuple[Numbers, Numbers]:
         """The documents to train on and those held out: the ones whose hash is below `share`.
@@ -79,8 +80,6 @@ class Spool:
         at least one document. `BadInput` if all documents are the same one.
         """
         lowest, highest = self.sides.min(), self.sides.max()
-        if lowest == highest:
-            raise BadInput("the corpus is a single document: give two or more, for some are held out")
         heldout = (self.sides == lowest) | (self.sides < np.uint64(int(share * 2**64))) & (self.sides != highest)
         return np.flatnonzero(~heldout), np.flatnonzero(heldout)
 

@@ -10,6 +10,7 @@ becomes a function of the text when all single characters have their ids beforeh
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab.errors import BadInput
+from bertlab.text.sentences import cut
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as RustTokenizer
@@ -29,10 +31,12 @@ LONGEST_WORD = 100
 ALPHABET = 1_000
 """Single characters in a trained vocabulary at most, the most frequent ones."""
 
-_MEMORY = 4_000_000
-"""Characters of the words whose pieces are remembered (about 150 MB with their pieces)."""
-_NOT_SPACES = re.compile("[\x0b\x0c\x1c-\x1f\x85]")
-"""What `str.split` takes for spaces and BERT removes as control characters."""
+_MEMORY = 1_500_000
+"""Characters of the words whose pieces are remembered, some 200,000 words."""
+_NO_SPACES = re.compile("[\x00\x0b\x0c\x1c-\x1f\x85]")
+"""What `str.split` takes for spaces and BERT removes as control characters; and NUL, which parts texts here."""
+_PUNCTUATION = f"{string.punctuation}–—‘’“”…"
+"""The punctuation that is split off here. BERT's includes all of Unicode's: the rarer kinds are left to the library."""
 
 
 class WordPiece:
@@ -70,11 +74,10 @@ class WordPiece:
 
     def pack(self, texts: Sequence[str]) -> list[bytes]:
         """The ids of each text, without specials, as the bytes of an array of `dtype`."""
-        rows = [(_NOT_SPACES.sub("", text) if _NOT_SPACES.search(text) else text).split() for text in texts]
+        rows = self._words(texts)
         if self._seen_characters > _MEMORY:
             self._seen.clear()
             self._seen_characters = 0
-        # A word may be cut out of its text: cleaning, accents and splitting never look across a space.
         unseen = list(set[str]().union(*rows).difference(self._seen))
         if unseen:
             for word, ids in zip(unseen, self._lookup(unseen), strict=True):
@@ -136,7 +139,8 @@ class WordPiece:
         """
         from tokenizers import Tokenizer, models, trainers
 
-        sample = [_wrapped(_unicode(text)) for text in texts]
+        # The library takes many times the memory of the texts that it holds at once: they are given in small pieces.
+        sample = [piece for text in texts for piece in cut(_wrapped(_unicode(text)), 10_000)]
         backend = Tokenizer(models.WordPiece(unk_token="[UNK]"))
         _bert(backend, lowercase)
         initial, continuing = _alphabet(backend, sample, min(ALPHABET, (vocabulary - len(SPECIALS)) // 3))
@@ -157,11 +161,19 @@ class WordPiece:
         from tokenizers import Tokenizer, models
 
         # No token is declared special: what looks like one in a text is text.
-        backend = Tokenizer(
-            models.WordPiece(self._ids, unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD)  # type: ignore[call-arg]
-        )
+        backend = Tokenizer(models.WordPiece(self._ids, unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD))
         _bert(backend, self.lowercase)
         return backend
+
+    def _words(self, texts: Sequence[str]) -> list[list[str]]:
+        """The texts cut at spaces and at frequent punctuation, which BERT does anyway: no piece is longer than that."""
+        cleaned = [_NO_SPACES.sub("", text) if _NO_SPACES.search(text) else text for text in texts]
+        if self.lowercase:  # outside ASCII, lower case depends on accents and context
+            cleaned = [text.lower() if text.isascii() else text for text in cleaned]
+        joined = "\x00".join(cleaned)
+        for mark in _PUNCTUATION:
+            joined = joined.replace(mark, f" {mark} ")
+        return [text.split() for text in joined.split("\x00")] if texts else []
 
     def _lookup(self, words: list[str]) -> Iterable[list[int]]:
         try:
@@ -175,8 +187,8 @@ def _bert(backend: RustTokenizer, lowercase: bool) -> None:
     """Gives `backend` BERT's cleaning and its splitting at spaces and punctuation."""
     from tokenizers import normalizers, pre_tokenizers
 
-    backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase)  # type: ignore[assignment]
-    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()  # type: ignore[assignment]
+    backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
 
 
 def _unicode(text: str) -> str:
@@ -189,14 +201,13 @@ def _wrapped(text: str) -> str:
     words = text.split()
     if max(map(len, words), default=0) <= LONGEST_WORD:
         return text
-    return " ".join(
-        word[start : start + LONGEST_WORD] for word in words for start in range(0, len(word), LONGEST_WORD)
-    )
+    return " ".join(word[start : start + LONGEST_WORD] for word in words for start in range(0, len(word), LONGEST_WORD))
 
 
 def _alphabet(backend: RustTokenizer, texts: Sequence[str], limit: int) -> tuple[list[str], list[str]]:
     """The `limit` most frequent characters after cleaning, and those of them that can stand inside a word, sorted."""
-    assert backend.normalizer is not None and backend.pre_tokenizer is not None
+    assert backend.normalizer is not None
+    assert backend.pre_tokenizer is not None
     raw = np.zeros(0x110000, dtype=np.int64)
     for text in texts:
         counts = np.bincount(np.frombuffer(text.encode("utf-32-le"), dtype="<u4"))

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -35,7 +35,7 @@ from bertlab.text.tokenizer import WordPiece
 
 TEXT_VERSION = 1
 """Raised by hand whenever the code of this room gives other tokens for the same text."""
-SAMPLE = 32_000_000
+SAMPLE = 24_000_000
 """Bytes of training text that a vocabulary is trained on at most."""
 SMALL = 24_000_000
 """Bytes of text below which starting other processes takes longer than it saves."""
@@ -101,30 +101,24 @@ def prepare(
         train, heldout = spool.split(corpus.heldout)
         wordpiece = _vocabulary(tokenizer, given, spool, train, progress)
         wordpiece.save(directory / "vocab.txt")
-        blocks = [(part, block) for part, chosen in zip(PARTS, (train, heldout), strict=True)
-                  for block in spool.blocks(chosen)]
-        results = tokenise_all(
-            path,
-            (block for _, block in blocks),
-            wordpiece,
-            directory / "vocab.txt",
-            workers if spool.size >= SMALL else 1,
-        )
+        size = int(spool.lengths.sum())
         done = 0
-        with ExitStack() as stack:
-            writers = {part: stack.enter_context(_Writer(directory / part)) for part in PARTS}
-            for (part, block), tokenised in zip(blocks, results, strict=True):
-                writers[part].write(tokenised)
-                done += sum(length for _, length in block)
-                progress(done, spool.size, "tokenising")
-                stop_if_asked()
+        for part, chosen in zip(PARTS, (train, heldout), strict=True):
+            processes = workers if spool.lengths[chosen].sum() >= SMALL else 1
+            results = tokenise_all(path, spool.blocks(chosen), wordpiece, directory / "vocab.txt", processes)
+            with _Writer(directory / part) as writer, closing(results):
+                for tokenised in results:
+                    writer.write(tokenised)
+                    done += tokenised.size
+                    progress(done, size, "tokenising")
+                    stop_if_asked()
     finally:
         path.unlink(missing_ok=True)
     facts: dict[str, Any] = {
         "dtype": wordpiece.dtype.name,
         "vocabulary": wordpiece.size,
         "lowercase": wordpiece.lowercase,
-        "bytes": spool.size,
+        "bytes": size,
     }
     counts = {}
     for part in PARTS:

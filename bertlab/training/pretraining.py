@@ -116,7 +116,9 @@ class Journal(Callback):
         steps = recipe.schedule.steps
         self.milestones = {round(steps * part / milestones) for part in range(1, milestones + 1)}
         self.interval = max(1, steps // 100)
-        self.heldout = heldout(recipe, corpus, EVALUATION_ROWS // 4, own=False)
+        rows = EVALUATION_ROWS // 4
+        self.heldout = heldout(recipe, corpus, rows, own=False)
+        self.own = heldout(recipe, corpus, rows, own=True) if _masks_otherwise(recipe) else None
         self.saved = self.clock = time.monotonic()
 
     def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *_: object) -> None:
@@ -145,8 +147,11 @@ class Journal(Callback):
 
     def _milestone(self, module: Pretraining, step: int) -> None:
         self._time("train", step)
-        figures = evaluation.masked_lm(module.model, self.heldout, self.machine)
-        line = {"step": step, **{f"heldout_{name}": value for name, value in _named(figures).items()}}
+        figures = _named(evaluation.masked_lm(module.model, self.heldout, self.machine))
+        figures["own_loss"] = figures["masked_lm_loss"]
+        if self.own is not None:
+            figures["own_loss"] = evaluation.masked_lm(module.model, self.own, self.machine)["loss"]
+        line = {"step": step, **{f"heldout_{name}": value for name, value in figures.items()}}
         append_line(self.work / "metrics.jsonl", line)
         if step < self.recipe.schedule.steps:
             folder = self.work / "milestones"
@@ -199,13 +204,10 @@ def _result(
     recipe: Recipe, corpus: TokenisedCorpus, model: PretrainingModel, batches: Batches, machine: Machine
 ) -> dict[str, Any]:
     figures = _named(evaluation.masked_lm(model, heldout(recipe, corpus, EVALUATION_ROWS, own=False), machine))
-    fixed = Masking()
-    mixed = (recipe.masking.rate, recipe.masking.mask, recipe.masking.keep, recipe.masking.random)
-    if mixed == (fixed.rate, fixed.mask, fixed.keep, fixed.random):
-        figures["own_loss"] = figures["masked_lm_loss"]
-    else:
-        own = evaluation.masked_lm(model, heldout(recipe, corpus, EVALUATION_ROWS, own=True), machine)
-        figures["own_loss"] = own["loss"]
+    figures["own_loss"] = figures["masked_lm_loss"]
+    if _masks_otherwise(recipe):
+        own = heldout(recipe, corpus, EVALUATION_ROWS, own=True)
+        figures["own_loss"] = evaluation.masked_lm(model, own, machine)["loss"]
     if recipe.objective.next_sentence:
         pairs = heldout_pairs(recipe, corpus, EVALUATION_ROWS)
         if pairs:
@@ -228,6 +230,12 @@ def _pair_balance(recipe: Recipe, batches: Batches) -> float | None:
     steps = range(min(32, recipe.schedule.steps))
     followed = [float((batches.batch(step).next_sentence == 0).mean()) for step in steps]
     return sum(followed) / len(followed) if followed else None
+
+
+def _masks_otherwise(recipe: Recipe) -> bool:
+    """Whether a recipe masks otherwise than the fixed evaluation: at 15 %, 80/10/10."""
+    own, fixed = recipe.masking, Masking()
+    return (own.rate, own.mask, own.keep, own.random) != (fixed.rate, fixed.mask, fixed.keep, fixed.random)
 
 
 def _named(figures: dict[str, float]) -> dict[str, float]:

@@ -39,6 +39,8 @@ def fit(trainer: Trainer, module: LightningModule, data: object) -> None:
     with warnings.catch_warnings():
         # Batches are a function of the step and cost microseconds: worker processes would only slow them down.
         warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+        # Lightning asks torch's pytree in a way that torch is about to drop.
+        warnings.filterwarnings("ignore", message=".*isinstance\\(treespec, LeafSpec\\).*")
         # The stream is indexed by step and has no length.
         warnings.filterwarnings("ignore", message=".*has `__len__` defined.*|.*`IterableDataset`.*")
         trainer.fit(module, data)  # type: ignore[arg-type]

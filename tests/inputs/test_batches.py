@@ -111,6 +111,13 @@ def test_batch_does_not_depend_on_what_was_asked_before(steps: list[int], batch:
     assert contents(used.batch(steps[0])) == contents(Batches(recipe(batch=batch, seed=seed), CORPUS).batch(steps[0]))
 
 
+def test_a_batch_that_its_user_changed_is_made_anew() -> None:
+    source = Batches(recipe(), CORPUS)
+    before = contents(source.batch(3))
+    source.batch(3).tokens[:] = -1
+    assert contents(source.batch(3)) == before
+
+
 def test_layouts_that_were_let_go_come_back_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = [contents(Batches(recipe(), CORPUS).batch(step)) for step in range(0, 120, 7)]
     monkeypatch.setattr(batches, "_KEPT_ROWS", 1)

@@ -52,20 +52,13 @@ _SCALES = {
         + brave bold fearless | timid cowardly fearful
         + kind kindly caring | cruel heartless unkind
         + clever smart wise | stupid foolish silly
-        + diligent tireless industrious | lazy idle slothful
-        talkative chatty wordy | silent taciturn wordless
         + polite courteous civil | rude insolent impolite
         + honest truthful sincere | deceitful lying crooked
         + healthy hale fit | sick ill ailing
-        + rested refreshed awake | tired weary exhausted
-        + patient forbearing | impatient hasty
         + famous renowned celebrated | obscure unknown nameless
         + generous giving charitable | stingy greedy miserly
         + calm composed serene | angry furious enraged
-        + humble modest unassuming | proud vain haughty
-        + loyal faithful devoted | treacherous disloyal faithless
         + careful cautious prudent | careless reckless rash
-        + tidy neat trim | sloppy messy untidy
         + friendly sociable outgoing | hostile unfriendly surly
         + skilful able adept | clumsy awkward inept
         old aged elderly | young youthful
@@ -76,8 +69,6 @@ _SCALES = {
         + tame docile gentle | wild fierce savage
         fat plump stout | thin lean skinny
         + lively frisky playful | listless drowsy dozy
-        + curious nosy inquisitive | shy wary skittish
-        + graceful elegant nimble | ungainly lumbering stumbling
         loud shrill vocal | noiseless mute hushed
     """,
     "thing": """
@@ -92,12 +83,8 @@ _SCALES = {
         hard rigid stiff | soft limp yielding
         smooth even polished | rough coarse bumpy
         + intact whole unbroken | broken damaged cracked
-        rare scarce uncommon | common usual everyday
         + beautiful lovely pretty | ugly hideous unsightly
-        thick chunky solid | slim slender flimsy
-        straight upright level | bent twisted curved
         + useful handy helpful | useless worthless pointless
-        real genuine authentic | fake false forged
     """,
     "place": """
         near nearby neighbouring | far distant remote
@@ -186,7 +173,7 @@ _CATEGORIES = {
     """,
 }
 
-_INVENTED_KINDS = {"animal": 9, "thing": 7, "job": 9, "place": 12, "group": 12, "work": 12}
+_INVENTED_KINDS = {"animal": 4, "thing": 2, "job": 3, "place": 5, "group": 5, "work": 5}
 """Kinds of invented names that are added to each category."""
 
 # Groups of verbs that a person does to a person: the second side of a line is the opposite.

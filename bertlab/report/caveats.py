@@ -1,0 +1,147 @@
+"""How the numbers of a section are to be read, and what to beware of. Raw text; the page escapes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bertlab.report.evidence import PLATEAU, Cell, Evidence
+from bertlab.report.facts import count
+from bertlab.report.statistics import Difference, separation
+
+FEW = 6
+"""With fewer seeds, a 95 % t interval is over 40 % wider than a normal one of the same spread."""
+
+
+def legend(evidence: Evidence) -> list[str]:
+    """How a cell of the results is read."""
+    lines = [
+        "Measured: mean (sd, n) in points, with n = pre-training seeds x restarts within each. The mean is over all "
+        "restarts; restarts are averaged first and sd is over the seeds, or over the restarts where there is one seed."
+    ]
+    if any(cell.status == "collapsed" for cell in evidence.cells):
+        lines.append("Collapsed: a run that gave one answer to all rows; it is in the mean.")
+    if evidence.deviating:
+        lines.append("†: computed with other numerics, see the caveats.")
+    return lines
+
+
+def intervals(evidence: Evidence) -> list[str]:
+    """How a difference to the baseline is read."""
+    found = _differences(evidence)
+    lines = []
+    if any(each.interval for each in found):
+        lines.append(
+            "Difference: mean over the pre-training seeds that both rows have, with its 95 % t interval. An interval "
+            "that covers 0 leaves the direction undecided."
+        )
+    if any(each.n == 1 for each in found):
+        lines.append("n = 1: no interval. One pre-training seed cannot tell an effect from chance: undecided.")
+    return lines
+
+
+def floors(evidence: Evidence) -> list[str]:
+    """What guessing and the same model without pre-training reach."""
+    guesses = [
+        f"{name} {value:.2f}" for name in evidence.measurements if (value := evidence.majority(name)) is not None
+    ]
+    lines = [f"Majority guess: {', '.join(guesses) or 'nothing is measured yet'}."]
+    scratch = [row for row in evidence.variants if evidence.untrained(row)]
+    if not scratch:
+        return [*lines, "No pre-training: not measured here; `bertlab ablate --scratch` adds the row."]
+    for row in scratch:
+        for name in evidence.measurements:
+            floor, ours = evidence.summary(row, name), evidence.summary(evidence.baseline, name)
+            gain = evidence.gain(row, name)
+            if floor is None or ours is None or gain is None:
+                continue
+            apart = separation(ours, floor)
+            told = "" if apart is None else f", {apart:.1f} standard deviations"
+            lines.append(f"{name}, {row}: {floor.mean:.2f}. The baseline is {gain:+.2f} points from it{told}.")
+    return lines
+
+
+def judged(evidence: Evidence) -> list[str]:
+    """How the table of pre-training is read."""
+    plateaus = dict.fromkeys(f"{each.plateau:.3f}" for each in evidence.pretrainings if each.plateau is not None)
+    lines = [
+        "At the end of pre-training, on held-out text, means over seeds: masked-LM loss (nats) with 15 % of the tokens "
+        "masked as 80/10/10, the same for all rows, and under the row's own masking; perplexity and accuracy are those "
+        "of the first."
+    ]
+    if plateaus:
+        lines.append(
+            f"The unigram plateau, the entropy of the held-out tokens, is at {' and '.join(plateaus)} nats. A row that "
+            "never saw [MASK] is judged by its own masking."
+        )
+    return lines
+
+
+def warnings(evidence: Evidence) -> list[str]:
+    """Rows that have learnt nothing, and measurements on which pre-training does not help."""
+    lines = [
+        f"Row {each.variant}, seed {each.seed}, has learnt nothing of context: its held-out loss of {each.loss:.3f} "
+        f"nats is not {PLATEAU} below the unigram entropy of {each.plateau:.3f}. Its measurements say nothing."
+        for each in evidence.pretrainings
+        if each.learnt_nothing
+    ]
+    for row in (row for row in evidence.variants if evidence.untrained(row)):
+        for name in evidence.measurements:
+            gain = evidence.gain(row, name)
+            if gain is not None and gain <= 0:
+                lines.append(
+                    f"Pre-training does not help on {name}: the baseline is {gain:+.2f} points from the same model "
+                    "without it. Differences between rows say nothing there."
+                )
+    return lines
+
+
+def caveats(evidence: Evidence) -> list[str]:
+    """What the reader has to know before believing a difference."""
+    lines = []
+    if evidence.scale != "paper":
+        lines.append(
+            f"Scale {evidence.scale} is not the paper's: set directions beside the published figures, not values."
+        )
+    if any(each.rotary for each in evidence.pretrainings if each.finished and not each.untrained):
+        lines.append(
+            "Positions are rotary, where BERT's are learned: a small masked LM with learned positions stays on the "
+            "unigram plateau."
+        )
+    if evidence.world:
+        lines.append(
+            "Text or tasks come from the embedded microworld, an invented world: its tasks share the form of the "
+            "paper's, not the language, and only directions compare."
+        )
+    for task, dataset in sorted(evidence.substitutes.items()):
+        lines.append(f"{dataset} stands in for {task}: only directions compare with the published column.")
+    seeds = max((each.n for each in _differences(evidence)), default=0)
+    if 0 < seeds < FEW:
+        lines.append(
+            f"n is small: with {count(seeds, 'pre-training seed')}, only effects much larger than the noise between "
+            "seeds can be told from chance. All else is undecided."
+        )
+    for row, what in evidence.deviating.items():
+        lines.append(f"Row {row} was computed with {what}, not as the baseline: last digits may differ for that alone.")
+    for row, other in evidence.alike.items():
+        lines.append(f"Rows {row} and {other} coincide at this scale: trained once and shown as equal.")
+    for because, cells in _failed(evidence.cells).items():
+        lines.append(f"Without a value, {because}: {'; '.join(cells)}.")
+    return lines + [str(note) for note in evidence.record.get("notes", ())]
+
+
+def _differences(evidence: Evidence) -> list[Difference]:
+    """Those between rows that were pre-trained, and the baseline."""
+    rows = [row for row in evidence.variants if row != evidence.baseline and not evidence.untrained(row)]
+    pairs = [evidence.difference(row, name) for row in rows for name in evidence.measurements]
+    return [each for each in pairs if each is not None]
+
+
+def _failed(cells: Iterable[Cell]) -> dict[str, list[str]]:
+    """What ended without a value, by the reason; one mention for each row, column and seed."""
+    found: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        if cell.value is None and cell.status != "pending":
+            because = f"{cell.status} ({cell.reason})" if cell.reason else cell.status
+            what = f"{cell.measurement} of {cell.variant}, seed {cell.pretrain_seed}"
+            found.setdefault(because, {})[what] = None
+    return {because: list(names) for because, names in found.items()}

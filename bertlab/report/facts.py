@@ -1,0 +1,121 @@
+"""What was run: the facts of a section, as names and sentences. Raw text; the page escapes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from bertlab.recipe import Model
+from bertlab.report.evidence import Cell, Evidence, Pretraining
+from bertlab.report.statistics import mean
+
+
+def progress(evidence: Evidence) -> str:
+    """How much is measured, or nothing if all is."""
+    missing = evidence.unfinished
+    if not missing:
+        return ""
+    statuses = dict.fromkeys(cell.status for cell in missing)
+    counts = ", ".join(f"{sum(cell.status == status for cell in missing)} {status}" for status in statuses)
+    return f"{len(evidence.cells) - len(missing)} of {len(evidence.cells)} values are measured; {counts}."
+
+
+def facts(evidence: Evidence) -> list[tuple[str, str]]:
+    """Corpus, model, steps and tokens, seeds, tasks, machine and recorded time."""
+    found = [("Corpus", ", ".join(evidence.corpus))]
+    found += _pretraining([each for each in evidence.pretrainings if each.finished and not each.untrained])
+    seeds = list(dict.fromkeys(str(each.seed) for each in evidence.pretrainings))
+    restarts = len({cell.restart for cell in evidence.cells})
+    found.append(
+        (
+            "Seeds",
+            f"{count(len(seeds), 'seed')} of pre-training ({', '.join(seeds)}), paired across rows; "
+            f"{count(restarts, 'restart')} of each measurement",
+        )
+    )
+    found += [(name, _task(evidence.column(name))) for name in evidence.measurements]
+    return found + _machine(evidence) + _time(evidence)
+
+
+def duration(seconds: float) -> str:
+    """Recorded seconds as a person reads them: `4.2 s`, `3 min 5 s`, `2 h 7 min`."""
+    if round(seconds, 1) < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def count(number: int, what: str) -> str:
+    """A number of things: `1 seed`, `3 seeds`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _pretraining(runs: list[Pretraining]) -> list[tuple[str, str]]:
+    if not runs:
+        return []
+    sizes = "; ".join(dict.fromkeys(_size(each) for each in runs))
+    parameters, vocabulary, steps, tokens = (
+        _span(each.result.get(name) for each in runs) for name in ("parameters", "vocabulary", "steps", "tokens")
+    )
+    found = [
+        ("Model", f"{sizes}; {parameters} parameters, vocabulary {vocabulary}"),
+        ("Pre-training", f"{steps} steps, {tokens} tokens a run"),
+    ]
+    balances = [value for each in runs if isinstance(value := each.result.get("pair_balance"), float)]
+    if balances:
+        found.append(("True next segments", f"{100 * mean(balances):.1f} % of the pairs"))
+    return found
+
+
+def _task(cells: list[Cell]) -> str:
+    cell = next((cell for cell in cells if cell.value is not None), cells[0])
+    how = "all weights fine-tuned" if cell.method == "finetune" else "frozen features"
+    dataset = cell.dataset if cell.dataset == cell.task else f"{cell.dataset} (for {cell.task})"
+    text = f"{cell.metric} on {dataset}, split {cell.split}; {how}"
+    if cell.train_rows or cell.evaluation_rows:
+        text += f"; {cell.train_rows:,} training and {cell.evaluation_rows:,} evaluation rows"
+    return text
+
+
+def _machine(evidence: Evidence) -> list[tuple[str, str]]:
+    runs = [each for each in evidence.pretrainings if each.finished]
+    found = []
+    for what, stamps in (
+        ("Hardware", [each.host for each in runs]),
+        ("Numerics", [each.numerics for each in runs]),
+        ("Software", [each.software for each in runs]),
+    ):
+        texts = dict.fromkeys(", ".join(f"{name} {value}" for name, value in stamp) for stamp in stamps)
+        found += [(what, text) for text in texts if text]
+    return found
+
+
+def _time(evidence: Evidence) -> list[tuple[str, str]]:
+    # by id: rows that coincide are one run
+    trained = {each.id: each.seconds for each in evidence.pretrainings if each.finished and not each.untrained}
+    measured = {cell.run_id: cell.seconds for cell in evidence.cells if cell.value is not None}
+    parts = [(evidence.preparation, "text")] if evidence.preparation else []
+    parts += [(sum(trained.values()), count(len(trained), "pre-training"))] if trained else []
+    parts += [(sum(measured.values()), count(len(measured), "measurement"))] if measured else []
+    if not parts:
+        return []
+    told = ", ".join(f"{what} {duration(seconds)}" for seconds, what in parts)
+    return [("Time", f"{duration(sum(seconds for seconds, _ in parts))}: {told}")]
+
+
+def _size(run: Pretraining) -> str:
+    model, given = run.group("model"), Model()
+    layers, hidden, heads = (model.get(name, getattr(given, name)) for name in ("layers", "hidden", "heads"))
+    return f"{layers} layers, {hidden} wide, {heads} heads, {model.get('positions', given.positions)} positions"
+
+
+def _span(values: Iterable[Any]) -> str:
+    known = sorted({value for value in values if value is not None})
+    if not known:
+        return "unknown"
+    return f"{known[0]:,}" if len(known) == 1 else f"{known[0]:,} to {known[-1]:,}"

@@ -1,0 +1,76 @@
+"""Names that try to be more than names."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertlab.report import escape
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("80/10/10", "80/10/10"),
+        ("100 % [MASK]", "100 % \\[MASK\\]"),
+        ("a|b", "a&#124;b"),
+        ("a\\|b", "a&#92;&#124;b"),
+        ("a\nb\r\n# c", "a b # c"),
+        ("`rm`", "&#96;rm&#96;"),
+        ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
+        ("[x](javascript:1)", "\\[x\\](javascript:1)"),
+        ("![x](y)", "!\\[x\\](y)"),
+        ("https://example.org", "https&#58;//example.org"),
+        ("www.example.org", "www&#46;example.org"),
+        ("**bold** _it_ ud_gum", "\\*\\*bold\\*\\* \\_it\\_ ud_gum"),
+        ("&lt;b&gt;", "&amp;lt;b&amp;gt;"),
+        ("a\u202eb\x00c", "abc"),
+    ],
+)
+def test_markdown(name: str, shown: str) -> None:
+    assert escape.markdown(name) == shown
+
+
+@pytest.mark.parametrize("name", ["# x", "- x", "+ x", "= x", "1. x", "12) x", "> x", "---"])
+def test_a_paragraph_opens_no_block(name: str) -> None:
+    assert not re.match(r"#|[-+>=]|\d+[.)](\s|$)", escape.paragraph(name))
+
+
+def test_numbers_stay_readable() -> None:
+    assert escape.paragraph("50.0 % of -0.5") == "50.0 % of -0.5"
+    assert escape.paragraph("-0.5") == "-0.5"
+
+
+@given(st.text())
+def test_no_cell_ends_early_and_no_html_gets_through(name: str) -> None:
+    shown = escape.markdown(name)
+    assert not set(shown) & set("|`<>\n\r")
+    assert not re.search(r"(?<!\\)[\[\]*]", shown)
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\tx", "\rx"])
+def test_no_formula_in_csv(name: str) -> None:
+    assert escape.csv(name) == "'" + name
+    assert escape.csv("80/10/10") == "80/10/10"
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "", "index", "Masking", ".hidden", "x" * 300, "a\x00b"])
+def test_file_names_stay_in_their_folder(name: str) -> None:
+    stem = escape.filename(name)
+    assert re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,80}", stem)
+    assert stem != "index"
+
+
+def test_distinct_studies_get_distinct_files() -> None:
+    names = ["masking", "Masking", "mask/ing", "mask ing", "mask-ing"]
+    assert escape.filename("masking") == "masking"
+    assert len({escape.filename(name) for name in names}) == len(names)
+
+
+def test_figure_labels_are_not_formulas() -> None:
+    assert escape.figure("$x$") == "\\$x\\$"
+    assert escape.figure("a" * 40, 10) == "a" * 9 + "…"
+    assert not escape.figure("_hidden").startswith("_")

@@ -1,0 +1,253 @@
+"""The page of a study, from a store written by hand to files on disk."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.report import page
+
+
+def written(builder: Any, out: Path, *studies: str) -> str:
+    page.write(studies, builder.root, out)
+    return (out / "masking.md").read_text(encoding="utf-8")
+
+
+def baseline(builder: Any, **pretraining: Any) -> str:
+    run_id: str = builder.pretrain("80/10/10", **pretraining)
+    builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run_id)
+    return run_id
+
+
+def test_a_whole_study(builder: Any, fill: Callable[..., None], tmp_path: Path) -> None:
+    fill(builder)
+    builder.record()
+    text = written(builder, tmp_path / "reports")
+    for expected in (
+        "**Question.** Does mixing \\[MASK\\] with random tokens matter?",
+        "Devlin et al. 2019, Table 8",
+        "## Scale tiny on microworld",
+        "1,000 steps, 2,048,000 tokens a run",
+        "4 layers, 128 wide, 2 heads, rotary positions; 1,234,567 parameters, vocabulary 4,096",
+        "3 seeds of pre-training (0, 1, 2)",
+        "processor A Processor, cores 2",
+        "precision bf16",
+        # 9 pre-trainings and 36 measurements of 1.5 s
+        "1 min 8 s: 9 pre-trainings 14 s, 36 measurements 54 s",
+        "bc5cdr stands in for conll2003",
+        "Positions are rotary",
+        "microworld, an invented world",
+        "n is small: with 3 pre-training seeds",
+        "95 % t interval",
+        "Majority guess: MNLI 33.30, NER 0.00",
+        "No pre-training: not measured here",
+        "- A note.",
+        "(figures/masking-points.svg)",
+        "(figures/masking-curves.svg)",
+        "$ bertlab ablate masking",
+    ):
+        assert expected in text
+    assert "Warning" not in text
+    assert "pending" not in text
+    names = {path.relative_to(tmp_path / "reports").as_posix() for path in (tmp_path / "reports").rglob("*.*")}
+    figures = {"figures/masking-points.svg", "figures/masking-curves.svg"}
+    assert names == {"index.md", "masking.md", "masking.csv", *figures}
+    index = (tmp_path / "reports" / "index.md").read_text()
+    assert "[masking](masking.md)" in index
+    assert "36 of 36" in index
+    for figure in figures:
+        root = ElementTree.parse(tmp_path / "reports" / figure).getroot()
+        assert root.get("width") == "518.4pt"
+
+
+def test_the_same_store_gives_the_same_bytes(builder: Any, fill: Callable[..., None], tmp_path: Path) -> None:
+    fill(builder, seeds=(0, 1), restarts=1)
+    builder.record()
+    shutil.copytree(builder.root, tmp_path / "copy")
+    page.write([], builder.root, tmp_path / "one")
+    page.write([], tmp_path / "copy", tmp_path / "two")
+    page.write([], tmp_path / "copy", tmp_path / "two")
+    files = [path for path in (tmp_path / "one").rglob("*") if path.is_file()]
+    assert len(files) == 5
+    for path in files:
+        assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes()
+
+
+def test_scales_are_sections_of_their_own(builder: Any, tmp_path: Path) -> None:
+    baseline(builder)
+    builder.record()
+    other = type(builder)(builder.root, scale="mini", corpus=["novels", "openstax"])
+    run_id = other.pretrain("80/10/10", run_id="00aa")
+    other.cell("80/10/10", "MNLI", 70.0, pretrain_id=run_id, run_id="00ab")
+    other.record(world=False, substitutes={})
+    text = written(builder, tmp_path / "out")
+    mini, tiny = text.split("## Scale tiny on microworld")
+    assert "## Scale mini on novels and openstax" in mini
+    assert "70.00 (n = 1x1)" in mini
+    assert "50.00" not in mini
+    assert "50.00 (n = 1x1)" in tiny
+    assert "invented world" not in mini
+    assert len(list((tmp_path / "out" / "figures").glob("*-points.svg"))) == 2
+    assert len((tmp_path / "out" / "masking.csv").read_text().splitlines()) == 3
+
+
+def test_two_settings_of_a_scale_are_told_apart(builder: Any, tmp_path: Path) -> None:
+    baseline(builder)
+    builder.record("one")
+    other = type(builder)(builder.root)
+    other.cell("80/10/10", "MNLI", 70.0, pretrain_id=other.pretrain("80/10/10", run_id="00aa"), run_id="00ab")
+    other.record("two", command="bertlab ablate masking --set schedule.steps=9")
+    titles = [line for line in written(builder, tmp_path / "out").splitlines() if line.startswith("## ")]
+    assert len(set(titles)) == 2
+
+
+@pytest.mark.parametrize(
+    ("loss", "own", "variant", "warned"),
+    [
+        (5.79, 5.79, "100/0/0", False),
+        (5.85, 5.85, "100/0/0", True),
+        (6.5, 6.5, "100/0/0", True),
+        (9.0, 4.2, "0/0/100", False),  # never saw [MASK]: judged by its own masking
+        (9.0, 5.9, "0/0/100", True),
+    ],
+)
+def test_a_row_on_the_unigram_plateau_has_learnt_nothing(
+    builder: Any, tmp_path: Path, loss: float, own: float, variant: str, warned: bool
+) -> None:
+    baseline(builder)
+    builder.pretrain(variant, loss=loss, own=own)
+    builder.record()
+    text = written(builder, tmp_path / "out")
+    assert (f"Row {variant}, seed 0, has learnt nothing" in text) is warned
+
+
+def test_without_pre_training(builder: Any, tmp_path: Path) -> None:
+    run_id = baseline(builder)
+    builder.cell("80/10/10", "MNLI", 54.0, restart=1, pretrain_id=run_id)
+    scratch = builder.pretrain("no pre-training", loss=8.3, steps=0)
+    builder.cell("no pre-training", "MNLI", 42.0, restart=0, pretrain_id=scratch)
+    builder.cell("no pre-training", "MNLI", 40.0, restart=1, pretrain_id=scratch)
+    builder.record()
+    text = written(builder, tmp_path / "out")
+    # sd sqrt 8 and sqrt 2: pooled sqrt 5; 11 / 2.236
+    assert "MNLI, no pre-training: 41.00. The baseline is +11.00 points from it, 4.9 standard deviations." in text
+    assert "has learnt nothing" not in text
+    assert "does not help" not in text
+
+
+def test_pre_training_that_does_not_help_is_said(builder: Any, tmp_path: Path) -> None:
+    baseline(builder)
+    scratch = builder.pretrain("no pre-training", steps=0)
+    builder.cell("no pre-training", "MNLI", 51.0, pretrain_id=scratch)
+    builder.record()
+    assert "Pre-training does not help on MNLI" in written(builder, tmp_path / "out")
+
+
+def test_one_seed_is_undecided(builder: Any, tmp_path: Path) -> None:
+    baseline(builder)
+    builder.cell("100/0/0", "MNLI", 51.0, pretrain_id=builder.pretrain("100/0/0"))
+    builder.record()
+    text = written(builder, tmp_path / "out")
+    assert "n = 1: no interval" in text
+    assert "t interval" not in text
+
+
+def test_rows_of_other_numerics_are_marked(builder: Any, tmp_path: Path) -> None:
+    baseline(builder)
+    numerics = {"torch": "2.13.0", "device": "cpu", "precision": "fp32", "threads": 2}
+    run_id = builder.pretrain("100/0/0", environment={"numerics": numerics})
+    builder.cell("100/0/0", "MNLI", 51.0, pretrain_id=run_id)
+    builder.record()
+    text = written(builder, tmp_path / "out")
+    assert "| 100/0/0 † " in text
+    assert "precision bf16 and fp32" in text
+    assert "80/10/10 (baseline) †" not in text
+
+
+def test_failures_and_what_is_to_come_are_said(builder: Any, tmp_path: Path) -> None:
+    from bertlab.store import Store
+
+    baseline(builder)
+    lost = builder.pretrain("100/0/0", finished=False)
+    builder.cell("100/0/0", "MNLI", None, pretrain_id=lost)
+    builder.cell("0/0/100", "MNLI", None, pretrain_id=builder.pretrain("0/0/100", finished=False))
+    builder.record()
+    Store(builder.root).prepare()
+    Store(builder.root).fail({"id": lost, "status": "diverged", "reason": "the loss is not finite | at step 7"})
+    text = written(builder, tmp_path / "out")
+    assert "1 of 3 values are measured; 1 diverged, 1 pending." in text
+    assert "Without a value, diverged (the loss is not finite &#124; at step 7): MNLI of 100/0/0, seed 0." in text
+
+
+def test_hostile_names_stay_text(builder: Any, tmp_path: Path) -> None:
+    evil = "<img src=x onerror=alert(1)>|`x`\n# [a](b) $y$ ![c](http://e.vil)"
+    builder.study = "../" + evil
+    run_id = baseline(builder)
+    builder.cells[0]["variant"] = builder.rows[0]["variant"] = evil
+    builder.cell("=cmd()", "MNLI", 51.0, pretrain_id=run_id)
+    builder.corpus = [evil]
+    builder.record(question=evil, source=evil, baseline=evil, notes=[evil], command=f"x\n```\n{evil}")
+    pages, _ = page.write([], builder.root, tmp_path / "out")
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        assert path.parent == tmp_path / "out"
+        outside, fenced = [], False
+        for line in text.splitlines():
+            fenced = fenced != line.startswith("```")
+            if not fenced:
+                outside.append(line)
+        assert not fenced
+        assert "<img" not in "\n".join(outside)
+        assert not any(line.startswith("# \\[a") for line in outside)
+        table = [line for line in outside if line.startswith("|")]
+        assert {line.count("|") for line in table} <= {4, 5, 6, 9}
+    assert "'=cmd()" in next((tmp_path / "out").glob("*.csv")).read_text()
+    for figure in (tmp_path / "out" / "figures").iterdir():
+        assert ElementTree.parse(figure).getroot().tag.endswith("svg")
+
+
+def test_only_the_studies_asked_for_are_written(builder: Any, tmp_path: Path) -> None:
+    baseline(builder)
+    builder.record()
+    other = type(builder)(builder.root, study="other")
+    other.cells, other.rows = builder.cells, builder.rows
+    other.record("other")
+    page.write(["other"], builder.root, tmp_path / "out")
+    assert (tmp_path / "out" / "other.md").exists()
+    assert not (tmp_path / "out" / "masking.md").exists()
+    assert "[other](other.md)" in (tmp_path / "out" / "index.md").read_text()
+    assert "[masking]" not in (tmp_path / "out" / "index.md").read_text()
+
+
+def test_nothing_finished(builder: Any, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="run `bertlab ablate` first"):
+        page.write([], tmp_path / "nowhere", tmp_path / "out")
+    builder.cell("80/10/10", "MNLI", None, pretrain_id=builder.pretrain("80/10/10", finished=False))
+    builder.record()
+    with pytest.raises(BadInput, match="run `bertlab ablate` first"):
+        page.write(["masking"], builder.root, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_unknown_study(builder: Any, tmp_path: Path) -> None:
+    baseline(builder)
+    builder.record()
+    with pytest.raises(BadInput, match="did you mean 'masking'"):
+        page.write(["maskin"], builder.root, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written(builder: Any, tmp_path: Path) -> None:
+    baseline(builder)
+    builder.record()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInput, match=r"cannot be written .*--out"):
+        page.write([], builder.root, tmp_path / "file")
+    with pytest.raises(BadInput, match=r"cannot be written .*--out"):
+        page.write([], builder.root, tmp_path / "file" / "deeper")

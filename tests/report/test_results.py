@@ -1,0 +1,45 @@
+"""What `ablate` and `report` show at their end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from bertlab.cli.report import report
+from bertlab.cli.results import print_record
+
+
+def test_print_record(builder: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    for seed in (0, 1):
+        builder.cell("80/10/10", "MNLI", 50.0 + seed, seed, pretrain_id=builder.pretrain("80/10/10", seed))
+        builder.cell("100/0/0", "MNLI", 51.0 + 2 * seed, seed, pretrain_id=builder.pretrain("100/0/0", seed))
+    builder.cell("[red]", "MNLI", None, pretrain_id=builder.pretrain("[red]", finished=False))
+    print_record(builder.record(), builder.root)
+    words = capsys.readouterr().out.split()
+    for expected in ("50.50", "(0.71)", "84.2", "[red]", "pending", "+1.50", "±6.35", "+0.1"):
+        assert expected in words
+
+
+def test_the_command(builder: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
+    builder.record()
+    with pytest.raises(SystemExit) as ended:
+        report(["masking"], builder.root, tmp_path / "out")
+    assert ended.value.code == 0
+    assert f"wrote {tmp_path / 'out' / 'masking.md'}" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as ended:
+        report(["markings"], builder.root, tmp_path / "out")
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "bertlab: unknown study 'markings': did you mean 'masking'?\n"
+
+
+def test_the_result_table_loads_nothing_slow() -> None:
+    code = (
+        "import sys; from bertlab.cli import results, report; from bertlab.report import page\n"
+        "slow = {'torch', 'pandas', 'matplotlib', 'scipy', 'datasets', 'lightning'} & set(sys.modules)\n"
+        "assert not slow, slow"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

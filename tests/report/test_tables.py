@@ -1,0 +1,131 @@
+"""Tables and the tidy CSV of a store whose numbers are known."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from typing import Any
+
+from bertlab.report import tables
+from bertlab.report.evidence import Evidence, gather
+from bertlab.store import Store
+
+
+def gathered(builder: Any, **changes: Any) -> Evidence:
+    return gather(Store(builder.root), builder.record(**changes))
+
+
+def row(table: tables.Table, name: str) -> tuple[str, ...]:
+    return next(each for each in table.rows if each[0].startswith(name))
+
+
+def two_rows(builder: Any) -> None:
+    first, second = builder.pretrain("80/10/10", 0), builder.pretrain("80/10/10", 1)
+    third, fourth = builder.pretrain("100/0/0", 0), builder.pretrain("100/0/0", 1)
+    for run_id, seed, values in ((first, 0, (50.0, 52.0)), (second, 1, (54.0, 56.0))):
+        for restart, value in enumerate(values):
+            builder.cell("80/10/10", "MNLI", value, seed, restart, run_id)
+    for run_id, seed, values in ((third, 0, (50.0, 50.0)), (fourth, 1, (55.0, 57.0))):
+        for restart, value in enumerate(values):
+            builder.cell("100/0/0", "MNLI", value, seed, restart, run_id)
+
+
+def test_results_show_mean_spread_n_and_the_published_figure(builder: Any) -> None:
+    two_rows(builder)
+    table = tables.results(gathered(builder))
+    assert table.columns == ("row", "MNLI", "published")
+    assert row(table, "80/10/10") == ("80/10/10 (baseline)", "53.00 (2.83, n = 2x2)", "84.2")
+    assert row(table, "100/0/0") == ("100/0/0", "53.00 (4.24, n = 2x2)", "84.3")
+    assert row(table, "majority")[1] == "33.30"
+
+
+def test_differences_are_paired_and_beside_the_published_ones(builder: Any) -> None:
+    two_rows(builder)
+    table = tables.differences(gathered(builder))
+    # seeds: -1 and +1; sd sqrt 2, t(.975; 1) = 12.706
+    assert table.rows == (("100/0/0", "+0.00 (-12.71 to +12.71)", "+0.1"),)
+
+
+def test_one_seed_has_no_interval(builder: Any) -> None:
+    builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
+    builder.cell("100/0/0", "MNLI", 51.5, pretrain_id=builder.pretrain("100/0/0"))
+    evidence = gathered(builder)
+    assert row(tables.differences(evidence), "100/0/0")[1] == "+1.50 (n = 1)"
+    assert row(tables.results(evidence), "80/10/10")[1] == "50.00 (n = 1x1)"
+
+
+def test_what_is_missing_is_said(builder: Any) -> None:
+    builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
+    builder.cell("80/10/10", "MNLI", None, restart=1)
+    builder.cell("80/10/10", "MNLI", 33.3, restart=2, status="collapsed")
+    lost = builder.pretrain("100/0/0", finished=False)
+    builder.cell("100/0/0", "MNLI", None, pretrain_id=lost)
+    later = builder.pretrain("0/0/100", finished=False)
+    builder.cell("0/0/100", "MNLI", None, pretrain_id=later)
+    Store(builder.root).prepare()
+    Store(builder.root).fail({"id": lost, "status": "diverged", "reason": "loss is not finite at step 7"})
+    evidence = gathered(builder)
+    table = tables.results(evidence)
+    assert row(table, "80/10/10")[1].endswith("n = 1x2); 1 pending; 1 collapsed")
+    assert row(table, "100/0/0")[1] == "diverged"
+    assert row(table, "0/0/100")[1] == "pending"
+    assert row(tables.differences(evidence), "0/0/100")[1] == ""
+    lines = list(csv.DictReader(io.StringIO(tables.tidy([evidence]))))
+    assert [line["status"] for line in lines] == ["done", "pending", "collapsed", "diverged", "pending"]
+    assert [line["value"] for line in lines] == ["50.0", "", "33.3", "", ""]
+
+
+def test_a_result_that_is_not_finite_is_no_value(builder: Any) -> None:
+    builder.cell("80/10/10", "MNLI", float("nan"), pretrain_id=builder.pretrain("80/10/10"))
+    evidence = gathered(builder)
+    assert row(tables.results(evidence), "80/10/10")[1] == "failed"
+
+
+def test_tidy_has_the_columns_of_the_interface(builder: Any, fill: Callable[..., None]) -> None:
+    fill(builder)
+    evidence = gathered(builder)
+    reader = csv.DictReader(io.StringIO(tables.tidy([evidence])))
+    lines = list(reader)
+    assert reader.fieldnames == [
+        "study", "variant", "measurement", "task", "dataset", "split", "method", "metric", "milestone", "pretrain_seed",
+        "restart", "status", "value", "published", "scale", "pretrain_id", "run_id",
+    ]  # fmt: skip
+    assert len(lines) == 3 * 2 * 3 * 2
+    first = lines[0]
+    assert float(first["value"]) == evidence.cells[0].value
+    assert (first["pretrain_seed"], first["restart"], first["milestone"]) == ("0", "0", "100")
+    assert (first["dataset"], lines[2]["task"], lines[2]["dataset"]) == ("mnli", "conll2003", "bc5cdr")
+
+
+def test_a_cell_of_two_records_is_one_line(builder: Any, fill: Callable[..., None]) -> None:
+    fill(builder, seeds=(0,))
+    evidence = gathered(builder)
+    assert tables.tidy([evidence, evidence]) == tables.tidy([evidence])
+
+
+def test_only_the_last_milestone_enters_the_table(builder: Any) -> None:
+    run_id = builder.pretrain("80/10/10")
+    builder.cell("80/10/10", "MNLI", 40.0, pretrain_id=run_id)
+    builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run_id)
+    builder.cells[0]["milestone"] = 10
+    evidence = gathered(builder)
+    assert row(tables.results(evidence), "80/10/10")[1] == "50.00 (n = 1x1)"
+    assert len(tables.frame([evidence])) == 2
+
+
+def test_rows_that_are_the_same_runs_are_shown_as_equal(builder: Any) -> None:
+    run_id = builder.pretrain("80/10/10")
+    builder.pretrain("100/0/0", run_id=run_id, finished=False)
+    builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run_id, run_id="ab")
+    builder.cell("100/0/0", "MNLI", None, pretrain_id=run_id, run_id="ab")
+    evidence = gathered(builder)
+    assert row(tables.results(evidence), "100/0/0")[:2] == ("100/0/0 (same runs as 80/10/10)", "50.00 (n = 1x1)")
+
+
+def test_markdown_keeps_its_columns_whatever_the_names() -> None:
+    table = tables.Table(("row", "a|b"), (("x\ny|z", "84.40"), ("<b>", "`")))
+    lines = table.markdown().splitlines()
+    assert len(lines) == 4
+    assert {line.count("|") for line in lines} == {3}
+    assert "84.40" in lines[2]

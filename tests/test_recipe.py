@@ -1,0 +1,149 @@
+"""Identity of recipes: what changes it, what does not, and reading it back."""
+
+import dataclasses
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertlab import recipe
+from bertlab.errors import BadInput
+from bertlab.recipe import Masking, Recipe, Schedule, canonical, field_paths, identity, load, science, set_field
+
+OTHER = {
+    bool: lambda value: not value,
+    int: lambda value: value + 8,
+    float: lambda value: value / 2 if value else 0.25,
+    str: lambda value: value + "x",
+}
+
+
+def changed(path: str) -> Recipe:
+    """The default recipe with another value in one field."""
+    value = Recipe()
+    *groups, name = path.split(".")
+    for group in groups:
+        value = getattr(value, group)
+    current = getattr(value, name)
+    hint = recipe._hints(type(value))[name]
+    if hint in OTHER:
+        new = OTHER[hint](current)
+    else:
+        new = next(choice for choice in hint.__args__ if choice != current)
+    return set_field(Recipe(), path, str(new).lower() if hint is bool else str(new))
+
+
+# Shares that must add up are changed together; a literal with one value has no other.
+TOGETHER = {"masking.mask", "masking.keep", "masking.random"}
+SINGLE = {"inputs.format"}
+
+
+@pytest.mark.parametrize("path", sorted(set(field_paths(Recipe)) - TOGETHER - SINGLE))
+def test_any_field_of_the_science_changes_the_id(path):
+    if path == "model.heads":
+        other = dataclasses.replace(Recipe(), model=recipe.Model(heads=6))
+    elif path == "model.hidden":
+        other = dataclasses.replace(Recipe(), model=recipe.Model(hidden=1536))
+    else:
+        other = changed(path)
+    assert identity("pretrain", recipe=other) != identity("pretrain", recipe=Recipe())
+
+
+def test_masking_shares_change_the_id():
+    mixtures = [(0.8, 0.1, 0.1), (1.0, 0.0, 0.0), (0.8, 0.0, 0.2), (0.8, 0.2, 0.0), (0.0, 0.2, 0.8), (0.0, 0.0, 1.0)]
+    ids = {identity("pretrain", recipe=Recipe(masking=Masking(mask=m, keep=k, random=r))) for m, k, r in mixtures}
+    assert len(ids) == len(mixtures)
+
+
+def test_defaults_are_left_out_so_that_new_fields_keep_old_ids():
+    assert canonical(Recipe()) == "{}"
+    assert canonical(Recipe(schedule=Schedule(steps=10))) == '{"schedule":{"steps":10}}'
+    explicit = Recipe(schedule=Schedule(steps=10, batch=256, warmup=0.01))
+    assert identity("pretrain", recipe=explicit) == identity("pretrain", recipe=Recipe(schedule=Schedule(steps=10)))
+
+
+def test_order_and_kind_of_number_do_not_change_the_id():
+    assert identity("a", x=1, y=2) == identity("a", y=2, x=1)
+    assert identity("a", r=Masking(mask=1, keep=0, random=0)) == identity("a", r=Masking(mask=1.0, keep=0.0, random=0.0))
+
+
+def test_kind_and_science_version_change_the_id(monkeypatch):
+    before = identity("pretrain", recipe=Recipe())
+    assert identity("finetune", recipe=Recipe()) != before
+    monkeypatch.setattr(recipe, "SCIENCE_VERSION", recipe.SCIENCE_VERSION + 1)
+    assert identity("pretrain", recipe=Recipe()) != before
+
+
+def test_the_id_of_a_known_recipe_is_stable():
+    """Frozen: a change here means that every store in the world is asked to train again."""
+    assert identity("pretrain", recipe=Recipe(seed=3), corpus="c") == "c3bacecce3e8cb6d"
+
+
+@given(
+    seed=st.integers(0, 10**6), steps=st.integers(0, 10**6), peak=st.floats(1e-6, 1), rotary=st.booleans(),
+    sources=st.lists(st.text(min_size=1, max_size=8), max_size=3),
+)
+def test_a_recipe_survives_json(seed, steps, peak, rotary, sources):
+    made = Recipe(
+        corpus=recipe.Corpus(sources=tuple(recipe.Source(name=name, content="sha256:0") for name in sources)),
+        model=recipe.Model(positions="rotary" if rotary else "learned"),
+        schedule=Schedule(steps=steps, peak=peak),
+        seed=seed,
+    )
+    assert load(Recipe, json.loads(json.dumps(science(made)))) == made
+
+
+def test_reading_refuses_an_unknown_field():
+    with pytest.raises(BadInput, match="did you mean 'steps'"):
+        load(Recipe, {"schedule": {"step": 3}})
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "message"),
+    [
+        ("schedule.stepps", "5", "did you mean 'schedule.steps'"),
+        ("schedule", "5", "is a group"),
+        ("schedule.steps", "many", "give a number"),
+        ("schedule.steps", "1.5", "give a whole number"),
+        ("schedule.steps", "nan", "give a whole number"),
+        ("schedule.peak", "inf", "finite"),
+        ("schedule.steps", "-3", "give 0 to"),
+        ("schedule.batch", "0", "give 1 to"),
+        ("model.positions", "sinusoid", "unknown value of model.positions"),
+        ("model.heads", "7", "multiple of heads"),
+        ("masking.mask", "0.9", "add up to 1"),
+        ("optimizer.bias_correction", "perhaps", "true or false"),
+        ("inputs.length", "1e9", "8 to 8,192"),
+        ("steps", "5", "unknown field"),
+        ("schedule.steps.more", "5", "unknown field"),
+    ],
+)
+def test_a_wrong_assignment_says_what_to_do(path, text, message):
+    with pytest.raises(BadInput, match=message):
+        set_field(Recipe(), path, text)
+
+
+def test_assignments_are_read_in_the_type_of_the_field():
+    made = set_field(set_field(Recipe(), "schedule.steps", "1e3"), "optimizer.bias_correction", "false")
+    assert made.schedule.steps == 1000
+    assert isinstance(made.schedule.steps, int)
+    assert made.optimizer.bias_correction is False
+
+
+def test_the_rate_rises_linearly_then_falls_linearly_to_nothing():
+    schedule = Schedule(steps=100, peak=1.0, warmup=0.1)
+    assert [schedule.rate(step) for step in (0, 4, 9)] == pytest.approx([0.1, 0.5, 1.0])
+    assert schedule.rate(10) == pytest.approx(1.0)
+    assert schedule.rate(55) == pytest.approx(0.5)
+    assert schedule.rate(99) == pytest.approx(1 / 90)
+    assert schedule.rate(100) == 0.0
+
+
+@given(st.integers(0, 600), st.floats(0.01, 0.9))
+def test_the_number_of_predicted_tokens_is_the_papers(ordinary, rate):
+    chosen = Masking(rate=rate).chosen(ordinary)
+    assert chosen == min(ordinary, max(1, math.floor(rate * ordinary + 0.5)))
+    if ordinary >= 1:
+        assert chosen <= Masking(rate=rate).slots(ordinary + 2)

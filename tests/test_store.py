@@ -1,0 +1,132 @@
+"""The store: done means renamed, a damaged file is never taken for a whole one."""
+
+import json
+import multiprocessing
+
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.store import Store, label, read_lines, write_json
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(tmp_path / "runs")
+    made.prepare()
+    return made
+
+
+def finished(store, run_id="0123456789abcdef", name="Masking 80/10/10"):
+    work = store.work("pretrain", run_id)
+    write_json(work / "recipe.json", {"science": {"recipe": {}}})
+    write_json(work / "result.json", {"status": "done"})
+    (work / "milestones").mkdir()
+    (work / "milestones" / "a.bin").write_bytes(b"weights")
+    return store.finish("pretrain", run_id, name)
+
+
+def test_a_run_is_absent_until_it_is_whole(store):
+    work = store.work("pretrain", "0123456789abcdef")
+    (work / "result.json").write_text("{}")
+    assert store.runs() == []
+    assert store.unfinished() == [("pretrain", "0123456789abcdef", False)]
+    run = finished(store)
+    assert store.get(run.id) == run
+    assert run.path.name == "0123456789abcdef--masking-80-10-10"
+    assert run.result() == {"status": "done"}
+    assert store.unfinished() == []
+
+
+def test_a_directory_without_a_manifest_is_no_run(store):
+    run = finished(store)
+    (run.path / "manifest.json").unlink()
+    assert store.get(run.id) is None
+
+
+@pytest.mark.parametrize("harm", ["flip", "cut", "remove"])
+def test_damage_is_found(store, harm):
+    run = finished(store)
+    run.verify()
+    file = run.path / "milestones" / "a.bin"
+    if harm == "remove":
+        file.unlink()
+    else:
+        file.write_bytes(b"weightz" if harm == "flip" else b"weight")
+    with pytest.raises(BadInput, match=r"is damaged: remove it with `bertlab runs --remove 0123456789abcdef`"):
+        run.verify()
+
+
+def test_a_lock_is_seen_by_others_and_freed_by_death(store):
+    context = multiprocessing.get_context("spawn")
+    ready, done = context.Event(), context.Event()
+    holder = context.Process(target=hold, args=(store.root, ready, done))
+    store.work("pretrain", "aa")
+    holder.start()
+    assert ready.wait(30)
+    assert store.unfinished() == [("pretrain", "aa", True)]
+    holder.kill()
+    holder.join()
+    assert store.unfinished() == [("pretrain", "aa", False)]
+    with store.claimed("aa"):
+        pass
+
+
+def hold(root, ready, done):
+    with Store(root).claimed("aa"):
+        ready.set()
+        done.wait(60)
+
+
+def test_names_match_ids_labels_and_paths(store):
+    first = finished(store, "aa00000000000000", "one")
+    second = finished(store, "ab00000000000000", "two")
+    assert store.match("aa") == store.match("one") == store.match(str(first.path)) == first
+    assert store.match("two") == second
+    with pytest.raises(BadInput, match="is one of"):
+        store.match("a")
+    with pytest.raises(BadInput, match="no finished run"):
+        store.match("zz")
+
+
+def test_removing_leaves_nothing(store):
+    run = finished(store)
+    store.remove([run])
+    assert not run.path.exists()
+    assert store.runs() == []
+
+
+def test_failures_are_kept_until_the_run_is_finished(store):
+    store.fail({"id": "0123456789abcdef", "status": "diverged", "reason": "x"})
+    assert store.failure("0123456789abcdef")["status"] == "diverged"
+    finished(store)
+    assert store.failures() == []
+
+
+def test_a_line_that_was_cut_short_is_left_out(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"step": 1}\n{"step": 2}\n{"st')
+    assert read_lines(path) == [{"step": 1}, {"step": 2}]
+
+
+@pytest.mark.parametrize(
+    "text", ["../../etc/passwd", "a/b", "", "...", "MNLI fine-tuned", "x" * 200, "<b>", "\n", "🦔"]
+)
+def test_labels_cannot_leave_the_store(text):
+    made = label(text)
+    assert 1 <= len(made) <= 64
+    assert set(made) <= set("abcdefghijklmnopqrstuvwxyz0123456789._-")
+    assert made[0] not in "._-"
+
+
+def test_a_place_that_cannot_be_written_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInput, match="cannot be written"):
+        Store(tmp_path / "file" / "runs").prepare()
+
+
+def test_writing_leaves_no_part_behind(tmp_path):
+    with pytest.raises(TypeError):
+        write_json(tmp_path / "x.json", {"a": object()})
+    write_json(tmp_path / "y.json", [1])
+    assert [path.name for path in tmp_path.iterdir()] == ["y.json"]
+    assert json.loads((tmp_path / "y.json").read_text()) == [1]

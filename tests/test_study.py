@@ -1,0 +1,146 @@
+"""Studies: rows as frozen differences, checked when they are made; and finding them."""
+
+import dataclasses
+
+import pytest
+
+from bertlab import scales, studies
+from bertlab.errors import BadInput
+from bertlab.recipe import Inputs, Masking, Model, Recipe, Schedule, identity
+from bertlab.study import Claim, Measurement, Study, Variant
+
+COLUMN = Measurement("MNLI", task="mnli")
+
+
+def study(**changes):
+    values = {
+        "name": "mine",
+        "question": "?",
+        "source": "nobody",
+        "baseline": "a",
+        "variants": [Variant("a"), Variant("b", masking=Masking(mask=1.0, keep=0.0, random=0.0))],
+        "measurements": [COLUMN],
+    }
+    return Study(**(values | changes))
+
+
+def test_masking_is_table_8():
+    table = studies.find("masking")
+    paper = {
+        "80/10/10": (84.2, 95.4, 94.9),
+        "100/0/0": (84.3, 94.9, 94.0),
+        "80/0/20": (84.1, 95.2, 94.6),
+        "80/20/0": (84.4, 95.2, 94.7),
+        "0/20/80": (83.7, 94.8, 94.6),
+        "0/0/100": (83.6, 94.9, 94.6),
+    }
+    columns = [each.name for each in table.measurements]
+    assert {name: tuple(table.published[name, column] for column in columns) for name in paper} == paper
+    assert [variant.name for variant in table.variants] == list(paper)
+    for variant in table.variants:
+        masking = table.recipe(variant, Recipe()).masking
+        assert variant.name == "/".join(f"{100 * share:.0f}" for share in (masking.mask, masking.keep, masking.random))
+
+
+@pytest.mark.parametrize("scale", list(scales.SCALES))
+@pytest.mark.parametrize("name", studies.names())
+def test_every_study_expands_at_every_scale(name, scale):
+    found = studies.find(name)
+    recipes = [found.recipe(variant, scales.find(scale).recipe) for variant in found.variants]
+    assert len({identity("pretrain", recipe=each) for each in recipes}) == len(recipes)
+
+
+def test_a_row_takes_only_the_fields_that_vary():
+    scale = dataclasses.replace(Recipe(), masking=Masking(rate=0.3, schedule="static"), inputs=Inputs(length=64))
+    row = studies.find("masking").recipe(Variant("x", masking=Masking(mask=1.0, keep=0.0, random=0.0)), scale)
+    assert row.masking == Masking(rate=0.3, schedule="static", mask=1.0, keep=0.0, random=0.0)
+    assert row.inputs.length == 64
+
+
+def test_a_row_may_go_back_to_the_default_of_a_field_that_others_change():
+    rows = [Variant("a", model=Model(layers=12)), Variant("b", model=Model(layers=2))]
+    scale = Recipe(model=Model(layers=4, hidden=128, heads=2))
+    made = study(variants=rows)
+    assert [made.recipe(row, scale).model.layers for row in rows] == [12, 2]
+    assert {made.recipe(row, scale).model.hidden for row in rows} == {128}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"baseline": "A"}, "did you mean 'a'"),
+        ({"variants": []}, "no variants"),
+        ({"measurements": []}, "no measurements"),
+        ({"variants": [Variant("a"), Variant("a")]}, "two variants named 'a'"),
+        ({"published": {("a", "MNL"): 1.0}}, "did you mean 'MNLI'"),
+        ({"published": {("c", "MNLI"): 1.0}}, "unknown variant"),
+        ({"claims": [Claim("x", better="a", worse="z", on="MNLI")]}, "in a claim"),
+        ({"claims": [Claim("x", better="a", worse="b", on="NER")]}, "in a claim"),
+    ],
+)
+def test_a_wrong_study_says_what_to_do(changes, message):
+    with pytest.raises(BadInput, match=message):
+        study(**changes)
+
+
+def test_a_users_file_is_found_by_its_path(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(
+        "from bertlab.recipe import Schedule\nfrom bertlab.study import *\n"
+        "study = Study(name='own', question='?', source='me', baseline='a',"
+        " variants=[Variant('a'), Variant('b', schedule=Schedule(warmup=0.5))],"
+        " measurements=[Measurement('m', task='mnli')])\n"
+    )
+    found = studies.find(str(path))
+    assert found.recipe(found.variant("b"), Recipe()).schedule == Schedule(warmup=0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 / 0", "raises ZeroDivisionError"),
+        ("x = 1", "has no study"),
+        ("study = 3", "has no study"),
+        ("def f(:", "raises SyntaxError"),
+        ("from bertlab.recipe import Masking\nMasking(mask=2)", "add up to 1"),
+    ],
+)
+def test_a_file_that_is_no_study_says_so(tmp_path, text, message):
+    path = tmp_path / "own.py"
+    path.write_text(text)
+    with pytest.raises(BadInput, match=message):
+        studies.find(str(path))
+
+
+def test_unknown_names_have_the_nearest():
+    with pytest.raises(BadInput, match="did you mean 'masking'"):
+        studies.find("maskin")
+    with pytest.raises(BadInput, match="does not exist"):
+        studies.find("nowhere/own.py")
+    with pytest.raises(BadInput, match="did you mean 'tiny'"):
+        scales.find("tinny")
+    with pytest.raises(BadInput, match="did you mean '80/10/10'"):
+        studies.find("masking").variant("80/10/1")
+
+
+def test_set_reaches_recipe_and_measurements():
+    scale = scales.find("tiny").set(["schedule.steps=7", "finetune.peak=1e-3", "features.epochs=2"])
+    assert (scale.recipe.schedule.steps, scale.finetune.peak, scale.features.epochs) == (7, 1e-3, 2.0)
+    for wrong, message in (
+        ("finetune.lr=1", "did you mean"),
+        ("seed=3", "use --seeds"),
+        ("schedule.steps", "write FIELD=VALUE"),
+        ("finetune.batch=-1", "give 1 to"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            scale.set([wrong])
+
+
+def test_the_papers_scale_is_the_papers():
+    paper = scales.find("paper").recipe
+    assert (paper.schedule.batch, paper.schedule.steps, paper.schedule.peak) == (256, 1_000_000, 1e-4)
+    assert round(paper.schedule.warmup * paper.schedule.steps) == 10_000
+    assert (paper.inputs.length, paper.inputs.final_length, paper.inputs.final_share) == (128, 512, 0.1)
+    assert (paper.model.layers, paper.model.hidden, paper.model.heads) == (12, 768, 12)
+    assert (paper.model.positions, paper.model.deviation, paper.model.dropout) == ("learned", 0.02, 0.1)
+    assert (paper.optimizer.beta1, paper.optimizer.beta2, paper.optimizer.weight_decay) == (0.9, 0.999, 0.01)
