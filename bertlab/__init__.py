@@ -1,5 +1,3 @@
-"""bertlab: reproduces the ablations behind BERT and its descendants, on one command, with the evidence for each."""
+"""bertlab: reproduces the ablations behind BERT and its descendants, with the evidence for each finding."""
 
-from importlib.metadata import version
-
-__version__ = version("bertlab")
+__version__ = "0.1.0"

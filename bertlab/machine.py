@@ -6,11 +6,11 @@ import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 from bertlab.errors import BadInput, unknown
 
-Precision = Literal["auto", "fp32", "bf16"]
+PRECISIONS = ("auto", "fp32", "bf16")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class Machine:
     """A local mirror of tasks and corpora, looked in before the Hub."""
     cache: Path = Path("~/.cache/bertlab").expanduser()
     """What can be thrown away: an index of file hashes."""
-    precision: Precision = "auto"
+    precision: str = "auto"
     """`auto` is bf16 where the hardware has it, fp32 elsewhere."""
     threads: int = 0
     """CPU threads; 0 for one a core."""
@@ -33,8 +33,8 @@ class Machine:
     """Sequences that go through the model at once; 0 for the whole batch of a step."""
 
     def __post_init__(self) -> None:
-        if self.precision not in get_args(Precision):
-            raise unknown("precision", self.precision, get_args(Precision))
+        if self.precision not in PRECISIONS:
+            raise unknown("precision", self.precision, PRECISIONS)
         if self.data is not None and not self.data.is_dir():
             raise BadInput(f"the data directory '{self.data}' does not exist: give a local mirror with --data")
 

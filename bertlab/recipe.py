@@ -345,7 +345,7 @@ def identity(kind: str, **parts: Any) -> str:
 
 
 @functools.cache
-def _hints(kind: type) -> dict[str, Any]:
+def _hints(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 

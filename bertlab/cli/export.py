@@ -33,11 +33,9 @@ def export(
     except OSError as error:
         raise BadInput(f"export target '{directory}' cannot be written: {error.strerror}") from error
     try:
-        if results:
-            from bertlab.export import results as write
-        else:
-            from bertlab.export import checkpoint as write
-        what = write(store, run, beside)
+        from bertlab import export as exports
+
+        what = (exports.results if results else exports.checkpoint)(store, run, beside)
         beside.rename(directory)
     finally:
         if beside.exists():

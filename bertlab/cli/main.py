@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from bertlab.cli.ablate import ablate
+from bertlab.cli.console import complain
 from bertlab.cli.export import export
 from bertlab.cli.report import report
 from bertlab.cli.runs import runs
@@ -23,13 +24,29 @@ for command in (ablate, report, studies, runs, export):
     app.command()(command)
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        from bertlab import __version__
+
+        typer.echo(f"bertlab {__version__}")
+        raise typer.Exit()
+
+
 @app.callback()
 def options(
-    version: Annotated[bool, typer.Option("--version", help="Show the version.", is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+    ] = False,
 ) -> None:
     """Reproduces the ablations behind BERT: pre-trains the variants, measures them, sets them beside the paper."""
 
-
 def main() -> None:
-    """The entry point."""
-    app()
+    """The entry point. A command line that cannot be read gives one line, as all bad input does."""
+    try:
+        app(standalone_mode=False)
+    except Exception as error:
+        message = getattr(error, "format_message", None)  # typer's usage errors, whose classes are private
+        if message is None:
+            raise
+        complain(f"bertlab: {message()} (`bertlab --help` and `bertlab COMMAND --help` show what there is)")
+        raise SystemExit(2) from None

@@ -83,7 +83,7 @@ def resolve(name: str, *, machine: Machine, column: str = "text") -> Located:
         return Located(source=source, origin="hub", hub=hub, lines=hub.partition(":")[0] in _OF_LINES)
     if "/" in name or _suffix(Path(name)) is not None:
         raise BadInput(f"corpus '{name}' does not exist: give a file, a folder or a name")
-    mirror = [path.name for path in machine.data.iterdir()] if machine.data and machine.data.is_dir() else []
+    mirror = [path.name for path in machine.data.iterdir()] if machine.data else []
     raise unknown("corpus", name, ["microworld", *ALIASES, *mirror])
 
 

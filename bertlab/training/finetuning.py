@@ -77,7 +77,7 @@ def open_pretrained(directory: Path) -> Pretrained:
         record = json.loads((directory / "recipe.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise BadInput(f"{directory} is no pre-training that can be read ({error}): name a finished run") from None
-    science = recipe.load(recipe.Recipe, record.get("science", record)["recipe"])
+    science = recipe.load(recipe.Recipe, record["science"]["recipe"])
     tokenizer = WordPiece.load(directory / "vocab.txt", science.tokenizer.lowercase)
     positions = science.model.positions_for(science.inputs.longest)
     model = PretrainingModel(science.model, tokenizer.size, positions, science.seed)
@@ -118,10 +118,10 @@ def finetune(
         return model(*inputs, batch["positions"])  # type: ignore[no-any-return]
 
     key = ("finetune", seed, restart)
-    stream = Stream(train.lengths, settings.batch, settings.epochs, settings.steps, train_batch(train), key)
+    stream = Stream(train.lengths, settings.batch, settings.epochs, settings.steps, built(train), key)
     curve = learn(model, logits, stream, settings, model.noise, machine, progress, f"fine-tuning {data.name}")
     batches = examples.by_length(judged.lengths, EVALUATION_TOKENS)
-    scores = predict(model, logits, judged, batches, machine)
+    scores = predict(model, logits, judged, batches, machine, built(judged))
     return outcome(data, train, judged, scores, curve, stream.steps)
 
 
@@ -149,9 +149,9 @@ def _encoded(data: TaskData, rows: Rows, which: Integers, tokenizer: WordPiece, 
     return tagging.examples(text[0], [np.asarray(rows.labels[row]) for row in which], tokenizer, length)
 
 
-def train_batch(train: Examples) -> Callable[[Integers], dict[str, Tensor]]:
+def built(part: Examples) -> Callable[[Integers], dict[str, Tensor]]:
     """Makes the batch of given rows out of examples, as tensors."""
-    return lambda rows: tensors(train.batch(rows))
+    return lambda rows: tensors(part.batch(rows))
 
 
 def tensors(batch: examples.Batch) -> dict[str, Tensor]:
@@ -267,6 +267,7 @@ def predict(
     judged: Examples,
     batches: Sequence[Integers],
     machine: Machine,
+    build: Callable[[Integers], dict[str, Tensor]],
 ) -> npt.NDArray[np.float32]:
     """The log-probabilities of every label for every target, (W, C), in the order of the targets."""
     model.to(machine.device).eval()
@@ -274,7 +275,7 @@ def predict(
     for rows in batches:
         stop_if_asked()
         batch = judged.batch(rows)
-        parts = {name: value.to(machine.device) for name, value in tensors(batch).items()}
+        parts = {name: value.to(machine.device) for name, value in build(rows).items()}
         with evaluation.autocast(machine):
             found = logits(parts).float().log_softmax(-1).cpu().numpy()
         if scores is None:

@@ -47,3 +47,11 @@ def test_pieces_end_at_the_strongest_break():
     assert list(cut("one two\nthree four", 14)) == ["one two\n", "three four"]
     assert list(cut("one two three", 9)) == ["one two ", "three"]
     assert list(cut("onetwothree", 6)) == ["onetwo", "three"]
+
+
+@pytest.mark.parametrize("space", ["\x85", "\xa0", "\u2009", "\u2028", "\u3000"])
+def test_a_wide_space_before_a_full_stop_is_survived(space):
+    assert list(sentences(f"Vitamin B{space}. It is good.")) in (
+        ["Vitamin B .", "It is good."],
+        ["Vitamin B . It is good."],
+    )

@@ -38,6 +38,7 @@ class Story:
         self.others = [named(draw, draw.one(("group", "work")), pool) for _ in range(2)]
         self.animal = unnamed(draw, "animal")
         self.things = [unnamed(draw, "thing") for _ in range(2)]
+        self.when = draw.one(SEASONS)
         self.topic: Being | None = None
 
     def sentences(self) -> list[str]:
@@ -62,13 +63,13 @@ class Story:
     def anyone(self) -> Being:
         """A being of the cast."""
         pick = self.draw.uniform()
-        if pick < 0.45:
+        if pick < 0.42:
             return self.draw.one(self.people)
-        if pick < 0.6:
+        if pick < 0.51:
             return self.animal
-        if pick < 0.75:
+        if pick < 0.62:
             return self.draw.one(self.things)
-        return self.draw.one(self.places) if pick < 0.88 else self.draw.one(self.others)
+        return self.draw.one(self.places) if pick < 0.78 else self.draw.one(self.others)
 
     def introduce(self, being: Being | None = None) -> list[str]:
         """Who or what someone is, and what that entails."""
@@ -110,7 +111,7 @@ class Story:
         if being.on == "thing":
             return f"had a {category.part} that people liked"
         if category.deeds and draw.chance(0.7):
-            return f"{draw.one(category.deeds)} {draw.one(SEASONS)}"
+            return f"{draw.one(category.deeds)} {self.when}"
         return f"was known for {being.possessive} {category.part}"
 
     def quality(self) -> list[str]:
@@ -124,7 +125,8 @@ class Story:
         who = self.refer(being)
         form = draw.below(8)
         if form == 0:
-            return [f"{who} was {one}", f"{draw.one(RESTATE)}, {being.subject} was {two}"]
+            again = draw.one((being.subject, being.name))
+            return [f"{who} was {one}", f"{draw.one(RESTATE)}, {again} was {two}"]
         if form == 1:
             return [f"{who} was {one}, never {opposite}"]
         if form == 2:
@@ -247,12 +249,12 @@ class Story:
         verb = draw.one(lexicon().dealings[other.on])
         scale, pole = trait(draw, other)
         return [
-            f"{who} {verb} {other.full} {draw.one(SEASONS)}",
+            f"{who} {verb} {other.full} {self.when}",
             f"the {draw.one((other.kind, other.category.name))} was {draw.one(scale.poles[pole])}, and {one.subject} {draw.one(lexicon().dealings[other.on])} it {draw.one(('gladly', 'again', 'often', 'once more'))}",
         ]
 
 
 _BEATS = (
-    Story.introduce, Story.introduce, Story.quality, Story.quality, Story.quality, Story.act, Story.act, Story.handle,
-    Story.exchange, Story.exchange, Story.journey, Story.compare, Story.sequence, Story.dealing, Story.dealing,
+    (Story.introduce,) * 4 + (Story.quality,) * 5 + (Story.act,) * 3 + (Story.handle,) * 2 + (Story.dealing,) * 2
+    + (Story.exchange, Story.journey, Story.compare, Story.sequence)
 )  # fmt: skip

@@ -20,6 +20,9 @@ ENTAILED, OPEN, CONTRADICTED = 0, 1, 2
 NOISE = 0.03
 """Share of the rows whose label is drawn at random, as annotators slip."""
 
+ALONE = 0.6
+"""Share of the premises on a trait or a kind that speak of one person only."""
+
 _SURE = ("everyone knew that", "it was clear that", "as we know,", "it is true that")
 _UNSURE = ("perhaps", "{other} hoped that", "it may be that", "{other} dreamed that", "no one knew whether")
 
@@ -81,6 +84,8 @@ def _trait(stage: Stage) -> tuple[str, Callable[[int], str]]:
                 return stage.unsure(f"{one.name} was {draw.one(scale.poles[pole])}")
             off = draw.other(scales, scale)
             mine = language.trait(draw, one.name, off, draw.below(2), one.noun)
+            if draw.chance(ALONE):
+                return mine
             return _joined(draw, mine, language.trait(draw, two.name, scale, draw.below(2), two.noun))
         other = language.trait(draw, two.name, beside, draw.below(2), two.noun)
         side = pole if label == ENTAILED else 1 - pole
@@ -88,7 +93,7 @@ def _trait(stage: Stage) -> tuple[str, Callable[[int], str]]:
             mine = f"{one.name} was not {draw.one(scale.poles[1 - side])}"
         else:
             mine = f"{one.name} was {draw.other(scale.poles[side], word) if len(scale.poles[side]) > 1 else word}"
-        return _joined(draw, mine, other) if draw.chance(0.7) else mine
+        return mine if draw.chance(ALONE) else _joined(draw, mine, other)
 
     return f"{one.name} was {word}", premise
 
@@ -103,8 +108,10 @@ def _kind(stage: Stage) -> tuple[str, Callable[[int], str]]:
         theirs = f"{two.name} was a {draw.one((told[1] if draw.chance(0.7) else other).kinds)}"
         if told[0] is None:
             scale = draw.one(lexicon().scales["person"])
-            return _joined(draw, language.trait(draw, one.name, scale, draw.below(2), one.noun), theirs)
-        return _joined(draw, f"{one.name} was a {draw.one(told[0].kinds)}", theirs)
+            mine = language.trait(draw, one.name, scale, draw.below(2), one.noun)
+        else:
+            mine = f"{one.name} was a {draw.one(told[0].kinds)}"
+        return mine if draw.chance(ALONE) else _joined(draw, mine, theirs)
 
     return f"{one.name} was a {category.name}", premise
 
@@ -135,14 +142,14 @@ def _deed(stage: Stage) -> tuple[str, Callable[[int], str]]:
         if label == OPEN:
             if draw.chance(0.3):
                 return stage.unsure(f"{one.name} {draw.one(verbs[side]).past} {two.name}")
-            if draw.chance(0.5):
+            if draw.chance(0.25):
                 return language.deed(draw, two.name, verbs, side, one.name)
             return language.deed(draw, one.name, draw.other(lexicon().deeds, verbs), draw.below(2), two.name)
         if label == CONTRADICTED and draw.chance(0.3):
             return f"{one.name} did not {draw.one(verbs[side]).base} {two.name}"
         return language.deed(draw, one.name, verbs, side if label == ENTAILED else 1 - side, two.name)
 
-    return language.deed(draw, one.name, verbs, side, two.name), premise
+    return f"{one.name} {draw.one(verbs[side]).past} {two.name}", premise
 
 
 def _treatment(stage: Stage) -> tuple[str, Callable[[int], str]]:
@@ -158,7 +165,8 @@ def _treatment(stage: Stage) -> tuple[str, Callable[[int], str]]:
             return language.deed(draw, stage.two.name, verbs, draw.below(2), f"the {thing.kind}")
         return language.deed(draw, one.name, verbs, side if label == ENTAILED else 1 - side, f"the {thing.kind}")
 
-    return language.deed(draw, one.name, verbs, side, f"the {thing.category.name}"), premise
+    noun = draw.one((thing.kind, thing.kind, thing.category.name))
+    return f"{one.name} {draw.one(verbs[side]).past} the {noun}", premise
 
 
 def _transfer(stage: Stage) -> tuple[str, Callable[[int], str]]:
@@ -242,6 +250,6 @@ def _order(stage: Stage) -> tuple[str, Callable[[int], str]]:
 
 
 _SCENES: tuple[Scene, ...] = (
-    _trait, _trait, _trait, _kind, _kind, _animal, _animal, _deed, _deed, _treatment,
-    _transfer, _possession, _journey, _comparison, _order,
+    (_trait,) * 4 + (_kind,) * 3 + (_animal,) * 2 + (_deed,) * 3 + (_treatment,) * 2
+    + (_transfer, _possession, _journey, _comparison, _order)
 )  # fmt: skip

@@ -8,6 +8,7 @@ a task: the documents show it in use, so that pre-training can learn it and a fe
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass
 
 from bertlab.text.microworld.draw import Draw
@@ -54,20 +55,14 @@ _SCALES = {
         + clever smart wise | stupid foolish silly
         + polite courteous civil | rude insolent impolite
         + honest truthful sincere | deceitful lying crooked
-        + healthy hale fit | sick ill ailing
         + famous renowned celebrated | obscure unknown nameless
-        + generous giving charitable | stingy greedy miserly
-        + calm composed serene | angry furious enraged
-        + careful cautious prudent | careless reckless rash
         + friendly sociable outgoing | hostile unfriendly surly
-        + skilful able adept | clumsy awkward inept
         old aged elderly | young youthful
     """,
     "animal": """
         big large bulky | small little tiny
         fast quick swift | slow sluggish plodding
         + tame docile gentle | wild fierce savage
-        fat plump stout | thin lean skinny
         + lively frisky playful | listless drowsy dozy
         loud shrill vocal | noiseless mute hushed
     """,
@@ -76,12 +71,9 @@ _SCALES = {
         + clean spotless washed | dirty filthy grimy
         heavy weighty hefty | light weightless airy
         hot warm heated | cold chilly icy
-        dry parched arid | wet damp soaked
         sharp keen pointed | blunt dull rounded
         + shiny gleaming glossy | tarnished dusty stained
         expensive costly pricey | cheap inexpensive low-priced
-        hard rigid stiff | soft limp yielding
-        smooth even polished | rough coarse bumpy
         + intact whole unbroken | broken damaged cracked
         + beautiful lovely pretty | ugly hideous unsightly
         + useful handy helpful | useless worthless pointless
@@ -173,7 +165,7 @@ _CATEGORIES = {
     """,
 }
 
-_INVENTED_KINDS = {"animal": 4, "thing": 2, "job": 3, "place": 5, "group": 5, "work": 5}
+_INVENTED_KINDS = {"animal": 3, "thing": 2, "job": 3, "place": 3, "group": 3, "work": 4}
 """Kinds of invented names that are added to each category."""
 
 # Groups of verbs that a person does to a person: the second side of a line is the opposite.
@@ -276,7 +268,7 @@ def lexicon() -> Lexicon:
     known = {word for table in (*_SCALES.values(), *_CATEGORIES.values()) for word in table.split()} | taken
     names: list[str] = []
     while len(names) < NAMES:
-        name = _invent(draw, _NAME_ENDS, 2 + draw.chance(0.45))
+        name = _invent(draw, _NAME_ENDS, 2 + draw.chance(0.1))
         if name not in known:
             known.add(name)
             names.append(name.capitalize())
@@ -303,7 +295,7 @@ def _invent(draw: Draw, ends: list[str], syllables: int) -> str:
     word = draw.one(_ONSETS)
     for _ in range(syllables - 1):
         word += draw.one(_VOWELS) + draw.one(_MIDDLES)
-    return word + draw.one(ends)
+    return re.sub(r"(.)\1\1", r"\1\1", word + draw.one(ends))
 
 
 def _lines(table: str) -> list[str]:

@@ -1,0 +1,116 @@
+"""The feature-based approach (BERT section 5.3): a BiLSTM tagger on activations of the frozen encoder.
+
+Each word is represented by the last four layers at its first sub-token, concatenated. The encoder reads every row
+once; only the tagger is trained.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bertlab import recipe
+from bertlab.errors import BadInput
+from bertlab.inputs import keyed
+from bertlab.machine import Machine
+from bertlab.model.encoder import gather_rows
+from bertlab.model.recurrent import BiLSTMTagger
+from bertlab.progress import Progress, stop_if_asked
+from bertlab.tasks import examples
+from bertlab.tasks.data import TaskData
+from bertlab.tasks.examples import Examples, Integers
+from bertlab.training import evaluation
+from bertlab.training.finetuning import (
+    EVALUATION_TOKENS,
+    Outcome,
+    Pretrained,
+    Stream,
+    encode,
+    learn,
+    open_pretrained,
+    outcome,
+    predict,
+    tensors,
+)
+
+LAYERS = 4
+"""Top layers whose activations are concatenated, fewer if the encoder has fewer."""
+
+
+def probe(
+    pretrained: Path,
+    data: TaskData,
+    settings: recipe.Features,
+    *,
+    seed: int,
+    restart: int,
+    machine: Machine,
+    progress: Progress,
+) -> Outcome:
+    """Trains a new BiLSTM tagger on the features of the model in `pretrained`, and measures it.
+
+    Raises `BadInput` for a task without words to tag, `RunFailed` if the gradient is not finite, `Interrupted` when a
+    signal came.
+    """
+    if data.kind != "tagging":
+        raise BadInput(f"task '{data.name}' is {data.kind}: the feature-based approach tags words; use method finetune")
+    opened = open_pretrained(pretrained)
+    train, judged = encode(data, opened, settings.length, settings.rows, settings.evaluation_rows)
+    features = {id(part): activations(opened, part, machine, progress) for part in (train, judged)}
+    width = features[id(train)].shape[1]
+    units = settings.recurrent_hidden or opened.model.encoder.hidden
+    head = keyed.key("features", seed, restart, "head")
+    model = BiLSTMTagger(width, units, settings.recurrent_layers, len(data.labels), settings.dropout, head)
+
+    def build(part: Examples, rows: Integers) -> dict[str, Tensor]:
+        batch = part.batch(rows)
+        slots = torch.from_numpy(batch.slots)
+        found = features[id(part)].index_select(0, slots.clamp(min=0).flatten()).view(*slots.shape, width)
+        return {
+            "features": found.float(),
+            "words": (slots >= 0).sum(1),
+            "targets": torch.from_numpy(batch.targets).long(),
+        }
+
+    def logits(batch: dict[str, Tensor]) -> Tensor:
+        """(B, K, C) at the words of a batch."""
+        found: Tensor = model(batch["features"], batch["words"])
+        return found
+
+    key = ("features", seed, restart)
+    words = np.diff(train.target_offsets)
+    stream = Stream(words, settings.batch, settings.epochs, settings.steps, lambda rows: build(train, rows), key)
+    curve = learn(model, logits, stream, settings, model.noise, machine, progress, f"training on features {data.name}")
+    batches = examples.by_length(np.diff(judged.target_offsets), EVALUATION_TOKENS)
+    scores = predict(model, logits, judged, batches, machine, lambda rows: build(judged, rows))
+    return outcome(data, train, judged, scores, curve, stream.steps)
+
+
+@torch.inference_mode()
+def activations(pretrained: Pretrained, part: Examples, machine: Machine, progress: Progress) -> Tensor:
+    """The top layers at the first sub-token of every word, side by side: (W, min(LAYERS, L) D) on the CPU.
+
+    Kept in bf16 where the machine computes in it, else in fp32.
+    """
+    encoder = pretrained.model.encoder.to(machine.device).eval()
+    count = min(LAYERS, len(encoder.layers))
+    kept = torch.empty(
+        len(part.targets), count * encoder.hidden, dtype=torch.bfloat16 if machine.bf16() else torch.float32
+    )
+    done = 0
+    for rows in examples.by_length(part.lengths, EVALUATION_TOKENS):
+        stop_if_asked()
+        batch = part.batch(rows)
+        parts = {name: value.to(machine.device) for name, value in tensors(batch).items()}
+        with evaluation.autocast(machine):
+            states = encoder.hidden_states(parts["tokens"], parts["segments"], parts.get("lengths"))[-count:]
+        found = torch.cat([gather_rows(state, parts["positions"]) for state in states], dim=-1)
+        slots = torch.from_numpy(batch.slots)
+        full = slots >= 0
+        kept[slots[full]] = found.to(kept.dtype).cpu()[full]
+        done += len(rows)
+        progress(done, len(part), "reading features")
+    return kept

@@ -1,0 +1,317 @@
+"""Where documents come from."""
+
+import gzip
+import json
+
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.machine import Machine
+from bertlab.recipe import Source
+from bertlab.text.sources import DOCUMENT, Located, articles, documents, resolve
+
+TEXTS = ["First document.\n\nTwo paragraphs.", "Zweites: naïve 漢字 [MASK]", "third"]
+
+
+@pytest.fixture
+def machine(tmp_path):
+    (tmp_path / "mirror").mkdir()
+    return Machine(cache=tmp_path / "cache", data=tmp_path / "mirror")
+
+
+def write(path, texts=TEXTS, column="text"):
+    """Writes a file of the kind that its name says."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    plain = path.with_suffix("") if path.suffix == ".gz" else path
+    if plain.suffix == ".parquet":
+        import pyarrow
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(pyarrow.table({"id": list(range(len(texts))), column: texts}), plain)
+    elif plain.suffix == ".jsonl":
+        rows = [json.dumps({"id": number, column: text}) for number, text in enumerate(texts)]
+        plain.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    else:
+        plain.write_text(texts[0], encoding="utf-8")
+    if plain != path:
+        path.write_bytes(gzip.compress(plain.read_bytes()))
+        plain.unlink()
+    return path
+
+
+def read(path, machine, **options):
+    return list(documents(resolve(str(path), machine=machine, **options)))
+
+
+def message(path, machine, **options):
+    with pytest.raises(BadInput) as caught:
+        read(path, machine, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("kind", ["jsonl", "parquet", "txt"])
+def test_files_of_each_kind(tmp_path, machine, kind, suffix):
+    path = write(tmp_path / f"corpus.{kind}{suffix}")
+    assert read(path, machine) == (TEXTS[:1] if kind == "txt" else TEXTS)
+
+
+def test_a_column_of_another_name(tmp_path, machine):
+    for name in ("corpus.jsonl", "corpus.parquet"):
+        path = write(tmp_path / name, column="body")
+        assert read(path, machine, column="body") == TEXTS
+        located = resolve(str(path), machine=machine, column="body")
+        assert located.source.column == "body"
+
+
+def test_blank_and_missing_texts_are_left_out(tmp_path, machine):
+    path = tmp_path / "corpus.jsonl"
+    path.write_text('\ufeff{"text": "a"}\n\n{"text": " \\n"}\n{"text": null}\n{"text": "b"}', encoding="utf-8")
+    assert read(path, machine) == ["a", "b"]
+
+
+def test_a_long_text_file_is_cut_at_blank_lines(tmp_path, machine):
+    paragraph = "wörd " * 1000 + "end.\n\n"
+    text = paragraph * (2 * DOCUMENT // len(paragraph) + 10)
+    path = tmp_path / "long.txt"
+    path.write_text(text, encoding="utf-8")
+    found = read(path, machine)
+    assert "".join(found) == text
+    assert len(found) == 3
+    assert all(len(each) <= DOCUMENT and each.endswith("end.\n\n") for each in found)
+
+
+def test_a_folder_is_its_training_split_if_it_has_one(tmp_path, machine):
+    folder = tmp_path / "folder"
+    write(folder / "validation.jsonl", ["held"])
+    write(folder / "train.jsonl.gz", ["a"])
+    assert read(folder, machine) == ["a"]
+    write(folder / "train-00001-of-00002.parquet", ["c"])
+    write(folder / "train-00000-of-00002.parquet", ["b"])
+    assert read(folder, machine) == ["b", "c", "a"]
+
+
+def test_a_folder_without_splits_is_all_its_files_by_name(tmp_path, machine):
+    folder = tmp_path / "folder"
+    for name, text in (("b.txt", "2"), ("a.jsonl", "1"), ("c/d.txt.gz", "3"), (".hidden.txt", "no"), ("x.pdf", "no")):
+        write(folder / name, [text])
+    assert read(folder, machine) == ["1", "2", "3"]
+
+
+def test_names_are_looked_up_as_paths_first_and_then_in_the_mirror(tmp_path, machine, monkeypatch):
+    write(tmp_path / "mirror" / "books" / "train.jsonl", ["mirrored"])
+    assert read("books", machine) == ["mirrored"]
+    assert resolve("books", machine=machine).source.name == "books"
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "books" / "train.jsonl", ["here"])
+    assert read("books", machine) == ["here"]
+
+
+def test_a_mirror_of_a_data_set_of_lines_is_joined_to_articles(machine):
+    rows = ["", " = One = \n", "", " Text . \n", "", " = Two = \n", "", " More . \n"]
+    write(machine.data / "wikitext-103" / "train.parquet", rows)
+    assert read("wikitext-103", machine) == ["= One =\n\nText .\n", "= Two =\n\nMore ."]
+
+
+def test_content_ids_follow_the_content_and_nothing_else(tmp_path, machine):
+    def content(name):
+        return resolve(str(tmp_path / name), machine=machine).source.content
+
+    write(tmp_path / "one" / "a.jsonl")
+    write(tmp_path / "two" / "b.jsonl")
+    assert content("one") == content("two") == content("one/a.jsonl")
+    assert content("one").startswith("sha256:")
+    write(tmp_path / "two" / "c.jsonl", ["more"])
+    both = content("two")
+    assert both != content("one")
+    (tmp_path / "two" / "b.jsonl").rename(tmp_path / "two" / "d.jsonl")
+    assert content("two") != both  # the order of the documents is another
+
+
+def test_remembered_hashes_are_used_only_while_the_file_is_unchanged(tmp_path, machine):
+    import os
+
+    path = write(tmp_path / "corpus.jsonl", ["old"])
+    os.utime(path, (1_000_000_000, 1_000_000_000))
+    before = resolve(str(path), machine=machine).source
+    index = machine.cache / "hashes.json"
+    remembered = json.loads(index.read_text())
+    assert list(remembered) == [str(path.resolve())]
+    index.write_text(json.dumps({str(path.resolve()): [*remembered[str(path.resolve())][:2], "f" * 64]}))
+    assert resolve(str(path), machine=machine).source.content == f"sha256:{'f' * 64}"
+    write(path, ["new"])  # of the same size, at another time
+    assert resolve(str(path), machine=machine).source.content not in (before.content, f"sha256:{'f' * 64}")
+    for damage in ("{", "[]", '{"a": 1}', json.dumps({str(path.resolve()): "x"})):
+        index.write_text(damage)
+        assert resolve(str(path), machine=machine).source.name == "corpus.jsonl"
+
+
+def test_a_cache_that_cannot_be_written_is_no_obstacle(tmp_path):
+    (tmp_path / "cache").write_text("a file")
+    machine = Machine(cache=tmp_path / "cache")
+    assert read(write(tmp_path / "corpus.jsonl"), machine) == TEXTS
+
+
+def test_microworld_needs_nothing(machine):
+    from bertlab.text import microworld
+
+    located = resolve("microworld", machine=machine)
+    assert located.source == Source(name="microworld", content=f"microworld:{microworld.VERSION}")
+    assert next(documents(located)) == next(microworld.documents())
+
+
+@pytest.mark.parametrize("configuration", ["", ":small"])
+def test_a_folder_in_the_layout_of_the_hub_is_streamed(tmp_path, configuration):
+    folder = tmp_path / "dataset"
+    write(folder / "big" / "train-00000-of-00001.parquet", ["big"])
+    write(folder / "small" / "train.parquet", TEXTS)
+    write(folder / "small" / "validation.parquet", ["held"])
+    (folder / "README.md").write_text(
+        "---\nconfigs:\n"
+        "- config_name: big\n  default: true\n  data_files:\n  - {split: train, path: big/*.parquet}\n"
+        "- config_name: small\n  data_files:\n  - {split: train, path: small/train.parquet}\n"
+        "  - {split: validation, path: small/validation.parquet}\n---\n"
+    )
+    located = Located(source=Source(name="x", content="hub:"), origin="hub", hub=f"{folder}{configuration}")
+    assert list(documents(located)) == (TEXTS if configuration else ["big"])
+
+
+def test_what_the_hub_cannot_give_is_said_in_one_line(tmp_path):
+    write(tmp_path / "dataset" / "train.jsonl", column="body")
+    for hub, column, words in (
+        (tmp_path / "dataset", "text", ("no column 'text'", "body")),
+        (tmp_path / "dataset", "id", ("'id' holds int",)),
+        (f"{tmp_path / 'dataset'}:other", "body", ("other",)),
+        (tmp_path / "absent", "text", ("absent",)),
+    ):
+        located = Located(source=Source(name="x", content="hub:", column=column), origin="hub", hub=str(hub))
+        with pytest.raises(BadInput) as caught:
+            list(documents(located))
+        assert all(word in str(caught.value) for word in words)
+        assert "\n" not in str(caught.value)
+
+
+class Hub:
+    """Stands in for `huggingface_hub.HfApi`."""
+
+    asked: list[str] = []  # noqa: RUF012
+    answer: Exception | str = "0123abcd"
+
+    def dataset_info(self, repository, **options):
+        self.asked.append(repository)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        from types import SimpleNamespace
+
+        return SimpleNamespace(sha=self.answer)
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    monkeypatch.setattr("huggingface_hub.HfApi", Hub)
+    monkeypatch.setattr(Hub, "asked", [])
+    monkeypatch.setattr(Hub, "answer", "0123abcd")
+    return Hub
+
+
+@pytest.mark.parametrize(
+    ("name", "repository", "hub_name"),
+    [
+        ("wikitext-103", "Salesforce/wikitext", "Salesforce/wikitext:wikitext-103-raw-v1"),
+        ("wikipedia", "wikimedia/wikipedia", "wikimedia/wikipedia:20231101.en"),
+        ("some-one/a.set", "some-one/a.set", "some-one/a.set"),
+    ],
+)
+def test_names_of_the_hub_are_pinned_to_a_commit(machine, hub, name, repository, hub_name):
+    located = resolve(name, machine=machine)
+    assert hub.asked == [repository]
+    assert located == Located(
+        source=Source(name=hub_name, content="hub:0123abcd"),
+        origin="hub",
+        hub=hub_name,
+        lines=repository == "Salesforce/wikitext",
+    )
+
+
+def test_without_the_hub_the_commit_last_seen_is_used(machine, hub, monkeypatch):
+    monkeypatch.setattr(hub, "answer", ConnectionError("no network\nat all"))
+    said = message("owner/name", machine)
+    assert "owner/name" in said
+    assert "connect" in said
+    monkeypatch.setattr(hub, "answer", "0123abcd")
+    online = resolve("owner/name", machine=machine)
+    monkeypatch.setattr(hub, "answer", ConnectionError())
+    assert resolve("owner/name", machine=machine) == online
+
+
+def test_articles_begin_at_titles_behind_blank_rows():
+    rows = [
+        "",
+        " = A = \n",
+        "",
+        " one \n",
+        " = not a title = \n",
+        "",
+        " = = Heading = = \n",
+        " two \n",
+        "",
+        " = B = \n",
+    ]
+    assert [article.split("\n") for article in articles(rows)] == [
+        [""],
+        ["= A =", "", "one", "= not a title =", "", "= = Heading = =", "two", ""],
+        ["= B ="],
+    ]
+    assert list(articles(["= A =\nwhole", "= B =\nwhole"])) == ["= A =\nwhole", "= B =\nwhole"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("a.jsonl", b'{"text": "a"}\n{"text": \n', ("a.jsonl:2", "JSON")),
+        ("a.jsonl", b'{"text": "a"}\n{"text": "\xff"}\n', ("a.jsonl:2", "UTF-8", "byte 10")),
+        ("a.jsonl", b'["text"]\n', ("a.jsonl:1", "object")),
+        ("a.jsonl", b'{"txet": "a", "id": 1}\n', ("a.jsonl:1", "'text'", "txet, id", "mean 'txet'")),
+        ("a.jsonl", b'{"text": 3}\n', ("a.jsonl:1", "int")),
+        ("a.jsonl", b"[" * 100_000, ("a.jsonl:1", "JSON")),
+        ("a.txt", b"x" * 1_048_576 + b"\xc3\xa9\xc3", ("a.txt", "UTF-8", "byte 1,048,578")),
+        ("a.txt", b"x" * 1_048_575 + b"\xc3x", ("a.txt", "UTF-8", "byte 1,048,575")),
+        ("a.txt.gz", b"not gzip", ("a.txt.gz", "gzip")),
+        ("a.jsonl.gz", gzip.compress(b'{"text": "a"}\n' * 999)[:-20], ("a.jsonl.gz", "gzip")),
+        ("a.parquet", b"PAR1 not parquet", ("a.parquet",)),
+        ("a.pdf", b"", ("a.pdf", ".jsonl", ".parquet")),
+        ("folder/a.pdf", b"", ("folder", "no file")),
+    ],
+    ids=range(13),
+)
+def test_unusable_files(tmp_path, machine, name, data, words):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(data)
+    said = message(tmp_path / name.split("/")[0], machine)
+    assert all(word in said for word in words)
+
+
+def test_a_parquet_file_without_the_column(tmp_path, machine):
+    said = message(write(tmp_path / "a.parquet", column="texts"), machine)
+    assert "id, texts" in said
+    assert "mean 'texts'" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("microwrld", ("microwrld", "'microworld'")),
+        ("wikitext", ("'wikitext-103'",)),
+        ("bokos", ("'books'",)),
+        ("", ("corpus ''",)),
+        ("./no/such", ("./no/such", "does not exist")),
+        ("/no/such/folder", ("does not exist",)),
+        ("folder/no.jsonl", ("folder/no.jsonl", "does not exist")),
+    ],
+)
+def test_unknown_corpora(machine, name, words):
+    write(machine.data / "books" / "train.jsonl")
+    said = message(name, machine)
+    assert all(word in said for word in words)

@@ -1,0 +1,307 @@
+"""The tokenised corpus: what is built, what is held out, what is refused."""
+
+import json
+import math
+import shutil
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from bertlab import progress
+from bertlab.errors import BadInput
+from bertlab.machine import Machine
+from bertlab.recipe import Corpus, Tokenizer
+from bertlab.text import blocks, sentences, sources, spool, tokens
+from bertlab.text.tokenizer import SPECIALS, WordPiece
+
+WORDS = ["the", "a", "cat", "dog", "bird", "house", "tree", "sees", "likes", "old", "small", "red", "very", "and"]
+
+
+def world(count, seed=0):
+    """`count` different documents of 1 to 6 sentences."""
+    draw = np.random.Generator(np.random.PCG64(seed))
+    found = []
+    for number in range(count):
+        told = [" ".join(draw.choice(WORDS, size=draw.integers(2, 9))) + "." for _ in range(draw.integers(1, 7))]
+        found.append(" ".join(told).capitalize() + f" Number {number}.")
+    return found
+
+
+@pytest.fixture
+def build(tmp_path):
+    """Builds the corpus of some documents; gives its directory."""
+
+    def run(texts, *, name="corpus", vocabulary=300, heldout=0.2, workers=1, told=progress.silent, **options):
+        folder = tmp_path / f"{name}-files"
+        folder.mkdir()
+        sources_of = texts if isinstance(texts[0], list) else [texts]
+        located = []
+        for number, part in enumerate(sources_of):
+            path = folder / f"{number}.jsonl"
+            path.write_text("".join(json.dumps({"text": text}) + "\n" for text in part), encoding="utf-8")
+            located.append(sources.resolve(str(path), machine=Machine(cache=tmp_path / "cache")))
+        directory = tmp_path / name
+        directory.mkdir()
+        tokenizer = options.pop("tokenizer", Tokenizer(vocabulary=vocabulary))
+        corpus = Corpus(sources=tuple(each.source for each in located), heldout=heldout)
+        tokens.prepare(corpus, tokenizer, located, directory, workers=workers, progress=told, **options)
+        return directory
+
+    return run
+
+
+def texts_of(corpus, part):
+    """The documents of a part, each a list of sentences, as text."""
+    vocabulary = corpus.tokenizer.vocabulary
+    words = [
+        " ".join(vocabulary[number] for number in part.tokens[start:end]).replace(" ##", "")
+        for start, end in zip(part.sentences[:-1], part.sentences[1:], strict=True)
+    ]
+    return [words[start:end] for start, end in zip(part.documents[:-1], part.documents[1:], strict=True)]
+
+
+def test_all_documents_are_there_once_cut_and_in_order(build):
+    texts = world(60)
+    corpus = tokens.open_corpus(build(texts))
+    expected = [[sentence.lower().replace(".", " .") for sentence in sentences.sentences(text)] for text in texts]
+    train, heldout = texts_of(corpus, corpus.train), texts_of(corpus, corpus.heldout)
+    assert sorted(train + heldout) == sorted(expected)
+    for part in (train, heldout):
+        assert [document for document in expected if document in part] == part
+        assert part
+
+
+def test_offsets_are_whole(build):
+    corpus = tokens.open_corpus(build(world(60)))
+    for part in (corpus.train, corpus.heldout):
+        assert part.tokens.dtype == np.uint16
+        assert isinstance(part.tokens, np.memmap)
+        assert part.sentences.dtype == part.documents.dtype == np.int64
+        assert part.sentences[0] == part.documents[0] == 0
+        assert part.sentences[-1] == len(part.tokens)
+        assert part.documents[-1] == len(part.sentences) - 1
+        assert np.diff(part.sentences).min() >= 1
+        assert np.diff(part.sentences[part.documents]).min() >= 2
+        assert not set(part.tokens.tolist()) & {corpus.tokenizer.pad, corpus.tokenizer.cls, corpus.tokenizer.sep}
+
+
+def test_facts_say_what_was_built(build):
+    texts = world(60)
+    directory = build(texts)
+    corpus = tokens.open_corpus(directory)
+    facts = corpus.facts
+    assert facts["bytes"] == sum(len(text.encode()) for text in texts)
+    assert facts["vocabulary"] == corpus.tokenizer.size
+    assert facts["dtype"] == "uint16"
+    for name, part in (("train", corpus.train), ("heldout", corpus.heldout)):
+        assert facts[name] == {
+            "documents": len(part.documents) - 1,
+            "sentences": len(part.sentences) - 1,
+            "tokens": len(part.tokens),
+            "unknown": int((part.tokens == corpus.tokenizer.unk).sum()),
+        }
+    assert sorted(path.name for path in directory.iterdir()) == ["corpus.json", "heldout", "train", "vocab.txt"]
+
+
+def test_the_unigram_entropy_is_the_price_of_heldout_tokens(build):
+    corpus = tokens.open_corpus(build(world(60)))
+    seen, size = Counter(corpus.train.tokens.tolist()), corpus.tokenizer.size
+    prices = [
+        -math.log((seen[number] + 1) / (len(corpus.train.tokens) + size)) for number in corpus.heldout.tokens.tolist()
+    ]
+    assert corpus.facts["unigram_entropy"] == pytest.approx(sum(prices) / len(prices), rel=1e-12)
+
+
+def test_what_is_held_out_does_not_depend_on_order_or_company(build):
+    texts = world(200)
+    together = tokens.open_corpus(build(texts, name="together"))
+    backwards = tokens.open_corpus(build(texts[::-1], name="backwards"))
+    joined = tokens.open_corpus(build([texts[:90], texts[90:]], name="joined"))
+    held = texts_of(together, together.heldout)
+    assert 15 <= len(held) <= 70
+    assert texts_of(backwards, backwards.heldout) == held[::-1]
+    assert texts_of(joined, joined.heldout) == held
+    more = tokens.open_corpus(build(texts + world(50, seed=1)[40:], name="more"))
+    assert [document for document in held if document not in texts_of(more, more.heldout)] == []
+    assert together.tokenizer.vocabulary == backwards.tokenizer.vocabulary
+
+
+def test_repeated_documents_lie_on_one_side(build):
+    texts = world(30)
+    corpus = tokens.open_corpus(build(texts * 3))
+    train, heldout = (set(map(tuple, texts_of(corpus, part))) for part in (corpus.train, corpus.heldout))
+    assert not train & heldout
+
+
+@pytest.mark.parametrize("share", [1e-6, 0.499])
+@pytest.mark.parametrize("count", [2, 3])
+def test_each_part_has_a_document_however_few_there_are(build, share, count):
+    for seed in range(4):
+        facts = tokens.open_corpus(build(world(count, seed), name=f"{seed}", heldout=share)).facts
+        assert facts["train"]["documents"] >= 1
+        assert facts["heldout"]["documents"] >= 1
+
+
+def test_processes_change_nothing(build, monkeypatch):
+    texts = world(300)
+    alone = build(texts, name="alone")
+    monkeypatch.setattr(tokens, "SMALL", 0)
+    monkeypatch.setattr(spool, "BLOCK", 2_000)
+    together = build(texts, name="together", workers=2)
+    facts = tokens.open_corpus(together).facts
+    assert facts == tokens.open_corpus(alone).facts
+
+
+def test_a_killed_worker_is_replaced_by_this_process(build, monkeypatch):
+    from concurrent.futures.process import BrokenProcessPool
+
+    class Broken:
+        def __init__(self, *arguments, **options):
+            self.asked = 0
+
+        def submit(self, *arguments):
+            from concurrent.futures import Future
+
+            self.asked += 1
+            if self.asked > 2:
+                raise BrokenProcessPool
+            future = Future()
+            future.set_exception(BrokenProcessPool())
+            return future
+
+        def shutdown(self, **options):
+            pass
+
+    texts = world(100)
+    alone = build(texts, name="alone")
+    monkeypatch.setattr(tokens, "SMALL", 0)
+    monkeypatch.setattr(spool, "BLOCK", 2_000)
+    monkeypatch.setattr(blocks, "ProcessPoolExecutor", Broken)
+    assert tokens.open_corpus(build(texts, workers=2)).facts == tokens.open_corpus(alone).facts
+
+
+def test_a_document_longer_than_a_batch_is_one_document(build, monkeypatch):
+    texts = [*world(20), " ".join(world(200, seed=2))]
+    whole = build(texts, name="whole")
+    monkeypatch.setattr(blocks, "BATCH", 1_000)
+    monkeypatch.setattr(sentences, "PIECE", 1_000_000)
+    assert tokens.open_corpus(build(texts, name="parts")).facts == tokens.open_corpus(whole).facts
+
+
+def test_documents_of_fewer_than_two_tokens_are_left_out():
+    wordpiece = WordPiece([*SPECIALS, "cat", "dog"], lowercase=True)
+    done = blocks.tokenise(["cat", "\u200b", "cat dog", "cat\n\ndog", "\u200b\n\ndog", "dog cat"], wordpiece)
+    assert np.frombuffer(done.tokens, dtype=np.uint16).tolist() == [5, 6, 5, 6, 6, 5]
+    assert done.sentences.tolist() == [2, 1, 1, 2]
+    assert done.documents.tolist() == [1, 2, 1]
+    nothing = blocks.tokenise(["cat", "\u200b"], wordpiece)
+    assert (nothing.tokens, len(nothing.sentences), len(nothing.documents)) == (b"", 0, 0)
+    assert len(blocks.tokenise([], wordpiece).documents) == 0
+
+
+def test_special_tokens_in_the_text_stay_text(build):
+    directory = build([f"{text} [MASK] and [CLS] are text [SEP]." for text in world(40)])
+    corpus = tokens.open_corpus(directory)
+    for part in (corpus.train, corpus.heldout):
+        assert not {0, 1, 2, 3, 4} & set(part.tokens.tolist())
+    assert "[ mask ]" in texts_of(corpus, corpus.train)[0][-1]
+
+
+def test_a_given_vocabulary_is_used_as_it_is(build, tmp_path):
+    path = tmp_path / "given.txt"
+    entries = ["cat", *SPECIALS, *WORDS[1:], ".", *(f"[unused{number}]" for number in range(70_000))]
+    WordPiece(entries, lowercase=True).save(path)
+    content = sources.content([path], Machine(cache=tmp_path / "cache"))
+    corpus = tokens.open_corpus(build(world(30), given=path, tokenizer=Tokenizer(given=content)))
+    assert corpus.tokenizer.vocabulary == entries
+    assert corpus.train.tokens.dtype == np.uint32
+    assert corpus.facts["train"]["unknown"] > 0
+    with pytest.raises(BadInput, match="has changed"):
+        build(world(30), name="changed", given=path, tokenizer=Tokenizer(given="sha256:0"))
+
+
+def test_cased_text_stays_cased(build):
+    corpus = tokens.open_corpus(build(world(60), tokenizer=Tokenizer(vocabulary=300, lowercase=False)))
+    assert not corpus.tokenizer.lowercase
+    assert any(document[-1].startswith("Number") for document in texts_of(corpus, corpus.train))
+
+
+def test_progress_reaches_its_total_and_says_the_stage(build):
+    told = []
+    texts = world(60)
+    build(texts, told=lambda done, total, stage="", /, **figures: told.append((stage, done, total)))
+    size = sum(len(text.encode()) for text in texts)
+    assert told[0][0] == "training the vocabulary"
+    assert told[-1] == ("tokenising", size, size)
+
+
+def test_a_request_to_stop_is_heard_and_leaves_no_copy_of_the_text(build, tmp_path, monkeypatch):
+    def tell(done, total, stage="", /, **figures):
+        if stage == "tokenising":
+            monkeypatch.setattr(progress, "_received", [2])
+
+    with pytest.raises(progress.Interrupted):
+        build(world(60), told=tell)
+    assert not (tmp_path / "corpus" / "text.spool").exists()
+    assert not (tmp_path / "corpus" / "corpus.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        (["only one document"], ("single document", "0.jsonl")),
+        (["twice the same", "twice the same"], ("single document",)),
+        ([["", " "], ["a b", "b c"]], ("0.jsonl", "empty")),
+        (["\u200b", "\u200d"], ("no document of two tokens",)),
+    ],
+)
+def test_corpora_that_are_too_small(build, tmp_path, texts, words):
+    with pytest.raises(BadInput) as caught:
+        build(texts)
+    assert all(word in str(caught.value) for word in words)
+    assert not (tmp_path / "corpus" / "text.spool").exists()
+
+
+def damage(directory, name):
+    path = directory / name
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", ["train/tokens.bin", "heldout/sentences.npy", "train/documents.npy", "vocab.txt"])
+def test_damage_is_noticed(build, name):
+    directory = build(world(30))
+    damage(directory, name)
+    with pytest.raises(BadInput, match="damaged"):
+        tokens.open_corpus(directory)
+
+
+def test_what_is_not_whole_is_not_opened(build, tmp_path):
+    directory = build(world(30))
+    for name in ("train/tokens.bin", "vocab.txt", "corpus.json"):
+        copy = tmp_path / "copy"
+        shutil.copytree(directory, copy)
+        (copy / name).unlink()
+        for check in (True, False):
+            with pytest.raises(BadInput, match="damaged"):
+                tokens.open_corpus(copy, check=check)
+        shutil.rmtree(copy)
+    with pytest.raises(BadInput, match="nowhere"):
+        tokens.open_corpus(tmp_path / "nowhere")
+
+
+def test_the_sample_for_the_vocabulary_is_bounded_and_the_same_in_any_order(tmp_path):
+    samples = []
+    texts = world(100)
+    for name, order in (("a", 1), ("b", -1)):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts[::order]), encoding="utf-8")
+        located = sources.resolve(str(path), machine=Machine(cache=tmp_path / "cache"))
+        written = spool.Spool.write(tmp_path / name, [located], progress.silent)
+        samples.append(list(written.sample(np.arange(100), 2_000)))
+    assert samples[0] == samples[1]
+    assert sum(len(text.encode()) for text in samples[0]) == 2_000
+    assert all(text in texts for text in samples[0][:-1])
+    assert len(samples[0]) > 5
