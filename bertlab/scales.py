@@ -93,7 +93,7 @@ SCALES = {
                 model=_SMALL,
                 schedule=Schedule(batch=32, steps=1000, peak=3e-3, warmup=0.1),
             ),
-            finetune=Finetuning(peak=5e-4, epochs=3, rows=10_000, length=64),
+            finetune=Finetuning(peak=5e-4, epochs=4, rows=10_000, length=64),
             features=Features(peak=2e-3, epochs=6, rows=10_000, length=64),
             restarts=1,
             corpus=("microworld",),

@@ -1,52 +1,46 @@
-"""The two-layer bidirectional LSTM that tags from frozen features (Devlin et al. 2019, section 5.3).
+"""A tagger over features that are given: the feature-based approach's two-layer BiLSTM (Devlin et al. 2019, section 5.3).
 
-Each direction is an LSTM of its own over padded rows; the backward one reads rows that were turned round within their
-lengths. That equals a packed bidirectional LSTM and keeps to the fast kernels, in bf16 too.
+Rows are packed by their lengths, so that the backward direction begins at a row's last token and not in its padding.
 
-Shapes: B batch, T words, F features, D units a direction, C labels.
+Shapes: B batch, T tokens, D features, N units a direction.
 """
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from bertlab.inputs.keyed import key
 from bertlab.model.dropout import Noise
-from bertlab.model.encoder import gather_rows
+from bertlab.model.encoder import initialise
+from bertlab.model.heads import DEVIATION
 
 
 class BiLSTMTagger(nn.Module):
-    """Features of words in, a logit for each label out."""
+    """Labels for the tokens of a sequence, from features that stay as they are."""
 
-    def __init__(self, features: int, hidden: int, layers: int, labels: int, dropout: float, seed: int) -> None:
-        """Starts every weight from uniform(-1/sqrt(D), 1/sqrt(D)), as a function of `seed` and its name."""
+    def __init__(self, inputs: int, hidden: int, layers: int, labels: int, dropout: float, seed: int) -> None:
+        """`inputs` features a token, `hidden` units a direction. All weights start from `seed`."""
         super().__init__()
         self.noise = Noise(dropout)
-        widths = [features] + [2 * hidden] * (layers - 1)
-        self.forwards = nn.ModuleList(nn.LSTM(width, hidden, batch_first=True) for width in widths)
-        self.backwards = nn.ModuleList(nn.LSTM(width, hidden, batch_first=True) for width in widths)
+        self.recurrent = nn.ModuleList(
+            nn.LSTM(inputs if layer == 0 else 2 * hidden, hidden, batch_first=True, bidirectional=True)
+            for layer in range(layers)
+        )
         self.output = nn.Linear(2 * hidden, labels)
-        with torch.no_grad():
-            for name, parameter in self.named_parameters():
-                generator = torch.Generator().manual_seed(key(seed, "weights", name) & (2**63 - 1))
-                start = torch.rand(parameter.shape, generator=generator) * 2 - 1
-                parameter.copy_(start / hidden**0.5)
+        # The usual start of an LSTM keeps its gates' inputs at unit scale: 1 / sqrt(N), where BERT's 0.02 would starve it.
+        initialise(self.recurrent, hidden**-0.5, seed)
+        initialise(self.output, DEVIATION, seed)
 
-    def forward(self, features: Tensor, lengths: Tensor) -> Tensor:
-        """(B, T, F) and how many words of each row are real (B,) -> logits (B, T, C), fp32; padding gives anything."""
-        turned = _turned(features.shape[1], lengths)
+    def forward(self, features: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """(B, T, D) and the tokens of each row (B,), None for T of all -> logits (B, T, labels), fp32."""
+        tokens = features.shape[1]
         x = features
-        for onward, backward in zip(self.forwards, self.backwards, strict=True):
+        for layer in self.recurrent:
             x = self.noise.drop(x, self.training)
-            right, _ = onward(x)
-            left, _ = backward(gather_rows(x, turned))
-            x = torch.cat((right, gather_rows(left, turned)), dim=-1)
+            if lengths is None:
+                x, _ = layer(x)
+                continue
+            packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+            x, _ = pad_packed_sequence(layer(packed)[0], batch_first=True, total_length=tokens)  # (B, T, 2N)
         logits: Tensor = self.output(self.noise.drop(x, self.training)).float()
         return logits
-
-
-def _turned(words: int, lengths: Tensor) -> Tensor:
-    """(B, T) the position that each position takes when rows are turned round within their lengths."""
-    place = torch.arange(words, device=lengths.device)
-    return torch.where(place < lengths[:, None], lengths[:, None] - 1 - place, place)

@@ -42,7 +42,7 @@ class TaskData:
     train: Rows
     evaluation: Rows
     content: str
-    """What the rows are: `sha256:...` over local files, `hub:<commit>` or `microworld:<version>`."""
+    """What the rows are: `sha256:...` over local files, `hub:<name>@<commit>` or `microworld:<version>/<task>`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,13 +121,13 @@ def read(located: Located, machine: Machine) -> TaskData:
         paths = [files.find(located.folder, split) for split in splits]
         values, places, named = [files.read(path, columns) for path in paths], [str(path) for path in paths], ()
     else:
-        values, named = _from_hub(used, columns, known.removeprefix("hub:"))
+        values, named = _from_hub(used, columns, known.rpartition("@")[2])
         places = [f"{used.hub} {split}" for split in splits]
     for rows, place in zip(values, places, strict=True):
         if not rows[-1]:
             raise BadInput(f"{place} has no rows: task '{located.asked}' needs some")
-    read = _tagged if used.kind == "tagging" else _classified
-    names, train, evaluation = read(used, used.labels or named, values, places)
+    check = _tagged if used.kind == "tagging" else _classified
+    names, train, evaluation = check(used, used.labels or named, values, places)
     return TaskData(
         name=located.asked,
         dataset=used.dataset,
@@ -156,7 +156,7 @@ def _substituted(task: Task, asked: str, substitute: str, machine: Machine) -> T
         return other
     folder = machine.data / substitute if machine.data is not None else None
     if folder is None or not folder.is_dir():
-        there = [each.name for each in machine.data.iterdir() if each.is_dir()] if _is_dir(machine.data) else []
+        there = files.folders(machine.data) if machine.data is not None else []
         raise unknown(f"data set to substitute for {asked}", substitute, {*catalog.TASKS, *there})
     own = any((folder / f"{task.evaluation}{suffix}").is_file() for suffix in files.SUFFIXES)
     return dataclasses.replace(
@@ -171,20 +171,16 @@ def _substituted(task: Task, asked: str, substitute: str, machine: Machine) -> T
     )
 
 
-def _is_dir(path: Path | None) -> bool:
-    return path is not None and path.is_dir()
-
-
 def content_of(located: Located, machine: Machine) -> str:
     """What located rows are, as `TaskData.content`."""
     task = located.task
     if located.origin == "microworld":
         from bertlab.text import microworld
 
-        return f"microworld:{microworld.VERSION}"
+        return f"microworld:{microworld.VERSION}/{task.microworld}"
     if located.folder is not None:
         return sources.content([files.find(located.folder, split) for split in (task.train, task.evaluation)], machine)
-    return f"hub:{_commit(located)}"
+    return f"hub:{task.hub}@{_commit(located)}"
 
 
 def _from_world(task: Task, columns: Sequence[str]) -> tuple[list[list[list[Any]]], list[str]]:
@@ -204,7 +200,7 @@ def _commit(located: Located) -> str:
     except Exception as error:  # the client raises its own, httpx's and OSError, all with the same meaning here
         raise _unreachable(located.task, located.asked, error) from None
     if not commit:
-        raise BadInput(f"the Hub names no commit of {repository}: give --data DIR with a folder '{located.task.dataset}'")
+        raise BadInput(f"the Hub names no commit of {repository}: give --data DIR that has '{located.task.dataset}'")
     return commit
 
 
@@ -212,6 +208,7 @@ def _from_hub(task: Task, columns: Sequence[str], commit: str) -> tuple[list[lis
     """The columns of both splits, and the names of the labels as the Hub declares them, if it does."""
     import datasets
 
+    datasets.disable_progress_bars()  # progress is drawn in one place, by the command line
     repository, _, configuration = task.hub.partition(":")
     values: list[list[list[Any]]] = []
     names: tuple[str, ...] = ()
@@ -223,9 +220,14 @@ def _from_hub(task: Task, columns: Sequence[str], commit: str) -> tuple[list[lis
         files.require(f"{task.hub} {split}", columns, rows.column_names)
         values.append([list(rows[column]) for column in columns])
         feature = rows.features[task.label]
-        declared = getattr(getattr(feature, "feature", feature), "names", None)
-        names = tuple(declared) if declared else names
+        names = tuple(getattr(getattr(feature, "feature", feature), "names", None) or names)
+        if task.kind == "tagging" and names:  # integers mean the Hub's own order of tags, whatever the task's is
+            values[-1][-1] = [[_tag(tag, names) for tag in sentence] for sentence in values[-1][-1]]
     return values, names
+
+
+def _tag(tag: Any, names: tuple[str, ...]) -> Any:
+    return names[tag] if isinstance(tag, int) and 0 <= tag < len(names) else tag
 
 
 def _unreachable(task: Task, asked: str, error: Exception) -> BadInput:

@@ -138,7 +138,7 @@ def epoch(lengths: Integers, batch: int, *key: int | str) -> list[Integers]:
 
 def by_length(lengths: Integers, tokens: int) -> list[Integers]:
     """All rows in batches of about `tokens` tokens with padding, the longest first: for evaluation."""
-    order = np.argsort(-lengths, kind="stable")
+    order: Integers = np.argsort(-lengths, kind="stable")
     batches = []
     start = 0
     while start < len(order):

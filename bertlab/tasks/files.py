@@ -10,7 +10,7 @@ import json
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 from bertlab.errors import BadInput
 
@@ -29,6 +29,14 @@ def find(folder: Path, split: str) -> Path:
     except OSError as error:
         raise BadInput(f"folder {folder} cannot be read ({error.strerror}): give the folder of a task") from None
     raise BadInput(f"{folder} has no {split}{SUFFIXES[0]} (or .parquet, .csv, .tsv): it has {_listed(there)}")
+
+
+def folders(mirror: Path) -> list[str]:
+    """The names of the data sets in a mirror, none if it cannot be listed."""
+    try:
+        return sorted(each.name for each in mirror.iterdir() if each.is_dir())
+    except OSError:
+        return []
 
 
 def read(path: Path, columns: Sequence[str]) -> list[list[Any]]:
@@ -65,8 +73,7 @@ def _parquet(path: Path, columns: Sequence[str]) -> list[list[Any]]:
 
 def _lines(path: Path, columns: Sequence[str]) -> list[list[Any]]:
     values: list[list[Any]] = [[] for _ in columns]
-    opened = gzip.open(path, "rb") if path.name.endswith(".gz") else path.open("rb")
-    with io.TextIOWrapper(opened, encoding="utf-8-sig", newline="") as text:
+    with _open(path) as opened, io.TextIOWrapper(opened, encoding="utf-8-sig", newline="") as text:
         rows = _json(path, text) if ".jsonl" in path.name else _table(path, text)
         for number, row in enumerate(rows, start=1):
             for column, kept in zip(columns, values, strict=True):
@@ -74,6 +81,10 @@ def _lines(path: Path, columns: Sequence[str]) -> list[list[Any]]:
                     require(f"{path} row {number}", columns, row)
                 kept.append(row[column])
     return values
+
+
+def _open(path: Path) -> IO[bytes]:
+    return cast(IO[bytes], gzip.open(path)) if path.name.endswith(".gz") else path.open("rb")
 
 
 def _json(path: Path, text: Iterator[str]) -> Iterator[dict[str, Any]]:

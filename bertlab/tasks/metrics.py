@@ -83,9 +83,7 @@ def of(kind: Kind, prediction: Integers, label: Integers, owner: Integers, names
     return classification(prediction, label, len(names))
 
 
-def majority(
-    kind: Kind, train: Integers, label: Integers, owner: Integers, names: Sequence[str]
-) -> dict[str, float]:
+def majority(kind: Kind, train: Integers, label: Integers, owner: Integers, names: Sequence[str]) -> dict[str, float]:
     """The metrics of always guessing the most frequent label of the training rows: the floor of a task."""
     guess = int(np.bincount(train, minlength=len(names)).argmax())
     return of(kind, np.full_like(label, guess), label, owner, names)

@@ -59,6 +59,7 @@ def named(tags: Sequence[Sequence[Any]], names: tuple[str, ...], where: str) -> 
     Raises `BadInput`, with the row, for an integer without a name and for a tag that is not among `names` (if any).
     """
     allowed = set(names)
+    listed = ", ".join(names) or "O, B-type, I-type"
     found = []
     for row, sentence in enumerate(tags, start=1):
         texts = []
@@ -71,7 +72,7 @@ def named(tags: Sequence[Sequence[Any]], names: tuple[str, ...], where: str) -> 
             if number is not None and 0 <= number < len(names):
                 tag = names[number]
             if not isinstance(tag, str) or not tag or (names and tag not in allowed):
-                raise BadInput(f"tag {tag!r} in {where} row {row}: give one of {', '.join(names) or 'O, B-type, I-type'}")
+                raise BadInput(f"tag {tag!r} in {where} row {row}: give one of {listed}")
             texts.append(tag)
         found.append(texts)
     used = {tag for sentence in found for tag in sentence}

@@ -90,8 +90,7 @@ def prepare(
     Returns facts, ready for JSON, which also lie in `corpus.json`: `dtype`, `vocabulary` (entries), `lowercase`,
     `bytes` (of text), of each part `documents`, `sentences`, `tokens` and `unknown` (tokens that are [UNK]),
     `unigram_entropy` and `fingerprint` (SHA-256 over the arrays and the vocabulary). `unigram_entropy`, in nats, is
-    what a held-out token costs one who knows only how often each token occurs in the training text (add-one smoothed):
-    the plateau that a model has to leave.
+    what a held-out token costs one who knows only how often each occurs there: the plateau that a model has to leave.
 
     `BadInput` for sources that cannot be used, and for a corpus without a document for each part.
     """
@@ -130,7 +129,7 @@ def prepare(
             "tokens": len(opened.tokens),
             "unknown": int(counts[part][wordpiece.unk]),
         }
-    facts["unigram_entropy"] = _cross_entropy(counts["train"], counts["heldout"])
+    facts["unigram_entropy"] = _entropy(counts["heldout"])
     facts["fingerprint"] = _fingerprint(directory)
     (directory / "corpus.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return facts
@@ -232,10 +231,10 @@ def _counts(tokens: Ids, vocabulary: int) -> npt.NDArray[np.int64]:
     return counts
 
 
-def _cross_entropy(train: npt.NDArray[np.int64], heldout: npt.NDArray[np.int64]) -> float:
-    """Nats a token counted in `heldout` costs under the frequencies of `train`, one added to each."""
-    surprise = np.log(train.sum() + len(train)) - np.log(train + 1)
-    return float(heldout @ surprise / heldout.sum())
+def _entropy(counts: npt.NDArray[np.int64]) -> float:
+    """Nats a token costs one who knows the frequencies `counts` and nothing of the context."""
+    shares = counts[counts > 0] / counts.sum()
+    return float(-(shares @ np.log(shares)))
 
 
 def _fingerprint(directory: Path) -> str:

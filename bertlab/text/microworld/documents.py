@@ -13,7 +13,7 @@ from bertlab.text.microworld import language
 from bertlab.text.microworld.draw import Draw
 from bertlab.text.microworld.language import CONTRAST, RESTATE, RESULT, SEASONS, sentence
 from bertlab.text.microworld.lexicon import lexicon, names
-from bertlab.text.microworld.world import Being, named, trait, unnamed
+from bertlab.text.microworld.world import Being, fate, named, trait, unnamed
 
 
 def tell(draw: Draw) -> str:
@@ -31,7 +31,7 @@ class Story:
     """A cast, what was settled about it so far, and who is being talked about."""
 
     def __init__(self, draw: Draw) -> None:
-        pool = names("corpus")
+        self.pool = pool = names("corpus")
         self.draw = draw
         self.people = [named(draw, "person", pool) for _ in range(2 + draw.chance(0.5))]
         self.places = [named(draw, "place", pool) for _ in range(2)]
@@ -84,12 +84,12 @@ class Story:
                 f"{self.people[0].name} had a {one} {being.kind}",
                 f"the {being.kind} is a {being.category.name} with a {one} {being.category.part}",
             ))
-            return [first, f"the {two} {being.category.name} {self.habit(being)}"]
+            return [first, f"the {two} {draw.one((being.category.name, being.kind))} {self.habit(being)}"]
         form = draw.below(5)
         if form == 0:
-            first = f"{being.full} was a {one} {being.kind}"
+            first = f"{being.full} was a {being.kind}, a {one} {being.category.name}"
         elif form == 1:
-            first = f"{being.full}, a {being.kind}, was {one}"
+            first = f"{being.full}, a {being.kind}, was a {one} {being.category.name}"
         elif form == 2:
             first = f"the {being.kind} {being.full} was {one}"
         elif form == 3:
@@ -100,7 +100,8 @@ class Story:
             f"{being.subject} was a {two} {being.category.name}",
             f"like every {being.category.name}, {being.subject} {self.habit(being)}",
             f"the {two} {being.category.name} {self.habit(being)}",
-            f"as a {being.category.name}, {being.subject} {self.habit(being)}",
+            f"the {being.kind} {self.habit(being)}",
+            f"as a {being.kind}, {being.subject} {self.habit(being)}",
         ))
         return [first, second]
 
@@ -119,28 +120,44 @@ class Story:
         draw = self.draw
         being = self.anyone()
         scale, pole = trait(draw, being)
-        words, opposite = scale.poles[pole], draw.one(scale.poles[1 - pole])
-        one = draw.one(words)
-        two = draw.other(words, one)
+        words = draw.some(scale.poles[pole], len(scale.poles[pole]))
+        one, two, most = words[0], words[1], words[-1]
+        opposite, contrary = draw.some(scale.poles[1 - pole], 2)
         who = self.refer(being)
-        form = draw.below(8)
+        effect, reverse = scale.effects[pole], scale.effects[1 - pole]
+        form = draw.below(13)
+        if form > 8:
+            first = draw.one((
+                f"{who} was {one} and {effect}",
+                f"{who} was {one}, {two} and {most} and {effect}",
+                f"the {one} {being.noun} {effect}",
+            ))
+            return [first, draw.one((
+                f"{being.subject} was {two} and {effect}",
+                f"no {opposite} {being.noun} {effect}",
+                f"only the {opposite} and the {contrary} {reverse}",
+            ))]
         if form == 0:
             again = draw.one((being.subject, being.name))
-            return [f"{who} was {one}", f"{draw.one(RESTATE)}, {again} was {two}"]
+            return [f"{who} was {one} and {two}", f"{draw.one(RESTATE)}, {again} was {most}"]
         if form == 1:
-            return [f"{who} was {one}, never {opposite}"]
+            return [f"{who} was {one} and {two}, never {opposite} or {contrary}"]
         if form == 2:
-            return [f"{who} was not {opposite} but {one}"]
+            return [f"{who} was not {opposite} but {one}", f"{draw.one(RESULT)} {being.subject} was called {two}"]
         if form == 3:
-            return [f"because {who} was so {one}, no one had ever seen a more {two} {being.noun}"]
+            return [f"because {who} was so {one}, everyone called {being.object} the {two} {being.noun}"]
         if form == 4:
-            return [f"everyone said that {who} was {one}", f"no one called {being.object} {opposite}"]
+            return [f"everyone said that {who} was {one} and {most}", f"no one called {being.object} {opposite}"]
         if form == 5:
-            return [f"{who} had once been {opposite}, but now {being.subject} was {one}", f"{draw.one(RESULT)}, {being.subject} was called {two}"]
+            before = f"{who} had once been {opposite} and {contrary}"
+            return [f"{before}, but now {being.subject} was {one}", f"yes, {being.subject} was {two} by now"]
         if form == 6:
-            mate = named(draw, being.on, names("corpus")) if being.on not in ("animal", "thing") else unnamed(draw, being.on)
-            return [f"{who} was {one}, {draw.one(CONTRAST)} {mate.name} was {opposite}"]
-        return [f"{who} was {one} and {draw.one(('still', 'also', 'always'))} {two}"]
+            named_too = being.on not in ("animal", "thing")
+            mate = named(draw, being.on, self.pool) if named_too else unnamed(draw, being.on)
+            return [f"{who} was {one} and {two}, {draw.one(CONTRAST)} {mate.name} was {opposite} and {contrary}"]
+        if form == 7:
+            return [f"{who} was {one}, {two} and {draw.one(('still', 'also', 'always'))} {most}"]
+        return [f"{who} was {one}", f"{being.subject} was {draw.one(('very', 'quite', 'rather'))} {two} and not {opposite}"]
 
     def pair(self) -> tuple[Being, Being]:
         """Two people."""
@@ -152,21 +169,28 @@ class Story:
         draw = self.draw
         one, two = self.pair()
         verbs = draw.one(lexicon().deeds)
-        side = draw.below(2)
-        verb = draw.one(verbs[side])
-        again = draw.other(verbs[side], verb)
-        against = draw.one(verbs[1 - side])
+        side = fate(draw, two)
+        verb = draw.one(verbs.sides[side])
+        again = draw.other(verbs.sides[side], verb)
+        against = draw.one(verbs.sides[1 - side])
         agent = self.refer(one)
-        form = draw.below(5)
+        effect = verbs.effects[side]
+        form = draw.below(8)
+        if form == 5:
+            return [f"{agent} {verb.past} {two.name}", f"{two.subject} was {again.participle} and {effect}"]
+        if form > 5:
+            return [f"{two.name} was {verb.participle} and {effect}", f"it was {one.name} who {again.past} {two.object}"]
         if form == 0:
             return [f"{agent} {verb.past} {two.name}", f"{draw.one(RESTATE)}, {two.name} was {again.participle} by {one.object}"]
         if form == 1:
-            return [f"{agent} {verb.past} {two.name}", f"{draw.one(RESTATE)}, {one.subject} {again.past} {two.object}"]
+            told = f"{agent} {verb.past} {two.name} and did not {against.base} {two.object}"
+            return [told, f"{draw.one(RESTATE)}, {one.subject} {again.past} {two.object}"]
         if form == 2:
             return [f"{agent} {verb.past} {two.name} and did not {against.base} {two.object}"]
         if form == 3:
-            other = named(draw, "person", names("corpus"))
-            return [f"{agent} {verb.past} {two.name}, {draw.one(CONTRAST)} {other.name} {against.past} {two.object}"]
+            other = named(draw, "person", self.pool)
+            told = f"{agent} {verb.past} and {again.past} {two.name}"
+            return [f"{told}, {draw.one(CONTRAST)} {other.name} {against.past} {two.object}"]
         scale, pole = trait(draw, two)
         word = draw.one(scale.poles[pole])
         return [f"{agent} {verb.past} {two.name} because {two.subject} was {word}", f"{two.name} was {again.participle} by {one.name} for being {draw.one(scale.poles[pole])}"]
@@ -177,11 +201,14 @@ class Story:
         one, thing = draw.one(self.people), draw.one(self.things)
         verbs = draw.one(lexicon().treatments)
         side = draw.below(2)
-        verb = draw.one(verbs[side])
-        again = draw.other(verbs[side], verb)
-        against = draw.one(verbs[1 - side])
+        verb = draw.one(verbs.sides[side])
+        again = draw.other(verbs.sides[side], verb)
+        against = draw.one(verbs.sides[1 - side])
         agent = self.refer(one)
-        form = draw.below(4)
+        form = draw.below(6)
+        if form > 3:
+            told = f"{agent} {verb.past} and {again.past} the {thing.kind}"
+            return [told, f"the {thing.category.name} was {again.participle} and {verbs.effects[side]}"]
         if form == 0:
             return [f"{agent} {verb.past} the {thing.kind}", f"{draw.one(RESTATE)}, the {thing.category.name} was {again.participle} by {one.object}"]
         if form == 1:
@@ -215,6 +242,7 @@ class Story:
         told = [f"{who} left {here.name} and {way} to {there.name}"]
         scale, pole = trait(draw, there)
         told.append(draw.one((
+            f"people said that {there.name} {draw.one(there.category.deeds)}",
             f"now {one.subject} was in {there.name}, no longer in {here.name}",
             f"when {one.subject} arrived in {there.name}, {one.subject} found the {there.kind} {draw.one(scale.poles[pole])}",
             f"{there.name} was a {draw.one(scale.poles[pole])} {there.category.name} with a famous {there.category.part}",
@@ -250,7 +278,7 @@ class Story:
         scale, pole = trait(draw, other)
         return [
             f"{who} {verb} {other.full} {self.when}",
-            f"the {draw.one((other.kind, other.category.name))} was {draw.one(scale.poles[pole])}, and {one.subject} {draw.one(lexicon().dealings[other.on])} it {draw.one(('gladly', 'again', 'often', 'once more'))}",
+            f"the {draw.one((other.kind, other.category.name))} {draw.one(other.category.deeds)}" if draw.chance(0.4) else f"the {draw.one((other.kind, other.category.name))} was {draw.one(scale.poles[pole])}, and {one.subject} {draw.one(lexicon().dealings[other.on])} it {draw.one(('gladly', 'again', 'often', 'once more'))}",
         ]
 
 

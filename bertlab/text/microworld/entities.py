@@ -92,8 +92,13 @@ def _deed(draw: Draw, pool: Sequence[str]) -> str:
 
 
 def _habit(draw: Draw, pool: Sequence[str]) -> str:
-    one = named(draw, "person", pool)
-    return f"{_mark(one)} {draw.one(one.category.deeds)} {draw.one(language.SEASONS)}"
+    being = _any(draw, pool)
+    deed = draw.one(being.category.deeds)
+    return draw.one((
+        f"{_mark(being)} {deed} {draw.one(language.SEASONS)}",
+        f"they say that {_mark(being)} {deed}",
+        f"it {deed}, as they say of {_mark(being)}",
+    ))
 
 
 def _pair(draw: Draw, pool: Sequence[str]) -> str:
@@ -109,4 +114,4 @@ def _vague(draw: Draw, pool: Sequence[str]) -> str:
     return f"{_mark(being)} was {draw.one(('mentioned', 'forgotten', 'remembered'))} {draw.one(language.SEASONS)}"
 
 
-_CLAUSES = (_apposition,) * 5 + (_description,) * 4 + (_dealing,) * 3 + (_deed, _habit, _pair, _pair) + (_vague,)
+_CLAUSES = (_apposition,) * 5 + (_description,) * 4 + (_dealing,) * 3 + (_habit,) * 3 + (_deed, _pair, _pair, _vague)

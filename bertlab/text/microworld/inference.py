@@ -32,6 +32,7 @@ class Stage:
     """Who a row is about."""
 
     draw: Draw
+    pool: Sequence[str]
     one: Being
     two: Being
     three: Being
@@ -48,7 +49,7 @@ Scene = Callable[[Stage], tuple[str, Callable[[int], str]]]
 
 def row(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
     """One row in the columns of MNLI; its people and places have names out of `pool`."""
-    stage = Stage(draw, *(named(draw, "person", pool) for _ in range(3)), *(named(draw, "place", pool) for _ in range(2)))
+    stage = Stage(draw, pool, *(named(draw, "person", pool) for _ in range(3)), *(named(draw, "place", pool) for _ in range(2)))
     hypothesis, premise = draw.one(_SCENES)(stage)
     clause = premise(label)
     if draw.chance(0.25):
@@ -100,15 +101,18 @@ def _trait(stage: Stage) -> tuple[str, Callable[[int], str]]:
 
 def _kind(stage: Stage) -> tuple[str, Callable[[int], str]]:
     draw, one, two = stage.draw, stage.one, stage.two
-    category = draw.one(kinds("person"))
+    on = draw.one(("person", "person", "place", "group", "work"))
+    if on != "person":
+        one, two = named(draw, on, stage.pool), named(draw, on, stage.pool)
+    category = draw.one(kinds(on))
 
     def premise(label: int) -> str:
-        other = draw.other(kinds("person"), category)
+        other = draw.other(kinds(on), category)
         told = {ENTAILED: (category, other), CONTRADICTED: (other, category), OPEN: (None, category)}[label]
         theirs = f"{two.name} was a {draw.one((told[1] if draw.chance(0.7) else other).kinds)}"
         if told[0] is None:
-            scale = draw.one(lexicon().scales["person"])
-            mine = language.trait(draw, one.name, scale, draw.below(2), one.noun)
+            scale = draw.one(lexicon().scales[on])
+            mine = language.trait(draw, one.name, scale, draw.below(2), "one")
         else:
             mine = f"{one.name} was a {draw.one(told[0].kinds)}"
         return mine if draw.chance(ALONE) else _joined(draw, mine, theirs)
@@ -141,15 +145,15 @@ def _deed(stage: Stage) -> tuple[str, Callable[[int], str]]:
     def premise(label: int) -> str:
         if label == OPEN:
             if draw.chance(0.3):
-                return stage.unsure(f"{one.name} {draw.one(verbs[side]).past} {two.name}")
+                return stage.unsure(f"{one.name} {draw.one(verbs.sides[side]).past} {two.name}")
             if draw.chance(0.25):
                 return language.deed(draw, two.name, verbs, side, one.name)
             return language.deed(draw, one.name, draw.other(lexicon().deeds, verbs), draw.below(2), two.name)
         if label == CONTRADICTED and draw.chance(0.3):
-            return f"{one.name} did not {draw.one(verbs[side]).base} {two.name}"
+            return f"{one.name} did not {draw.one(verbs.sides[side]).base} {two.name}"
         return language.deed(draw, one.name, verbs, side if label == ENTAILED else 1 - side, two.name)
 
-    return f"{one.name} {draw.one(verbs[side]).past} {two.name}", premise
+    return f"{one.name} {draw.one(verbs.sides[side]).past} {two.name}", premise
 
 
 def _treatment(stage: Stage) -> tuple[str, Callable[[int], str]]:
@@ -161,12 +165,12 @@ def _treatment(stage: Stage) -> tuple[str, Callable[[int], str]]:
     def premise(label: int) -> str:
         if label == OPEN:
             if draw.chance(0.4):
-                return stage.unsure(f"{one.name} {draw.one(verbs[side]).past} the {thing.kind}")
+                return stage.unsure(f"{one.name} {draw.one(verbs.sides[side]).past} the {thing.kind}")
             return language.deed(draw, stage.two.name, verbs, draw.below(2), f"the {thing.kind}")
         return language.deed(draw, one.name, verbs, side if label == ENTAILED else 1 - side, f"the {thing.kind}")
 
     noun = draw.one((thing.kind, thing.kind, thing.category.name))
-    return f"{one.name} {draw.one(verbs[side]).past} the {noun}", premise
+    return f"{one.name} {draw.one(verbs.sides[side]).past} the {noun}", premise
 
 
 def _transfer(stage: Stage) -> tuple[str, Callable[[int], str]]:
@@ -250,6 +254,6 @@ def _order(stage: Stage) -> tuple[str, Callable[[int], str]]:
 
 
 _SCENES: tuple[Scene, ...] = (
-    (_trait,) * 4 + (_kind,) * 3 + (_animal,) * 2 + (_deed,) * 3 + (_treatment,) * 2
-    + (_transfer, _possession, _journey, _comparison, _order)
+    (_kind,) * 6 + (_animal,) * 4 + (_trait,) * 5 + (_deed,) * 2 + (_journey,) * 2
+    + (_treatment, _transfer, _possession, _comparison, _order)
 )  # fmt: skip

@@ -60,12 +60,12 @@ def similarity(draw: Draw, pool: Sequence[str]) -> dict[str, Any]:
     def say(who: str, act: Sequence[Verb], look: Sequence[str], what: Sequence[str], where: str) -> str:
         return sentence(f"{who} {draw.one(act).past} the {draw.one(look)} {draw.one(what)} in {where}")
 
-    first = say(one.name, verbs[side], scale.poles[pole], thing.category.kinds, place.name)
+    first = say(one.name, verbs.sides[side], scale.poles[pole], thing.category.kinds, place.name)
     other = draw.other(lexicon().treatments, verbs)
     look: Scale = draw.other(lexicon().scales["thing"], scale)
     second = say(
         one.name if slots[0] else named(draw, "person", pool).name,
-        verbs[side] if slots[1] else draw.one((verbs[1 - side], other[0])),
+        verbs.sides[side] if slots[1] else draw.one((verbs.sides[1 - side], other.sides[0])),
         scale.poles[pole] if slots[2] else draw.one((scale.poles[1 - pole], look.poles[0])),
         thing.category.kinds if slots[3] else unnamed(draw, "thing").category.kinds,
         place.name if slots[4] else named(draw, "place", pool).name,
@@ -99,7 +99,7 @@ def sentiment(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
 def acceptability(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
     """A sentence that is said so (1), or one with a fault (0) in agreement, form, order or articles."""
     one, two, thing = named(draw, "person", pool), named(draw, "person", pool), unnamed(draw, "thing")
-    verb = draw.one(draw.one(draw.one(lexicon().deeds)))
+    verb = draw.one(draw.one(draw.one(lexicon().deeds).sides))
     word = draw.one(draw.one(draw.one(lexicon().scales["person"]).poles))
     wrong = two if two.female != one.female else None
     form = draw.below(7)

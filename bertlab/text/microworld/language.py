@@ -9,14 +9,12 @@ import functools
 import re
 
 from bertlab.text.microworld.draw import Draw
-from bertlab.text.microworld.lexicon import Scale, Verb
+from bertlab.text.microworld.lexicon import Deed, Scale, Verbs
 
 RESTATE = ("in other words", "that is", "indeed", "in short", "put differently", "to be exact", "of course")
 CONTRAST = ("but", "yet", "while", "whereas", "although")
 RESULT = ("so", "therefore", "for this reason", "as a result", "that is why")
 SEASONS = ("last winter", "in spring", "one summer", "every autumn", "on a monday", "one morning", "at night", "at noon")
-
-Verbs = tuple[tuple[Verb, ...], tuple[Verb, ...]]
 
 _ARTICLE = re.compile(r"\b([Aa]) (?=(?:[aeio]|un|up|ug|hones))")
 
@@ -45,9 +43,9 @@ def kind(draw: Draw, subject: str, noun: str) -> str:
     return f"{subject} was {draw.one(('a', 'a', 'a kind of'))} {noun}"
 
 
-def deed(draw: Draw, agent: str, verbs: Verbs, side: int, patient: str) -> str:
+def deed(draw: Draw, agent: str, verbs: Deed, side: int, patient: str) -> str:
     """`agent` did the deed of one `side` of `verbs` to `patient`, in either voice."""
-    verb = draw.one(verbs[side])
+    verb = draw.one(verbs.sides[side])
     if draw.chance(0.3):
         return f"{patient} was {verb.participle} by {agent}"
     return f"{agent} {verb.past} {patient}"

@@ -19,6 +19,8 @@ class Scale:
     """A dimension with two poles, each a tuple of adjectives that mean the same."""
 
     poles: tuple[tuple[str, ...], tuple[str, ...]]
+    effects: tuple[str, str]
+    """What someone or something at either pole does."""
     value: int
     """1 if the first pole is the good one, 0 if neither is."""
 
@@ -43,65 +45,67 @@ class Verb:
     participle: str
 
 
-# Scales by what they apply to: people, animals, things, places. One scale a line, the better pole first after "+".
+Verbs = tuple[tuple[Verb, ...], tuple[Verb, ...]]
+"""Two groups of verbs that mean the same within a group."""
+
+
+@dataclass(frozen=True)
+class Deed:
+    """What is done to someone or something (side 0) and its opposite (side 1)."""
+
+    sides: Verbs
+    effects: tuple[str, str]
+    """What the one it is done to does then."""
+
+
+# Scales by what they apply to. One scale a line: the words of a pole > what comes of it; a "+" where the first is good.
 _SCALES = {
     "person": """
-        tall lanky | short stocky
-        + happy glad cheerful merry | sad unhappy gloomy sorrowful
-        + rich wealthy prosperous | poor penniless needy
-        + strong sturdy powerful | weak feeble frail
-        + brave bold fearless | timid cowardly fearful
-        + kind kindly caring | cruel heartless unkind
-        + clever smart wise | stupid foolish silly
-        + polite courteous civil | rude insolent impolite
-        + honest truthful sincere | deceitful lying crooked
-        + famous renowned celebrated | obscure unknown nameless
-        + friendly sociable outgoing | hostile unfriendly surly
-        old aged elderly | young youthful
+        + happy glad cheerful merry > laughed_all_day | sad unhappy gloomy sorrowful > wept_at_night
+        + rich wealthy prosperous > dressed_in_silk | poor penniless needy > begged_for_bread
+        + strong sturdy powerful > carried_heavy_sacks | weak feeble frail > leaned_on_a_stick
+        + brave bold fearless > faced_every_danger | timid cowardly fearful > hid_under_the_bed
+        + kind kindly caring > fed_the_orphans | cruel heartless unkind > kicked_the_dogs
+        + clever smart wise > solved_every_riddle | stupid foolish silly > forgot_the_answers
+        + polite courteous civil > bowed_to_guests | rude insolent impolite > swore_at_guests
+        + friendly sociable outgoing > shook_hands_with_neighbours | hostile unfriendly surly > slammed_the_door
+        old aged elderly > had_grey_hair | young youthful > went_to_lessons
     """,
     "animal": """
-        big large bulky | small little tiny
-        fast quick swift | slow sluggish plodding
-        + tame docile gentle | wild fierce savage
-        + lively frisky playful | listless drowsy dozy
-        loud shrill vocal | noiseless mute hushed
+        big large bulky > needed_a_wide_cage | small little tiny > fitted_in_a_pocket
+        fast quick swift > won_every_race | slow sluggish plodding > came_in_last
+        + tame docile gentle > ate_from_the_hand | wild fierce savage > bit_the_keeper
+        + lively frisky playful > jumped_about | listless drowsy dozy > lay_on_the_rug
     """,
     "thing": """
-        + new brand-new unused | worn shabby battered
-        + clean spotless washed | dirty filthy grimy
-        heavy weighty hefty | light weightless airy
-        hot warm heated | cold chilly icy
-        sharp keen pointed | blunt dull rounded
-        + shiny gleaming glossy | tarnished dusty stained
-        expensive costly pricey | cheap inexpensive low-priced
-        + intact whole unbroken | broken damaged cracked
-        + beautiful lovely pretty | ugly hideous unsightly
-        + useful handy helpful | useless worthless pointless
+        + new brand-new unused > came_fresh_from_the_shop | worn shabby battered > was_falling_apart
+        + clean spotless washed > smelled_of_soap | dirty filthy grimy > was_covered_in_mud
+        heavy weighty hefty > took_two_men_to_lift | light weightless airy > floated_like_a_feather
+        sharp keen pointed > sliced_through_leather | blunt dull rounded > sliced_nothing_at_all
+        expensive costly pricey > cost_forty_coins | cheap inexpensive low-priced > cost_one_penny
+        + beautiful lovely pretty > drew_admiring_looks | ugly hideous unsightly > made_people_frown
+        + useful handy helpful > saved_much_time | useless worthless pointless > gathered_dust_in_a_corner
     """,
     "place": """
-        near nearby neighbouring | far distant remote
-        + peaceful tranquil restful | noisy rowdy clamorous
-        + safe secure sheltered | dangerous risky perilous
-        crowded bustling packed | empty deserted vacant
-        high lofty elevated | low sunken low-lying
-        wide broad spacious | narrow cramped tight
-        + fertile fruitful lush | barren bleak desolate
-        + sunny bright radiant | dark dim shadowy
-        + welcoming hospitable inviting | unwelcoming forbidding grim
+        + peaceful tranquil restful > let_everyone_sleep | noisy rowdy clamorous > kept_everyone_awake
+        + safe secure sheltered > had_watchful_sentries | dangerous risky perilous > was_full_of_robbers
+        crowded bustling packed > had_queues_at_each_corner | empty deserted vacant > had_not_a_soul_in_sight
+        wide broad spacious > left_room_for_many | narrow cramped tight > left_no_room_to_turn
+        + fertile fruitful lush > grew_rich_crops | barren bleak desolate > grew_nothing_but_thorns
+        + sunny bright radiant > glowed_from_morning_on | dark dim shadowy > lay_in_the_shade
     """,
     "group": """
-        + thriving flourishing booming | failing bankrupt struggling
-        + united harmonious close-knit | divided quarrelling split
-        + efficient organised capable | wasteful chaotic disorganised
-        + trustworthy reputable respected | shady corrupt disgraced
-        influential leading dominant | marginal minor insignificant
+        + thriving flourishing booming > made_a_big_profit | failing bankrupt struggling > ran_out_of_money
+        + united harmonious close-knit > spoke_with_one_voice | divided quarrelling split > broke_into_factions
+        + efficient organised capable > met_each_deadline | wasteful chaotic disorganised > mislaid_the_papers
+        + trustworthy reputable respected > kept_its_promises | shady corrupt disgraced > took_bribes
+        influential leading dominant > shaped_the_country | marginal minor insignificant > went_unheard
     """,
     "work": """
-        + entertaining enjoyable delightful | boring tedious dreary
-        + memorable striking remarkable | forgettable bland mediocre
-        traditional historic classical | modern recent contemporary
-        difficult demanding complicated | easy simple effortless
-        popular beloved favourite | neglected forgotten unloved
+        + entertaining enjoyable delightful > thrilled_the_crowd | boring tedious dreary > sent_people_to_sleep
+        traditional historic classical > went_back_for_centuries | modern recent contemporary > began_just_last_year
+        difficult demanding complicated > took_years_to_master | easy simple effortless > took_an_hour_to_master
+        popular beloved favourite > drew_thousands | neglected forgotten unloved > drew_no_one
     """,
 }
 
@@ -143,25 +147,25 @@ _CATEGORIES = {
         official: judge mayor clerk / settled_disputes signed_decrees / seal
     """,
     "place": """
-        settlement: town village city hamlet / marketplace
-        water: river lake pond / shore
-        height: hill mountain ridge / summit
-        woodland: forest grove thicket / clearing
-        stronghold: castle fortress tower / rampart
+        settlement: town village city hamlet / drew_many_settlers held_a_market had_cobbled_streets / marketplace
+        water: river lake pond / froze_over flooded_the_meadows reflected_the_moon / shore
+        height: hill mountain ridge / towered_over_the_plain lay_under_snow had_steep_slopes / summit
+        woodland: forest grove thicket / gave_shade burned_down had_mossy_paths / clearing
+        stronghold: castle fortress tower / withstood_a_siege stood_in_ruins had_high_walls / rampart
     """,
     "group": """
-        company: firm bank brewery shipyard / shareholders
-        school: college academy university / pupils
-        guild: union brotherhood society / members
-        team: club squad crew / supporters
-        party: council ministry senate / voters
+        company: firm bank brewery shipyard / paid_high_wages opened_a_branch hired_new_staff / shareholders
+        school: college academy university / taught_many_subjects offered_a_course held_an_exam / pupils
+        guild: union brotherhood society / called_a_strike elected_a_leader collected_fees / members
+        team: club squad crew / won_the_cup trained_hard lost_the_match / supporters
+        party: council ministry senate / passed_a_law raised_taxes debated_for_hours / voters
     """,
     "work": """
-        festival: feast carnival fair / dancing
-        language: dialect tongue speech / grammar
-        ship: schooner frigate barge / mast
-        tale: novel poem ballad / verse
-        game: sport pastime contest / rules
+        festival: feast carnival fair / lasted_three_days began_with_music ended_with_fireworks / dancing
+        language: dialect tongue speech / sounded_harsh had_long_words died_out / grammar
+        ship: schooner frigate barge / set_sail ran_aground carried_cargo / mast
+        tale: novel poem ballad / ended_in_tears was_printed_twice had_nine_chapters / verse
+        game: sport pastime contest / took_two_players was_played_with_dice needed_a_board / rules
     """,
 }
 
@@ -170,50 +174,42 @@ _INVENTED_KINDS = {"animal": 3, "thing": 2, "job": 3, "place": 3, "group": 3, "w
 
 # Groups of verbs that a person does to a person: the second side of a line is the opposite.
 _DEEDS = """
-    praise praised praised, commend commended commended, applaud applauded applauded
-        | scold scolded scolded, rebuke rebuked rebuked, berate berated berated
-    love loved loved, adore adored adored, cherish cherished cherished
-        | hate hated hated, detest detested detested, loathe loathed loathed
-    help helped helped, assist assisted assisted, aid aided aided
-        | hinder hindered hindered, obstruct obstructed obstructed, thwart thwarted thwarted
-    trust trusted trusted, believe believed believed
-        | distrust distrusted distrusted, doubt doubted doubted, suspect suspected suspected
-    defend defended defended, protect protected protected, shield shielded shielded
-        | attack attacked attacked, assault assaulted assaulted, ambush ambushed ambushed
-    welcome welcomed welcomed, greet greeted greeted
-        | dismiss dismissed dismissed, expel expelled expelled, banish banished banished
-    obey obeyed obeyed, heed heeded heeded
-        | defy defied defied, disobey disobeyed disobeyed, ignore ignored ignored
-    respect respected respected, admire admired admired, esteem esteemed esteemed
-        | despise despised despised, scorn scorned scorned, mock mocked mocked
-    comfort comforted comforted, console consoled consoled, soothe soothed soothed
-        | frighten frightened frightened, scare scared scared, alarm alarmed alarmed
-    reward rewarded rewarded, repay repaid repaid
-        | punish punished punished, fine fined fined
-    free freed freed, release released released, rescue rescued rescued
-        | capture captured captured, arrest arrested arrested, imprison imprisoned imprisoned
-    please pleased pleased, delight delighted delighted, amuse amused amused
-        | annoy annoyed annoyed, irritate irritated irritated, offend offended offended
+    praise praised praised, commend commended commended, applaud applauded applauded > smiled with pride
+        | scold scolded scolded, rebuke rebuked rebuked, berate berated berated > blushed with shame
+    love loved loved, adore adored adored, cherish cherished cherished > was sent roses
+        | hate hated hated, detest detested detested, loathe loathed loathed > was sent insults
+    help helped helped, assist assisted assisted, aid aided aided > finished the work early
+        | hinder hindered hindered, obstruct obstructed obstructed, thwart thwarted thwarted > gave up the work
+    trust trusted trusted, believe believed believed > was told the secret
+        | distrust distrusted distrusted, doubt doubted doubted, suspect suspected suspected > was watched closely
+    defend defended defended, protect protected protected, shield shielded shielded > came to no harm
+        | attack attacked attacked, assault assaulted assaulted, ambush ambushed ambushed > had many bruises
+    welcome welcomed welcomed, greet greeted greeted > was given a seat
+        | dismiss dismissed dismissed, expel expelled expelled, banish banished banished > was shown the door
+    respect respected respected, admire admired admired, esteem esteemed esteemed > was asked for advice
+        | despise despised despised, scorn scorned scorned, mock mocked mocked > was laughed at
+    comfort comforted comforted, console consoled consoled, soothe soothed soothed > slept well again
+        | frighten frightened frightened, scare scared scared, alarm alarmed alarmed > trembled all over
+    reward rewarded rewarded, repay repaid repaid > got a gold coin
+        | punish punished punished, fine fined fined > paid three coins
+    free freed freed, release released released, rescue rescued rescued > ran home at last
+        | capture captured captured, arrest arrested arrested, imprison imprisoned imprisoned > sat in a cell
 """
 
 # What is done to a thing, and its opposite.
 _TREATMENTS = """
-    repair repaired repaired, mend mended mended, fix fixed fixed
-        | break broke broken, smash smashed smashed, wreck wrecked wrecked
-    find found found, discover discovered discovered
-        | lose lost lost, mislay mislaid mislaid
-    hide hid hidden, conceal concealed concealed
-        | show showed shown, reveal revealed revealed, display displayed displayed
-    lift lifted lifted, raise raised raised
-        | lower lowered lowered, drop dropped dropped
-    keep kept kept, retain retained retained
-        | discard discarded discarded, abandon abandoned abandoned
-    wash washed washed, scrub scrubbed scrubbed, rinse rinsed rinsed
-        | soil soiled soiled, smear smeared smeared
-    accept accepted accepted, take took taken
-        | refuse refused refused, reject rejected rejected, decline declined declined
-    pack packed packed, wrap wrapped wrapped
-        | unpack unpacked unpacked, unwrap unwrapped unwrapped
+    repair repaired repaired, mend mended mended, fix fixed fixed > worked well again
+        | break broke broken, smash smashed smashed, wreck wrecked wrecked > lay in pieces
+    find found found, discover discovered discovered > was back at last
+        | lose lost lost, mislay mislaid mislaid > was gone for good
+    hide hid hidden, conceal concealed concealed > stayed out of sight
+        | show showed shown, reveal revealed revealed, display displayed displayed > stood in plain view
+    lift lifted lifted, raise raised raised > rose to the shelf
+        | lower lowered lowered, drop dropped dropped > sank to the floor
+    keep kept kept, retain retained retained > stayed in the house
+        | discard discarded discarded, abandon abandoned abandoned > lay on the rubbish heap
+    wash washed washed, scrub scrubbed scrubbed, rinse rinsed rinsed > dripped with soapy water
+        | soil soiled soiled, smear smeared smeared > had black smears
 """
 
 # Giver's verbs and receiver's verbs of one transfer, and whether the thing must come back.
@@ -239,9 +235,9 @@ class Lexicon:
 
     scales: dict[str, tuple[Scale, ...]]
     categories: dict[str, tuple[Category, ...]]
-    deeds: tuple[tuple[tuple[Verb, ...], tuple[Verb, ...]], ...]
-    treatments: tuple[tuple[tuple[Verb, ...], tuple[Verb, ...]], ...]
-    transfers: tuple[tuple[tuple[Verb, ...], tuple[Verb, ...]], ...]
+    deeds: tuple[Deed, ...]
+    treatments: tuple[Deed, ...]
+    transfers: tuple[Verbs, ...]
     dealings: dict[str, tuple[str, ...]]
     names: tuple[str, ...]
 
@@ -273,7 +269,7 @@ def lexicon() -> Lexicon:
             known.add(name)
             names.append(name.capitalize())
     dealings = {on: tuple(verbs.split()) for on, verbs in _DEALINGS.items()}
-    deeds, treatments, transfers = _pairs(_DEEDS), _pairs(_TREATMENTS), _pairs(_TRANSFERS)
+    deeds, treatments, transfers = _opposites(_DEEDS), _opposites(_TREATMENTS), _converses(_TRANSFERS)
     return Lexicon(scales, categories, deeds, treatments, transfers, dealings, tuple(names))
 
 
@@ -304,8 +300,9 @@ def _lines(table: str) -> list[str]:
 
 
 def _scale(line: str) -> Scale:
-    good, bad = line.lstrip("+ ").split("|")
-    return Scale((tuple(good.split()), tuple(bad.split())), int(line.startswith("+")))
+    (one, effect), (other, reverse) = (side.split(" > ") for side in line.lstrip("+ ").split(" | "))
+    effects = (effect.replace("_", " ").strip(), reverse.replace("_", " ").strip())
+    return Scale((tuple(one.split()), tuple(other.split())), effects, int(line.startswith("+")))
 
 
 def _category(line: str, invented: int, draw: Draw, taken: set[str]) -> Category:
@@ -321,9 +318,18 @@ def _category(line: str, invented: int, draw: Draw, taken: set[str]) -> Category
     return Category(name, tuple(kinds), deeds, part[0])
 
 
-def _pairs(table: str) -> tuple[tuple[tuple[Verb, ...], tuple[Verb, ...]], ...]:
-    def side(text: str) -> tuple[Verb, ...]:
-        return tuple(Verb(*forms.split()) for forms in text.split(","))
+def _verbs(text: str) -> tuple[Verb, ...]:
+    return tuple(Verb(*forms.split()) for forms in text.split(","))
 
+
+def _opposites(table: str) -> tuple[Deed, ...]:
+    deeds = []
+    for line in _lines(table):
+        (one, effect), (other, reverse) = (side.split(" > ") for side in line.split(" | "))
+        deeds.append(Deed((_verbs(one), _verbs(other)), (effect.strip(), reverse.strip())))
+    return tuple(deeds)
+
+
+def _converses(table: str) -> tuple[Verbs, ...]:
     rows = (line.split("|") for line in _lines(table))
-    return tuple((side(one), side(other)) for one, other in rows)
+    return tuple((_verbs(one), _verbs(other)) for one, other in rows)

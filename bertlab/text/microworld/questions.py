@@ -29,7 +29,7 @@ def fact(draw: Draw, one: Being, two: Being, pool: Sequence[str], topic: int) ->
     words = lexicon()
     if topic == 0:
         verbs, side = draw.one(words.deeds), draw.below(2)
-        verb = draw.one(verbs[side])
+        verb = draw.one(verbs.sides[side])
         clause = language.deed(draw, one.name, verbs, side, two.name)
         if draw.chance(0.5):
             return Told(clause, f"who {verb.past} {two.name}", one.name, topic)
@@ -116,9 +116,9 @@ def completion(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
     said = draw.one(language.RESTATE)
     if form == 0:
         verbs, side = draw.one(lexicon().deeds), draw.below(2)
-        verb = draw.one(verbs[side])
+        verb = draw.one(verbs.sides[side])
         start = f"{sentence(f'{one.name} {verb.past} {two.name}')} {said.capitalize()},"
-        again, against = draw.other(verbs[side], verb), draw.one(verbs[1 - side])
+        again, against = draw.other(verbs.sides[side], verb), draw.one(verbs.sides[1 - side])
         right = f"{two.name} was {again.participle} by {one.name}"
         wrong = [f"{one.name} was {again.participle} by {two.name}", f"{two.name} was {against.participle} by {one.name}", f"{one.name} {against.past} {two.name}"]
     elif form == 1:

@@ -24,6 +24,8 @@ class Being:
     kind: str
     category: Category
     female: bool = False
+    good: bool = True
+    """Most of its traits are good ones, and it is mostly treated well; otherwise the contrary."""
     traits: dict[int, int] = field(default_factory=dict)
     """Pole by number of the scale."""
 
@@ -64,19 +66,24 @@ def named(draw: Draw, on: str, names: Sequence[str]) -> Being:
     full = f"{name} {draw.one(names)}" if draw.chance(0.35) else name
     if on != "person":
         name = full
-    return Being(on, name, full, draw.one(category.kinds), category, draw.chance(0.5))
+    return Being(on, name, full, draw.one(category.kinds), category, draw.chance(0.5), draw.chance(0.5))
 
 
 def unnamed(draw: Draw, on: str) -> Being:
     """An animal or a thing."""
     category = draw.one(kinds(on))
     kind = draw.one(category.kinds)
-    return Being(on, f"the {kind}", f"the {kind}", kind, category)
+    return Being(on, f"the {kind}", f"the {kind}", kind, category, good=draw.chance(0.5))
 
 
 def trait(draw: Draw, being: Being) -> tuple[Scale, int]:
     """A scale and the pole that `being` has on it, settled the first time it is asked."""
     scales = being.scales()
     number = draw.below(len(scales))
-    pole = being.traits.setdefault(number, draw.below(2))
-    return scales[number], pole
+    pole = draw.below(2) if not scales[number].value else fate(draw, being)
+    return scales[number], being.traits.setdefault(number, pole)
+
+
+def fate(draw: Draw, being: Being) -> int:
+    """0 for what befits a good being, 1 for what befits a bad one: mostly as `being` is."""
+    return int(being.good == draw.chance(0.1))

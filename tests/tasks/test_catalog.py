@@ -1,0 +1,29 @@
+"""The tasks that are known by name."""
+
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.tasks import catalog
+from bertlab.text import microworld
+
+
+def test_every_task_can_be_measured_on_the_embedded_world():
+    for name, task in catalog.TASKS.items():
+        assert task.name == name
+        assert task.microworld in catalog.WORLD
+        assert catalog.WORLD[task.microworld].kind == task.kind
+
+
+@pytest.mark.parametrize("name", list(catalog.WORLD))
+def test_the_embedded_world_has_the_columns_and_labels_of_its_rows(name):
+    task = catalog.WORLD[name]
+    row = microworld.rows(name, "validation")[0]
+    assert {*task.text, task.label} <= set(row)
+    if task.labels:
+        assert {each[task.label] for each in microworld.rows(name, "train")} == set(range(len(task.labels)))
+
+
+def test_a_misspelt_task_gets_the_nearest_name():
+    assert catalog.find("mnli").evaluation == "validation_matched"
+    with pytest.raises(BadInput, match="unknown task 'conl2003': did you mean 'conll2003'"):
+        catalog.find("conl2003")

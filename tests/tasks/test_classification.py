@@ -1,0 +1,67 @@
+"""Labels, truncation and arrays of classification."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertlab.errors import BadInput
+from bertlab.tasks import classification
+
+NAMES = ("no", "yes")
+
+
+def test_labels_by_name_and_by_integer():
+    found = classification.labels(["yes", "0", 1, 0.0, True, "no"], NAMES, "file")
+    assert found.tolist() == [1, 0, 1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("wrong", [-1, 2, 0.5, "maybe", None, float("nan"), "7"])
+def test_a_wrong_label_names_its_row_and_what_is_allowed(wrong):
+    with pytest.raises(BadInput, match=r"label .* in file row 2: give one of 0 \(no\), 1 \(yes\)"):
+        classification.labels([0, wrong], NAMES, "file")
+
+
+def test_labels_are_found_in_the_data():
+    places = ["train", "validation"]
+    assert classification.label_names([["b", "a"], ["c"]], places) == ("a", "b", "c")
+    assert classification.label_names([[0, 2], ["1"]], places) == ("0", "1", "2")
+    with pytest.raises(BadInput, match="mixes numbers and texts"):
+        classification.label_names([[0, 2], ["a"]], places)
+    with pytest.raises(BadInput, match=r"label 3\.8 in validation row 1"):
+        classification.label_names([[0, 2], [3.8]], places)
+
+
+def by_popping(first, second, budget):
+    """The rule as Google's code has it."""
+    while first + second > budget:
+        if first > second:
+            first -= 1
+        else:
+            second -= 1
+    return first, second
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.integers(2, 70))
+def test_the_longer_of_a_pair_is_cut(first, second, budget):
+    assert classification.truncated(first, second, budget) == by_popping(first, second, budget)
+
+
+def test_arrays_of_pairs(tokenizer):
+    found = classification.examples([["ab", "abcdefgh"], ["c", "abcd"]], np.array([1, 0]), tokenizer, 11)
+    ids = {piece: number for number, piece in enumerate(tokenizer.vocabulary)}
+    batch = found.batch(np.array([0, 1]))
+    assert batch.lengths.tolist() == [6, 11]
+    assert batch.tokens[0].tolist() == [ids[each] for each in "[CLS] a ##b [SEP] c [SEP]".split()] + [tokenizer.pad] * 5
+    assert batch.segments[0].tolist() == [0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0]
+    assert batch.segments[1].tolist() == [0] * 6 + [1] * 5
+    assert (batch.tokens[1] == tokenizer.sep).nonzero()[0].tolist() == [5, 10]
+    assert batch.positions.tolist() == [[0], [0]]
+    assert batch.targets.tolist() == [[1], [0]]
+
+
+def test_arrays_of_single_texts(tokenizer):
+    found = classification.examples([["", "abcdefgh"]], np.array([1, 0]), tokenizer, 8)
+    batch = found.batch(np.array([1, 0]))
+    assert batch.lengths.tolist() == [8, 2]
+    assert not batch.segments.any()

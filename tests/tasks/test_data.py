@@ -1,0 +1,182 @@
+"""Where the rows of a task come from, and what is refused."""
+
+import dataclasses
+
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.machine import Machine
+from bertlab.study import Task
+from bertlab.tasks import catalog, data
+
+PAIRS = [{"premise": "a b", "hypothesis": "c", "label": label} for label in (0, 1, 2, 0)]
+SENTENCES = [{"tokens": ["a", "b"], "ner_tags": ["B-PER", "O"]}, {"tokens": ["c"], "ner_tags": ["O"]}]
+CHEMICALS = [{"tokens": ["a", "b"], "ner_tags": ["I-Chemical", "O"]}]
+OWN = Task(kind="classification", text=("text",), label="class")
+
+
+@pytest.fixture
+def mirror(tmp_path, write):
+    for split in ("train", "validation_matched"):
+        write(tmp_path / "mirror" / "mnli" / f"{split}.jsonl.gz", PAIRS)
+    for split in ("train", "validation"):
+        write(tmp_path / "mirror" / "conll2003" / f"{split}.jsonl", SENTENCES)
+        write(tmp_path / "mirror" / "bc5cdr" / f"{split}.parquet", CHEMICALS)
+        write(tmp_path / "mirror" / "proteins" / f"{split}.jsonl", [{"tokens": ["a"], "ner_tags": ["B-Protein"]}])
+    return Machine(data=tmp_path / "mirror", cache=tmp_path / "cache")
+
+
+def message(task, machine, **options):
+    with pytest.raises(BadInput) as caught:
+        data.load(task, machine=machine, **{"world": False, **options})
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_the_counterpart_in_the_embedded_world(tmp_path):
+    machine = Machine(cache=tmp_path)
+    found = data.load(catalog.find("mnli"), machine=machine, world=True)
+    assert (found.name, found.dataset, found.kind) == ("mnli", "microworld", "classification")
+    assert found.labels == ("entailment", "neutral", "contradiction")
+    assert set(found.train.labels) == {0, 1, 2}
+    assert found.content == data.content(catalog.find("mnli"), machine=machine, world=True)
+    assert found.content.startswith("microworld:")
+    entities = data.load(catalog.find("conll2003"), machine=machine, world=True)
+    assert entities.content != found.content
+    assert entities.labels[0] == "O"
+    assert len(entities.labels) == 9
+    assert [len(tags) for tags in entities.train.labels] == [len(words) for words in entities.train.text[0]]
+
+
+def test_tasks_of_the_embedded_world_have_names_of_their_own(tmp_path):
+    found = data.load(catalog.find("sentiment"), machine=Machine(cache=tmp_path), world=False)
+    assert found.dataset == "microworld"
+
+
+def test_a_mirror(mirror):
+    found = data.load(catalog.find("mnli"), machine=mirror, world=False)
+    assert found.train.text == (["a b"] * 4, ["c"] * 4)
+    assert found.train.labels == [0, 1, 2, 0]
+    assert found.dataset == "mnli"
+    entities = data.load(catalog.find("conll2003"), machine=mirror, world=False)
+    assert [tags.tolist() for tags in entities.evaluation.labels] == [[1, 0], [0]]
+
+
+def test_content_follows_the_files(mirror, write):
+    task = catalog.find("mnli")
+    before = data.content(task, machine=mirror, world=False)
+    assert before == data.load(task, machine=mirror, world=False).content
+    assert before.startswith("sha256:")
+    write(mirror.data / "mnli" / "validation_matched.jsonl.gz", PAIRS[:3])
+    assert data.content(task, machine=mirror, world=False) != before
+
+
+def test_a_substitute_of_the_catalogue(mirror):
+    found = data.load(catalog.find("conll2003"), machine=mirror, world=True, substitute="bc5cdr")
+    assert (found.name, found.dataset) == ("conll2003", "bc5cdr")
+    assert found.labels == ("O", "B-Chemical", "I-Chemical", "B-Disease", "I-Disease")
+    assert found.train.labels[0].tolist() == [1, 0], "IOB1 was not read as such"
+
+
+def test_a_substitute_that_is_a_folder_of_the_mirror(mirror):
+    found = data.load(catalog.find("conll2003"), machine=mirror, world=False, substitute="proteins")
+    assert found.labels == ("O", "B-Protein", "I-Protein")
+    assert found.dataset == "proteins"
+
+
+def test_substitutes_that_cannot_be(mirror):
+    assert "mnli is classification" in message(catalog.find("conll2003"), mirror, substitute="mnli")
+    assert "did you mean 'proteins'" in message(catalog.find("conll2003"), mirror, substitute="protein")
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".parquet", ".csv", ".tsv"])
+def test_a_task_of_the_users_own(tmp_path, write, suffix):
+    rows = [{"text": "a b", "class": "good"}, {"text": "c", "class": "bad"}]
+    for split in ("train", "validation"):
+        write(tmp_path / "mine" / f"{split}{suffix}", rows)
+    task = dataclasses.replace(OWN, path=str(tmp_path / "mine"))
+    found = data.load(task, machine=Machine(cache=tmp_path / "cache"), world=True)
+    assert (found.name, found.labels, found.train.labels) == ("mine", ("bad", "good"), [1, 0])
+
+
+def test_words_in_a_table(tmp_path, write):
+    for split in ("train", "validation"):
+        write(tmp_path / f"{split}.csv", [{"tokens": "a b", "ner_tags": "B-X O"}])
+    task = Task(kind="tagging", path=str(tmp_path), text=("tokens",), label="ner_tags")
+    found = data.load(task, machine=Machine(cache=tmp_path / "cache"), world=False)
+    assert found.train.text == ([["a", "b"]],)
+    assert found.train.labels[0].tolist() == [1, 0]
+
+
+def test_bad_rows_are_named(tmp_path, write):
+    machine = Machine(cache=tmp_path / "cache")
+    task = dataclasses.replace(OWN, path=str(tmp_path))
+    good = [{"text": "a", "class": "x"}, {"text": "b", "class": "y"}]
+    train, validation = tmp_path / "train.jsonl", tmp_path / "validation.jsonl"
+    write(train, good)
+    assert "has no validation.jsonl" in message(task, machine)
+    write(validation, [])
+    assert f"{validation} has no rows" in message(task, machine)
+    write(validation, [good[0], {"text": None, "class": "x"}])
+    assert f"{validation} column text row 2 is None" in message(task, machine)
+    write(validation, [good[0], {"text": "b", "class": "z"}])
+    named = dataclasses.replace(task, labels=("x", "y"))
+    assert f"label 'z' in {validation} column class row 2: give one of 0 (x), 1 (y)" in message(named, machine)
+    write(validation, good)
+    assert "no column 'clas' (did you mean 'class'?)" in message(dataclasses.replace(task, label="clas"), machine)
+    write(train, good[:1])
+    write(validation, good[:1])
+    assert "has the label 'x' alone" in message(task, machine)
+    assert "no folder" in message(dataclasses.replace(task, path=str(tmp_path / "nowhere")), machine)
+    assert "names 3 text columns" in message(dataclasses.replace(task, text=("a", "b", "c")), machine)
+
+
+def test_bad_tags_are_named(tmp_path, write):
+    task = Task(kind="tagging", path=str(tmp_path), text=("tokens",), label="ner_tags")
+    machine = Machine(cache=tmp_path / "cache")
+    write(tmp_path / "train.jsonl", SENTENCES)
+    validation = write(tmp_path / "validation.jsonl", [{"tokens": ["a"], "ner_tags": [3]}])
+    assert f"tag 3 in {validation} column ner_tags row 1 has no name" in message(task, machine)
+    write(validation, [{"tokens": ["a"], "ner_tags": ["O", "O"]}])
+    assert f"{validation} row 1 has 1 tokens and 2 tags" in message(task, machine)
+    write(validation, [{"tokens": [], "ner_tags": []}])
+    assert f"{validation} has no words" in message(task, machine)
+
+
+def test_the_hub_without_a_network(tmp_path, write, monkeypatch):
+    """A folder in the Hub's layout, with tags as integers whose names it declares in another order than ours."""
+    import datasets
+
+    features = datasets.Features(
+        {
+            "tokens": datasets.List(datasets.Value("string")),
+            "ner_tags": datasets.List(datasets.ClassLabel(names=["B-LOC", "O", "B-PER"])),
+        }
+    )
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hub-cache")
+    for split in ("train", "validation"):
+        rows = datasets.Dataset.from_list([{"tokens": ["a", "b"], "ner_tags": [2, 1]}], features=features)
+        (tmp_path / "hub" / "data").mkdir(parents=True, exist_ok=True)
+        rows.to_parquet(tmp_path / "hub" / "data" / f"{split}-00000-of-00001.parquet")
+    monkeypatch.setattr(data, "_commit", lambda located: "abc")
+    task = dataclasses.replace(catalog.find("conll2003"), hub=str(tmp_path / "hub"))
+    found = data.load(task, machine=Machine(cache=tmp_path / "cache"), world=False)
+    assert found.labels == catalog.find("conll2003").labels
+    assert found.train.labels[0].tolist() == [found.labels.index("B-PER"), 0]
+    assert found.content == f"hub:{tmp_path / 'hub'}@abc"
+    missing = dataclasses.replace(task, label="ner_tag")
+    assert "did you mean 'ner_tags'" in message(missing, Machine(cache=tmp_path / "cache"))
+
+
+def test_a_hub_that_cannot_be_reached(tmp_path, monkeypatch):
+    import huggingface_hub
+
+    def refuse(*_, **__):
+        raise OSError("no route\nto host")
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", refuse)
+    machine = Machine(cache=tmp_path)
+    found = message(catalog.find("mnli"), machine)
+    assert "nyu-mll/glue:mnli: OSError: no route" in found
+    assert "give --data DIR" in found
+    assert "no copy on the Hub" in message(catalog.find("btc"), machine)

@@ -1,0 +1,59 @@
+"""Batches of ragged rows."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertlab.tasks import examples
+
+LENGTHS = np.random.default_rng(0).integers(3, 60, 700)
+
+
+def test_an_epoch_takes_every_row_once():
+    batches = examples.epoch(LENGTHS, 16, "task", 0, 1)
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(LENGTHS)))
+    assert {len(batch) for batch in batches} <= {16, len(LENGTHS) % 16}
+
+
+def test_the_order_is_a_function_of_its_key():
+    first, again, other = (examples.epoch(LENGTHS, 16, "task", epoch) for epoch in (0, 0, 1))
+    assert all((one == two).all() for one, two in zip(first, again, strict=True))
+    assert any(set(one) != set(two) for one, two in zip(first, other, strict=True))
+
+
+def test_rows_of_a_batch_have_similar_lengths():
+    padded = sum(len(batch) * LENGTHS[batch].max() for batch in examples.epoch(LENGTHS, 16, 0))
+    assert padded < 1.15 * LENGTHS.sum()
+    lengths = [LENGTHS[batch].mean() for batch in examples.epoch(LENGTHS, 16, 0)]
+    assert abs(np.corrcoef(lengths, np.arange(len(lengths)))[0, 1]) < 0.5, "the batches come sorted"
+
+
+@given(st.lists(st.integers(1, 100), min_size=1, max_size=50), st.integers(1, 300))
+def test_evaluation_batches_keep_to_their_budget(lengths, tokens):
+    batches = examples.by_length(np.array(lengths), tokens)
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(lengths[row] for row in batch) <= tokens
+
+
+def test_a_batch_is_cut_to_its_longest_row():
+    found = examples.Examples.of(
+        [[2, 5, 3], [2, 3], [2, 6, 7, 8, 3]],
+        seconds=np.array([3, 2, 3]),
+        places=[np.array([1]), np.array([], int), np.array([1, 3])],
+        targets=np.array([4, 5, 6]),
+        owners=np.array([0, 2, 2]),
+        pad=0,
+        count=3,
+    )
+    batch = found.batch(np.array([1, 0]))
+    assert batch.tokens.tolist() == [[2, 3, 0], [2, 5, 3]]
+    assert batch.targets.tolist() == [[examples.IGNORED], [4]]
+    assert batch.slots.tolist() == [[-1], [0]]
+    batch = found.batch(np.array([2, 0]))
+    assert batch.segments.tolist() == [[0, 0, 0, 1, 1], [0] * 5]
+    assert batch.positions.tolist() == [[1, 3], [1, 0]]
+    assert batch.targets.tolist() == [[5, 6], [4, examples.IGNORED]]
+    with pytest.raises(IndexError):
+        found.batch(np.array([3]))

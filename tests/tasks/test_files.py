@@ -1,0 +1,74 @@
+"""Rows of tasks in local files."""
+
+import gzip
+
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.tasks import files
+
+ROWS = [{"sentence": 'a "b, c" ä', "label": 1, "idx": 0}, {"sentence": "d", "label": 0, "idx": 1}]
+
+
+def message(path, columns=("sentence", "label")):
+    with pytest.raises(BadInput) as caught:
+        files.read(path, columns)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".parquet"])
+def test_typed_files(tmp_path, write, suffix):
+    path = write(tmp_path / f"train{suffix}", ROWS)
+    assert files.find(tmp_path, "train") == path
+    assert files.read(path, ("label", "sentence")) == [[1, 0], ['a "b, c" ä', "d"]]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+def test_tables_give_texts(tmp_path, write, suffix):
+    path = write(tmp_path / f"train{suffix}", ROWS)
+    assert files.read(path, ("label", "sentence")) == [["1", "0"], ['a "b, c" ä', "d"]]
+
+
+def test_quotes_in_tab_separated_files_are_text(tmp_path):
+    path = tmp_path / "train.tsv"
+    path.write_text('label\tsentence\n1\t"open\n0\tclosed" too\n', encoding="utf-8")
+    assert files.read(path, ("sentence",)) == [['"open', 'closed" too']]
+
+
+def test_a_missing_split_names_what_is_there(tmp_path, write):
+    write(tmp_path / "dev.csv", ROWS)
+    with pytest.raises(BadInput, match=r"has no validation\.jsonl .* it has dev\.csv"):
+        files.find(tmp_path, "validation")
+    with pytest.raises(BadInput, match="cannot be read"):
+        files.find(tmp_path / "nowhere", "validation")
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".csv", ".tsv"])
+def test_a_missing_column_gets_the_nearest_name(tmp_path, write, suffix):
+    path = write(tmp_path / f"train{suffix}", [{"sentense": "d", "label": 0}])
+    assert "no column 'sentence' (did you mean 'sentense'?): it has label, sentense" in message(path)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    path = tmp_path / "train.jsonl"
+    path.write_bytes(b'{"sentence": "\xff", "label": 0}\n')
+    assert "not UTF-8" in message(path)
+    path.write_text('{"sentence": "a", "label": 0}\n{"sentence": \n')
+    assert "line 2 is not JSON" in message(path)
+    path.write_text("[1]\n")
+    assert "line 1 is not a JSON object" in message(path)
+    path.write_text("\n")
+    assert "has no rows" in message(path)
+    damaged = tmp_path / "train.jsonl.gz"
+    damaged.write_bytes(gzip.compress(b'{"sentence": "a", "label": 0}\n' * 1000)[:-20])
+    assert "damaged" in message(damaged)
+    damaged.write_bytes(b"plain text")
+    assert "damaged" in message(damaged)
+    parquet = tmp_path / "train.parquet"
+    parquet.write_bytes(b"PAR?")
+    assert "not a Parquet file" in message(parquet)
+    table = tmp_path / "train.csv"
+    table.write_text("sentence,label\na,0,extra\n")
+    assert "line 2 has 3 cells where the header has 2" in message(table)

@@ -1,0 +1,99 @@
+"""Tags, their schemes, and windows of words."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertlab.errors import BadInput
+from bertlab.tasks import tagging
+from bertlab.tasks.examples import IGNORED
+
+
+def test_iob1_becomes_bio():
+    assert tagging.bio("I-PER I-PER O I-LOC B-LOC I-LOC I-PER".split()) == "B-PER I-PER O B-LOC B-LOC I-LOC B-PER".split()
+    assert tagging.bio("I-A O I-A".split()) == "B-A O B-A".split()
+
+
+@given(st.lists(st.sampled_from(["O", "B-A", "I-A", "B-B", "I-B"])))
+def test_bio_stays_as_it_is(tags):
+    once = tagging.bio(tags)
+    assert tagging.bio(once) == once
+    assert [tag[1:] for tag in once] == [tag[1:] for tag in tags]
+
+
+def test_integers_take_their_names():
+    names = ("O", "B-PER", "I-PER")
+    assert tagging.named([[0, 1, 2], ["1", "O"]], names, "file") == [["O", "B-PER", "I-PER"], ["B-PER", "O"]]
+
+
+@pytest.mark.parametrize(
+    ("tags", "names", "message"),
+    [
+        ([["O"], [3]], (), "tag 3 in file row 2 has no name"),
+        ([["O"], [-1]], ("O", "B-A"), "tag -1 in file row 2: give one of O, B-A"),
+        ([["O"], [2]], ("O", "B-A"), "tag 2 in file row 2: give one of O, B-A"),
+        ([["O", "B-X"]], ("O", "B-A", "I-A"), "tag 'B-X' in file row 1: give one of O, B-A, I-A"),
+        ([["O"], ["B-A", "S-A"]], (), "tag 'S-A' in file row 2: beside B- and I- tags only O"),
+        ([["O"], [None]], (), "tag None in file row 2"),
+        ([["O"], [True]], ("O", "B-A"), "tag True in file row 2"),
+    ],
+)
+def test_wrong_tags(tags, names, message):
+    with pytest.raises(BadInput, match=message):
+        tagging.named(tags, names, "file")
+
+
+@pytest.mark.parametrize(
+    ("words", "tags", "message"),
+    [
+        ([["a"], ["a", "b"]], [["O"], ["O"]], "file row 2 has 2 tokens and 1 tags"),
+        (["a b"], [["O"]], "file row 1: the tokens are no list"),
+        ([["a", 3]], [["O", "O"]], "file row 1: the tokens are no list of texts"),
+        ([["a"]], ["O"], "file row 1: the tags are no list"),
+    ],
+)
+def test_wrong_sentences(words, tags, message):
+    with pytest.raises(BadInput, match=message):
+        tagging.sentences(words, tags, "file", table=False)
+
+
+def test_cells_of_tables_are_split():
+    assert tagging.sentences(["a b"], ["O B-X"], "file", table=True) == ([["a", "b"]], [["O", "B-X"]])
+
+
+def test_names_of_tags_found_in_the_data():
+    assert tagging.label_names([[["B-X"]], [["O", "B-A", "I-A"]]]) == ("O", "B-A", "I-A", "B-X", "I-X")
+    assert tagging.label_names([[["NOUN", "VERB"]]]) == ("NOUN", "VERB")
+
+
+def test_a_target_sits_at_the_first_piece_of_each_word(tokenizer):
+    found = tagging.examples([["ab", "c", "def"]], [np.array([1, 0, 2])], tokenizer, 16)
+    batch = found.batch(np.array([0]))
+    assert batch.lengths.tolist() == [8]
+    assert batch.positions.tolist() == [[1, 3, 4]]
+    assert batch.targets.tolist() == [[1, 0, 2]]
+
+
+@given(
+    st.lists(st.lists(st.integers(1, 14).map(lambda size: ("abcdefgh" * 2)[:size]), max_size=12), min_size=1, max_size=6),
+    st.integers(8, 20),
+)
+def test_windows_cover_every_word_once_and_in_order(tokenizer, words, length):
+    tags = [np.arange(len(row)) for row in words]
+    found = tagging.examples(words, tags, tokenizer, length)
+    assert (found.lengths <= length).all()
+    assert found.rows == len(words)
+    assert found.owners.tolist() == [number for number, row in enumerate(words) for _ in row]
+    everything = [word for row in words for word in row]
+    assert len(found.places) == len(everything) == len(found.targets)
+    if not everything:
+        return
+    batch = found.batch(np.arange(len(found)))
+    full = batch.targets != IGNORED
+    assert batch.slots[full].tolist() == list(range(len(everything)))
+    first = np.take_along_axis(batch.tokens, batch.positions, axis=1)[full]
+    assert [tokenizer.vocabulary[token] for token in first] == [word[0] for word in everything]
+    # Nothing but the end of a word that is longer than a row is lost.
+    pieces = int((found.lengths - 2).sum())
+    assert pieces == sum(min(len(word), length - 2) for word in everything)
