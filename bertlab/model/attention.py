@@ -34,17 +34,18 @@ def attention(
 ) -> Tensor:
     """What each query reads out of the values: (B, R, D).
 
-    `projected` is (B, T, 3D), queries, keys and values side by side; or, with `queries` (B, R, D) given, (B, T, 2D), keys
-    and values. `bias` (B, 1, 1, T) is added to the scores. `rotation` holds the cosines and sines of the tokens' angles,
-    (T, d/2) each; `query_rotation` those of the queries, (B, 1, R, d/2), where they are not the tokens in their order.
+    `projected` is (B, T, 3D), queries, keys and values side by side; or, with `queries` (B, R, D) given, (B, T, 2D),
+    keys and values. `bias` (B, 1, 1, T) is added to the scores. `rotation` holds the cosines and sines of the tokens'
+    angles, (T, d/2) each; `query_rotation` those of the queries, (B, 1, R, d/2), where they are not all tokens in order.
     """
     batch, tokens, _ = projected.shape
     dropping = training and noise.threshold > 0
     if projected.device.type == "cpu" and (tokens <= _SHORT or dropping):
         read = tokens if queries is None else queries.shape[1]
         keep = noise.keep((batch * heads, read, tokens), projected.dtype) if dropping else None
-        mixed: Tensor = _Attention.apply(
-            projected, queries, heads, bias, rotation, query_rotation or rotation, keep, noise.scale if dropping else 1.0
+        scale = noise.scale if dropping else 1.0
+        mixed: Tensor = _Attention.apply(  # type: ignore[no-untyped-call]
+            projected, queries, heads, bias, rotation, query_rotation or rotation, keep, scale
         )
         return mixed
     if queries is None:
@@ -57,9 +58,7 @@ def attention(
         key = _rotated(key, *rotation)
     if dropping:
         noise.seed_device(projected.device)
-    mixed = F.scaled_dot_product_attention(
-        query, key, value, attn_mask=bias, dropout_p=noise.rate if dropping else 0.0
-    )
+    mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, dropout_p=noise.rate if dropping else 0.0)
     return mixed.transpose(1, 2).flatten(2)  # (B, R, D)
 
 
@@ -99,9 +98,7 @@ class _Attention(torch.autograd.Function):
             query = _rotated(query, *query_rotation)
             key = _rotated(key, *rotation)
         query, key, value = (x.reshape(batch * heads, -1, size) for x in (query, key, value))  # (B H, R or T, d)
-        scores = torch.baddbmm(
-            query.new_empty(()), query, key.transpose(1, 2), beta=0, alpha=size**-0.5
-        )  # (B H, R, T)
+        scores = torch.baddbmm(query.new_empty(()), query, key.transpose(1, 2), beta=0, alpha=size**-0.5)  # (B H, R, T)
         if bias is not None:
             scores.view(batch, heads, read, -1).add_(bias)
         shares = torch.softmax(scores, -1)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 _CHUNK = 5_000_000
@@ -27,7 +26,9 @@ def linear_cross_entropy(x: Tensor, weight: Tensor, bias: Tensor, targets: Tenso
     """
     device = x.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
-    total: Tensor = _LinearCrossEntropy.apply(x, weight, bias, targets.long(), weights.float(), dtype)
+    total: Tensor = _LinearCrossEntropy.apply(  # type: ignore[no-untyped-call]
+        x, weight, bias, targets.long(), weights.float(), dtype
+    )
     return total
 
 

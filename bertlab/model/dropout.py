@@ -60,7 +60,9 @@ class Noise:
         if x.device.type != "cpu":
             self.seed_device(x.device)
             return F.dropout(x, self.rate)
-        dropped: Tensor = _Drop.apply(x, self.keep(tuple(x.shape), x.dtype), self.scale)
+        dropped: Tensor = _Drop.apply(  # type: ignore[no-untyped-call]
+            x, self.keep(tuple(x.shape), x.dtype), self.scale
+        )
         return dropped
 
     def add(self, residual: Tensor, x: Tensor, training: bool) -> Tensor:
@@ -69,7 +71,9 @@ class Noise:
             return residual + x
         if x.device.type != "cpu":
             return residual + self.drop(x, training)
-        added: Tensor = _AddDropped.apply(residual, x, self.keep(tuple(x.shape), x.dtype), self.scale)
+        added: Tensor = _AddDropped.apply(  # type: ignore[no-untyped-call]
+            residual, x, self.keep(tuple(x.shape), x.dtype), self.scale
+        )
         return added
 
     def seed_device(self, device: torch.device) -> None:

@@ -167,16 +167,17 @@ def gather_rows(x: Tensor, rows: Tensor) -> Tensor:
 def initialise(module: nn.Module, deviation: float, seed: int) -> None:
     """Sets every parameter of `module` as BERT does, each as a function of `seed` and its own name.
 
-    Weights are a normal of standard deviation `deviation` cut at two of them, biases 0, LayerNorm 1. A parameter that two
-    recipes share starts from the same values in both.
+    Weights are a normal of standard deviation `deviation` cut at two of them, biases 0, LayerNorm 1. A parameter that
+    two recipes share starts from the same values in both.
     """
     norms = {name for name, child in module.named_modules() if isinstance(child, nn.LayerNorm)}
     with torch.no_grad():
         for name, parameter in module.named_parameters():
-            if name.rpartition(".")[0] in norms:
-                parameter.fill_(1.0 if name.endswith("weight") else 0.0)
-            elif name.endswith("bias"):
+            owner, _, kind = name.rpartition(".")
+            if kind.startswith("bias"):
                 parameter.zero_()
+            elif owner in norms:
+                parameter.fill_(1.0)
             else:
                 generator = torch.Generator().manual_seed(key(seed, "weights", name) & (2**63 - 1))
                 start = torch.empty(parameter.shape)

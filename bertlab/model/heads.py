@@ -21,7 +21,7 @@ from bertlab.model.dropout import Noise
 from bertlab.model.encoder import EPSILON, Encoder, initialise
 
 DEVIATION = 0.02
-"""Standard deviation of the weights that a task's head starts from (BERT's; its inputs have unit scale at any width)."""
+"""Standard deviation of the weights that a task's head starts from: BERT's, at any width."""
 
 
 class MaskedHead(nn.Module):
@@ -127,7 +127,7 @@ class PretrainingModel(nn.Module):
         except (OSError, SafetensorError) as error:
             raise BadInput(f"cannot read weights from {path}: {error}") from None
         except RuntimeError:
-            raise BadInput(f"{path} holds the weights of another model: load it with the recipe it was made by") from None
+            raise BadInput(f"{path} has the weights of another model: load it with the recipe it was made by") from None
 
 
 class ClassificationModel(nn.Module):

@@ -1,8 +1,8 @@
 """Checkpoints to and from the `transformers` format: BERT, and RoFormer for rotary positions (`bertlab export`).
 
-A directory holds config.json, model.safetensors and vocab.txt. Learned positions are a `BertForPreTraining`, rotary ones
-a `RoFormerForMaskedLM`, which has no sentence relation: pooler and relation go into the same file under BERT's names,
-which `transformers` passes over and `read` takes up. RoFormer turns the pairs (2i, 2i + 1) of a head and we turn
+A directory holds config.json, model.safetensors and vocab.txt. Learned positions are a `BertForPreTraining`, rotary
+ones a `RoFormerForMaskedLM`, which has no sentence relation: pooler and relation go into the same file under BERT's
+names, which `transformers` passes over and `read` takes up. RoFormer turns the pairs (2i, 2i + 1) of a head and we turn
 (i, i + d/2), so the rows of its query and key matrices are those of ours in another order.
 Weights are read from safetensors alone.
 """
@@ -49,15 +49,15 @@ def read(directory: Path) -> tuple[recipe.Model, PretrainingModel, WordPiece]:
         raise BadInput(f"{directory} has no vocab.txt: add the vocabulary that the checkpoint was trained with")
     tokenizer = WordPiece.load(given, _lowercase(directory))
     if tokenizer.size > vocabulary:
-        raise BadInput(f"{given} has {tokenizer.size} entries and config.json says {vocabulary}: they do not belong together")
+        raise BadInput(f"{given} has {tokenizer.size} entries, config.json says {vocabulary}: not of one model")
     return model, ours, tokenizer
 
 
 def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokenizer: WordPiece) -> None:
-    """Writes `model`, which `recipe` describes, as a checkpoint directory. Raises `BadInput` if `directory` exists."""
+    """Writes `model`, which `recipe` describes, as a checkpoint directory. Raises `BadInput` if it is there and not empty."""
     from safetensors.torch import save_file
 
-    if directory.exists():
+    if directory.exists() and not (directory.is_dir() and not any(directory.iterdir())):
         raise BadInput(f"{directory} exists: give a new directory to export to")
     rotary = recipe.positions == "rotary"
     vocabulary, _ = model.encoder.embeddings.tokens.weight.shape
@@ -84,7 +84,7 @@ def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokeni
         "do_lower_case": tokenizer.lowercase,
         "model_max_length": model.encoder.positions,
     }
-    directory.mkdir(parents=True)
+    directory.mkdir(parents=True, exist_ok=True)
     (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     (directory / "tokenizer_config.json").write_text(json.dumps(tokenization, indent=2) + "\n", encoding="utf-8")
     tokenizer.save(directory / "vocab.txt")
@@ -96,7 +96,7 @@ def _config(directory: Path) -> dict[str, Any]:
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise BadInput(f"{directory} has no config.json: give a checkpoint directory in the transformers format") from None
+        raise BadInput(f"{directory} has no config.json: give a transformers checkpoint") from None
     except (OSError, ValueError) as error:
         raise BadInput(f"{path} cannot be read as JSON: {error}") from None
     if not isinstance(config, dict):
@@ -204,12 +204,14 @@ def _names(ours: str, base: str) -> list[str]:
 
 def _to_interleaved(x: Tensor, heads: int) -> Tensor:
     """Rows of a query or key matrix or bias, from pairs (i, i + d/2) to pairs (2i, 2i + 1)."""
-    return x.unflatten(0, (heads, 2, -1)).transpose(1, 2).reshape(x.shape)
+    rows = len(x) // heads
+    return x.view(heads, 2, rows // 2, -1).transpose(1, 2).reshape(x.shape)
 
 
 def _from_interleaved(x: Tensor, heads: int) -> Tensor:
     """The inverse of `_to_interleaved`."""
-    return x.unflatten(0, (heads, -1, 2)).transpose(1, 2).reshape(x.shape)
+    rows = len(x) // heads
+    return x.view(heads, rows // 2, 2, -1).transpose(1, 2).reshape(x.shape)
 
 
 def _published(model: PretrainingModel, described: recipe.Model) -> dict[str, Tensor]:
@@ -221,6 +223,9 @@ def _published(model: PretrainingModel, described: recipe.Model) -> dict[str, Te
         for name, part in zip(names, value.detach().float().cpu().chunk(len(names)), strict=True):
             turned = rotary and ".self." in name and ".value." not in name
             tensors[name] = (_to_interleaved(part, described.heads) if turned else part).clone()
+    if model.encoder.rotary is not None:  # fixed numbers, which transformers keeps among the weights
+        angles = model.encoder.rotary
+        tensors["roformer.encoder.embed_positions.weight"] = torch.cat((angles.sine, angles.cosine), 1).cpu()
     return tensors
 
 
@@ -246,7 +251,7 @@ def _fill(model: PretrainingModel, tensors: dict[str, Tensor], described: recipe
         joined = torch.cat(parts)
         if joined.shape != value.shape:
             raise BadInput(
-                f"{directory / _WEIGHTS}: {names[0]} is {tuple(tensors[names[0]].shape)}, which does not fit config.json"
+                f"{directory / _WEIGHTS}: {names[0]} has shape {tuple(tensors[names[0]].shape)}: it does not fit config.json"
             )
         state[ours] = joined
     model.load_state_dict(state)

@@ -1,4 +1,4 @@
-"""A tagger over features that are given: the feature-based approach's two-layer BiLSTM (Devlin et al. 2019, section 5.3).
+"""A tagger over given features: the two-layer BiLSTM of the feature-based approach (Devlin et al. 2019, section 5.3).
 
 Rows are packed by their lengths, so that the backward direction begins at a row's last token and not in its padding.
 
@@ -27,7 +27,7 @@ class BiLSTMTagger(nn.Module):
             for layer in range(layers)
         )
         self.output = nn.Linear(2 * hidden, labels)
-        # The usual start of an LSTM keeps its gates' inputs at unit scale: 1 / sqrt(N), where BERT's 0.02 would starve it.
+        # An LSTM starts with its gates' inputs at unit scale, 1 / sqrt(N); BERT's 0.02 would starve it.
         initialise(self.recurrent, hidden**-0.5, seed)
         initialise(self.output, DEVIATION, seed)
 

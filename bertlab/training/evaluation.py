@@ -11,7 +11,6 @@ from torch.nn import functional
 from bertlab.inputs.batches import Batch
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
-from bertlab.progress import stop_if_asked
 
 
 @torch.inference_mode()
@@ -20,7 +19,6 @@ def masked_lm(model: PretrainingModel, batches: Sequence[Batch], machine: Machin
     loss = right = count = 0.0
     model.eval()
     for batch in batches:
-        stop_if_asked()
         tensors = on_device(batch, machine.device)
         with autocast(machine):
             logits, _ = model.predictions(*(tensors[name] for name in ("tokens", "segments", "lengths", "positions")))
@@ -41,7 +39,6 @@ def next_sentence(model: PretrainingModel, batches: Sequence[Batch], machine: Ma
     right = count = 0
     model.eval()
     for batch in batches:
-        stop_if_asked()
         tensors = on_device(batch, machine.device)
         with autocast(machine):
             _, logits = model.predictions(*(tensors[name] for name in ("tokens", "segments", "lengths", "positions")))

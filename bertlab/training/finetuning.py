@@ -74,10 +74,10 @@ class Pretrained:
 def open_pretrained(directory: Path) -> Pretrained:
     """Reads `recipe.json`, `vocab.txt` and `model.safetensors`; raises `BadInput` for a directory that lacks them."""
     try:
-        record = json.loads((directory / "recipe.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        record = json.loads((directory / "recipe.json").read_text(encoding="utf-8"))["science"]["recipe"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{directory} is no pre-training that can be read ({error}): name a finished run") from None
-    science = recipe.load(recipe.Recipe, record["science"]["recipe"])
+    science = recipe.load(recipe.Recipe, record)
     tokenizer = WordPiece.load(directory / "vocab.txt", science.tokenizer.lowercase)
     positions = science.model.positions_for(science.inputs.longest)
     model = PretrainingModel(science.model, tokenizer.size, positions, science.seed)
@@ -257,6 +257,7 @@ def learn(
     model.to(machine.device).train()
     module = Measuring(model, logits, settings, noise, stream)
     fit(trainer(machine, stream.steps, [Watch(progress, stream.steps, stage)]), module, stream)
+    stop_if_asked()
     return module.curve.points
 
 

@@ -21,7 +21,7 @@ from bertlab.inputs.batches import Batch, Batches, heldout, heldout_pairs
 from bertlab.inputs.keyed import key
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
-from bertlab.progress import Progress, asked_to_stop
+from bertlab.progress import Progress, stop_if_asked
 from bertlab.recipe import Masking, Recipe
 from bertlab.store import append_line, read_lines, write
 from bertlab.text.tokens import TokenisedCorpus
@@ -134,7 +134,7 @@ class Journal(Callback):
             append_line(self.work / "metrics.jsonl", {**line, "learning_rate": schedule.rate(step - 1)})
         if step in self.milestones:
             self._milestone(pl_module, step)
-        if asked_to_stop() or time.monotonic() - self.saved > SECONDS_BETWEEN_CHECKPOINTS:
+        if trainer.should_stop or time.monotonic() - self.saved > SECONDS_BETWEEN_CHECKPOINTS:
             self.save(pl_module)
 
     def save(self, module: Pretraining) -> None:
@@ -189,7 +189,9 @@ def pretrain(
         journal = Journal(work, corpus, recipe, milestones, machine)
         data = PretrainingData(batches, module.step, steps)
         watch = Watch(progress, steps, "pre-training", start=module.step)
-        fit(trainer(machine, steps - module.step, [journal, watch]), module, data)
+        fit(trainer(machine, steps - module.step, [watch, journal]), module, data)
+        if module.step < steps:
+            stop_if_asked()
     began = time.monotonic()
     result = _result(recipe, corpus, model, batches, machine)
     model.save(work / "model.safetensors")

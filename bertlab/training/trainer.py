@@ -10,7 +10,7 @@ import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from bertlab.machine import Machine
-from bertlab.progress import Progress, asked_to_stop, stop_if_asked
+from bertlab.progress import Progress, asked_to_stop
 
 
 def trainer(machine: Machine, steps: int, callbacks: Sequence[Callback] = ()) -> Trainer:
@@ -35,7 +35,7 @@ def trainer(machine: Machine, steps: int, callbacks: Sequence[Callback] = ()) ->
 
 
 def fit(trainer: Trainer, module: LightningModule, data: object) -> None:
-    """Trains, and raises `Interrupted` afterwards if a signal ended it early."""
+    """Trains; a signal ends it after the step in which it came."""
     with warnings.catch_warnings():
         # Batches are a function of the step and cost microseconds: worker processes would only slow them down.
         warnings.filterwarnings("ignore", message=".*does not have many workers.*")
@@ -44,7 +44,6 @@ def fit(trainer: Trainer, module: LightningModule, data: object) -> None:
         # The stream is indexed by step and has no length.
         warnings.filterwarnings("ignore", message=".*has `__len__` defined.*|.*`IterableDataset`.*")
         trainer.fit(module, data)  # type: ignore[arg-type]
-    stop_if_asked()
 
 
 class Watch(Callback):

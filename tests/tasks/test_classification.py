@@ -52,7 +52,10 @@ def test_arrays_of_pairs(tokenizer):
     ids = {piece: number for number, piece in enumerate(tokenizer.vocabulary)}
     batch = found.batch(np.array([0, 1]))
     assert batch.lengths.tolist() == [6, 11]
-    assert batch.tokens[0].tolist() == [ids[each] for each in "[CLS] a ##b [SEP] c [SEP]".split()] + [tokenizer.pad] * 5
+    assert (
+        batch.tokens[0].tolist()
+        == [ids[each] for each in ["[CLS]", "a", "##b", "[SEP]", "c", "[SEP]"]] + [tokenizer.pad] * 5
+    )
     assert batch.segments[0].tolist() == [0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0]
     assert batch.segments[1].tolist() == [0] * 6 + [1] * 5
     assert (batch.tokens[1] == tokenizer.sep).nonzero()[0].tolist() == [5, 10]

@@ -10,9 +10,16 @@ from bertlab.tasks import tagging
 from bertlab.tasks.examples import IGNORED
 
 
-def test_iob1_becomes_bio():
-    assert tagging.bio("I-PER I-PER O I-LOC B-LOC I-LOC I-PER".split()) == "B-PER I-PER O B-LOC B-LOC I-LOC B-PER".split()
-    assert tagging.bio("I-A O I-A".split()) == "B-A O B-A".split()
+@pytest.mark.parametrize(
+    ("iob1", "bio"),
+    [
+        (["I-A", "I-A", "O", "I-B"], ["B-A", "I-A", "O", "B-B"]),
+        (["I-B", "B-B", "I-B", "I-A"], ["B-B", "B-B", "I-B", "B-A"]),
+        (["I-A", "O", "I-A"], ["B-A", "O", "B-A"]),
+    ],
+)
+def test_iob1_becomes_bio(iob1, bio):
+    assert tagging.bio(iob1) == bio
 
 
 @given(st.lists(st.sampled_from(["O", "B-A", "I-A", "B-B", "I-B"])))
@@ -76,7 +83,9 @@ def test_a_target_sits_at_the_first_piece_of_each_word(tokenizer):
 
 
 @given(
-    st.lists(st.lists(st.integers(1, 14).map(lambda size: ("abcdefgh" * 2)[:size]), max_size=12), min_size=1, max_size=6),
+    st.lists(
+        st.lists(st.integers(1, 14).map(lambda size: ("abcdefgh" * 2)[:size]), max_size=12), min_size=1, max_size=6
+    ),
     st.integers(8, 20),
 )
 def test_windows_cover_every_word_once_and_in_order(tokenizer, words, length):

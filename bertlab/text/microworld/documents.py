@@ -55,7 +55,7 @@ class Story:
         if known and self.draw.chance(0.6):
             return being.subject
         if being.on in ("animal", "thing") and self.draw.chance(0.4):
-            return f"the {being.category.name}"
+            return f"the {self.draw.one((being.category.name, being.sort))}"
         if being.on == "person" and self.draw.chance(0.15):
             return f"the {self.draw.one((being.kind, being.category.name, being.noun))}"
         return being.name
@@ -84,7 +84,7 @@ class Story:
                 f"{self.people[0].name} had a {one} {being.kind}",
                 f"the {being.kind} is a {being.category.name} with a {one} {being.category.part}",
             ))
-            return [first, f"the {two} {draw.one((being.category.name, being.kind))} {self.habit(being)}"]
+            return [first, f"the {two} {draw.one((being.category.name, being.kind, being.sort))} {self.habit(being)}"]
         form = draw.below(5)
         if form == 0:
             first = f"{being.full} was a {being.kind}, a {one} {being.category.name}"
@@ -101,6 +101,8 @@ class Story:
             f"like every {being.category.name}, {being.subject} {self.habit(being)}",
             f"the {two} {being.category.name} {self.habit(being)}",
             f"the {being.kind} {self.habit(being)}",
+            f"the {two} {being.sort} {self.habit(being)}",
+            f"a {being.kind} is a {being.sort}, and {being.subject} {self.habit(being)}",
             f"as a {being.kind}, {being.subject} {self.habit(being)}",
         ))
         return [first, second]
@@ -145,7 +147,7 @@ class Story:
         if form == 2:
             return [f"{who} was not {opposite} but {one}", f"{draw.one(RESULT)} {being.subject} was called {two}"]
         if form == 3:
-            return [f"because {who} was so {one}, everyone called {being.object} the {two} {being.noun}"]
+            return [f"because {who} was so {one}, everyone called {being.object} the {two} {draw.one((being.noun, being.sort))}"]
         if form == 4:
             return [f"everyone said that {who} was {one} and {most}", f"no one called {being.object} {opposite}"]
         if form == 5:
@@ -278,7 +280,7 @@ class Story:
         scale, pole = trait(draw, other)
         return [
             f"{who} {verb} {other.full} {self.when}",
-            f"the {draw.one((other.kind, other.category.name))} {draw.one(other.category.deeds)}" if draw.chance(0.4) else f"the {draw.one((other.kind, other.category.name))} was {draw.one(scale.poles[pole])}, and {one.subject} {draw.one(lexicon().dealings[other.on])} it {draw.one(('gladly', 'again', 'often', 'once more'))}",
+            f"the {draw.one((other.kind, other.category.name, other.sort))} {draw.one(other.category.deeds)}" if draw.chance(0.4) else f"the {draw.one((other.kind, other.category.name, other.sort))} was {draw.one(scale.poles[pole])}, and {one.subject} {draw.one(lexicon().dealings[other.on])} it {draw.one(('gladly', 'again', 'often', 'once more'))}",
         ]
 
 

@@ -46,31 +46,41 @@ def _any(draw: Draw, pool: Sequence[str]) -> Being:
     return named(draw, draw.one(("person", "place", "group", "work")), pool)
 
 
-def _apposition(draw: Draw, pool: Sequence[str]) -> str:
-    being = _any(draw, pool)
-    noun = draw.one((being.kind, being.kind, being.category.name))
-    verb = draw.one(("remembered", "mentioned", "forgotten", "talked about", "seen", "sought"))
+def cue(draw: Draw, being: Being, mention: str) -> str:
+    """A clause on `being`, named as `mention`, that tells whether it is a person, a place, a group or a work."""
     when = draw.one(language.SEASONS)
+    form = draw.uniform()
+    if form < 0.4:
+        noun = draw.one((being.kind, being.kind, being.category.name))
+        verb = draw.one(("remembered", "mentioned", "forgotten", "talked about", "seen", "sought"))
+        return draw.one((
+            f"{mention}, a {noun}, was {verb} {when}",
+            f"the {noun} {mention} was {verb} {when}",
+            f"the {noun} that was {verb} {when} was {mention}",
+            f"{when} they {draw.one(('spoke', 'thought', 'heard'))} of {mention}, which is a {noun}",
+            f"of every {noun}, {mention} was {verb} most",
+            f"{mention} was {verb} {when} as a {noun}",
+        ))
+    if form < 0.75:
+        word, part = _adjective(draw, being), being.category.part
+        return draw.one((
+            f"{mention} was {word} {when}",
+            f"they thought that {mention} was {word}",
+            f"{word} as ever, {mention} was known for the {part}",
+            f"the {part} made {mention} known",
+            f"they say that {mention} had the {part} {when}",
+        ))
+    deed = draw.one(being.category.deeds)
     return draw.one((
-        f"{_mark(being)}, a {noun}, was {verb} {when}",
-        f"the {noun} {_mark(being)} was {verb} {when}",
-        f"the {noun} that was {verb} {when} was {_mark(being)}",
-        f"{when} they {draw.one(('spoke', 'thought', 'heard'))} of {_mark(being)}, which is a {noun}",
-        f"of every {noun}, {_mark(being)} was {verb} most",
-        f"{_mark(being)} was {verb} {when} as a {noun}",
+        f"{mention} {deed} {when}",
+        f"they say that {mention} {deed}",
+        f"it {deed}, as they say of {mention}",
     ))
 
 
-def _description(draw: Draw, pool: Sequence[str]) -> str:
+def _cue(draw: Draw, pool: Sequence[str]) -> str:
     being = _any(draw, pool)
-    word, part = _adjective(draw, being), being.category.part
-    return draw.one((
-        f"{_mark(being)} was {word} {draw.one(language.SEASONS)}",
-        f"no one thought that {_mark(being)} was {word}",
-        f"{word} as ever, {_mark(being)} was known for the {part}",
-        f"the {part} made {_mark(being)} known",
-        f"they say that {_mark(being)} had the {part} {draw.one(language.SEASONS)}",
-    ))
+    return cue(draw, being, _mark(being))
 
 
 def _dealing(draw: Draw, pool: Sequence[str]) -> str:
@@ -91,16 +101,6 @@ def _deed(draw: Draw, pool: Sequence[str]) -> str:
     return language.deed(draw, _mark(one), verbs, draw.below(2), _mark(two))
 
 
-def _habit(draw: Draw, pool: Sequence[str]) -> str:
-    being = _any(draw, pool)
-    deed = draw.one(being.category.deeds)
-    return draw.one((
-        f"{_mark(being)} {deed} {draw.one(language.SEASONS)}",
-        f"they say that {_mark(being)} {deed}",
-        f"it {deed}, as they say of {_mark(being)}",
-    ))
-
-
 def _pair(draw: Draw, pool: Sequence[str]) -> str:
     one = _any(draw, pool)
     two = named(draw, one.on, pool)
@@ -114,4 +114,4 @@ def _vague(draw: Draw, pool: Sequence[str]) -> str:
     return f"{_mark(being)} was {draw.one(('mentioned', 'forgotten', 'remembered'))} {draw.one(language.SEASONS)}"
 
 
-_CLAUSES = (_apposition,) * 5 + (_description,) * 4 + (_dealing,) * 3 + (_habit,) * 3 + (_deed, _pair, _pair, _vague)
+_CLAUSES = (_cue,) * 12 + (_dealing,) * 3 + (_deed, _pair, _pair, _vague)

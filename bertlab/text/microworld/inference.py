@@ -12,9 +12,10 @@ from typing import Any
 
 from bertlab.text.microworld import language
 from bertlab.text.microworld.draw import Draw
+from bertlab.text.microworld.entities import cue
 from bertlab.text.microworld.language import sentence
 from bertlab.text.microworld.lexicon import lexicon
-from bertlab.text.microworld.world import Being, kinds, named, unnamed
+from bertlab.text.microworld.world import NAMED, SORTS, Being, kinds, named, unnamed
 
 ENTAILED, OPEN, CONTRADICTED = 0, 1, 2
 NOISE = 0.03
@@ -24,6 +25,8 @@ ALONE = 0.6
 """Share of the premises on a trait or a kind that speak of one person only."""
 
 _SURE = ("everyone knew that", "it was clear that", "as we know,", "it is true that")
+_MENTIONED = ("remembered", "mentioned", "forgotten", "talked about")
+_SORTED = ("animal", "thing", "place", "group", "work")
 _UNSURE = ("perhaps", "{other} hoped that", "it may be that", "{other} dreamed that", "no one knew whether")
 
 
@@ -120,9 +123,32 @@ def _kind(stage: Stage) -> tuple[str, Callable[[int], str]]:
     return f"{one.name} was a {category.name}", premise
 
 
-def _animal(stage: Stage) -> tuple[str, Callable[[int], str]]:
+def _sort(stage: Stage) -> tuple[str, Callable[[int], str]]:
+    """A person, a place, a group or a creation?"""
+    draw = stage.draw
+    on = draw.one(tuple(NAMED))
+    one = named(draw, on, stage.pool)
+
+    def premise(label: int) -> str:
+        if label == OPEN:
+            vague = f"{one.name} was {draw.one(_MENTIONED)} {draw.one(language.SEASONS)}"
+            two = named(draw, draw.one(tuple(NAMED)), stage.pool)
+            return vague if draw.chance(0.4) else _joined(draw, vague, cue(draw, two, two.name))
+        being = one if label == ENTAILED else named(draw, draw.other(tuple(NAMED), on), stage.pool)
+        clause = cue(draw, being, one.name)
+        if draw.chance(0.6):
+            return clause
+        two = named(draw, "person", stage.pool)
+        return _joined(draw, clause, f"{two.name} was {draw.one(_MENTIONED)} {draw.one(language.SEASONS)}")
+
+    return f"{one.name} was a {one.sort}", premise
+
+
+def _choice(stage: Stage) -> tuple[str, Callable[[int], str]]:
+    """Of which sort or category is the thing that someone chose?"""
     draw, one = stage.draw, stage.one
-    on = draw.one(("animal", "thing"))
+    on = draw.one(_SORTED)
+    broad = draw.chance(0.6)
     category = draw.one(kinds(on))
     verb = draw.one(("bought", "found", "lost", "kept", "saw", "wanted"))
 
@@ -131,10 +157,12 @@ def _animal(stage: Stage) -> tuple[str, Callable[[int], str]]:
             if draw.chance(0.5):
                 return stage.unsure(f"{one.name} {verb} a {draw.one(category.kinds)}")
             return f"{stage.two.name} {verb} a {draw.one(category.kinds)} and told {one.name} about it"
-        chosen = category if label == ENTAILED else draw.other(kinds(on), category)
+        chosen = category
+        if label == CONTRADICTED:
+            chosen = draw.one(kinds(draw.other(_SORTED, on))) if broad else draw.other(kinds(on), category)
         return f"the only thing that {one.name} {verb} was a {draw.one(chosen.kinds)}"
 
-    return f"{one.name} {verb} a {category.name}", premise
+    return f"{one.name} {verb} a {SORTS[on] if broad else category.name}", premise
 
 
 def _deed(stage: Stage) -> tuple[str, Callable[[int], str]]:
@@ -254,6 +282,6 @@ def _order(stage: Stage) -> tuple[str, Callable[[int], str]]:
 
 
 _SCENES: tuple[Scene, ...] = (
-    (_kind,) * 6 + (_animal,) * 4 + (_trait,) * 5 + (_deed,) * 2 + (_journey,) * 2
-    + (_treatment, _transfer, _possession, _comparison, _order)
+    (_sort,) * 9 + (_choice,) * 4 + (_kind,) * 4 + (_trait,) * 2 + (_deed,) * 2 + (_order,) * 2
+    + (_treatment, _transfer, _possession, _comparison, _journey)
 )  # fmt: skip

@@ -12,6 +12,12 @@ NAMED = {"person": "PER", "place": "LOC", "group": "ORG", "work": "MISC"}
 """What has a name, and its entity type. Any name may belong to any of them: only the context tells."""
 
 
+SORTS = {
+    "person": "person", "place": "place", "group": "group", "work": "creation", "animal": "animal", "thing": "object",
+}  # fmt: skip
+"""The most general noun for what is in each table."""
+
+
 @dataclass(slots=True)
 class Being:
     """Someone or something that sentences are about; the world is what its fields say."""
@@ -48,6 +54,11 @@ class Being:
     def noun(self) -> str:
         """The most general noun."""
         return ("woman" if self.female else "man") if self.on == "person" else self.category.name
+
+    @property
+    def sort(self) -> str:
+        """The noun for everything of its table."""
+        return SORTS[self.on]
 
     def scales(self) -> tuple[Scale, ...]:
         """The scales that its traits lie on."""

@@ -1,0 +1,46 @@
+"""What many tests share: a small tokenised corpus, a machine of one thread, and a store with a finished study."""
+
+import json
+
+import pytest
+
+from bertlab.machine import Machine
+from bertlab.progress import silent
+
+
+@pytest.fixture(scope="session")
+def machine(tmp_path_factory):
+    """One thread, fp32: numbers do not depend on the machine that the tests run on."""
+    place = tmp_path_factory.mktemp("machine")
+    return Machine(runs=place / "runs", cache=place / "cache", threads=1, precision="fp32")
+
+
+@pytest.fixture(scope="session")
+def text_file(tmp_path_factory):
+    """300 documents of the embedded world as a local file."""
+    from bertlab.text import microworld
+
+    path = tmp_path_factory.mktemp("text") / "world.jsonl"
+    path.write_text("".join(json.dumps({"text": document}) + "\n" for document in microworld.documents(300)))
+    return path
+
+
+@pytest.fixture(scope="session")
+def corpus_directory(text_file, machine, tmp_path_factory):
+    """The same, tokenised with a vocabulary of 512."""
+    from bertlab.recipe import Corpus, Tokenizer
+    from bertlab.text import sources, tokens
+
+    located = sources.resolve(str(text_file), machine=machine)
+    directory = tmp_path_factory.mktemp("corpus")
+    corpus = Corpus(sources=(located.source,), heldout=0.1)
+    tokens.prepare(corpus, Tokenizer(vocabulary=512), [located], directory, workers=1, progress=silent)
+    return directory
+
+
+@pytest.fixture(scope="session")
+def corpus(corpus_directory):
+    """The small corpus, opened."""
+    from bertlab.text.tokens import open_corpus
+
+    return open_corpus(corpus_directory)

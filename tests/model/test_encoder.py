@@ -1,0 +1,148 @@
+"""The encoder: sizes, initial weights, padding, and computing the last layer only where it is read."""
+
+import pytest
+import torch
+from torch import nn
+
+from bertlab import recipe
+from bertlab.model.encoder import Encoder, gather_rows, initialise
+from bertlab.model.heads import PretrainingModel
+
+POSITIONS = ("learned", "rotary")
+
+
+def small(positions="learned", **fields):
+    return recipe.Model(**{"layers": 2, "hidden": 32, "heads": 2, "positions": positions, "dropout": 0.0, **fields})
+
+
+def inputs(batch=3, tokens=12, vocabulary=50, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    shown = torch.randint(0, vocabulary, (batch, tokens), generator=generator)
+    return shown, torch.randint(0, 2, (batch, tokens), generator=generator)
+
+
+def encoder(positions="learned", **fields):
+    built = Encoder(small(positions, **fields), 50, 16)
+    initialise(built, 0.2, seed=1)
+    return built.eval()
+
+
+@pytest.mark.parametrize(
+    ("layers", "hidden", "heads", "published"), [(12, 768, 12, 110e6), (24, 1024, 16, 340e6)], ids=["Base", "Large"]
+)
+def test_parameters_are_as_many_as_the_paper_says(layers, hidden, heads, published):
+    with torch.device("meta"):
+        model = Encoder(recipe.Model(layers=layers, hidden=hidden, heads=heads), 30_522, 512)
+    assert sum(each.numel() for each in model.parameters()) == pytest.approx(published, rel=0.02)
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_a_row_does_not_depend_on_its_padding(positions):
+    model = encoder(positions)
+    tokens, segments = inputs()
+    lengths = torch.tensor([12, 5, 8])
+    padded = model(tokens, segments, lengths)
+    refilled = tokens.clone()
+    refilled[1, 5:], refilled[2, 8:] = 7, 3
+    assert torch.equal(model(refilled, segments, lengths)[1, :5], padded[1, :5])
+    for row, length in enumerate(lengths.tolist()):
+        alone = model(tokens[row : row + 1, :length], segments[row : row + 1, :length])
+        torch.testing.assert_close(padded[row, :length], alone[0], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_positions_are_told_apart(positions):
+    model = encoder(positions)
+    tokens, segments = torch.tensor([[1, 2, 3, 4]]), torch.zeros(1, 4, dtype=torch.long)
+    swapped = torch.tensor([[1, 3, 2, 4]])
+    difference = (model(tokens, segments)[0, 0] - model(swapped, segments)[0, 0]).abs().max()
+    assert difference > 1e-3
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("padded", [False, True])
+def test_reading_rows_only_changes_nothing(positions, padded):
+    tokens, segments = inputs()
+    lengths = torch.tensor([12, 5, 8]) if padded else None
+    rows = torch.tensor([[0, 3, 3, 1], [0, 4, 2, 0], [7, 0, 1, 2]])
+    results = []
+    for subset in (True, False):
+        model = encoder(positions).train()
+        out = model(tokens, segments, lengths, rows) if subset else gather_rows(model(tokens, segments, lengths), rows)
+        (out * torch.linspace(-1, 1, out.numel()).view_as(out)).sum().backward()
+        results.append((out, {name: each.grad for name, each in model.named_parameters()}))
+    torch.testing.assert_close(results[0][0], results[1][0], rtol=0, atol=1e-6)
+    for name, gradient in results[0][1].items():
+        torch.testing.assert_close(gradient, results[1][1][name], rtol=1e-4, atol=1e-5, msg=name)
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_batched_products_and_the_fused_kernel_agree(positions, monkeypatch):
+    tokens, segments = inputs()
+    rows = torch.tensor([[0, 5]] * 3)
+    results = []
+    for short in (128, 0):
+        monkeypatch.setattr("bertlab.model.attention._SHORT", short)
+        model = encoder(positions)
+        out = torch.cat([model(tokens, segments, torch.tensor([12, 5, 8]), read).flatten() for read in (None, rows)])
+        out.square().sum().backward()
+        results.append((out, model.layers[0].attention_in.weight.grad))
+    torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-4)
+
+
+def test_attention_gradients_are_those_of_finite_differences():
+    model = Encoder(small("rotary", hidden=8, intermediate=8), 20, 6).double().eval()
+    initialise(model, 0.5, seed=0)
+    tokens, segments = inputs(2, 6, 20)
+    lengths, rows = torch.tensor([6, 4]), torch.tensor([[0, 2], [3, 1]])
+    weight = model.layers[0].attention_in.weight
+    last = model.layers[1].attention_in.weight
+
+    def run(first, second):
+        given = {"layers.0.attention_in.weight": first, "layers.1.attention_in.weight": second}
+        return torch.func.functional_call(model, given, (tokens, segments, lengths, rows))
+
+    free = [each.detach().clone().requires_grad_() for each in (weight, last)]
+    assert torch.autograd.gradcheck(run, free, fast_mode=True, atol=1e-4)
+
+
+def test_hidden_states_are_one_more_than_the_layers_and_end_in_the_output():
+    model = encoder()
+    tokens, segments = inputs()
+    states = model.hidden_states(tokens, segments, torch.tensor([12, 5, 8]))
+    assert len(states) == 3
+    assert torch.equal(states[0], model.embeddings(tokens, segments))
+    assert torch.equal(states[-1], model(tokens, segments, torch.tensor([12, 5, 8])))
+
+
+def test_initial_weights_are_a_function_of_seed_and_name():
+    torch.manual_seed(1)
+    one = PretrainingModel(small(), 50, 16, seed=3)
+    torch.rand(100)
+    again = PretrainingModel(small(dropout=0.1), 50, 16, seed=3)
+    rotary = PretrainingModel(small("rotary"), 50, 16, seed=3)
+    other = PretrainingModel(small(), 50, 16, seed=4)
+    shared = dict(rotary.named_parameters())
+    for (name, value), (_, same), (_, different) in zip(
+        one.named_parameters(), again.named_parameters(), other.named_parameters(), strict=True
+    ):
+        assert torch.equal(value, same), name
+        if name in shared:
+            assert torch.equal(value, shared[name]), name
+        if value.std() > 0:
+            assert not torch.equal(value, different), name
+
+
+def test_initial_weights_are_bert_s():
+    model = PretrainingModel(recipe.Model(layers=1, hidden=192, heads=2, initialisation="width"), 500, 16, seed=0)
+    for name, module in model.named_modules():
+        if isinstance(module, nn.LayerNorm):
+            assert torch.all(module.weight == 1), name
+            assert torch.all(module.bias == 0), name
+        elif isinstance(module, nn.Linear):
+            assert torch.all(module.bias == 0), name
+            assert module.weight.abs().max() <= 0.0801
+    table = model.encoder.embeddings.tokens.weight.detach()  # a normal of 0.04 cut at two deviations has 0.88 of it
+    assert table.std().item() == pytest.approx(0.04 * 0.8796, rel=0.02)
+    assert table.abs().max() <= 0.0801
+    assert abs(table.mean()) < 1e-3

@@ -1,0 +1,166 @@
+"""The heads: cheap losses equal the dense computation, and weights survive their file."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from bertlab import recipe
+from bertlab.errors import BadInput
+from bertlab.model.cross_entropy import linear_cross_entropy
+from bertlab.model.heads import ClassificationModel, PretrainingModel, TaggingModel
+
+VOCABULARY, BATCH, TOKENS, SLOTS = 70, 4, 12, 3
+
+
+def pretraining(positions="learned", **fields):
+    described = recipe.Model(layers=2, hidden=32, heads=2, positions=positions, **{"dropout": 0.0, **fields})
+    model = PretrainingModel(described, VOCABULARY, 16, seed=0)
+    with torch.no_grad():
+        for each in model.parameters():  # weights at which logits are not all alike
+            each.add_(torch.randn(each.shape, generator=torch.Generator().manual_seed(each.numel())) * 0.2)
+    return model
+
+
+def batch():
+    generator = torch.Generator().manual_seed(2)
+    tokens = torch.randint(0, VOCABULARY, (BATCH, TOKENS), generator=generator).int()
+    positions = torch.tensor([[1, 4, 7], [2, 3, 0], [5, 0, 0], [1, 2, 11]]).int()
+    weights = torch.tensor([[1, 1, 1], [1, 1, 0], [1, 0, 0], [1, 1, 1]]).float()
+    targets = torch.randint(0, VOCABULARY, (BATCH, SLOTS), generator=generator).int()
+    lengths = torch.tensor([12, 6, 8, 12]).int()
+    return tokens, tokens % 2, lengths, positions, targets, weights, torch.tensor([0, 1, 1, 0]).int()
+
+
+def dense_losses(model, tokens, segments, lengths, positions, targets, weights, next_sentence):
+    """The same losses by way of the logits of every token."""
+    x = model.encoder(tokens, segments, lengths)
+    logits = F.linear(model.masked(x.flatten(0, 1)), model.encoder.embeddings.tokens.weight, model.masked.bias)
+    labels = torch.full((BATCH, TOKENS), -100)
+    for row in range(BATCH):
+        for slot in range(SLOTS):
+            if weights[row, slot]:
+                labels[row, positions[row, slot]] = targets[row, slot]
+    masked = F.cross_entropy(logits, labels.flatten(), reduction="sum", ignore_index=-100)
+    relation = F.cross_entropy(model.relation(model.pooler(x[:, 0])), next_sentence.long(), reduction="sum")
+    return masked, relation
+
+
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_losses_and_gradients_equal_the_dense_computation(positions):
+    results = []
+    for losses in (PretrainingModel.losses, dense_losses):
+        model = pretraining(positions).train()
+        masked, relation = losses(model, *batch())
+        (masked / 9 + relation / 4).backward()
+        results.append((masked, relation, {name: each.grad for name, each in model.named_parameters()}))
+    ours, dense = results
+    torch.testing.assert_close(ours[0], dense[0], rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(ours[1], dense[1], rtol=1e-6, atol=1e-6)
+    for name, gradient in ours[2].items():
+        torch.testing.assert_close(gradient, dense[2][name], rtol=1e-5, atol=1e-6, msg=name)
+
+
+def test_without_next_sentence_the_second_loss_is_zero_and_the_first_the_same():
+    model = pretraining().eval()
+    *arguments, next_sentence = batch()
+    both, alone = model.losses(*arguments, next_sentence), model.losses(*arguments, None)
+    assert alone[1].item() == 0
+    torch.testing.assert_close(both[0], alone[0])
+
+
+def test_losses_are_those_of_the_predictions():
+    model = pretraining().eval()
+    tokens, segments, lengths, positions, targets, weights, next_sentence = batch()
+    masked, relation = model.predictions(tokens, segments, lengths, positions)
+    assert masked.shape == (BATCH, SLOTS, VOCABULARY)
+    assert relation.shape == (BATCH, 2)
+    losses = F.cross_entropy(masked.flatten(0, 1), targets.flatten().long(), reduction="none") * weights.flatten()
+    sums = model.losses(tokens, segments, lengths, positions, targets, weights, next_sentence)
+    torch.testing.assert_close(losses.sum(), sums[0])
+    torch.testing.assert_close(F.cross_entropy(relation, next_sentence.long(), reduction="sum"), sums[1])
+
+
+@pytest.mark.parametrize("chunk", [1, 200, 10**9])
+def test_linear_cross_entropy_equals_torch_s(chunk, monkeypatch):
+    monkeypatch.setattr("bertlab.model.cross_entropy._CHUNK", chunk)
+    generator = torch.Generator().manual_seed(0)
+    arguments = [torch.randn(shape, generator=generator).requires_grad_() for shape in [(9, 5), (70, 5), (70,)]]
+    targets, weights = torch.arange(9), torch.rand(9, generator=generator)
+    ours = linear_cross_entropy(*arguments, targets, weights) * 0.3
+    theirs = torch.dot(F.cross_entropy(F.linear(*arguments), targets, reduction="none"), weights) * 0.3
+    torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(torch.autograd.grad(ours, arguments), torch.autograd.grad(theirs, arguments))
+
+
+def test_linear_cross_entropy_is_finite_where_the_target_s_share_is_not():
+    x, weight = torch.tensor([[1.0]]), torch.tensor([[200.0], [-200.0]]).requires_grad_()
+    loss = linear_cross_entropy(x, weight, torch.zeros(2), torch.tensor([1]), torch.ones(1))
+    loss.backward()
+    assert loss.item() == pytest.approx(400.0)
+    assert weight.grad.flatten().tolist() == [1.0, -1.0]
+
+
+def test_bf16_is_near_fp32():
+    model = pretraining().eval()
+    exact = sum(model.losses(*batch()))
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = sum(model.losses(*batch()))
+    assert rounded.dtype == torch.float32
+    assert rounded.item() == pytest.approx(exact.item(), rel=0.02)
+    gradients = [torch.cat([g.flatten() for g in torch.autograd.grad(each, list(model.parameters()))])
+                 for each in (exact, rounded)]  # fmt: skip
+    assert F.cosine_similarity(*gradients, dim=0) > 0.999
+
+
+def test_weights_survive_their_file_with_the_tied_matrix_once(tmp_path):
+    from safetensors import safe_open
+
+    model, other = pretraining(), pretraining(dropout=0.3)
+    with torch.no_grad():
+        for each in other.parameters():
+            each.zero_()
+    model.save(tmp_path / "model.safetensors")
+    with safe_open(tmp_path / "model.safetensors", "pt") as file:
+        shapes = [tuple(file.get_tensor(name).shape) for name in file.keys()]  # noqa: SIM118 (not a mapping)
+    assert shapes.count((VOCABULARY, 32)) == 1
+    other.load(tmp_path / "model.safetensors")
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), other.parameters(), strict=True))
+
+
+def test_a_file_that_is_not_the_model_s_is_bad_input(tmp_path):
+    path = tmp_path / "model.safetensors"
+    with pytest.raises(BadInput, match="cannot read"):
+        pretraining().load(path)
+    path.write_bytes(b"not weights")
+    with pytest.raises(BadInput, match="cannot read"):
+        pretraining().load(path)
+    PretrainingModel(recipe.Model(layers=1, hidden=16, heads=2), VOCABULARY, 16, seed=0).save(path)
+    with pytest.raises(BadInput, match="another model"):
+        pretraining().load(path)
+
+
+def test_classification_reads_cls_and_takes_the_dropout_given():
+    source = pretraining()
+    model = ClassificationModel(source.encoder, source.pooler, 3, dropout=0.2, seed=5)
+    assert model.noise.rate == source.encoder.noise.rate == 0.2
+    tokens, segments, lengths, *_ = batch()
+    logits = model.eval()(tokens, segments, lengths)
+    by_hand = model.output(torch.tanh(source.pooler.dense(source.encoder(tokens, segments, lengths)[:, 0])))
+    torch.testing.assert_close(logits, by_hand, rtol=0, atol=1e-5)
+    same = ClassificationModel(source.encoder, source.pooler, 3, 0.2, seed=5)
+    other = ClassificationModel(source.encoder, source.pooler, 3, 0.2, seed=6)
+    assert torch.equal(same.output.weight, model.output.weight)
+    assert not torch.equal(other.output.weight, model.output.weight)
+
+
+def test_tagging_labels_every_token_or_those_asked_for():
+    source = pretraining()
+    model = TaggingModel(source.encoder, 5, dropout=0.1, seed=1).eval()
+    tokens, segments, lengths, *_ = batch()
+    logits = model(tokens, segments, lengths)
+    assert logits.shape == (BATCH, TOKENS, 5)
+    positions = torch.tensor([[1, 3]] * BATCH)
+    picked = model(tokens, segments, lengths, positions)
+    torch.testing.assert_close(picked, logits[:, [1, 3]], rtol=0, atol=1e-5)
+    model.train()(tokens, segments, lengths).sum().backward()
+    assert source.encoder.embeddings.tokens.weight.grad.abs().sum() > 0

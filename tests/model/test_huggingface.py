@@ -1,0 +1,172 @@
+"""Checkpoints in the transformers format: the reference implementation's logits are ours, both ways."""
+
+import json
+
+import pytest
+import torch
+
+from bertlab import recipe
+from bertlab.errors import BadInput
+from bertlab.model import huggingface
+from bertlab.model.heads import PretrainingModel
+from bertlab.text.tokenizer import WordPiece
+
+TOKENS = 24
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"word{number}" for number in range(85))]
+
+
+def described(positions):
+    return recipe.Model(layers=3, hidden=64, heads=4, positions=positions, max_positions=TOKENS, dropout=0.1)
+
+
+def perturbed(model):
+    """Random weights everywhere, biases and LayerNorm too: an error in any of them shows."""
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for each in model.parameters():
+            each.add_(torch.randn(each.shape, generator=generator) * 0.1)
+    return model
+
+
+def inputs():
+    generator = torch.Generator().manual_seed(1)
+    tokens = torch.randint(5, len(WORDS), (4, TOKENS), generator=generator)
+    return tokens, torch.randint(0, 2, tokens.shape, generator=generator), torch.tensor([TOKENS, 3, 17, 10])
+
+
+def reference(positions):
+    """A random model of the reference implementation."""
+    from transformers import BertConfig, BertForPreTraining, RoFormerConfig, RoFormerForMaskedLM
+
+    sizes = {
+        "vocab_size": len(WORDS), "hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4,
+        "intermediate_size": 256, "max_position_embeddings": TOKENS, "layer_norm_eps": 1e-12,
+    }  # fmt: skip
+    if positions == "learned":
+        return perturbed(BertForPreTraining(BertConfig(**sizes)))
+    model = RoFormerForMaskedLM(RoFormerConfig(**sizes, embedding_size=64))
+    table = model.roformer.encoder.embed_positions.weight.clone()
+    perturbed(model).roformer.encoder.embed_positions.weight.data.copy_(table)
+    return model
+
+
+def assert_same_logits(ours, theirs, padded):
+    tokens, segments, lengths = inputs()
+    if not padded:
+        lengths = torch.full_like(lengths, TOKENS)
+    real = torch.arange(TOKENS) < lengths[:, None]
+    every = torch.arange(TOKENS).expand_as(tokens)
+    with torch.no_grad():
+        expected = theirs.eval()(input_ids=tokens, token_type_ids=segments, attention_mask=real.long())
+        masked, relation = ours.eval().predictions(tokens, segments, lengths if padded else None, every)
+    logits = expected["prediction_logits"] if "prediction_logits" in expected else expected["logits"]
+    assert logits.std() > 0.1
+    torch.testing.assert_close(masked[real], logits[real], rtol=0, atol=1e-5)
+    if "seq_relationship_logits" in expected:
+        torch.testing.assert_close(relation, expected["seq_relationship_logits"], rtol=0, atol=1e-5)
+
+
+@pytest.fixture
+def tokenizer():
+    return WordPiece(WORDS, lowercase=False)
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_theirs_is_read_with_its_logits(positions, padded, tmp_path, tokenizer):
+    theirs = reference(positions)
+    theirs.save_pretrained(tmp_path)
+    tokenizer.save(tmp_path / "vocab.txt")
+    model, ours, read = huggingface.read(tmp_path)
+    assert (model.layers, model.hidden, model.heads, model.positions) == (3, 64, 4, positions)
+    assert read.vocabulary == WORDS
+    assert_same_logits(ours, theirs, padded)
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_ours_is_written_with_its_logits(positions, padded, tmp_path, tokenizer):
+    from transformers import BertForPreTraining, RoFormerForMaskedLM
+
+    ours = perturbed(PretrainingModel(described(positions), len(WORDS), TOKENS, seed=0))
+    huggingface.write(tmp_path / "out", ours, described(positions), tokenizer)
+    kind = BertForPreTraining if positions == "learned" else RoFormerForMaskedLM
+    theirs, report = kind.from_pretrained(tmp_path / "out", output_loading_info=True)
+    assert not report["missing_keys"]
+    assert_same_logits(ours, theirs, padded)
+
+
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_what_is_written_is_read_back_whole(positions, tmp_path, tokenizer):
+    ours = perturbed(PretrainingModel(described(positions), len(WORDS), TOKENS, seed=0))
+    huggingface.write(tmp_path / "out", ours, described(positions), tokenizer)
+    model, again, read = huggingface.read(tmp_path / "out")
+    assert model == described(positions)
+    assert (read.vocabulary, read.lowercase) == (WORDS, False)
+    assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), again.parameters(), strict=True))
+
+
+def test_a_bare_encoder_and_the_names_of_tensorflow_are_understood(tmp_path, tokenizer):
+    from safetensors.torch import load_file, save_file
+
+    ours = perturbed(PretrainingModel(described("learned"), len(WORDS), TOKENS, seed=0))
+    huggingface.write(tmp_path / "out", ours, described("learned"), tokenizer)
+    path = tmp_path / "out" / "model.safetensors"
+    renamed = {
+        name.removeprefix("bert.").replace("LayerNorm.weight", "LayerNorm.gamma"): tensor
+        for name, tensor in load_file(path).items()
+        if name.startswith("bert.")
+    }
+    save_file(renamed, path)
+    _, again, _ = huggingface.read(tmp_path / "out")
+    tokens, segments, lengths = inputs()
+    assert torch.equal(again.eval().encoder(tokens, segments, lengths), ours.eval().encoder(tokens, segments, lengths))
+
+
+def published(directory, tokenizer):
+    huggingface.write(
+        directory, PretrainingModel(described("learned"), len(WORDS), TOKENS, 0), described("learned"), tokenizer
+    )
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model_type": "gpt2"}, "only bert and roformer"),
+        ({"hidden_act": "relu"}, "hidden_act"),
+        ({"layer_norm_eps": 1e-5}, "layer_norm_eps"),
+        ({"vocab_size": None}, "vocab_size"),
+        ({"vocab_size": 80}, "does not fit"),
+        ({"num_hidden_layers": 4}, "lacks bert.encoder.layer.3"),
+        ({"hidden_size": 63}, "model.hidden"),
+    ],
+)
+def test_a_config_of_another_model_is_bad_input(change, message, tmp_path, tokenizer):
+    path = published(tmp_path / "out", tokenizer) / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(BadInput, match=message):
+        huggingface.read(tmp_path / "out")
+
+
+def test_files_that_are_missing_or_broken_are_bad_input(tmp_path, tokenizer):
+    directory = published(tmp_path / "out", tokenizer)
+    with pytest.raises(BadInput, match="exists"):
+        published(directory, tokenizer)
+    (directory / "vocab.txt").rename(directory / "words.txt")
+    with pytest.raises(BadInput, match=r"vocab\.txt"):
+        huggingface.read(directory)
+    weights = directory / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:-10])
+    with pytest.raises(BadInput, match="cannot be read"):
+        huggingface.read(directory)
+    weights.rename(directory / "pytorch_model.bin")
+    with pytest.raises(BadInput, match="weights must be safetensors"):
+        huggingface.read(directory)
+    (directory / "config.json").write_text("{")
+    with pytest.raises(BadInput, match="JSON"):
+        huggingface.read(directory)
+    (directory / "config.json").unlink()
+    with pytest.raises(BadInput, match=r"config\.json"):
+        huggingface.read(directory)

@@ -1,0 +1,34 @@
+"""The BiLSTM tagger over features."""
+
+import pytest
+import torch
+
+from bertlab.model.recurrent import BiLSTMTagger
+
+
+def test_padding_does_not_reach_the_logits():
+    model = BiLSTMTagger(6, 8, 2, 3, dropout=0.5, seed=0).eval()
+    features = torch.randn(3, 10, 6, generator=torch.Generator().manual_seed(0))
+    lengths = torch.tensor([4, 10, 7])
+    logits = model(features, lengths)
+    assert logits.shape == (3, 10, 3)
+    for row, length in enumerate(lengths.tolist()):
+        alone = model(features[row : row + 1, :length])
+        torch.testing.assert_close(logits[row, :length], alone[0], rtol=0, atol=1e-6)
+
+
+def test_each_label_sees_both_sides():
+    model = BiLSTMTagger(6, 8, 2, 3, dropout=0.0, seed=0)
+    features = torch.randn(1, 9, 6).requires_grad_()
+    model(features, torch.tensor([9]))[0, 4].sum().backward()
+    assert torch.all(features.grad[0].abs().sum(1) > 0)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_weights_come_from_the_seed_and_the_layers_asked_for_are_there(layers):
+    one, same, other = (BiLSTMTagger(6, 8, layers, 3, 0.1, seed) for seed in (1, 1, 2))
+    assert len(one.recurrent) == layers
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), same.parameters(), strict=True))
+    assert not torch.equal(one.output.weight, other.output.weight)
+    assert one.recurrent[0].weight_hh_l0.std() > 0.1
+    assert torch.all(one.recurrent[0].bias_ih_l0 == 0)

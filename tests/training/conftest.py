@@ -1,0 +1,81 @@
+"""A small random model as a pre-training leaves it, and tasks that any model can learn."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bertlab import recipe
+from bertlab.model.heads import PretrainingModel
+from bertlab.recipe import Inputs, Model, Recipe, Tokenizer
+from bertlab.tasks.data import Rows, TaskData
+from bertlab.text.tokenizer import WordPiece
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh", *(f"##{letter}" for letter in "abcdefgh")]
+RECIPE = Recipe(
+    tokenizer=Tokenizer(vocabulary=64),
+    inputs=Inputs(length=32),
+    model=Model(layers=2, hidden=32, heads=2, positions="rotary", initialisation="width", max_positions=32),
+)
+
+
+@pytest.fixture(scope="session")
+def pretrained(tmp_path_factory):
+    """The directory of a pre-training of no steps."""
+    directory = tmp_path_factory.mktemp("pretrained")
+    WordPiece(PIECES, lowercase=True).save(directory / "vocab.txt")
+    PretrainingModel(RECIPE.model, len(PIECES), 32, 0).save(directory / "model.safetensors")
+    record = {"kind": "pretrain", "id": "0" * 64, "science": {"recipe": recipe.science(RECIPE)}}
+    (directory / "recipe.json").write_text(json.dumps(record), encoding="utf-8")
+    return directory
+
+
+@pytest.fixture(scope="session")
+def pairs():
+    """Classification: the first letter of the second text."""
+
+    def rows(count, seed):
+        draw = np.random.default_rng(seed)
+        labels = draw.integers(0, 2, count)
+        first = draw.integers(0, 2, count)
+        tails = ["".join(draw.choice(list("cdefgh"), size)) for size in draw.integers(1, 12, 2 * count)]
+        one = [f"{'ab'[letter]} {tail}" for letter, tail in zip(first, tails, strict=False)]
+        two = [f"{'ab'[letter]} {tail}" for letter, tail in zip(labels, tails[count:], strict=True)]
+        return Rows(text=(one, two), labels=labels.tolist())
+
+    return TaskData(
+        name="pairs",
+        dataset="toy",
+        kind="classification",
+        labels=("a", "b"),
+        train=rows(320, 0),
+        evaluation=rows(120, 1),
+        content="sha256:0",
+    )
+
+
+@pytest.fixture(scope="session")
+def entities():
+    """Tagging: a word of `a` opens an entity, a word of `b` behind one goes on with it; some sentences are long."""
+
+    def rows(count, seed):
+        draw = np.random.default_rng(seed)
+        words, tags = [], []
+        for size in draw.integers(2, 20, count):
+            sentence = ["".join(draw.choice(list("cdef"), 2)) for _ in range(size)]
+            marks = [0] * size
+            at = int(draw.integers(0, size - 1))
+            sentence[at : at + 2], marks[at : at + 2] = ["a", "b"], [1, 2]
+            words.append(sentence)
+            tags.append(np.array(marks))
+        return Rows(text=(words,), labels=tags)
+
+    return TaskData(
+        name="entities",
+        dataset="toy",
+        kind="tagging",
+        labels=("O", "B-X", "I-X"),
+        train=rows(320, 0),
+        evaluation=rows(100, 1),
+        content="sha256:1",
+    )

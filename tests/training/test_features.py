@@ -1,0 +1,58 @@
+"""The feature-based approach: a tagger over a frozen encoder."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from bertlab.errors import BadInput
+from bertlab.progress import silent
+from bertlab.recipe import Features
+from bertlab.training.features import activations, probe
+from bertlab.training.finetuning import encode, open_pretrained
+
+SETTINGS = Features(batch=16, epochs=4, peak=1e-2, length=32)
+SHORT = dataclasses.replace(SETTINGS, steps=4)
+
+
+@pytest.fixture
+def run(pretrained, machine):
+    def ran(data, settings=SETTINGS, *, restart=0):
+        return probe(pretrained, data, settings, seed=0, restart=restart, machine=machine, progress=silent)
+
+    return ran
+
+
+def test_tags_are_learnt(run, entities):
+    found = run(entities)
+    assert found.metrics["f1"] > 90
+    assert found.predictions["label"].tolist() == np.concatenate(entities.evaluation.labels).tolist()
+    assert found.steps == found.curve[-1]["step"]
+
+
+def test_the_same_bits_each_time_and_others_for_a_restart(run, entities):
+    one, two, other = run(entities, SHORT), run(entities, SHORT), run(entities, SHORT, restart=1)
+    assert one.curve == two.curve
+    assert (one.predictions["log_likelihood"] == two.predictions["log_likelihood"]).all()
+    assert (one.predictions["log_likelihood"] != other.predictions["log_likelihood"]).any()
+
+
+def test_activations_are_the_top_layers_at_first_pieces(pretrained, entities, machine):
+    opened = open_pretrained(pretrained)
+    train, _ = encode(entities, opened, 32, 0, 0)
+    found = activations(opened, train, machine, silent)
+    assert found.shape == (len(train.targets), 2 * 32), "a model of two layers gives two"
+    row = int(np.argmax(np.diff(train.target_offsets)))
+    batch = train.batch(np.array([row]))
+    with torch.inference_mode():
+        states = opened.model.encoder.eval().hidden_states(
+            torch.from_numpy(batch.tokens).long(), torch.from_numpy(batch.segments).long()
+        )
+    expected = torch.cat(states[-2:], dim=-1)[0, torch.from_numpy(batch.positions[0]).long()]
+    assert torch.allclose(found[torch.from_numpy(batch.slots[0])], expected, atol=1e-5)
+
+
+def test_only_tagging_has_features(run, pairs):
+    with pytest.raises(BadInput, match="the feature-based approach tags words"):
+        run(pairs)

@@ -1,0 +1,133 @@
+"""Fine-tuning: it learns, repeats itself to the bit, and says what it did."""
+
+import dataclasses
+import shutil
+import signal
+
+import numpy as np
+import pytest
+
+from bertlab.errors import BadInput, RunFailed
+from bertlab.progress import Interrupted, signals_as_flags, silent
+from bertlab.recipe import Finetuning
+from bertlab.training import finetuning
+from bertlab.training.finetuning import finetune
+
+SETTINGS = Finetuning(batch=16, epochs=4, peak=3e-3, length=32, dropout=0.1)
+SHORT = dataclasses.replace(SETTINGS, steps=4)
+
+
+@pytest.fixture
+def run(pretrained, machine):
+    def ran(data, settings=SETTINGS, *, restart=0, progress=silent, directory=pretrained, machine=machine):
+        return finetune(directory, data, settings, seed=0, restart=restart, machine=machine, progress=progress)
+
+    return ran
+
+
+def same(one, two):
+    return one.curve == two.curve and all(
+        (one.predictions[name] == two.predictions[name]).all() for name in ("prediction", "log_likelihood")
+    )
+
+
+def test_classification_is_learnt(run, pairs):
+    found = run(pairs)
+    assert found.metrics["accuracy"] > 90
+    assert found.majority["accuracy"] < 65
+    assert not found.collapsed
+    assert (found.training_rows, found.evaluation_rows, found.steps) == (320, 120, 80)
+    assert found.curve[-1]["step"] == 80
+    assert found.curve[-1]["loss"] < found.curve[0]["loss"] / 2
+
+
+def test_tagging_is_learnt_on_every_word(run, entities):
+    found = run(entities)
+    assert found.metrics["f1"] > 90
+    assert found.majority["f1"] == 0
+    words = [word for sentence in entities.evaluation.text[0] for word in sentence]
+    assert len(found.predictions["prediction"]) == len(words)
+    assert found.predictions["label"].tolist() == np.concatenate(entities.evaluation.labels).tolist()
+    sizes = np.bincount(found.predictions["sentence"]).tolist()
+    assert sizes == [len(sentence) for sentence in entities.evaluation.text[0]]
+    assert max(sizes) > SETTINGS.length // 2, "no sentence takes several rows"
+
+
+def test_predictions_are_kept_for_each_row(run, pairs):
+    found = run(pairs, SHORT)
+    kept = found.predictions
+    assert kept["label"].tolist() == pairs.evaluation.labels
+    assert found.metrics["accuracy"] == pytest.approx(100 * (kept["prediction"] == kept["label"]).mean())
+    right = kept["prediction"] == kept["label"]
+    assert (kept["log_likelihood"][right] >= np.log(0.5) - 1e-6).all()
+    assert (kept["log_likelihood"][~right] <= np.log(0.5) + 1e-6).all()
+
+
+@pytest.mark.parametrize("kind", ["pairs", "entities"])
+def test_the_same_bits_each_time(run, kind, request):
+    data = request.getfixturevalue(kind)
+    assert same(run(data, SHORT), run(data, SHORT))
+
+
+def test_a_restart_has_another_head_and_order(run, pairs):
+    assert not same(run(pairs, SHORT), run(pairs, SHORT, restart=1))
+
+
+def test_evaluation_does_not_depend_on_its_batches(run, entities, monkeypatch):
+    whole = run(entities, SHORT)
+    monkeypatch.setattr(finetuning, "EVALUATION_TOKENS", 40)
+    parts = run(entities, SHORT)
+    assert np.allclose(whole.predictions["log_likelihood"], parts.predictions["log_likelihood"], atol=1e-4)
+
+
+def test_bounds_on_rows_and_steps(run, pairs):
+    settings = dataclasses.replace(SETTINGS, rows=48, evaluation_rows=10, epochs=1.5)
+    found = run(pairs, settings)
+    assert (found.training_rows, found.evaluation_rows, found.steps) == (48, 10, 5)
+    assert found.predictions["label"].tolist() == pairs.evaluation.labels[:10]
+    assert run(pairs, dataclasses.replace(settings, steps=2)).steps == 2
+
+
+def test_progress_is_told_at_each_step(run, pairs):
+    told = []
+    run(pairs, SHORT, progress=lambda done, total, stage="", /, **figures: told.append((done, total, stage, figures)))
+    assert [(done, total) for done, total, *_ in told] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert told[-1][2] == "fine-tuning pairs"
+    assert told[-1][3]["loss"] > 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_after_the_step(run, pairs, number):
+    told = []
+
+    def stop(done, total, stage="", /, **figures):
+        told.append(done)
+        if done == 2:
+            signal.raise_signal(number)
+
+    with signals_as_flags(), pytest.raises(Interrupted):
+        run(pairs, SETTINGS, progress=stop)
+    assert told == [1, 2]
+
+
+def test_a_loss_that_is_not_finite_ends_it(run, pairs, pretrained, tmp_path):
+    from safetensors.numpy import load_file, save_file
+
+    broken = tmp_path / "broken"
+    shutil.copytree(pretrained, broken)
+    weights = load_file(broken / "model.safetensors")
+    name = next(iter(weights))
+    save_file({**weights, name: np.full_like(weights[name], np.nan)}, broken / "model.safetensors")
+    with pytest.raises(RunFailed, match="not finite at step 0") as caught:
+        run(pairs, SHORT, directory=broken)
+    assert caught.value.status == "diverged"
+
+
+def test_a_directory_that_is_no_pretraining(run, pairs, tmp_path):
+    with pytest.raises(BadInput, match="no pre-training that can be read"):
+        run(pairs, SHORT, directory=tmp_path)
+
+
+def test_bf16_learns_too(run, pairs, machine):
+    found = run(pairs, machine=dataclasses.replace(machine, precision="bf16"))
+    assert found.metrics["accuracy"] > 90

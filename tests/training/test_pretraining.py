@@ -1,0 +1,180 @@
+"""Pre-training: the golden loss curve, exact resume, micro-batches, and what is kept."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from bertlab import progress as signals
+from bertlab import scales
+from bertlab.errors import RunFailed
+from bertlab.inputs.batches import Batches
+from bertlab.model.heads import PretrainingModel
+from bertlab.progress import Interrupted, silent
+from bertlab.recipe import Masking, Optimizer
+from bertlab.training import checkpoints, optimization
+from bertlab.training.pretraining import pretrain
+
+SMOKE = scales.find("smoke").recipe  # 20 steps, dropout 0.1
+
+
+def lines(work):
+    return [json.loads(line) for line in (work / "metrics.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def whole(corpus, machine, tmp_path_factory):
+    """A training that was never stopped."""
+    work = tmp_path_factory.mktemp("whole")
+    result = pretrain(SMOKE, corpus, work, machine, 2, silent)
+    return work, result
+
+
+GOLDEN = []
+
+
+def test_golden_losses(whole):
+    """Frozen: other numbers mean that the same recipe is no longer the same training (raise SCIENCE_VERSION)."""
+    losses = [line["loss"] for line in lines(whole[0]) if "loss" in line]
+    assert losses == pytest.approx(GOLDEN, rel=1e-4)
+
+
+def test_the_result_says_what_was_trained(whole, corpus):
+    work, result = whole
+    assert result["steps"] == 20
+    assert result["tokens"] == 20 * 8 * 32
+    assert result["vocabulary"] == corpus.tokenizer.size
+    assert result["heldout"]["own_loss"] == result["heldout"]["masked_lm_loss"]
+    assert result["heldout"]["perplexity"] == pytest.approx(np.exp(result["heldout"]["masked_lm_loss"]))
+    assert 0.3 < result["pair_balance"] < 0.7
+    assert 0 <= result["heldout"]["next_sentence_accuracy"] <= 1
+    assert sorted(path.name for path in (work / "milestones").iterdir()) == ["step-00000010.safetensors"]
+    assert (work / "vocab.txt").read_text().split("\n")[0] == "[PAD]"
+
+
+def test_the_same_command_gives_the_same_bits(whole, corpus, machine, tmp_path):
+    pretrain(SMOKE, corpus, tmp_path, machine, 2, silent)
+    same_bits(whole[0], tmp_path)
+
+
+@pytest.mark.parametrize("stops", [[1], [10], [7, 13, 19]])
+def test_stopped_and_resumed_equals_never_stopped(whole, corpus, machine, tmp_path, monkeypatch, stops):
+    """To the bit, with dropout on, also when it is stopped again and again, and at a milestone."""
+    monkeypatch.setattr(signals, "_received", [])
+    for stop in stops:
+
+        def ask(done, total, stage="", /, *, stop=stop, **figures):
+            if done == stop:
+                signals._received.append(2)
+
+        with pytest.raises(Interrupted):
+            pretrain(SMOKE, corpus, tmp_path, machine, 2, ask)
+        signals._received.clear()
+        assert checkpoints.newest(tmp_path) is not None
+    result = pretrain(SMOKE, corpus, tmp_path, machine, 2, silent)
+    same_bits(whole[0], tmp_path)
+    assert result == whole[1]
+
+
+def test_a_damaged_checkpoint_is_passed_over(whole, corpus, machine, tmp_path, monkeypatch):
+    monkeypatch.setattr(signals, "_received", [])
+
+    def ask(done, total, stage="", /, **figures):
+        if done == 5:
+            signals._received.append(2)
+
+    with pytest.raises(Interrupted):
+        pretrain(SMOKE, corpus, tmp_path, machine, 2, ask)
+    signals._received.clear()
+    weights = checkpoints.newest(tmp_path).path / "weights.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
+    assert checkpoints.newest(tmp_path) is None
+    pretrain(SMOKE, corpus, tmp_path, machine, 2, silent)
+    same_bits(whole[0], tmp_path)
+
+
+def same_bits(one, other):
+    assert (one / "metrics.jsonl").read_bytes() == (other / "metrics.jsonl").read_bytes()
+    assert (one / "model.safetensors").read_bytes() == (other / "model.safetensors").read_bytes()
+
+
+def test_micro_batches_change_nothing(corpus, machine, tmp_path):
+    """The loss is a sum over the global batch, so that its parts add up, dropout aside."""
+    recipe = dataclasses.replace(
+        SMOKE,
+        model=dataclasses.replace(SMOKE.model, dropout=0.0),
+        schedule=dataclasses.replace(SMOKE.schedule, steps=6),
+    )
+    losses = []
+    for size in (0, 3):
+        work = tmp_path / str(size)
+        work.mkdir()
+        pretrain(recipe, corpus, work, dataclasses.replace(machine, micro_batch=size), 1, silent)
+        losses.append([line["loss"] for line in lines(work) if "loss" in line])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
+def test_no_steps_keep_the_initial_weights(corpus, machine, tmp_path):
+    recipe = dataclasses.replace(SMOKE, schedule=dataclasses.replace(SMOKE.schedule, steps=0))
+    result = pretrain(recipe, corpus, tmp_path, machine, 2, silent)
+    kept = PretrainingModel(recipe.model, corpus.tokenizer.size, 128, seed=1)
+    kept.load(tmp_path / "model.safetensors")
+    fresh = PretrainingModel(recipe.model, corpus.tokenizer.size, 128, seed=recipe.seed)
+    for (name, value), (_, other) in zip(kept.named_parameters(), fresh.named_parameters(), strict=True):
+        assert torch.equal(value, other), name
+    assert result["heldout"]["masked_lm_loss"] == pytest.approx(np.log(corpus.tokenizer.size), rel=0.1)
+
+
+def test_a_row_is_judged_under_its_own_masking_too(corpus, machine, tmp_path):
+    recipe = dataclasses.replace(SMOKE, masking=Masking(mask=0.0, keep=0.0, random=1.0))
+    result = pretrain(recipe, corpus, tmp_path, machine, 2, silent)
+    assert result["heldout"]["own_loss"] != result["heldout"]["masked_lm_loss"]
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_before_the_update(corpus, machine, tmp_path, monkeypatch):
+    batch = Batches.batch
+
+    def poisoned(self, step):
+        made = batch(self, step)
+        return dataclasses.replace(made, weights=made.weights * np.nan) if step == 5 else made
+
+    monkeypatch.setattr(Batches, "batch", poisoned)
+    with pytest.raises(RunFailed, match="not finite at step 5") as error:
+        pretrain(SMOKE, corpus, tmp_path, machine, 2, silent)
+    assert error.value.status == "diverged"
+
+
+class Linear(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 2)
+        self.norm = torch.nn.LayerNorm(2)
+
+
+def test_biases_and_layernorm_are_not_decayed():
+    decayed, plain = optimization.parameter_groups(Linear(), 0.01)
+    assert (len(decayed["params"]), decayed["weight_decay"]) == (1, 0.01)
+    assert (len(plain["params"]), plain["weight_decay"]) == (3, 0.0)
+
+
+def test_adam_without_bias_correction_is_googles():
+    """One parameter by hand: m = 0.1 g, v = 0.001 g^2, x -= lr (m / (sqrt(v) + eps) + wd x)."""
+    module = torch.nn.Linear(1, 1, bias=False).double()
+    with torch.no_grad():
+        module.weight.fill_(2.0)
+    made = optimization.build(module, Optimizer(bias_correction=False, clip=100.0))
+    module.weight.grad = torch.full_like(module.weight, 3.0)
+    optimization.update(made, 0.1, 100.0, 0)
+    expected = 2.0 - 0.1 * (0.3 / ((0.001 * 9) ** 0.5 + 1e-6) + 0.01 * 2.0)
+    assert module.weight.item() == pytest.approx(expected, rel=1e-9)
+
+
+def test_gradients_are_clipped_by_their_global_norm():
+    """The first corrected step of Adam is the sign of the gradient, so clipping shows in the moments."""
+    module = torch.nn.Linear(2, 1, bias=False)
+    made = optimization.build(module, Optimizer())
+    module.weight.grad = torch.tensor([[3.0, 4.0]])
+    optimization.update(made, 0.1, 1.0, 0)
+    assert made.state[module.weight]["exp_avg"].tolist()[0] == pytest.approx([0.06, 0.08], rel=1e-4)
