@@ -36,7 +36,7 @@ def attention(
 
     `projected` is (B, T, 3D), queries, keys and values side by side; or, with `queries` (B, R, D) given, (B, T, 2D),
     keys and values. `bias` (B, 1, 1, T) is added to the scores. `rotation` holds the cosines and sines of the tokens'
-    angles, (T, d/2) each; `query_rotation` those of the queries, (B, 1, R, d/2), where they are not all tokens in order.
+    angles, (T, d/2) each; `query_rotation` those of the queries, (B, 1, R, d/2), where they are not all tokens.
     """
     batch, tokens, _ = projected.shape
     dropping = training and noise.threshold > 0

@@ -54,7 +54,7 @@ def read(directory: Path) -> tuple[recipe.Model, PretrainingModel, WordPiece]:
 
 
 def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokenizer: WordPiece) -> None:
-    """Writes `model`, which `recipe` describes, as a checkpoint directory. Raises `BadInput` if it is there and not empty."""
+    """Writes `model`, which `recipe` describes, as a checkpoint directory. Raises `BadInput` if it is not empty."""
     from safetensors.torch import save_file
 
     if directory.exists() and not (directory.is_dir() and not any(directory.iterdir())):
@@ -251,7 +251,8 @@ def _fill(model: PretrainingModel, tensors: dict[str, Tensor], described: recipe
         joined = torch.cat(parts)
         if joined.shape != value.shape:
             raise BadInput(
-                f"{directory / _WEIGHTS}: {names[0]} has shape {tuple(tensors[names[0]].shape)}: it does not fit config.json"
+                f"{directory / _WEIGHTS}: {names[0]} is {tuple(tensors[names[0]].shape)}, "
+                "which does not fit config.json"
             )
         state[ours] = joined
     model.load_state_dict(state)

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 
 import pytest
+
 from bertlab.errors import BadInput
 from bertlab.text import microworld
 from bertlab.text.microworld import language
@@ -181,7 +182,7 @@ def test_entities_are_bio_and_names_serve_every_type() -> None:
             before = tag
     assert set(seen) == {"PER", "LOC", "ORG", "MISC"}
     assert min(seen.values()) > 0.1 * sum(seen.values())
-    often = [kinds for kinds in types.values()]
+    often = list(types.values())
     assert sum(len(kinds) > 1 for kinds in often) > 0.4 * len(often)
 
 

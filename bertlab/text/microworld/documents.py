@@ -40,6 +40,7 @@ class Story:
         self.things = [unnamed(draw, "thing") for _ in range(2)]
         self.when = draw.one(SEASONS)
         self.topic: Being | None = None
+        self.events: list[str] = []
 
     def sentences(self) -> list[str]:
         """The document's sentences."""
@@ -79,11 +80,13 @@ class Story:
         one, two = draw.some(scale.poles[pole], 2) if len(scale.poles[pole]) > 1 else (scale.poles[pole][0],) * 2
         self.topic = being
         if being.on in ("animal", "thing"):
-            first = draw.one((
-                f"there was a {one} {being.kind} near {self.places[0].name}",
-                f"{self.people[0].name} had a {one} {being.kind}",
-                f"the {being.kind} is a {being.category.name} with a {one} {being.category.part}",
-            ))
+            first = draw.one(
+                (
+                    f"there was a {one} {being.kind} near {self.places[0].name}",
+                    f"{self.people[0].name} had a {one} {being.kind}",
+                    f"the {being.kind} is a {being.category.name} with a {one} {being.category.part}",
+                )
+            )
             return [first, f"the {two} {draw.one((being.category.name, being.kind, being.sort))} {self.habit(being)}"]
         form = draw.below(5)
         if form == 0:
@@ -95,16 +98,18 @@ class Story:
         elif form == 3:
             first = f"once there was a {one} {being.kind} called {being.full}"
         else:
-            first = f"everyone in {self.places[1].name} knew {being.full}, the {one} {being.kind}"
-        second = draw.one((
-            f"{being.subject} was a {two} {being.category.name}",
-            f"like every {being.category.name}, {being.subject} {self.habit(being)}",
-            f"the {two} {being.category.name} {self.habit(being)}",
-            f"the {being.kind} {self.habit(being)}",
-            f"the {two} {being.sort} {self.habit(being)}",
-            f"a {being.kind} is a {being.sort}, and {being.subject} {self.habit(being)}",
-            f"as a {being.kind}, {being.subject} {self.habit(being)}",
-        ))
+            first = f"everyone in {self.places[being is self.places[0]].name} knew {being.full}, the {one} {being.kind}"
+        second = draw.one(
+            (
+                f"{being.subject} was a {two} {being.category.name}",
+                f"like every {being.category.name}, {being.subject} {self.habit(being)}",
+                f"the {two} {being.category.name} {self.habit(being)}",
+                f"the {being.kind} {self.habit(being)}",
+                f"the {two} {being.sort} {self.habit(being)}",
+                f"a {being.kind} is a {being.sort}, and {being.subject} {self.habit(being)}",
+                f"as a {being.kind}, {being.subject} {self.habit(being)}",
+            )
+        )
         return [first, second]
 
     def habit(self, being: Being) -> str:
@@ -129,16 +134,23 @@ class Story:
         effect, reverse = scale.effects[pole], scale.effects[1 - pole]
         form = draw.below(13)
         if form > 8:
-            first = draw.one((
-                f"{who} was {one} and {effect}",
-                f"{who} was {one}, {two} and {most} and {effect}",
-                f"the {one} {being.noun} {effect}",
-            ))
-            return [first, draw.one((
-                f"{being.subject} was {two} and {effect}",
-                f"no {opposite} {being.noun} {effect}",
-                f"only the {opposite} and the {contrary} {reverse}",
-            ))]
+            first = draw.one(
+                (
+                    f"{who} was {one} and {effect}",
+                    f"{who} was {one}, {two} and {most} and {effect}",
+                    f"the {one} {being.noun} {effect}",
+                )
+            )
+            return [
+                first,
+                draw.one(
+                    (
+                        f"{being.subject} was {two} and {effect}",
+                        f"no {opposite} {being.noun} {effect}",
+                        f"only the {opposite} and the {contrary} {reverse}",
+                    )
+                ),
+            ]
         if form == 0:
             again = draw.one((being.subject, being.name))
             return [f"{who} was {one} and {two}", f"{draw.one(RESTATE)}, {again} was {most}"]
@@ -147,7 +159,8 @@ class Story:
         if form == 2:
             return [f"{who} was not {opposite} but {one}", f"{draw.one(RESULT)} {being.subject} was called {two}"]
         if form == 3:
-            return [f"because {who} was so {one}, everyone called {being.object} the {two} {draw.one((being.noun, being.sort))}"]
+            noun = draw.one((being.noun, being.sort))
+            return [f"because {who} was so {one}, everyone called {being.object} the {two} {noun}"]
         if form == 4:
             return [f"everyone said that {who} was {one} and {most}", f"no one called {being.object} {opposite}"]
         if form == 5:
@@ -159,7 +172,10 @@ class Story:
             return [f"{who} was {one} and {two}, {draw.one(CONTRAST)} {mate.name} was {opposite} and {contrary}"]
         if form == 7:
             return [f"{who} was {one}, {two} and {draw.one(('still', 'also', 'always'))} {most}"]
-        return [f"{who} was {one}", f"{being.subject} was {draw.one(('very', 'quite', 'rather'))} {two} and not {opposite}"]
+        return [
+            f"{who} was {one}",
+            f"{being.subject} was {draw.one(('very', 'quite', 'rather'))} {two} and not {opposite}",
+        ]
 
     def pair(self) -> tuple[Being, Being]:
         """Two people."""
@@ -181,9 +197,15 @@ class Story:
         if form == 5:
             return [f"{agent} {verb.past} {two.name}", f"{two.subject} was {again.participle} and {effect}"]
         if form > 5:
-            return [f"{two.name} was {verb.participle} and {effect}", f"it was {one.name} who {again.past} {two.object}"]
+            return [
+                f"{two.name} was {verb.participle} and {effect}",
+                f"it was {one.name} who {again.past} {two.object}",
+            ]
         if form == 0:
-            return [f"{agent} {verb.past} {two.name}", f"{draw.one(RESTATE)}, {two.name} was {again.participle} by {one.object}"]
+            return [
+                f"{agent} {verb.past} {two.name}",
+                f"{draw.one(RESTATE)}, {two.name} was {again.participle} by {one.object}",
+            ]
         if form == 1:
             told = f"{agent} {verb.past} {two.name} and did not {against.base} {two.object}"
             return [told, f"{draw.one(RESTATE)}, {one.subject} {again.past} {two.object}"]
@@ -195,7 +217,10 @@ class Story:
             return [f"{told}, {draw.one(CONTRAST)} {other.name} {against.past} {two.object}"]
         scale, pole = trait(draw, two)
         word = draw.one(scale.poles[pole])
-        return [f"{agent} {verb.past} {two.name} because {two.subject} was {word}", f"{two.name} was {again.participle} by {one.name} for being {draw.one(scale.poles[pole])}"]
+        return [
+            f"{agent} {verb.past} {two.name} because {two.subject} was {word}",
+            f"{two.name} was {again.participle} by {one.name} for being {draw.one(scale.poles[pole])}",
+        ]
 
     def handle(self) -> list[str]:
         """A person does something to a thing."""
@@ -212,12 +237,22 @@ class Story:
             told = f"{agent} {verb.past} and {again.past} the {thing.kind}"
             return [told, f"the {thing.category.name} was {again.participle} and {verbs.effects[side]}"]
         if form == 0:
-            return [f"{agent} {verb.past} the {thing.kind}", f"{draw.one(RESTATE)}, the {thing.category.name} was {again.participle} by {one.object}"]
+            return [
+                f"{agent} {verb.past} the {thing.kind}",
+                f"{draw.one(RESTATE)}, the {thing.category.name} was {again.participle} by {one.object}",
+            ]
         if form == 1:
             return [f"{agent} {verb.past} the {thing.kind} and did not {against.base} it"]
         if form == 2:
-            return [f"{agent} {draw.one(thing.category.deeds)} the {thing.kind}", f"later {one.subject} {verb.past} the {thing.category.name}"]
-        return [f"at first {agent} {against.past} the {thing.kind}", f"then {one.subject} {verb.past} it", f"once the {thing.category.name} was {again.participle}, {one.subject} went home"]
+            return [
+                f"{agent} {draw.one(thing.category.deeds)} the {thing.kind}",
+                f"later {one.subject} {verb.past} the {thing.category.name}",
+            ]
+        return [
+            f"at first {agent} {against.past} the {thing.kind}",
+            f"then {one.subject} {verb.past} it",
+            f"once the {thing.category.name} was {again.participle}, {one.subject} went home",
+        ]
 
     def exchange(self) -> list[str]:
         """A thing changes hands, told from both ends."""
@@ -228,7 +263,14 @@ class Story:
         side = draw.below(2)
         self.topic = None
         first = language.transfer(draw, one.name, two.name, verbs, f"a {thing.kind}", side)
-        second = language.transfer(draw, one.name, two.name, verbs, draw.one(("it", f"the {thing.category.name}", f"the {thing.kind}")), 1 - side)
+        second = language.transfer(
+            draw,
+            one.name,
+            two.name,
+            verbs,
+            draw.one(("it", f"the {thing.category.name}", f"the {thing.kind}")),
+            1 - side,
+        )
         told = [first, f"{draw.one(RESTATE + RESULT)}, {second}"]
         if draw.chance(0.4):
             told.append(f"now {two.name} had the {thing.category.name}, and {one.name} was without it")
@@ -243,12 +285,17 @@ class Story:
         way = draw.one(("walked", "travelled", "rode", "went", "hurried", "moved"))
         told = [f"{who} left {here.name} and {way} to {there.name}"]
         scale, pole = trait(draw, there)
-        told.append(draw.one((
-            f"people said that {there.name} {draw.one(there.category.deeds)}",
-            f"now {one.subject} was in {there.name}, no longer in {here.name}",
-            f"when {one.subject} arrived in {there.name}, {one.subject} found the {there.kind} {draw.one(scale.poles[pole])}",
-            f"{there.name} was a {draw.one(scale.poles[pole])} {there.category.name} with a famous {there.category.part}",
-        )))
+        look = draw.one(scale.poles[pole])
+        told.append(
+            draw.one(
+                (
+                    f"people said that {there.name} {draw.one(there.category.deeds)}",
+                    f"now {one.subject} was in {there.name}, no longer in {here.name}",
+                    f"when {one.subject} arrived in {there.name}, {one.subject} found the {there.kind} {look}",
+                    f"{there.name} was a {look} {there.category.name} with a famous {there.category.part}",
+                )
+            )
+        )
         return told
 
     def compare(self) -> list[str]:
@@ -256,35 +303,56 @@ class Story:
         draw = self.draw
         one, two = self.pair()
         scale = draw.one(lexicon().scales["person"])
+        more, less = (language.comparative(draw.one(pole)) for pole in scale.poles)
         self.topic = None
-        return [
-            f"{one.name} was {language.comparative(draw.one(scale.poles[0]))} than {two.name}",
-            f"{draw.one(RESTATE + RESULT)}, {two.name} was {language.comparative(draw.one(scale.poles[1]))} than {one.name}",
-        ]
+        first = f"{one.name} was {more} than {two.name}"
+        return [first, f"{draw.one(RESTATE + RESULT)}, {two.name} was {less} than {one.name}"]
 
     def sequence(self) -> list[str]:
-        """Two events in order, told twice."""
+        """Two events in order, told twice; the order holds for the rest of the document."""
         draw = self.draw
-        one, two = self.pair()
-        events = [f"{being.name} {draw.one(being.category.deeds)}" for being in (one, two)]
+        self.events = self.events or [f"{being.name} {draw.one(being.category.deeds)}" for being in self.pair()]
         self.topic = None
-        return [language.order(draw, *events), f"{draw.one(RESTATE)}, {language.order(draw, *events)}"]
+        first, second = self.events
+        return [language.order(draw, first, second), f"{draw.one(RESTATE)}, {language.order(draw, first, second)}"]
 
     def dealing(self) -> list[str]:
         """A person and a place, a group or a work."""
         draw = self.draw
         one = draw.one(self.people)
         other = draw.one(self.others + self.places)
-        who = self.refer(one)
-        verb = draw.one(lexicon().dealings[other.on])
+        first = f"{self.refer(one)} {draw.one(lexicon().dealings[other.on])} {other.full} {self.when}"
+        noun = draw.one((other.kind, other.category.name, other.sort))
+        if draw.chance(0.4):
+            return [first, f"the {noun} {draw.one(other.category.deeds)}"]
         scale, pole = trait(draw, other)
-        return [
-            f"{who} {verb} {other.full} {self.when}",
-            f"the {draw.one((other.kind, other.category.name, other.sort))} {draw.one(other.category.deeds)}" if draw.chance(0.4) else f"the {draw.one((other.kind, other.category.name, other.sort))} was {draw.one(scale.poles[pole])}, and {one.subject} {draw.one(lexicon().dealings[other.on])} it {draw.one(('gladly', 'again', 'often', 'once more'))}",
-        ]
+        again = f"{one.subject} {draw.one(lexicon().dealings[other.on])} it {draw.one(('gladly', 'again', 'often'))}"
+        return [first, f"the {noun} was {draw.one(scale.poles[pole])}, and {again}"]
+
+    def claim(self) -> list[str]:
+        """Someone says what is so, what may be so, or what is not."""
+        draw = self.draw
+        about = self.anyone()
+        scale, pole = trait(draw, about)
+        status = draw.below(3)
+        claim = lexicon().claims[status]
+        side = (pole, draw.below(2), 1 - pole)[status]
+        said = f"{about.name} was {draw.one(scale.poles[side])}"
+        tail = draw.one(claim.tails)
+        form = draw.below(4)
+        self.topic = None
+        if form == 0:
+            return [f"it was a {draw.one(claim.nouns)} that {said}, {tail}"]
+        if form == 1:
+            return [f"the {draw.one(claim.nouns)} was that {said}, {tail}"]
+        who = draw.one(self.people)
+        if form == 2:
+            one, two = draw.some(claim.verbs, 2)
+            return [f"{who.name} {one} and {two} that {said}, {tail}"]
+        return [f"{who.name} {draw.one(claim.verbs)} that {said}, {tail}"]
 
 
 _BEATS = (
-    (Story.introduce,) * 4 + (Story.quality,) * 5 + (Story.act,) * 3 + (Story.handle,) * 2 + (Story.dealing,) * 2
-    + (Story.exchange, Story.journey, Story.compare, Story.sequence)
+    (Story.introduce,) * 4 + (Story.quality,) * 5 + (Story.claim,) * 5 + (Story.act,) * 3 + (Story.handle,) * 2
+    + (Story.dealing,) * 2 + (Story.exchange, Story.journey, Story.compare, Story.sequence)
 )  # fmt: skip

@@ -25,7 +25,8 @@ def row(draw: Draw, pool: Sequence[str]) -> dict[str, Any]:
     clause = draw.one(_CLAUSES)(draw, pool)
     if draw.chance(0.3):
         clause = f"{clause}, {draw.one(('and', *language.CONTRAST))} {draw.one(_CLAUSES)(draw, pool)}"
-    tokens, tags = [], []
+    tokens: list[str] = []
+    tags: list[str] = []
     for piece in _PIECE.finditer(sentence(clause)):
         kind, name = piece.groups()
         words = name.split() if kind else [piece.group()]
@@ -53,29 +54,35 @@ def cue(draw: Draw, being: Being, mention: str) -> str:
     if form < 0.4:
         noun = draw.one((being.kind, being.kind, being.category.name))
         verb = draw.one(("remembered", "mentioned", "forgotten", "talked about", "seen", "sought"))
-        return draw.one((
-            f"{mention}, a {noun}, was {verb} {when}",
-            f"the {noun} {mention} was {verb} {when}",
-            f"the {noun} that was {verb} {when} was {mention}",
-            f"{when} they {draw.one(('spoke', 'thought', 'heard'))} of {mention}, which is a {noun}",
-            f"of every {noun}, {mention} was {verb} most",
-            f"{mention} was {verb} {when} as a {noun}",
-        ))
+        return draw.one(
+            (
+                f"{mention}, a {noun}, was {verb} {when}",
+                f"the {noun} {mention} was {verb} {when}",
+                f"the {noun} that was {verb} {when} was {mention}",
+                f"{when} they {draw.one(('spoke', 'thought', 'heard'))} of {mention}, which is a {noun}",
+                f"of every {noun}, {mention} was {verb} most",
+                f"{mention} was {verb} {when} as a {noun}",
+            )
+        )
     if form < 0.75:
         word, part = _adjective(draw, being), being.category.part
-        return draw.one((
-            f"{mention} was {word} {when}",
-            f"they thought that {mention} was {word}",
-            f"{word} as ever, {mention} was known for the {part}",
-            f"the {part} made {mention} known",
-            f"they say that {mention} had the {part} {when}",
-        ))
+        return draw.one(
+            (
+                f"{mention} was {word} {when}",
+                f"they thought that {mention} was {word}",
+                f"{word} as ever, {mention} was known for the {part}",
+                f"the {part} made {mention} known",
+                f"they say that {mention} had the {part} {when}",
+            )
+        )
     deed = draw.one(being.category.deeds)
-    return draw.one((
-        f"{mention} {deed} {when}",
-        f"they say that {mention} {deed}",
-        f"it {deed}, as they say of {mention}",
-    ))
+    return draw.one(
+        (
+            f"{mention} {deed} {when}",
+            f"they say that {mention} {deed}",
+            f"it {deed}, as they say of {mention}",
+        )
+    )
 
 
 def _cue(draw: Draw, pool: Sequence[str]) -> str:
@@ -87,12 +94,14 @@ def _dealing(draw: Draw, pool: Sequence[str]) -> str:
     one = named(draw, "person", pool)
     other = named(draw, draw.one(("place", "group", "work")), pool)
     verb = draw.one(lexicon().dealings[other.on])
-    return draw.one((
-        f"{_mark(one)} {verb} {_mark(other)} {draw.one(language.SEASONS)}",
-        f"they {verb} {_mark(other)} with {_mark(one)}",
-        f"the {one.kind} {verb} {_mark(other)}",
-        f"{_mark(other)} was what {_mark(one)} {verb}",
-    ))
+    return draw.one(
+        (
+            f"{_mark(one)} {verb} {_mark(other)} {draw.one(language.SEASONS)}",
+            f"they {verb} {_mark(other)} with {_mark(one)}",
+            f"the {one.kind} {verb} {_mark(other)}",
+            f"{_mark(other)} was what {_mark(one)} {verb}",
+        )
+    )
 
 
 def _deed(draw: Draw, pool: Sequence[str]) -> str:
@@ -105,7 +114,8 @@ def _pair(draw: Draw, pool: Sequence[str]) -> str:
     one = _any(draw, pool)
     two = named(draw, one.on, pool)
     noun = draw.one((one.kind, one.category.name))
-    return f"{_mark(one)} and {_mark(two)} were {draw.one(('both', 'each', 'equally'))} {_adjective(draw, one)}, as a {noun} is"
+    both = draw.one(("both", "each", "equally"))
+    return f"{_mark(one)} and {_mark(two)} were {both} {_adjective(draw, one)}, as a {noun} is"
 
 
 def _vague(draw: Draw, pool: Sequence[str]) -> str:

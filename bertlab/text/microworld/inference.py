@@ -13,7 +13,7 @@ from typing import Any
 from bertlab.text.microworld import language
 from bertlab.text.microworld.draw import Draw
 from bertlab.text.microworld.entities import cue
-from bertlab.text.microworld.language import sentence
+from bertlab.text.microworld.language import SEASONS, sentence
 from bertlab.text.microworld.lexicon import lexicon
 from bertlab.text.microworld.world import NAMED, SORTS, Being, kinds, named, unnamed
 
@@ -24,7 +24,6 @@ NOISE = 0.03
 ALONE = 0.6
 """Share of the premises on a trait or a kind that speak of one person only."""
 
-_SURE = ("everyone knew that", "it was clear that", "as we know,", "it is true that")
 _MENTIONED = ("remembered", "mentioned", "forgotten", "talked about")
 _SORTED = ("animal", "thing", "place", "group", "work")
 _UNSURE = ("perhaps", "{other} hoped that", "it may be that", "{other} dreamed that", "no one knew whether")
@@ -52,15 +51,15 @@ Scene = Callable[[Stage], tuple[str, Callable[[int], str]]]
 
 def row(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
     """One row in the columns of MNLI; its people and places have names out of `pool`."""
-    stage = Stage(draw, pool, *(named(draw, "person", pool) for _ in range(3)), *(named(draw, "place", pool) for _ in range(2)))
+    stage = Stage(
+        draw, pool, *(named(draw, "person", pool) for _ in range(3)), *(named(draw, "place", pool) for _ in range(2))
+    )
     hypothesis, premise = draw.one(_SCENES)(stage)
     clause = premise(label)
-    if draw.chance(0.25):
-        clause = f"{draw.one(_SURE)} {clause}"
     told = [sentence(clause)]
     if draw.chance(0.4):
         aside = named(draw, "person", pool)
-        extra = sentence(f"{aside.name} {draw.one(aside.category.deeds)} {draw.one(language.SEASONS)}")
+        extra = sentence(f"{aside.name} {draw.one(aside.category.deeds)} {draw.one(SEASONS)}")
         told.insert(draw.below(2), extra)
     if draw.chance(NOISE):
         label = draw.below(3)
@@ -131,7 +130,7 @@ def _sort(stage: Stage) -> tuple[str, Callable[[int], str]]:
 
     def premise(label: int) -> str:
         if label == OPEN:
-            vague = f"{one.name} was {draw.one(_MENTIONED)} {draw.one(language.SEASONS)}"
+            vague = f"{one.name} was {draw.one(_MENTIONED)} {draw.one(SEASONS)}"
             two = named(draw, draw.one(tuple(NAMED)), stage.pool)
             return vague if draw.chance(0.4) else _joined(draw, vague, cue(draw, two, two.name))
         being = one if label == ENTAILED else named(draw, draw.other(tuple(NAMED), on), stage.pool)
@@ -139,7 +138,7 @@ def _sort(stage: Stage) -> tuple[str, Callable[[int], str]]:
         if draw.chance(0.6):
             return clause
         two = named(draw, "person", stage.pool)
-        return _joined(draw, clause, f"{two.name} was {draw.one(_MENTIONED)} {draw.one(language.SEASONS)}")
+        return _joined(draw, clause, f"{two.name} was {draw.one(_MENTIONED)} {draw.one(SEASONS)}")
 
     return f"{one.name} was a {one.sort}", premise
 
@@ -243,11 +242,13 @@ def _journey(stage: Stage) -> tuple[str, Callable[[int], str]]:
                 return stage.unsure(f"{one.name} {way} from {here.name} to {there.name}")
             return f"{stage.two.name} left {here.name} and {way} to {there.name} to forget {one.name}"
         start, end = (here, there) if label == ENTAILED else (there, here)
-        return draw.one((
-            f"{one.name} left {start.name} and {way} to {end.name}",
-            f"{one.name} {way} from {start.name} to {end.name}",
-            f"{one.name} {way} to {end.name} from {start.name}",
-        ))
+        return draw.one(
+            (
+                f"{one.name} left {start.name} and {way} to {end.name}",
+                f"{one.name} {way} from {start.name} to {end.name}",
+                f"{one.name} {way} to {end.name} from {start.name}",
+            )
+        )
 
     return draw.one((f"now {one.name} was in {there.name}", f"{one.name} arrived in {there.name}")), premise
 
@@ -275,13 +276,40 @@ def _order(stage: Stage) -> tuple[str, Callable[[int], str]]:
 
     def premise(label: int) -> str:
         if label == OPEN:
-            return _joined(draw, *(f"{event} {draw.one(language.SEASONS)}" for event in events))
+            return _joined(draw, *(f"{event} {draw.one(SEASONS)}" for event in events))
         return language.order(draw, *(events if label == ENTAILED else events[::-1]))
 
     return language.order(draw, *events), premise
 
 
+def _claim(stage: Stage) -> tuple[str, Callable[[int], str]]:
+    """Whether what someone says is so lies in the word for the saying."""
+    draw, one, two = stage.draw, stage.one, stage.two
+    form = draw.below(3)
+    scale, pole = draw.one(lexicon().scales["person"]), draw.below(2)
+    deed, side = draw.one(lexicon().deeds), draw.below(2)
+    habit = f"{one.name} {draw.one(one.category.deeds)}"
+
+    def clause() -> str:
+        if form == 0:
+            return f"{one.name} was {draw.one(scale.poles[pole])}"
+        return f"{one.name} {draw.one(deed.sides[side]).past} {two.name}" if form == 1 else habit
+
+    def premise(label: int) -> str:
+        claim = lexicon().claims[label]
+        return draw.one(
+            (
+                f"{stage.three.name} {draw.one(claim.verbs)} that {clause()}",
+                f"{stage.three.name} {draw.one(claim.verbs)} {draw.one(SEASONS)} that {clause()}",
+                f"it was a {draw.one(claim.nouns)} that {clause()}",
+                f"the {draw.one(claim.nouns)} {draw.one(SEASONS)} was that {clause()}",
+            )
+        )
+
+    return clause(), premise
+
+
 _SCENES: tuple[Scene, ...] = (
-    (_sort,) * 9 + (_choice,) * 4 + (_kind,) * 4 + (_trait,) * 2 + (_deed,) * 2 + (_order,) * 2
-    + (_treatment, _transfer, _possession, _comparison, _journey)
+    (_claim,) * 16 + (_sort,) * 3 + (_choice,) * 3 + (_kind,) * 3 + (_trait,) * 2 + (_deed,) * 2
+    + (_treatment, _transfer, _possession, _comparison, _journey, _order)
 )  # fmt: skip

@@ -42,17 +42,15 @@ def paraphrase(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
         scale, pole = draw.one(lexicon().scales["thing"]), draw.below(2)
         verbs, side = draw.one(lexicon().treatments), draw.below(2)
         first, second = (
-            language.deed(draw, one.name, verbs, side, f"the {draw.one(scale.poles[pole if label or not number else 1 - pole])} {thing.kind}")
-            for number in range(2)
+            language.deed(draw, one.name, verbs, side, f"the {draw.one(scale.poles[end])} {thing.kind}")
+            for end in (pole, pole if label else 1 - pole)
         )
     return {"sentence1": sentence(first), "sentence2": sentence(second), "label": label}
 
 
 def similarity(draw: Draw, pool: Sequence[str]) -> dict[str, Any]:
     """Two sentences and how much they have in common, 0 to 5: agent, deed, quality, thing and place weigh the same."""
-    slots = []
-    for same in (draw.chance(0.55) for _ in range(5)):
-        slots.append(same)
+    slots = [draw.chance(0.55) for _ in range(5)]
     one, place, thing = named(draw, "person", pool), named(draw, "place", pool), unnamed(draw, "thing")
     scale, pole = draw.one(lexicon().scales["thing"]), draw.below(2)
     verbs, side = draw.one(lexicon().treatments), draw.below(2)
@@ -93,7 +91,8 @@ def sentiment(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
         text = f"{judge(label, who)} and {judge(label, being.subject)}"
     else:
         text = f"{judge(1 - label, who)}, but above all {judge(label, being.subject)}"
-    return {"sentence": sentence(f"{draw.one(('', f'{draw.one(SEASONS)} ', 'i say that '))}{text}"), "label": label}
+    opening = draw.one(("", f"{draw.one(SEASONS)} ", "they say that "))
+    return {"sentence": sentence(opening + text), "label": label}
 
 
 def acceptability(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
@@ -101,7 +100,6 @@ def acceptability(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]
     one, two, thing = named(draw, "person", pool), named(draw, "person", pool), unnamed(draw, "thing")
     verb = draw.one(draw.one(draw.one(lexicon().deeds).sides))
     word = draw.one(draw.one(draw.one(lexicon().scales["person"]).poles))
-    wrong = two if two.female != one.female else None
     form = draw.below(7)
     if form == 0:
         good = f"{one.name}, a {one.noun}, {verb.past} {two.name} because {one.subject} was {word}"
@@ -111,18 +109,29 @@ def acceptability(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]
         bad = good.replace("herself" if one.female else "himself", "himself" if one.female else "herself")
     elif form == 2:
         good = f"{one.name} was {verb.participle} by {two.name}"
-        bad = f"{one.name} was {verb.base} by {two.name}" if draw.chance(0.5) else f"{one.name} {verb.participle} was by {two.name}"
+        bad = (
+            f"{one.name} was {verb.base} by {two.name}"
+            if draw.chance(0.5)
+            else f"{one.name} {verb.participle} was by {two.name}"
+        )
     elif form == 3:
         good = f"{one.name} and {two.name} were {word}"
         bad = f"{one.name} and {two.name} was {word}"
     elif form == 4:
         good = f"{one.name} did not {verb.base} the {two.kind}"
-        bad = f"{one.name} did not {verb.past} the {two.kind}" if draw.chance(0.5) else f"{one.name} {verb.base} not did the {two.kind}"
+        bad = (
+            f"{one.name} did not {verb.past} the {two.kind}"
+            if draw.chance(0.5)
+            else f"{one.name} {verb.base} not did the {two.kind}"
+        )
     elif form == 5:
-        good = f"{one.name} {draw.one(thing.category.deeds)} the {word} {thing.kind}".replace(f"{word} ", "")
-        bad = good.replace(f"the {thing.kind}", draw.one((f"{thing.kind} the", f"the a {thing.kind}", f"the {thing.kind} the")))
+        good = f"{one.name} {draw.one(thing.category.deeds)} the {thing.kind}"
+        bad = good.replace(
+            f"the {thing.kind}", draw.one((f"{thing.kind} the", f"the a {thing.kind}", f"the {thing.kind} the"))
+        )
     else:
         good = f"{one.name} was {language.comparative(word)} than {two.name}"
-        bad = draw.one((good.replace(" than ", " as "), good.replace(language.comparative(word), f"more {language.comparative(word)}" if "more" not in good else f"most {word}")))
-    del wrong
+        more = language.comparative(word)
+        doubled = f"most {word}" if more.startswith("more") else f"more {more}"
+        bad = draw.one((good.replace(" than ", " as "), good.replace(more, doubled)))
     return {"sentence": sentence(good if label else bad), "label": label}

@@ -14,7 +14,16 @@ from bertlab.text.microworld.lexicon import Deed, Scale, Verbs
 RESTATE = ("in other words", "that is", "indeed", "in short", "put differently", "to be exact", "of course")
 CONTRAST = ("but", "yet", "while", "whereas", "although")
 RESULT = ("so", "therefore", "for this reason", "as a result", "that is why")
-SEASONS = ("last winter", "in spring", "one summer", "every autumn", "on a monday", "one morning", "at night", "at noon")
+SEASONS = (
+    "last winter",
+    "in spring",
+    "one summer",
+    "every autumn",
+    "on a monday",
+    "one morning",
+    "at night",
+    "at noon",
+)
 
 _ARTICLE = re.compile(r"\b([Aa]) (?=(?:[aeio]|un|up|ug|hones))")
 
@@ -62,8 +71,10 @@ def transfer(draw: Draw, giver: str, receiver: str, verbs: Verbs, thing: str, si
             return f"{giver} {verb.past} {thing} to {receiver}"
         if form == 1:
             return f"{thing} was {verb.participle} to {receiver} by {giver}"
-        return f"{giver} {verb.past} {receiver} {thing}" if verb.base in ("lend", "give", "hand", "sell") else (
-            f"to {receiver} {giver} {verb.past} {thing}"
+        return (
+            f"{giver} {verb.past} {receiver} {thing}"
+            if verb.base in ("lend", "give", "hand", "sell")
+            else (f"to {receiver} {giver} {verb.past} {thing}")
         )
     if draw.chance(0.25):
         return f"{thing} was {verb.participle} from {giver} by {receiver}"

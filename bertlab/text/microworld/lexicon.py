@@ -229,6 +229,48 @@ _DEALINGS = {
 }
 
 
+# What can be said of a claim that is true, open or false: verbs with "that" after them, and nouns.
+_CLAIMS = (
+    (
+        "knew noticed realised observed witnessed proved confirmed recognised verified perceived acknowledged ensured",
+        "fact truth certainty finding insight",
+    ),
+    (
+        "hoped guessed dreamed claimed feared supposed assumed expected wished predicted reckoned presumed",
+        "rumour guess hope theory opinion",
+    ),
+    (
+        "denied refuted disproved pretended feigned fibbed lied misjudged",
+        "lie myth error hoax delusion",
+    ),
+)
+_CLAIM_VERBS, _CLAIM_NOUNS = 30, 12
+"""Verbs and nouns of each status, those of invented names included."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Words that give a claim one status: what is said to be `known` is so."""
+
+    verbs: tuple[str, ...]
+    nouns: tuple[str, ...]
+    tails: tuple[str, ...]
+    """Clauses after the claim that say its status outright."""
+
+
+_TAILS = (
+    ("and it was true", "and rightly so", "for all could see it", "and that was so", "and no one denies it"),
+    (
+        "but no one could tell",
+        "and it may be so",
+        "yet it was not certain",
+        "though who could say",
+        "and perhaps it was",
+    ),
+    ("but it was not so", "which was wrong", "though it was untrue", "yet it never was", "but far from it"),
+)
+
+
 @dataclass(frozen=True)
 class Lexicon:
     """All words, as tables."""
@@ -239,6 +281,8 @@ class Lexicon:
     treatments: tuple[Deed, ...]
     transfers: tuple[Verbs, ...]
     dealings: dict[str, tuple[str, ...]]
+    claims: tuple[Claim, ...]
+    """Words for what is true (0), open (1) and false (2)."""
     names: tuple[str, ...]
 
     @property
@@ -257,11 +301,22 @@ def lexicon() -> Lexicon:
     """The words of this version of the world, built once a process."""
     scales = {on: tuple(_scale(line) for line in _lines(table)) for on, table in _SCALES.items()}
     draw = Draw("microworld", "words")
-    taken: set[str] = set()
+    tables = (*_SCALES.values(), *_CATEGORIES.values(), _DEEDS, _TREATMENTS, _TRANSFERS, *_DEALINGS.values())
+    claimed = (text for pair in _CLAIMS for text in pair)
+    taken = set(re.findall(r"[a-z-]+", " ".join((*tables, *claimed))))
     categories = {}
     for on, table in _CATEGORIES.items():
         categories[on] = tuple(_category(line, _INVENTED_KINDS[on], draw, taken) for line in _lines(table))
-    known = {word for table in (*_SCALES.values(), *_CATEGORIES.values()) for word in table.split()} | taken
+    claims = []
+    for (verbs, nouns), tails in zip(_CLAIMS, _TAILS, strict=True):
+        claims.append(
+            Claim(
+                _filled(verbs, _CLAIM_VERBS, ["oned", "ilked", "umbed"], draw, taken),
+                _filled(nouns, _CLAIM_NOUNS, _KIND_ENDS, draw, taken),
+                tails,
+            )
+        )
+    known = taken
     names: list[str] = []
     while len(names) < NAMES:
         name = _invent(draw, _NAME_ENDS, 2 + draw.chance(0.1))
@@ -270,7 +325,7 @@ def lexicon() -> Lexicon:
             names.append(name.capitalize())
     dealings = {on: tuple(verbs.split()) for on, verbs in _DEALINGS.items()}
     deeds, treatments, transfers = _opposites(_DEEDS), _opposites(_TREATMENTS), _converses(_TRANSFERS)
-    return Lexicon(scales, categories, deeds, treatments, transfers, dealings, tuple(names))
+    return Lexicon(scales, categories, deeds, treatments, transfers, dealings, tuple(claims), tuple(names))
 
 
 def names(split: str) -> tuple[str, ...]:
@@ -280,11 +335,42 @@ def names(split: str) -> tuple[str, ...]:
     return everything[int(bounds[0] * len(everything)) : int(bounds[1] * len(everything))]
 
 
-_ONSETS = "b br c d dr f g gl h j k kl l m n p pr qu r s sh st t th tr v w wh y z".split()
-_VOWELS = "a a a e e e i i o o u ai ea oo".split()
-_MIDDLES = "l m n r s t d k v ll nn rr ss rd lm nd st rk lt".split()
-_KIND_ENDS = "et le ow ock in er il op ump ink".split()
-_NAME_ENDS = "a o el en is on ar ia am eth or us in".split()
+_ONSETS = [
+    "b",
+    "br",
+    "c",
+    "d",
+    "dr",
+    "f",
+    "g",
+    "gl",
+    "h",
+    "j",
+    "k",
+    "kl",
+    "l",
+    "m",
+    "n",
+    "p",
+    "pr",
+    "qu",
+    "r",
+    "s",
+    "sh",
+    "st",
+    "t",
+    "th",
+    "tr",
+    "v",
+    "w",
+    "wh",
+    "y",
+    "z",
+]
+_VOWELS = ["a", "a", "a", "e", "e", "e", "i", "i", "o", "o", "u", "ai", "ea", "oo"]
+_MIDDLES = ["l", "m", "n", "r", "s", "t", "d", "k", "v", "ll", "nn", "rr", "ss", "rd", "lm", "nd", "st", "rk", "lt"]
+_KIND_ENDS = ["et", "le", "ow", "ock", "in", "er", "il", "op", "ump", "ink"]
+_NAME_ENDS = ["a", "o", "el", "en", "is", "on", "ar", "ia", "am", "eth", "or", "us", "in"]
 
 
 def _invent(draw: Draw, ends: list[str], syllables: int) -> str:
@@ -307,15 +393,20 @@ def _scale(line: str) -> Scale:
 
 def _category(line: str, invented: int, draw: Draw, taken: set[str]) -> Category:
     name, _, rest = line.partition(":")
-    kinds, *middle, part = (field.split() for field in rest.split("/"))
-    while invented:
-        kind = _invent(draw, _KIND_ENDS, 2)
-        if kind not in taken:
-            taken.add(kind)
-            kinds.append(kind)
-            invented -= 1
-    deeds = tuple(deed.replace("_", " ") for deed in middle[0]) if middle else ()
-    return Category(name, tuple(kinds), deeds, part[0])
+    kinds, *middle, part = (field.strip() for field in rest.split("/"))
+    deeds = tuple(deed.replace("_", " ") for deed in middle[0].split())
+    return Category(name, _filled(kinds, len(kinds.split()) + invented, _KIND_ENDS, draw, taken), deeds, part)
+
+
+def _filled(words: str, size: int, ends: list[str], draw: Draw, taken: set[str]) -> tuple[str, ...]:
+    """The `words`, filled up to `size` with invented ones that are not `taken` yet."""
+    filled = words.split()
+    while len(filled) < size:
+        word = _invent(draw, ends, 2)
+        if word not in taken:
+            taken.add(word)
+            filled.append(word)
+    return tuple(filled)
 
 
 def _verbs(text: str) -> tuple[Verb, ...]:

@@ -38,20 +38,24 @@ def fact(draw: Draw, one: Being, two: Being, pool: Sequence[str], topic: int) ->
         transfers, thing = draw.one(words.transfers), unnamed(draw, "thing")
         clause = language.transfer(draw, one.name, two.name, transfers, f"the {thing.kind}")
         give, get = draw.one(transfers[0]), draw.one(transfers[1])
-        return draw.one((
-            Told(clause, f"what did {one.name} {give.base} to {two.name}", f"the {thing.kind}", topic),
-            Told(clause, f"what did {two.name} {get.base} from {one.name}", f"the {thing.kind}", topic),
-            Told(clause, f"who {get.past} the {thing.kind}", two.name, topic),
-            Told(clause, f"who {give.past} the {thing.kind}", one.name, topic),
-        ))
+        return draw.one(
+            (
+                Told(clause, f"what did {one.name} {give.base} to {two.name}", f"the {thing.kind}", topic),
+                Told(clause, f"what did {two.name} {get.base} from {one.name}", f"the {thing.kind}", topic),
+                Told(clause, f"who {get.past} the {thing.kind}", two.name, topic),
+                Told(clause, f"who {give.past} the {thing.kind}", one.name, topic),
+            )
+        )
     if topic == 2:
         here, there = named(draw, "place", pool), named(draw, "place", pool)
         way = draw.one(("walked", "travelled", "rode", "went", "hurried", "moved"))
         clause = f"{one.name} left {here.name} and {way} to {there.name}"
-        return draw.one((
-            Told(clause, f"where did {one.name} go", there.name, topic),
-            Told(clause, f"which place did {one.name} leave", here.name, topic),
-        ))
+        return draw.one(
+            (
+                Told(clause, f"where did {one.name} go", there.name, topic),
+                Told(clause, f"which place did {one.name} leave", here.name, topic),
+            )
+        )
     if topic == 3:
         scale, pole = draw.one(words.scales["person"]), draw.below(2)
         clause = f"{one.name} was {draw.one(scale.poles[pole])}"
@@ -120,7 +124,11 @@ def completion(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
         start = f"{sentence(f'{one.name} {verb.past} {two.name}')} {said.capitalize()},"
         again, against = draw.other(verbs.sides[side], verb), draw.one(verbs.sides[1 - side])
         right = f"{two.name} was {again.participle} by {one.name}"
-        wrong = [f"{one.name} was {again.participle} by {two.name}", f"{two.name} was {against.participle} by {one.name}", f"{one.name} {against.past} {two.name}"]
+        wrong = [
+            f"{one.name} was {again.participle} by {two.name}",
+            f"{two.name} was {against.participle} by {one.name}",
+            f"{one.name} {against.past} {two.name}",
+        ]
     elif form == 1:
         transfers = draw.one(lexicon().transfers)
         give, get = draw.one(transfers[0]), draw.one(transfers[1])
@@ -128,7 +136,11 @@ def completion(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
         start = f"{sentence(f'{one.name} {give.past} a {thing.kind} to {two.name}')} {said.capitalize()},"
         name = thing.category.name
         right = f"{two.name} {get.past} the {name} from {one.name}"
-        wrong = [f"{one.name} {get.past} the {name} from {two.name}", f"{two.name} {off.past} the {name} from {one.name}", f"{two.name} {get.past} the {unnamed(draw, 'animal').category.name} from {one.name}"]
+        wrong = [
+            f"{one.name} {get.past} the {name} from {two.name}",
+            f"{two.name} {off.past} the {name} from {one.name}",
+            f"{two.name} {get.past} the {unnamed(draw, 'animal').category.name} from {one.name}",
+        ]
     elif form == 2:
         scales = draw.some(lexicon().scales["person"], 2)
         pole = draw.below(2)
@@ -136,13 +148,21 @@ def completion(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
         start = f"{sentence(f'{one.name}, a {one.noun}, was {word}')} {said.capitalize()},"
         same = draw.one(scales[0].poles[pole])
         right = f"{one.subject} was {same}"
-        wrong = [f"{'he' if one.female else 'she'} was {same}", f"{one.subject} was {draw.one(scales[0].poles[1 - pole])}", f"{one.subject} was {draw.one(draw.one(scales[1].poles))}"]
+        wrong = [
+            f"{'he' if one.female else 'she'} was {same}",
+            f"{one.subject} was {draw.one(scales[0].poles[1 - pole])}",
+            f"{one.subject} was {draw.one(draw.one(scales[1].poles))}",
+        ]
     else:
         other = draw.other(lexicon().categories["job"], one.category)
         start = f"{sentence(f'{one.name}, a {one.noun}, worked as a {one.kind}')} Like every {one.category.name},"
         deed = draw.one(one.category.deeds)
         right = f"{one.subject} {deed}"
-        wrong = [f"{'he' if one.female else 'she'} {deed}", f"{one.subject} {draw.one(other.deeds)}", f"{one.object} {deed}"]
+        wrong = [
+            f"{'he' if one.female else 'she'} {deed}",
+            f"{one.subject} {draw.one(other.deeds)}",
+            f"{one.object} {deed}",
+        ]
     endings = [f"{ending}." for ending in wrong]
     endings.insert(label, f"{right}.")
     return {"startphrase": start, **{f"ending{index}": ending for index, ending in enumerate(endings)}, "label": label}

@@ -1,0 +1,145 @@
+"""Plans: distinct jobs, each once, in order; what is shared; what a request changes."""
+
+import dataclasses
+
+import pytest
+
+from bertlab import plan, scales, studies
+from bertlab.errors import BadInput
+from bertlab.jobs import Measure, PrepareCorpus, Pretrain, needs
+from bertlab.recipe import Masking, Schedule
+from bertlab.store import Store
+from bertlab.study import Measurement, Study, Task, Variant
+
+MASKING = studies.find("masking")
+
+
+def request(**changes):
+    return plan.Request(**({"studies": (MASKING,), "scale": scales.find("smoke")} | changes))
+
+
+def kinds(made):
+    return [job.kind for job in made.jobs]
+
+
+def test_masking_has_eighteen_cells(machine):
+    made = plan.make(request(), machine)
+    assert len(made.cells) == 18
+    assert [kinds(made).count(kind) for kind in ("corpus", "pretrain", "finetune", "features")] == [1, 6, 12, 6]
+
+
+def test_each_job_comes_after_those_it_needs_and_measures_follow_their_training(machine):
+    made = plan.make(request(seeds=2, restarts=2, scratch=True), machine)
+    ids = [job.id for job in made.jobs]
+    assert len(set(ids)) == len(ids)
+    for job in made.jobs:
+        assert all(ids.index(needed.id) < ids.index(job.id) for needed in needs(job))
+    assert isinstance(made.jobs[0], PrepareCorpus)
+    assert kinds(made)[1:8] == ["pretrain", *["finetune"] * 4, *["features"] * 2]
+
+
+def test_what_two_studies_share_is_trained_once(machine):
+    other = dataclasses.replace(
+        MASKING,
+        name="other",
+        variants=[Variant("the same", masking=Masking()), Variant("new", masking=Masking(mask=0.5, keep=0.5, random=0))],
+        baseline="the same",
+        published={},
+        claims=[],
+    )
+    alone, both = (plan.make(request(studies=chosen), machine) for chosen in ((MASKING,), (MASKING, other)))
+    assert kinds(both).count("pretrain") == kinds(alone).count("pretrain") + 1
+    assert both.asked - (len(both.jobs) - 1) == 4  # one pre-training and three measurements
+
+
+def test_seeds_are_paired_across_rows(machine):
+    made = plan.make(request(seeds=3), machine)
+    seeds = {}
+    for cell in made.cells:
+        seeds.setdefault(cell.variant, set()).add(cell.job.pretrain.recipe.seed)
+    assert set(map(frozenset, seeds.values())) == {frozenset({0, 1, 2})}
+
+
+def test_the_row_without_pretraining_is_the_baseline_of_no_steps(machine):
+    made = plan.make(request(scratch=True, only=("80/10/10",)), machine)
+    trained, scratch = (job for job in made.jobs if isinstance(job, Pretrain))
+    assert scratch.recipe == dataclasses.replace(
+        trained.recipe, schedule=dataclasses.replace(trained.recipe.schedule, steps=0)
+    )
+    assert {cell.variant for cell in made.cells} == {"80/10/10", plan.SCRATCH}
+
+
+def test_a_finished_job_is_not_pending(machine, tmp_path):
+    store = Store(tmp_path / "runs")
+    made = plan.make(request(), machine)
+    assert len(made.pending(store)) == len(made.jobs)
+    store.prepare()
+    job = made.jobs[0]
+    store.work(job.kind, job.id)
+    store.finish(job.kind, job.id, job.label)
+    assert job not in made.pending(store)
+    assert len(made.pending(store)) == len(made.jobs) - 1
+
+
+def test_anything_that_changes_a_measurement_changes_its_id(machine):
+    def ids(**changes):
+        return {job.id for job in plan.make(request(**changes), machine).jobs if isinstance(job, Measure)}
+
+    base = ids()
+    assert ids(scale=scales.find("smoke").set(["finetune.peak=2e-3"])) & base != base
+    assert not ids(scale=scales.find("smoke").set(["schedule.steps=21"])) & base
+    assert not ids(scale=scales.find("smoke").set(["tokenizer.vocabulary=300"])) & base
+    assert ids(restarts=2) > base
+    assert ids(seeds=2) > base
+
+
+def test_the_record_of_a_study_holds_every_cell_with_its_published_figure(machine):
+    made = plan.make(request(), machine)
+    ((name, record),) = made.records("bertlab ablate masking").items()
+    assert name.startswith("masking--smoke--")
+    assert len(record["cells"]) == 18
+    cell = next(each for each in record["cells"] if each["variant"] == "0/0/100" and each["method"] == "features")
+    assert cell["published"] == 94.6
+    assert {each["run_id"] for each in record["cells"]} <= {job.id for job in made.jobs}
+    other = plan.make(request(scale=scales.find("smoke").set(["schedule.steps=3"])), machine).records("x")
+    assert list(other) != [name]  # another setting is another section of the report
+
+
+def test_a_local_corpus_is_named_by_its_content(machine, text_file, tmp_path):
+    copy = tmp_path / text_file.name
+    copy.write_bytes(text_file.read_bytes())
+    world = scales.find("smoke")
+    mine = [
+        Measurement("own", task=Task(kind="classification", name="own", path=str(tmp_path / "own"), text=("a",)))
+    ]
+    (tmp_path / "own").mkdir()
+    for split in ("train", "validation"):
+        (tmp_path / "own" / f"{split}.jsonl").write_text('{"a": "x", "label": 0}\n{"a": "y", "label": 1}\n')
+    own = Study(
+        name="own", question="?", source="me", baseline="a", measurements=mine,
+        variants=[Variant("a"), Variant("b", schedule=Schedule(warmup=0.5))],
+    )  # fmt: skip
+    here, there = (
+        plan.make(request(studies=(own,), scale=world, corpora=(str(path),)), machine) for path in (text_file, copy)
+    )
+    assert [job.id for job in here.jobs] == [job.id for job in there.jobs]
+    copy.write_bytes(copy.read_bytes() + b'{"text": "One more document. It is short."}\n')
+    changed = plan.make(request(studies=(own,), scale=world, corpora=(str(copy),)), machine)
+    assert not {job.id for job in changed.jobs} & {job.id for job in here.jobs}
+    assert not here.world
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"only": ("80/10/1",)}, "did you mean '80/10/10'"),
+        ({"corpora": ("microwrld",)}, "did you mean 'microworld'"),
+        ({"substitutes": {"conl2003": "bc5cdr"}}, "did you mean 'conll2003'"),
+        ({"substitutes": {"conll2003": "mnli"}}, "is classification"),
+        ({"seeds": 0}, "--seeds is 0"),
+        ({"restarts": -1}, "--restarts is -1"),
+    ],
+)
+def test_a_wrong_request_says_what_to_do(machine, changes, message):
+    with pytest.raises(BadInput, match=message):
+        plan.make(request(**changes), machine)
