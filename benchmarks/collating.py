@@ -7,9 +7,7 @@ finds the rows of a step, gathers their segments, masks exactly 15 % and gives t
 rows that are already cut and tokenised, at its defaults (lists of ids) and at the best of what it documents (the
 special tokens' mask given, NumPy output). Padding does not count.
 
-Blocks of the two alternate, A B B A; the ratio is the median over pairs of blocks, with its 95 % bootstrap interval.
-A matrix product is timed around each block, and a pair in which that moved by more than 15 % is dropped. Passes where
-the interval lies above the floor of 30; exit status 1 otherwise.
+`blocks.py` says how the two are compared. Passes where the interval lies above the floor of 30; exit status 1 otherwise.
 """
 
 from __future__ import annotations
@@ -17,10 +15,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,6 +27,7 @@ os.environ["OMP_NUM_THREADS"] = "1"  # before NumPy and torch are loaded
 import numpy as np
 import torch
 import transformers
+from blocks import compare, described, machine, repeated
 
 from bertlab.inputs.batches import Batches
 from bertlab.recipe import Inputs, Recipe, Schedule
@@ -102,53 +99,6 @@ def peer(batch: int, directory: Path, best: bool) -> Callable[[], int]:
     return collate
 
 
-def rate(collate: Callable[[], int], seconds: float) -> float:
-    """Tokens a second over a block of at least so many seconds and five steps."""
-    begin, steps, tokens = time.perf_counter(), 0, 0
-    while steps < 5 or time.perf_counter() - begin < seconds:
-        tokens += collate()
-        steps += 1
-    return tokens / (time.perf_counter() - begin)
-
-
-def probe() -> float:
-    """Seconds of a matrix product on this thread now."""
-    matrix = np.ones((384, 384), dtype=np.float32)
-    times = []
-    for _ in range(50):
-        begin = time.perf_counter()
-        matrix @ matrix
-        times.append(time.perf_counter() - begin)
-    return float(np.median(times))
-
-
-def paired(one: Callable[[], int], other: Callable[[], int], pairs: int, seconds: float) -> dict[str, Any]:
-    """How many times as fast as `other` is `one`, over alternating blocks."""
-    ratios, rates, dropped = [], [], 0
-    for number in range(pairs):
-        order = (one, other) if number % 2 == 0 else (other, one)
-        probes, measured = [probe()], {}
-        for collate in order:
-            measured[collate] = rate(collate, seconds)
-            probes.append(probe())
-        if max(probes) > 1.15 * min(probes):
-            dropped += 1
-            continue
-        ratios.append(measured[one] / measured[other])
-        rates.append((measured[one], measured[other]))
-    if not ratios:
-        raise SystemExit("every pair was dropped: the machine is too busy to measure on")
-    draws = np.random.default_rng(0).choice(ratios, (10_000, len(ratios)))
-    low, high = np.quantile(np.median(draws, axis=1), [0.025, 0.975])
-    return {
-        "ratio": float(np.median(ratios)),
-        "interval": [float(low), float(high)],
-        "pairs": len(ratios),
-        "dropped": dropped,
-        "tokens_per_second": [float(value) for value in np.median(rates, axis=0)],
-    }
-
-
 def main() -> int:
     """Measures, prints, and says by its status whether the floor was reached."""
     parser = argparse.ArgumentParser(description="Collating with masking, beside transformers.")
@@ -162,23 +112,15 @@ def main() -> int:
         "floor": FLOOR,
         "batch": arguments.batch,
         "tokens": TOKENS,
-        "load_average": os.getloadavg()[0],
-        "machine": platform.machine(),
-        "numpy": np.__version__,
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
+        **machine(np, torch, transformers),
     }
     with tempfile.TemporaryDirectory() as folder:
         mine = ours(arguments.batch, Path(folder))
         for name, best in (("defaults", False), ("best flags", True)):
             other = peer(arguments.batch, Path(folder), best)
-            found = result[name] = paired(mine, other, arguments.pairs, arguments.seconds)
-            low, high = found["interval"]
-            mega = [value / 1e6 for value in found["tokens_per_second"]]
-            print(
-                f"against {name}: {found['ratio']:.0f} times as fast, 95 % interval {low:.0f} to {high:.0f}; "
-                f"{mega[0]:.1f} and {mega[1]:.2f} million tokens/s; {found['pairs']} pairs, {found['dropped']} dropped"
-            )
+            found = compare(repeated(mine), repeated(other), pairs=arguments.pairs, seconds=arguments.seconds)
+            result[name] = found
+            print(described(name, found, "tokens"))
     if arguments.out:
         arguments.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     return int(result["defaults"]["interval"][0] < FLOOR)

@@ -1,7 +1,7 @@
 """Memory that a step frees is kept for the next one.
 
-A step allocates and frees the same large arrays again and again. The C library hands them back to the system and gets them
-back as zeroed pages, one fault each: at small models about a fifth of a step on the CPU.
+A step allocates and frees the same large arrays again and again. The C library hands them back to the system and gets
+them back as zeroed pages, one fault each: with small models nearly a fifth of a step's time on the CPU.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The figures of a report: per-seed points, and pre-training curves. SVG, 7.2 inches wide, the same bytes each time.
 
-Drawn with matplotlib's objects alone: no global state, no window system, no styles of the user's. Colours are those of
-Okabe and Ito (2008), which the colour-blind tell apart; lines differ in their dashes too.
+Seaborn's style and its palette for the colour-blind (lines differ in their dashes too), drawn on matplotlib's objects:
+no global state, no window system, no styles of the user's.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import math
 import warnings
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from bertlab.report import escape
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 WIDTH = 7.2
 """Inches: 691 pixels at the 96 a browser gives an inch."""
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C6D46", "#7F7F7F")
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 _LEVEL: Any = (0, (5, 3.5))
 _INK, _PALE = "#222222", "#8A8A8A"
@@ -70,14 +70,22 @@ def curves(evidence: Evidence) -> bytes | None:
     return _draw(_curves, evidence)
 
 
+@cache
+def _colours() -> tuple[str, ...]:
+    import seaborn
+
+    return tuple(seaborn.color_palette("colorblind").as_hex())
+
+
 def _draw(draw: Any, evidence: Evidence) -> bytes:
     import matplotlib as mpl
+    import seaborn
 
     file = io.BytesIO()
     with mpl.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font")  # a name in another script
         mpl.rcdefaults()
-        mpl.rcParams.update(_STYLE)
+        mpl.rcParams.update(seaborn.axes_style("whitegrid") | seaborn.plotting_context("paper") | _STYLE)
         figure = draw(evidence)
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
     return file.getvalue()
@@ -88,7 +96,7 @@ def _points(evidence: Evidence) -> Figure:
 
     names, rows = evidence.measurements, evidence.variants
     seeds = sorted({cell.pretrain_seed for cell in evidence.cells})
-    colours = {seed: _COLOURS[0 if len(seeds) > len(_COLOURS) else place] for place, seed in enumerate(seeds)}
+    colours = {seed: _colours()[0 if len(seeds) > len(_colours()) else place] for place, seed in enumerate(seeds)}
     across = min(_PANELS, len(names))
     down = math.ceil(len(names) / across)
     height = down * (0.85 + 0.33 * len(rows)) + 0.45
@@ -165,7 +173,7 @@ def _points_keys(evidence: Evidence, colours: dict[int, str]) -> list[tuple[Arti
 
     keys: list[tuple[Artist, str]] = []
     if len(set(colours.values())) < len(colours):
-        keys.append((mark(color=_COLOURS[0]), "a pre-training seed"))
+        keys.append((mark(color=_colours()[0]), "a pre-training seed"))
     else:
         keys += [(mark(color=colour), f"seed {seed}") for seed, colour in colours.items()]
     scores = [evidence.scores(row, name) for row in evidence.variants for name in evidence.measurements]
@@ -236,9 +244,9 @@ def _line_style(row: str, rows: list[str], baseline: str) -> dict[str, Any]:
         return {"color": _INK, "linewidth": 2.2, "linestyle": "solid", "marker": "o", "markersize": 3, "zorder": 4}
     place = [each for each in rows if each != baseline].index(row)
     return {
-        "color": _COLOURS[place % len(_COLOURS)],
+        "color": _colours()[place % len(_colours())],
         "linewidth": 1.7,
-        "linestyle": _DASHES[(place + place // len(_COLOURS)) % len(_DASHES)],
+        "linestyle": _DASHES[(place + place // len(_colours())) % len(_DASHES)],
         "marker": "o",
         "markersize": 2.5,
         "zorder": 3,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from bertlab.machine import Machine
 from bertlab.progress import Progress, asked_to_stop
@@ -43,7 +44,11 @@ def fit(trainer: Trainer, module: LightningModule, data: object) -> None:
         warnings.filterwarnings("ignore", message=".*isinstance\\(treespec, LeafSpec\\).*")
         # The stream is indexed by step and has no length.
         warnings.filterwarnings("ignore", message=".*has `__len__` defined.*|.*`IterableDataset`.*")
-        trainer.fit(module, data)  # type: ignore[arg-type]
+        try:
+            trainer.fit(module, data)  # type: ignore[arg-type]
+        except SIGTERMException:  # Lightning's own way to end after a step; ours has noted the signal too
+            if not asked_to_stop():
+                raise
 
 
 class Watch(Callback):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import signal
 
 import numpy as np
 import pytest
@@ -76,6 +77,20 @@ def test_stopped_and_resumed_equals_never_stopped(whole, corpus, machine, tmp_pa
     result = pretrain(SMOKE, corpus, tmp_path, machine, 2, silent)
     same_bits(whole[0], tmp_path)
     assert result == whole[1]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_ends_after_the_step(whole, corpus, machine, tmp_path, number):
+    def ask(done, total, stage="", /, **figures):
+        if done == 4:
+            signal.raise_signal(number)
+
+    with pytest.raises(Interrupted) as error, signals.signals_as_flags():
+        pretrain(SMOKE, corpus, tmp_path, machine, 2, ask)
+    assert error.value.number == number
+    assert checkpoints.newest(tmp_path).step == 4
+    pretrain(SMOKE, corpus, tmp_path, machine, 2, silent)
+    same_bits(whole[0], tmp_path)
 
 
 def test_a_damaged_checkpoint_is_passed_over(whole, corpus, machine, tmp_path, monkeypatch):

@@ -340,19 +340,17 @@ class Story:
         said = f"{about.name} was {draw.one(scale.poles[side])}"
         tail = draw.one(claim.tails)
         form = draw.below(4)
-        self.topic = None
         if form == 0:
-            return [f"it was a {draw.one(claim.nouns)} that {said}, {tail}"]
+            one, two = draw.one(claim.nouns), draw.one(claim.nouns)
+            return [f"it was a {one} that {said}, {tail}, so it is called a {two}"]
+        who = self.refer(draw.one(self.people))
+        one, two = draw.one(claim.verbs), draw.one(claim.verbs)
         if form == 1:
-            return [f"the {draw.one(claim.nouns)} was that {said}, {tail}"]
-        who = draw.one(self.people)
-        if form == 2:
-            one, two = draw.some(claim.verbs, 2)
-            return [f"{who.name} {one} and {two} that {said}, {tail}"]
-        return [f"{who.name} {draw.one(claim.verbs)} that {said}, {tail}"]
+            return [f"{who} {one} that {said}, {tail}", f"the town {two} it too, {draw.one(claim.tails)}"]
+        return [f"{who} {one} and {two} that {said}, {tail}"]
 
 
 _BEATS = (
-    (Story.introduce,) * 4 + (Story.quality,) * 5 + (Story.claim,) * 5 + (Story.act,) * 3 + (Story.handle,) * 2
+    (Story.introduce,) * 4 + (Story.quality,) * 5 + (Story.claim,) * 7 + (Story.act,) * 3 + (Story.handle,) * 2
     + (Story.dealing,) * 2 + (Story.exchange, Story.journey, Story.compare, Story.sequence)
 )  # fmt: skip

@@ -310,6 +310,6 @@ def _claim(stage: Stage) -> tuple[str, Callable[[int], str]]:
 
 
 _SCENES: tuple[Scene, ...] = (
-    (_claim,) * 16 + (_sort,) * 3 + (_choice,) * 3 + (_kind,) * 3 + (_trait,) * 2 + (_deed,) * 2
-    + (_treatment, _transfer, _possession, _comparison, _journey, _order)
+    (_claim,) * 14 + (_sort,) * 2 + (_choice,) * 4 + (_kind,) * 4 + (_trait,) * 2 + (_deed,) * 2 + (_order,) * 2
+    + (_treatment, _transfer, _possession, _comparison, _journey)
 )  # fmt: skip

@@ -14,7 +14,7 @@ Split = Literal["train", "validation", "test"]
 Row = dict[str, Any]
 
 SIZES: dict[str, tuple[int, int, int]] = {
-    "inference": (4_000, 1_000, 1_000),
+    "inference": (2_500, 1_000, 1_000),
     "question-inference": (3_000, 800, 800),
     "paraphrase": (3_000, 800, 800),
     "similarity": (2_000, 600, 600),
