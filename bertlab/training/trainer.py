@@ -11,12 +11,15 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from bertlab.machine import Machine
+from bertlab.model.memory import keep_freed_memory
 from bertlab.progress import Progress, asked_to_stop
 
 
 def trainer(machine: Machine, steps: int, callbacks: Sequence[Callback] = ()) -> Trainer:
     """A Trainer of `steps` updates on one device of this machine, in its precision and with its threads."""
     torch.set_num_threads(machine.cores)
+    if not machine.gpus:
+        keep_freed_memory()
     for name in ("lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero"):
         logging.getLogger(name).setLevel(logging.ERROR)  # device and precision are in the result, adverts nowhere
     return Trainer(

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from bertlab.model.recurrent import BiLSTMTagger
 
@@ -24,11 +25,26 @@ def test_each_label_sees_both_sides():
     assert torch.all(features.grad[0].abs().sum(1) > 0)
 
 
+def test_it_is_a_packed_bidirectional_lstm():
+    model = BiLSTMTagger(6, 8, 1, 3, dropout=0.0, seed=0).eval()
+    features, lengths = torch.randn(3, 10, 6, generator=torch.Generator().manual_seed(0)), torch.tensor([4, 10, 7])
+    reference = torch.nn.LSTM(6, 8, batch_first=True, bidirectional=True)
+    names = [name for name, _ in model.rightward[0].named_parameters()]
+    weights = {name: model.rightward[0].get_parameter(name) for name in names}
+    weights |= {f"{name}_reverse": model.leftward[0].get_parameter(name) for name in names}
+    reference.load_state_dict(weights)
+    packed = pack_padded_sequence(features, lengths, batch_first=True, enforce_sorted=False)
+    expected, _ = pad_packed_sequence(reference(packed)[0], batch_first=True)
+    logits = model(features, lengths)
+    for row, length in enumerate(lengths.tolist()):
+        torch.testing.assert_close(logits[row, :length], model.output(expected[row, :length]), rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("layers", [1, 2])
 def test_weights_come_from_the_seed_and_the_layers_asked_for_are_there(layers):
     one, same, other = (BiLSTMTagger(6, 8, layers, 3, 0.1, seed) for seed in (1, 1, 2))
-    assert len(one.recurrent) == layers
+    assert len(one.rightward) == layers
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), same.parameters(), strict=True))
     assert not torch.equal(one.output.weight, other.output.weight)
-    assert one.recurrent[0].weight_hh_l0.std() > 0.1
-    assert torch.all(one.recurrent[0].bias_ih_l0 == 0)
+    assert one.rightward[0].weight_hh_l0.std() > 0.1
+    assert torch.all(one.rightward[0].bias_ih_l0 == 0)

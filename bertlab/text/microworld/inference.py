@@ -1,7 +1,8 @@
 """Three-way inference: does the premise entail the hypothesis (0), leave it open (1) or contradict it (2)?
 
 The hypothesis is drawn first and knows nothing of the label; then a premise is made for the label. So the hypothesis
-alone tells nothing. What decides is the lexicon (synonyms, opposites, classes, converses) and who did what.
+alone tells nothing. What decides is the lexicon (synonyms, opposites, classes, converses, which words for saying mean
+that something is so) and who did what.
 """
 
 from __future__ import annotations
@@ -35,11 +36,16 @@ class Stage:
 
     draw: Draw
     pool: Sequence[str]
+    rare: bool
     one: Being
     two: Being
     three: Being
     here: Being
     there: Being
+
+    def word(self, words: Sequence[str]) -> str:
+        """One of the `words`; without the rare ones if there are to be none."""
+        return self.draw.one(words if self.rare else words[::2])
 
     def unsure(self, clause: str) -> str:
         """The clause, said by someone who does not know."""
@@ -49,8 +55,11 @@ class Stage:
 Scene = Callable[[Stage], tuple[str, Callable[[int], str]]]
 
 
-def row(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
-    """One row in the columns of MNLI; its people and places have names out of `pool`."""
+def row(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:
+    """One row in the columns of MNLI; its people and places have names out of `pool`.
+
+    Every second kind and claim word is `rare`: a training row never has one, and validation and test rows do.
+    """
     stage = Stage(
         draw, pool, *(named(draw, "person", pool) for _ in range(3)), *(named(draw, "place", pool) for _ in range(2))
     )
@@ -111,12 +120,12 @@ def _kind(stage: Stage) -> tuple[str, Callable[[int], str]]:
     def premise(label: int) -> str:
         other = draw.other(kinds(on), category)
         told = {ENTAILED: (category, other), CONTRADICTED: (other, category), OPEN: (None, category)}[label]
-        theirs = f"{two.name} was a {draw.one((told[1] if draw.chance(0.7) else other).kinds)}"
+        theirs = f"{two.name} was a {stage.word((told[1] if draw.chance(0.7) else other).kinds)}"
         if told[0] is None:
             scale = draw.one(lexicon().scales[on])
             mine = language.trait(draw, one.name, scale, draw.below(2), "one")
         else:
-            mine = f"{one.name} was a {draw.one(told[0].kinds)}"
+            mine = f"{one.name} was a {stage.word(told[0].kinds)}"
         return mine if draw.chance(ALONE) else _joined(draw, mine, theirs)
 
     return f"{one.name} was a {category.name}", premise
@@ -154,12 +163,12 @@ def _choice(stage: Stage) -> tuple[str, Callable[[int], str]]:
     def premise(label: int) -> str:
         if label == OPEN:
             if draw.chance(0.5):
-                return stage.unsure(f"{one.name} {verb} a {draw.one(category.kinds)}")
-            return f"{stage.two.name} {verb} a {draw.one(category.kinds)} and told {one.name} about it"
+                return stage.unsure(f"{one.name} {verb} a {stage.word(category.kinds)}")
+            return f"{stage.two.name} {verb} a {stage.word(category.kinds)} and told {one.name} about it"
         chosen = category
         if label == CONTRADICTED:
             chosen = draw.one(kinds(draw.other(_SORTED, on))) if broad else draw.other(kinds(on), category)
-        return f"the only thing that {one.name} {verb} was a {draw.one(chosen.kinds)}"
+        return f"the only thing that {one.name} {verb} was a {stage.word(chosen.kinds)}"
 
     return f"{one.name} {verb} a {SORTS[on] if broad else category.name}", premise
 
@@ -299,10 +308,10 @@ def _claim(stage: Stage) -> tuple[str, Callable[[int], str]]:
         claim = lexicon().claims[label]
         return draw.one(
             (
-                f"{stage.three.name} {draw.one(claim.verbs)} that {clause()}",
-                f"{stage.three.name} {draw.one(claim.verbs)} {draw.one(SEASONS)} that {clause()}",
-                f"it was a {draw.one(claim.nouns)} that {clause()}",
-                f"the {draw.one(claim.nouns)} {draw.one(SEASONS)} was that {clause()}",
+                f"{stage.three.name} {stage.word(claim.verbs)} that {clause()}",
+                f"{stage.three.name} {stage.word(claim.verbs)} {draw.one(SEASONS)} that {clause()}",
+                f"it was a {stage.word(claim.nouns)} that {clause()}",
+                f"the {stage.word(claim.nouns)} {draw.one(SEASONS)} was that {clause()}",
             )
         )
 

@@ -244,7 +244,7 @@ _CLAIMS = (
         "lie myth error hoax delusion",
     ),
 )
-_CLAIM_VERBS, _CLAIM_NOUNS = 64, 20
+_CLAIM_VERBS, _CLAIM_NOUNS = 40, 14
 """Verbs and nouns of each status, those of invented names included."""
 
 

@@ -14,7 +14,7 @@ Split = Literal["train", "validation", "test"]
 Row = dict[str, Any]
 
 SIZES: dict[str, tuple[int, int, int]] = {
-    "inference": (2_500, 1_000, 1_000),
+    "inference": (3_000, 1_000, 1_000),
     "question-inference": (3_000, 800, 800),
     "paraphrase": (3_000, 800, 800),
     "similarity": (2_000, 600, 600),
@@ -31,7 +31,7 @@ _SPLITS = ("train", "validation", "test")
 
 # Row number n of a task; labels go round, so that every prefix of a split is balanced.
 _MAKERS: dict[str, Callable[[Draw, int, Sequence[str], str], Row]] = {
-    "inference": lambda draw, n, pool, split: inference.row(draw, n % 3, pool),
+    "inference": lambda draw, n, pool, split: inference.row(draw, n % 3, pool, rare=split != "train"),
     "question-inference": lambda draw, n, pool, split: questions.question_inference(draw, n % 2, pool),
     "paraphrase": lambda draw, n, pool, split: judgements.paraphrase(draw, n % 2, pool),
     "similarity": lambda draw, n, pool, split: judgements.similarity(draw, pool),
