@@ -60,9 +60,8 @@ def row(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str,
 
     Every second kind and claim word is `rare`: a training row never has one, and validation and test rows do.
     """
-    stage = Stage(
-        draw, pool, *(named(draw, "person", pool) for _ in range(3)), *(named(draw, "place", pool) for _ in range(2))
-    )
+    one, two, three = (named(draw, "person", pool) for _ in range(3))
+    stage = Stage(draw, pool, rare, one, two, three, named(draw, "place", pool), named(draw, "place", pool))
     hypothesis, premise = draw.one(_SCENES)(stage)
     clause = premise(label)
     told = [sentence(clause)]

@@ -1,0 +1,195 @@
+"""The whole way at smoke scale: trained once, resumed after a signal, reported, listed, exported."""
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from bertlab import jobs
+from bertlab.store import Store, read_lines
+
+from .conftest import SMOKE
+
+ONE_THREAD = ("--threads", "1", "--precision", "fp32")
+
+
+def contents(runs):
+    """What a store holds, apart from clocks."""
+    kept = {}
+    for run in Store(runs).runs():
+        for path in sorted(run.path.rglob("*")):
+            if path.is_file() and path.name not in ("timing.jsonl", "manifest.json", "environment.json"):
+                kept[run.path.name, path.relative_to(run.path).as_posix()] = path.read_bytes()
+    return kept
+
+
+def test_all_cells_are_there(finished):
+    runs = Store(finished).runs()
+    assert [sum(run.kind == kind for run in runs) for kind in ("corpus", "pretrain", "finetune", "features")] == [
+        1, 3, 6, 3,
+    ]  # fmt: skip
+    for run in runs:
+        run.verify()
+        if run.kind in ("finetune", "features"):
+            with np.load(run.path / "predictions.npz", allow_pickle=False) as kept:
+                assert set(kept.files) >= {"prediction", "label", "log_likelihood"}
+                assert len(kept["prediction"]) == len(kept["label"])
+                assert (kept["log_likelihood"] <= 0).all()
+    assert not list(finished.rglob("*.ckpt")) + list(finished.rglob("checkpoint")) + list(finished.glob("*/.*.work"))
+
+
+def test_a_second_time_everything_is_finished(call, finished, monkeypatch, capsys):
+    monkeypatch.setattr(jobs.Pretrain, "run", None)
+    monkeypatch.setattr(jobs.Measure, "run", None)
+    monkeypatch.setattr(jobs.PrepareCorpus, "run", None)
+    before = contents(finished)
+    assert call(*SMOKE, *ONE_THREAD, "--runs", finished) == 0
+    assert contents(finished) == before
+    assert "everything is finished" in capsys.readouterr().out
+
+
+def test_a_dry_run_writes_nothing(call, tmp_path, capsys):
+    assert call(*SMOKE, "--dry-run", "--runs", tmp_path / "runs") == 0
+    assert list(tmp_path.iterdir()) == []
+    printed = capsys.readouterr().out
+    assert "pre-train" in printed
+    assert "15,360" not in printed  # the row of no steps trains on nothing
+    assert "10,240" in printed
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_a_store_from_which_the_same_command_goes_on(finished, tmp_path, number):
+    """The end equals, byte for byte, that of the command that was never stopped."""
+    runs = tmp_path / "runs"
+    shutil.copytree(next(finished.glob("corpus/*")), runs / "corpus" / next(finished.glob("corpus/*")).name)
+    command = [sys.executable, "-m", "bertlab", *SMOKE, *ONE_THREAD, "--runs", str(runs)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not list(runs.glob("pretrain/.*.work/metrics.jsonl")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, complaint = process.communicate(timeout=60)
+    assert process.returncode == 128 + number, complaint
+    assert "give the same command again" in complaint
+    assert "Traceback" not in complaint
+    subprocess.run(command, check=True, capture_output=True, env=os.environ | {"PYTHONWARNINGS": "error"})
+    assert contents(runs) == contents(finished)
+
+
+def test_a_run_that_fails_is_named_and_the_others_go_on(call, tmp_path, finished, monkeypatch, capsys):
+    runs = tmp_path / "runs"
+    shutil.copytree(finished, runs)
+    store = Store(runs)
+    lost = [run for run in store.runs() if run.kind in ("features", "finetune")]
+    store.remove(lost)
+    run = jobs.Measure.run
+
+    def broken(self, *arguments):
+        if self.kind == "features":
+            raise RuntimeError("a broken\npart")
+        return run(self, *arguments)
+
+    monkeypatch.setattr(jobs.Measure, "run", broken)
+    assert call(*SMOKE, *ONE_THREAD, "--runs", runs) == 1
+    printed = capsys.readouterr()
+    assert "3 of 13 jobs have no result" in printed.err
+    assert "failed: a broken part" in printed.err
+    assert sum(run.kind == "finetune" for run in store.runs()) == 6
+    assert call("runs", "--json", "--runs", runs) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert sum(each["status"] == "failed" and "broken" in each["reason"] for each in listed) == 3
+    monkeypatch.undo()
+    assert call(*SMOKE, *ONE_THREAD, "--runs", runs) == 0
+    assert contents(runs) == contents(finished)
+
+
+def test_a_damaged_run_is_found_before_it_is_used(call, tmp_path, finished, capsys):
+    runs = tmp_path / "runs"
+    shutil.copytree(finished, runs)
+    store = Store(runs)
+    store.remove([run for run in store.runs() if run.kind == "features"])
+    weights = next(runs.glob("pretrain/*0-0-100*/model.safetensors"))
+    weights.write_bytes(weights.read_bytes()[:-4] + b"\x00\x00\x80\x3f")
+    assert call(*SMOKE, *ONE_THREAD, "--runs", runs) == 2
+    assert "is damaged: remove it with `bertlab runs --remove" in capsys.readouterr().err
+
+
+def test_the_report_has_every_value_and_the_same_bytes_each_time(call, finished, tmp_path, capsys):
+    for name in ("one", "two"):
+        assert call("report", "--runs", finished, "--out", tmp_path / name) == 0
+    files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file())
+    for path in files:
+        assert (tmp_path / "one" / path).read_bytes() == (tmp_path / "two" / path).read_bytes(), path
+    assert {str(path) for path in files} >= {"index.md", "masking.md", "masking.csv"}
+    with (tmp_path / "one" / "masking.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    results = {run.id: run.result() for run in Store(finished).runs()}
+    assert len(rows) == 9
+    for row in rows:
+        assert float(row["value"]) == pytest.approx(results[row["run_id"]]["metrics"][row["metric"]], abs=0.005)
+    page = (tmp_path / "one" / "masking.md").read_text()
+    assert "84.2" in page
+    assert "no pre-training" in page
+
+
+def test_a_checkpoint_goes_out_to_transformers(call, finished, tmp_path):
+    import torch
+    import transformers
+
+    assert call("export", "masking-80-10-10-seed0", tmp_path / "out", "--runs", finished) == 0
+    model, report = transformers.RoFormerForMaskedLM.from_pretrained(tmp_path / "out", output_loading_info=True)
+    assert not report["missing_keys"]
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["model_type"] == "roformer"
+    logits = model(torch.tensor([[2, 40, 41, 3]])).logits
+    assert logits.shape == (1, 4, len((tmp_path / "out" / "vocab.txt").read_text().splitlines()))
+
+
+def test_results_go_out_without_weights_and_report_alike(call, finished, tmp_path):
+    assert call("export", "--results", "masking", tmp_path / "shared", "--runs", finished) == 0
+    assert not list((tmp_path / "shared").rglob("*.safetensors"))
+    for runs, out in ((finished, "mine"), (tmp_path / "shared", "theirs")):
+        assert call("report", "--runs", runs, "--out", tmp_path / out) == 0
+    assert (tmp_path / "mine" / "masking.csv").read_bytes() == (tmp_path / "theirs" / "masking.csv").read_bytes()
+    for run in Store(tmp_path / "shared").runs():
+        run.verify()
+
+
+def test_runs_are_listed_removed_and_pruned(call, finished, tmp_path, capsys):
+    runs = tmp_path / "runs"
+    shutil.copytree(finished, runs)
+    assert call("runs", "--json", "--runs", runs) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert len(listed) == 13
+    assert all(set(each) >= {"id", "kind", "status", "reason", "path", "recipe"} for each in listed)
+    assert call("runs", "--remove", "masking-0-0-100-seed0", "--runs", runs) == 0
+    assert len(Store(runs).runs()) == 12
+    next(runs.glob("studies/*.json")).unlink()
+    assert call("runs", "--prune", "--runs", runs) == 0
+    assert Store(runs).runs() == []
+
+
+def test_studies_are_listed_for_machines(call, capsys):
+    assert call("studies", "--json") == 0
+    listed = json.loads(capsys.readouterr().out)
+    masking = next(study for study in listed if study["name"] == "masking")
+    assert masking["source"] == "Devlin et al. 2019, Table 8"
+    assert len(masking["variants"]) == 6
+    assert len(masking["measurements"]) == 3
+
+
+def test_the_curve_has_a_line_a_step_and_no_clock(finished):
+    run = next(run for run in Store(finished).runs() if run.kind == "pretrain" and run.result()["steps"])
+    lines = read_lines(run.path / "metrics.jsonl")
+    assert [line["step"] for line in lines if "loss" in line] == list(range(1, 21))
+    assert [line["step"] for line in lines if "heldout_masked_lm_loss" in line] == [10, 20]
+    assert not any("second" in name and name != "next_sentence_loss" for line in lines for name in line)
+    assert sum(line["seconds"] for line in run.timing()) > 0
