@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -219,7 +219,7 @@ def _finished(store: Store, run_id: str) -> Run:
     return run
 
 
-@lru_cache(maxsize=None)
+@cache
 def _verify(run: Run) -> None:
     run.verify()
 

@@ -16,10 +16,10 @@ from typing import Any
 from bertlab.errors import BadInput, unknown
 from bertlab.jobs import Job, Measure, PrepareCorpus, Pretrain, needs
 from bertlab.machine import Machine
-from bertlab.recipe import Corpus, Recipe, Tokenizer, canonical
+from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer, canonical
 from bertlab.scales import Scale
 from bertlab.store import Store, digest
-from bertlab.study import Measurement, Study, Task, Variant
+from bertlab.study import Measurement, Study, Task
 from bertlab.tasks import catalog
 from bertlab.tasks import data as task_data
 from bertlab.text import sources
@@ -163,9 +163,7 @@ def make(request: Request, machine: Machine) -> Plan:
                         substitute = request.substitutes.get(task.name)
                         found = task_data.locate(task, machine=machine, world=world, substitute=substitute)
                         tasks[task] = found, task_data.content_of(found, machine)
-                    settings = (
-                        request.scale.features if measurement.method == "features" else request.scale.finetune
-                    )
+                    settings = _settings(request.scale, measurement, tasks[task][0].task)
                     for restart in range(request.restarts or request.scale.restarts):
                         name = f"{study.name}-{variant}-{measurement.name}"
                         job = Measure(pretrain, *tasks[task], settings, restart, name)
@@ -178,6 +176,12 @@ def make(request: Request, machine: Machine) -> Plan:
         jobs=_in_order([cell.job for cell in cells]),
         asked=len(cells) + len({(c.study.name, c.variant, c.job.pretrain.recipe.seed) for c in cells}),
     )
+
+
+def _settings(scale: Scale, measurement: Measurement, task: Task) -> Finetuning | Features:
+    if measurement.method == "features":
+        return scale.features
+    return scale.tagging if task.kind == "tagging" else scale.finetune
 
 
 def _rows(study: Study, base: Recipe, request: Request) -> list[tuple[str, Recipe]]:

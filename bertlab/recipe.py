@@ -169,7 +169,7 @@ class Model:
 
     def __post_init__(self) -> None:
         _require(1 <= self.layers <= 200, f"model.layers is {self.layers}: give 1 to 200")
-        _require(1 <= self.heads, f"model.heads is {self.heads}: give at least 1")
+        _require(self.heads >= 1, f"model.heads is {self.heads}: give at least 1")
         _require(
             0 < self.hidden <= 65_536 and self.hidden % self.heads == 0,
             f"model.hidden is {self.hidden} and model.heads {self.heads}: hidden must be a positive multiple of heads",
@@ -377,7 +377,8 @@ def set_field(value: T, path: str, text: str) -> T:
 
 
 def _set(value: Any, path: str, rest: str, text: str) -> Any:
-    hints = _hints(type(value))
+    kind: Any = type(value)
+    hints = _hints(kind)
     name, _, deeper = rest.partition(".")
     if name not in hints:
         raise unknown("field", path, field_paths(type(value), path[: len(path) - len(rest)]))

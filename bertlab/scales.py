@@ -22,7 +22,11 @@ class Scale:
     purpose: str
     recipe: Recipe
     finetune: Finetuning
+    """Classification, all weights trained."""
+    tagging: Finetuning
+    """Tagging, all weights trained."""
     features: Features
+    """Tagging from frozen features."""
     restarts: int
     """Fine-tuning seeds within each pre-training seed."""
     corpus: tuple[str, ...]
@@ -41,7 +45,7 @@ class Scale:
             if not equals:
                 raise BadInput(f"--set '{assignment}': write FIELD=VALUE, as schedule.steps=500")
             group, _, rest = path.partition(".")
-            if group in ("finetune", "features") and rest:
+            if group in ("finetune", "tagging", "features") and rest:
                 try:
                     changed = recipe.set_field(getattr(scale, group), rest, text)
                 except BadInput as error:
@@ -79,6 +83,7 @@ SCALES = {
                 schedule=Schedule(batch=8, steps=20, peak=1e-3, warmup=0.1),
             ),
             finetune=Finetuning(peak=1e-3, rows=64, steps=10, evaluation_rows=64, length=32),
+            tagging=Finetuning(peak=1e-3, rows=64, steps=10, evaluation_rows=64, length=32),
             features=Features(peak=1e-3, rows=64, steps=10, evaluation_rows=64, length=32),
             restarts=1,
             corpus=("microworld",),
@@ -93,7 +98,8 @@ SCALES = {
                 model=_SMALL,
                 schedule=Schedule(batch=32, steps=1000, peak=3e-3, warmup=0.1),
             ),
-            finetune=Finetuning(peak=5e-4, epochs=4, rows=10_000, length=64),
+            finetune=Finetuning(peak=1e-3, epochs=5, rows=10_000, length=64),
+            tagging=Finetuning(peak=2e-3, epochs=5, rows=10_000, length=64),
             features=Features(peak=2e-3, epochs=6, rows=10_000, length=64),
             restarts=1,
             corpus=("microworld",),
@@ -108,6 +114,7 @@ SCALES = {
                 schedule=Schedule(batch=64, steps=20_000, peak=2e-3, warmup=0.05),
             ),
             finetune=Finetuning(peak=2e-4, epochs=3, rows=50_000, length=128),
+            tagging=Finetuning(peak=5e-4, epochs=4, rows=50_000, length=128),
             features=Features(peak=1e-3, epochs=8, rows=50_000, length=128),
             restarts=3,
             corpus=("wikitext-103",),
@@ -117,6 +124,7 @@ SCALES = {
             purpose="eight GPUs: a day",
             recipe=Recipe(schedule=Schedule(batch=1024, steps=50_000, peak=4e-4, warmup=0.05)),
             finetune=Finetuning(),
+            tagging=Finetuning(),
             features=Features(),
             restarts=5,
             corpus=("wikipedia",),
@@ -126,6 +134,7 @@ SCALES = {
             purpose="the original: 16 TPU chips for four days",
             recipe=Recipe(inputs=Inputs(final_length=512, final_share=0.1)),
             finetune=Finetuning(),
+            tagging=Finetuning(),
             features=Features(),
             restarts=5,
             corpus=("wikipedia",),

@@ -1,10 +1,10 @@
 """The store: one directory a run, done means renamed, reports read finished runs and nothing else.
 
-    runs/<kind>/<id>--<label>/      a finished run: manifest.json (sizes and SHA-256 of the rest) was written last
-    runs/<kind>/.<id>.work/         a run at work, or one that was killed and can be resumed
-    runs/studies/<name>.json        which runs are the cells of a study, as `bertlab ablate` last planned it
-    runs/failures/<id>.json         why a run ended without a result
-    runs/.locks/<id>                held by the process that works on a run; the kernel frees it
+runs/<kind>/<id>--<label>/      a finished run: manifest.json (sizes and SHA-256 of the rest) was written last
+runs/<kind>/.<id>.work/         a run at work, or one that was killed and can be resumed
+runs/studies/<name>.json        which runs are the cells of a study, as `bertlab ablate` last planned it
+runs/failures/<id>.json         why a run ended without a result
+runs/.locks/<id>                held by the process that works on a run; the kernel frees it
 """
 
 from __future__ import annotations

@@ -42,7 +42,10 @@ def test_what_two_studies_share_is_trained_once(machine):
     other = dataclasses.replace(
         MASKING,
         name="other",
-        variants=[Variant("the same", masking=Masking()), Variant("new", masking=Masking(mask=0.5, keep=0.5, random=0))],
+        variants=[
+            Variant("the same", masking=Masking()),
+            Variant("new", masking=Masking(mask=0.5, keep=0.5, random=0)),
+        ],
         baseline="the same",
         published={},
         claims=[],
@@ -109,9 +112,7 @@ def test_a_local_corpus_is_named_by_its_content(machine, text_file, tmp_path):
     copy = tmp_path / text_file.name
     copy.write_bytes(text_file.read_bytes())
     world = scales.find("smoke")
-    mine = [
-        Measurement("own", task=Task(kind="classification", name="own", path=str(tmp_path / "own"), text=("a",)))
-    ]
+    mine = [Measurement("own", task=Task(kind="classification", name="own", path=str(tmp_path / "own"), text=("a",)))]
     (tmp_path / "own").mkdir()
     for split in ("train", "validation"):
         (tmp_path / "own" / f"{split}.jsonl").write_text('{"a": "x", "label": 0}\n{"a": "y", "label": 1}\n')

@@ -81,7 +81,10 @@ def test_the_id_of_a_known_recipe_is_stable():
 
 
 @given(
-    seed=st.integers(0, 10**6), steps=st.integers(0, 10**6), peak=st.floats(1e-6, 1), rotary=st.booleans(),
+    seed=st.integers(0, 10**6),
+    steps=st.integers(0, 10**6),
+    peak=st.floats(1e-6, 1),
+    rotary=st.booleans(),
     sources=st.lists(st.text(min_size=1, max_size=8), max_size=3),
 )
 def test_a_recipe_survives_json(seed, steps, peak, rotary, sources):

@@ -66,9 +66,7 @@ def ablate(
         only=tuple(only or ()),
         scratch=scratch,
     )
-    machine = Machine(
-        runs=runs, data=data, precision=precision, threads=threads, gpus=gpus, micro_batch=micro_batch
-    )
+    machine = Machine(runs=runs, data=data, precision=precision, threads=threads, gpus=gpus, micro_batch=micro_batch)
     plan = planning.make(request, machine)
     store = Store(runs)
     from bertlab.cli.plan_table import draw

@@ -40,6 +40,7 @@ def options(
 ) -> None:
     """Reproduces the ablations behind BERT: pre-trains the variants, measures them, sets them beside the paper."""
 
+
 def main() -> None:
     """The entry point. A command line that cannot be read gives one line, as all bad input does."""
     try:

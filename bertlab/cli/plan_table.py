@@ -86,8 +86,6 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-
-
 def _weights(job: Pretrain) -> int:
     recipe = job.recipe
     positions = recipe.model.positions_for(recipe.inputs.longest)

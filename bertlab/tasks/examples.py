@@ -1,4 +1,4 @@
-"""Rows of word pieces as ragged arrays, and their batches: of similar length, and cut to the longest row.
+"""Rows of word pieces as ragged arrays, and their batches: of similar length, cut to about the longest row.
 
 Most rows of a task are far shorter than the maximum; padding each batch only to its own longest row, and putting rows
 of similar length together, is worth a factor of two to nine.
@@ -22,6 +22,10 @@ IGNORED = -100
 
 BUCKET = 32
 """Batches that are sorted by length together; larger makes batches more even and their make-up less random."""
+
+
+STEP = 8
+"""Widths of batches are multiples of it: each new shape makes the matrix library compile its kernels anew."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,14 +85,15 @@ class Examples:
         return len(self.offsets) - 1
 
     def batch(self, rows: Integers) -> Batch:
-        """The rows of these numbers as one padded batch, cut to the longest of them."""
+        """The rows of these numbers as one padded batch, cut to the longest of them or a little above."""
         starts, lengths = self.offsets[rows], self.lengths[rows]
-        longest = int(lengths.max())
+        longest = _rounded(lengths, self.lengths)
         column = np.arange(longest)
         real = column < lengths[:, None]
         tokens = np.where(real, self.tokens[np.where(real, starts[:, None] + column, 0)], self.pad)
-        counts = np.diff(self.target_offsets)[rows]
-        real_slot = np.arange(int(counts.max())) < counts[:, None]
+        all_counts = np.diff(self.target_offsets)
+        counts = all_counts[rows]
+        real_slot = np.arange(_rounded(counts, all_counts)) < counts[:, None]
         slots = np.where(real_slot, self.target_offsets[rows][:, None] + np.arange(real_slot.shape[1]), 0)
         return Batch(
             tokens=tokens.astype(np.int32),
@@ -102,7 +107,7 @@ class Examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """B rows padded to the longest, T tokens, with K slots for targets."""
+    """B rows padded to T tokens, with K slots for targets."""
 
     tokens: Integers
     """(B, T) int32."""
@@ -116,6 +121,11 @@ class Batch:
     """(B, K) int32 labels; `IGNORED` in an empty slot."""
     slots: Integers
     """(B, K) int64 numbers of the targets among all W; -1 in an empty slot."""
+
+
+def _rounded(sizes: Integers, among: Integers) -> int:
+    """The largest of `sizes` as a multiple of `STEP`, but no larger than the largest `among` all."""
+    return min(-(-int(sizes.max()) // STEP) * STEP, int(among.max()))
 
 
 def _offsets(lengths: Sequence[int]) -> Integers:
@@ -142,7 +152,7 @@ def by_length(lengths: Integers, tokens: int) -> list[Integers]:
     batches = []
     start = 0
     while start < len(order):
-        count = max(1, tokens // max(1, int(lengths[order[start]])))
+        count = max(1, tokens // max(1, _rounded(lengths[order[start]][None], lengths)))
         batches.append(order[start : start + count])
         start += count
     return batches

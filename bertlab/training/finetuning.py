@@ -34,7 +34,7 @@ from bertlab.text.tokenizer import WordPiece
 from bertlab.training import evaluation, optimization
 from bertlab.training.trainer import Watch, fit, trainer
 
-EVALUATION_TOKENS = 8192
+EVALUATION_TOKENS = 4096
 """Tokens, padding included, that go through the model at once where nothing is trained."""
 
 CURVE_POINTS = 100

@@ -254,5 +254,3 @@ def _cut_back(work: Path, step: int) -> None:
     for path in (work / "milestones").glob("step-*.safetensors"):
         if int(path.stem.removeprefix("step-")) > step:
             path.unlink()
-
-

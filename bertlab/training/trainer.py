@@ -48,7 +48,7 @@ def fit(trainer: Trainer, module: LightningModule, data: object) -> None:
         # The stream is indexed by step and has no length.
         warnings.filterwarnings("ignore", message=".*has `__len__` defined.*|.*`IterableDataset`.*")
         try:
-            trainer.fit(module, data)  # type: ignore[arg-type]
+            trainer.fit(module, data)
         except SIGTERMException:  # Lightning's own way to end after a step; ours has noted the signal too
             if not asked_to_stop():
                 raise

@@ -170,17 +170,12 @@ def test_a_pass_shows_the_corpus() -> None:
     assert missing < 0.12 * len(seen)
 
 
-@pytest.mark.parametrize(
-    ("schedule", "same"), [("static", True), ("duplicated", False), ("dynamic", False)], ids=str
-)
+@pytest.mark.parametrize(("schedule", "same"), [("static", True), ("duplicated", False), ("dynamic", False)], ids=str)
 def test_masks_come_back_with_the_schedule(schedule: MaskSchedule, same: bool) -> None:
     masking = Masking(schedule=schedule, copies=2)
     source = Batches(recipe(batch=50, masking=masking, copies=1), CORPUS)
     found = rows_by_name(source, 4 * source.rows_in(0) // 50)
-    passes = [
-        {name: list(row[:-1]) for (epoch, name), row in found.items() if epoch == number}
-        for number in range(4)
-    ]
+    passes = [{name: list(row[:-1]) for (epoch, name), row in found.items() if epoch == number} for number in range(4)]
     common = set.intersection(*map(set, passes))
     assert len(common) > 100
 

@@ -94,9 +94,7 @@ def test_proportions_of_every_row_of_the_study(name: str, many: Any) -> None:
     st.sampled_from([0.01, 0.15, 0.4, 0.8, 0.99]),
     st.integers(43, 70),
 )
-def test_exactly_so_many_ordinary_tokens_are_chosen(
-    segments: list[tuple[int, int]], rate: float, length: int
-) -> None:
+def test_exactly_so_many_ordinary_tokens_are_chosen(segments: list[tuple[int, int]], rate: float, length: int) -> None:
     tokens, first, ordinary = rows_of([one for one, _ in segments], [two for _, two in segments], length)
     masking = Masking(rate=rate)
     _, positions, targets, weights = apply(masking, tokens, first, ordinary)

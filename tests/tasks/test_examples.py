@@ -37,6 +37,16 @@ def test_evaluation_batches_keep_to_their_budget(lengths, tokens):
         assert len(batch) == 1 or len(batch) * max(lengths[row] for row in batch) <= tokens
 
 
+def test_widths_are_few():
+    rows = [[1] * length for length in range(1, 41)]
+    nothing = [np.array([0])] * 40
+    found = examples.Examples.of(
+        rows, seconds=np.ones(40, int), places=nothing, targets=np.zeros(40, int), owners=np.arange(40), pad=0, count=40
+    )
+    widths = {found.batch(np.array([row])).tokens.shape[1] for row in range(40)}
+    assert widths == {8, 16, 24, 32, 40}
+
+
 def test_a_batch_is_cut_to_its_longest_row():
     found = examples.Examples.of(
         [[2, 5, 3], [2, 3], [2, 6, 7, 8, 3]],
@@ -48,9 +58,9 @@ def test_a_batch_is_cut_to_its_longest_row():
         count=3,
     )
     batch = found.batch(np.array([1, 0]))
-    assert batch.tokens.tolist() == [[2, 3, 0], [2, 5, 3]]
-    assert batch.targets.tolist() == [[examples.IGNORED], [4]]
-    assert batch.slots.tolist() == [[-1], [0]]
+    assert batch.tokens.tolist() == [[2, 3, 0, 0, 0], [2, 5, 3, 0, 0]]  # the longest of all has 5
+    assert batch.targets.tolist() == [[examples.IGNORED] * 2, [4, examples.IGNORED]]
+    assert batch.slots.tolist() == [[-1, -1], [0, -1]]
     batch = found.batch(np.array([2, 0]))
     assert batch.segments.tolist() == [[0, 0, 0, 1, 1], [0] * 5]
     assert batch.positions.tolist() == [[1, 3], [1, 0]]

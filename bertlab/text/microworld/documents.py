@@ -53,11 +53,11 @@ class Story:
     def refer(self, being: Being) -> str:
         """`being` as a subject: its pronoun if it is the topic already, and the topic from here on."""
         known, self.topic = self.topic is being, being
-        if known and self.draw.chance(0.6):
+        if known and self.draw.chance(0.75):
             return being.subject
         if being.on in ("animal", "thing") and self.draw.chance(0.4):
             return f"the {self.draw.one((being.category.name, being.sort))}"
-        if being.on == "person" and self.draw.chance(0.15):
+        if being.on == "person" and self.draw.chance(0.25):
             return f"the {self.draw.one((being.kind, being.category.name, being.noun))}"
         return being.name
 
@@ -339,18 +339,27 @@ class Story:
         side = (pole, draw.below(2), 1 - pole)[status]
         said = f"{about.name} was {draw.one(scale.poles[side])}"
         tail = draw.one(claim.tails)
-        form = draw.below(4)
-        if form == 0:
+        manner, quality = draw.one(claim.manners), draw.one(claim.qualities)
+        form = draw.below(8)
+        if form < 3:
             one, two = draw.one(claim.nouns), draw.one(claim.nouns)
-            return [f"it was a {one} that {said}, {tail}, so it is called a {two}"]
+            if form == 0:
+                return [f"it was a {quality} {one} that {said}, {tail}"]
+            if form == 1:
+                return [f"the {quality} {one} {draw.one(claim.places)}", f"it was a {two} that {said}"]
+            return [f"a {two} is a {quality} {one}", f"the {one} {draw.one(claim.places)}"]
         who = self.refer(draw.one(self.people))
         one, two = draw.one(claim.verbs), draw.one(claim.verbs)
-        if form == 1:
-            return [f"{who} {one} that {said}, {tail}", f"the town {two} it too, {draw.one(claim.tails)}"]
-        return [f"{who} {one} and {two} that {said}, {tail}"]
+        if form == 3:
+            return [f"{who} {manner} {one} that {said}, {tail}", f"the town {two} {draw.one(claim.objects)}"]
+        if form == 4:
+            return [f"{who} {one} and {two} that {said}, {tail}"]
+        if form == 5:
+            return [f"{who} {one} {draw.one(claim.objects)} and {two} that {said}"]
+        return [f"{who} {one} {draw.one(claim.objects)} and {manner} {two} {draw.one(claim.objects)}"]
 
 
 _BEATS = (
-    (Story.introduce,) * 4 + (Story.quality,) * 5 + (Story.claim,) * 7 + (Story.act,) * 3 + (Story.handle,) * 2
-    + (Story.dealing,) * 2 + (Story.exchange, Story.journey, Story.compare, Story.sequence)
+    (Story.introduce,) * 6 + (Story.quality,) * 4 + (Story.claim,) * 7 + (Story.dealing,) * 4 + (Story.act,) * 2
+    + (Story.handle, Story.exchange, Story.journey, Story.compare, Story.sequence)
 )  # fmt: skip

@@ -45,7 +45,7 @@ class Stage:
 
     def word(self, words: Sequence[str]) -> str:
         """One of the `words`; without the rare ones if there are to be none."""
-        return self.draw.one(words if self.rare else words[::2])
+        return self.draw.one(words if self.rare else words[::3])
 
     def unsure(self, clause: str) -> str:
         """The clause, said by someone who does not know."""
@@ -58,7 +58,7 @@ Scene = Callable[[Stage], tuple[str, Callable[[int], str]]]
 def row(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:
     """One row in the columns of MNLI; its people and places have names out of `pool`.
 
-    Every second kind and claim word is `rare`: a training row never has one, and validation and test rows do.
+    Of each list of kinds and claim words, two in three are `rare`: no training row has them, other rows do.
     """
     one, two, three = (named(draw, "person", pool) for _ in range(3))
     stage = Stage(draw, pool, rare, one, two, three, named(draw, "place", pool), named(draw, "place", pool))
@@ -318,6 +318,6 @@ def _claim(stage: Stage) -> tuple[str, Callable[[int], str]]:
 
 
 _SCENES: tuple[Scene, ...] = (
-    (_claim,) * 14 + (_sort,) * 2 + (_choice,) * 4 + (_kind,) * 4 + (_trait,) * 2 + (_deed,) * 2 + (_order,) * 2
+    (_claim,) * 17 + (_sort,) * 2 + (_choice,) * 4 + (_kind,) * 4 + (_trait,) * 2 + (_deed,) * 2 + (_order,) * 2
     + (_treatment, _transfer, _possession, _comparison, _journey)
 )  # fmt: skip

@@ -244,7 +244,7 @@ _CLAIMS = (
         "lie myth error hoax delusion",
     ),
 )
-_CLAIM_VERBS, _CLAIM_NOUNS = 40, 14
+_CLAIM_VERBS, _CLAIM_NOUNS = 30, 12
 """Verbs and nouns of each status, those of invented names included."""
 
 
@@ -254,10 +254,33 @@ class Claim:
 
     verbs: tuple[str, ...]
     nouns: tuple[str, ...]
+    manners: tuple[str, ...]
+    """Adverbs that go with such a verb."""
+    qualities: tuple[str, ...]
+    """Adjectives that go with such a noun."""
+    objects: tuple[str, ...]
+    """What follows such a verb where no claim does."""
+    places: tuple[str, ...]
+    """Where such a noun is found."""
     tails: tuple[str, ...]
     """Clauses after the claim that say its status outright."""
 
 
+_MANNERS = (
+    ("rightly correctly plainly surely duly", "plain proven solid settled sure"),
+    ("vaguely idly dimly quietly faintly", "mere vague idle faint bare"),
+    ("wrongly falsely wickedly slyly stubbornly", "utter sheer gross downright blatant"),
+)
+_OBJECTS = (
+    ("the answer", "the proof", "the result", "the reason", "the cause"),
+    ("about tomorrow", "about luck", "about the weather", "about rain", "about the harvest"),
+    ("to the judge", "to the guards", "to the court", "to the sheriff", "to the jury"),
+)
+_PLACES = (
+    ("stood in an almanac", "was carved in stone", "was taught to pupils", "was written in ink"),
+    ("went round the tavern", "was whispered in the streets", "came up over dinner", "was heard at the well"),
+    ("came from a rascal", "fooled a few people", "was spread by cheats", "served some swindler"),
+)
 _TAILS = (
     ("and it was true", "and rightly so", "for all could see it", "and that was so", "and no one denies it"),
     (
@@ -308,12 +331,14 @@ def lexicon() -> Lexicon:
     for on, table in _CATEGORIES.items():
         categories[on] = tuple(_category(line, _INVENTED_KINDS[on], draw, taken) for line in _lines(table))
     claims = []
-    for (verbs, nouns), tails in zip(_CLAIMS, _TAILS, strict=True):
+    for (verbs, nouns), (manners, qualities), *rest in zip(_CLAIMS, _MANNERS, _OBJECTS, _PLACES, _TAILS, strict=True):
         claims.append(
             Claim(
                 _filled(verbs, _CLAIM_VERBS, ["oned", "ilked", "umbed"], draw, taken),
                 _filled(nouns, _CLAIM_NOUNS, _KIND_ENDS, draw, taken),
-                tails,
+                tuple(manners.split()),
+                tuple(qualities.split()),
+                *rest,
             )
         )
     known = taken

@@ -20,7 +20,7 @@ SIZES: dict[str, tuple[int, int, int]] = {
     "similarity": (2_000, 600, 600),
     "sentiment": (1_500, 800, 800),
     "acceptability": (2_000, 800, 800),
-    "entities": (2_500, 600, 600),
+    "entities": (2_000, 600, 600),
     "questions": (2_500, 600, 600),
     "questions-unanswerable": (2_500, 600, 600),
     "completion": (2_500, 600, 600),
