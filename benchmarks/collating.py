@@ -7,7 +7,8 @@ finds the rows of a step, gathers their segments, masks exactly 15 % and gives t
 rows that are already cut and tokenised, at its defaults (lists of ids) and at the best of what it documents (the
 special tokens' mask given, NumPy output). Padding does not count.
 
-`blocks.py` says how the two are compared. Passes where the interval lies above the floor of 30; exit status 1 otherwise.
+`blocks.py` says how the two are compared. Passes where the interval lies above the floor of 30; exit status 1
+otherwise.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,8 @@ class Machine:
     """The store of runs."""
     data: Path | None = None
     """A local mirror of tasks and corpora, looked in before the Hub."""
-    cache: Path = Path("~/.cache/bertlab").expanduser()
-    """What can be thrown away: an index of file hashes."""
+    cache: Path = field(default_factory=lambda: Path(os.environ.get("BERTLAB_CACHE", "~/.cache/bertlab")).expanduser())
+    """What can be thrown away: an index of file hashes. `BERTLAB_CACHE` sets the default."""
     precision: str = "auto"
     """`auto` is bf16 where the hardware has it, fp32 elsewhere."""
     threads: int = 0

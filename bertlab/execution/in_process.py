@@ -33,8 +33,9 @@ def execute(
 ) -> list[Job]:
     """Runs the jobs that are not finished yet, each after those that it needs, and returns those that failed.
 
-    A failure is kept in the store with its reason, and what does not depend on it goes on; `diverged` is final. `started` is called when
-    the corpora are ready and the first training begins. `BadInput` and `Interrupted` end everything.
+    A failure is kept in the store with its reason, and what does not depend on it goes on; `diverged` is final.
+    `started` is called when the corpora are ready and the first training begins. `BadInput` and `Interrupted` end
+    everything.
     """
     lost: list[Job] = []
     training = False

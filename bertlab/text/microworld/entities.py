@@ -124,4 +124,4 @@ def _vague(draw: Draw, pool: Sequence[str]) -> str:
     return f"{_mark(being)} was {draw.one(('mentioned', 'forgotten', 'remembered'))} {draw.one(language.SEASONS)}"
 
 
-_CLAUSES = (_cue,) * 12 + (_dealing,) * 3 + (_deed, _pair, _pair, _vague)
+_CLAUSES = (_cue,) * 12 + (_dealing,) * 3 + (_deed, _pair, _pair, _vague, _vague)
