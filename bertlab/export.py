@@ -6,7 +6,8 @@ import shutil
 from pathlib import Path
 
 from bertlab.errors import unknown
-from bertlab.recipe import Recipe, load
+from bertlab.identity import load
+from bertlab.recipe import Recipe
 from bertlab.store import Store, digest, label, read_json, write_json
 
 

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from bertlab.errors import RunFailed
+from bertlab.identity import identity, science
 from bertlab.machine import Machine
 from bertlab.progress import Progress
-from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer, identity, science
+from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer
 from bertlab.store import Run, Store
 
 if TYPE_CHECKING:

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.errors import BadInput, unknown
+from bertlab.identity import canonical
 from bertlab.jobs import Job, Measure, PrepareCorpus, Pretrain, needs
 from bertlab.machine import Machine
-from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer, canonical
+from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer
 from bertlab.scales import Scale
 from bertlab.store import Store, digest
 from bertlab.study import Measurement, Study, Task

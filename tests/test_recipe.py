@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bertlab import identity as ids
 from bertlab import recipe
 from bertlab.errors import BadInput
-from bertlab.recipe import Masking, Recipe, Schedule, canonical, field_paths, identity, load, science, set_field
+from bertlab.identity import canonical, field_paths, identity, load, science, set_field
+from bertlab.recipe import Masking, Recipe, Schedule
 
 OTHER = {
     bool: lambda value: not value,
@@ -27,7 +29,7 @@ def changed(path: str) -> Recipe:
     for group in groups:
         value = getattr(value, group)
     current = getattr(value, name)
-    hint = recipe._hints(type(value))[name]
+    hint = ids._hints(type(value))[name]
     literal = (choice for choice in getattr(hint, "__args__", ()) if choice != current)
     new = OTHER[hint](current) if hint in OTHER else next(literal)
     return set_field(Recipe(), path, str(new).lower() if hint is bool else str(new))
@@ -71,7 +73,7 @@ def test_order_and_kind_of_number_do_not_change_the_id():
 def test_kind_and_science_version_change_the_id(monkeypatch):
     before = identity("pretrain", recipe=Recipe())
     assert identity("finetune", recipe=Recipe()) != before
-    monkeypatch.setattr(recipe, "SCIENCE_VERSION", recipe.SCIENCE_VERSION + 1)
+    monkeypatch.setattr(ids, "SCIENCE_VERSION", ids.SCIENCE_VERSION + 1)
     assert identity("pretrain", recipe=Recipe()) != before
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from bertlab import scales, studies
 from bertlab.errors import BadInput
-from bertlab.recipe import Inputs, Masking, Model, Recipe, Schedule, identity
+from bertlab.identity import identity
+from bertlab.recipe import Inputs, Masking, Model, Recipe, Schedule
 from bertlab.study import Claim, Measurement, Study, Variant
 
 COLUMN = Measurement("MNLI", task="mnli")

@@ -47,7 +47,7 @@ def floors(evidence: Evidence) -> list[str]:
     lines = [f"Majority guess: {', '.join(guesses) or 'nothing is measured yet'}."]
     scratch = [row for row in evidence.variants if evidence.untrained(row)]
     if not scratch:
-        return [*lines, "No pre-training: not measured here; `bertlab ablate --scratch` adds the row."]
+        return [*lines, "No pre-training: not measured here; --scratch adds the row."]
     for row in scratch:
         for name in evidence.measurements:
             floor, ours = evidence.summary(row, name), evidence.summary(evidence.baseline, name)

@@ -22,6 +22,7 @@ from torch.nn import functional
 
 from bertlab import recipe
 from bertlab.errors import BadInput
+from bertlab.identity import load
 from bertlab.inputs import keyed
 from bertlab.machine import Machine
 from bertlab.model.dropout import Noise
@@ -77,7 +78,7 @@ def open_pretrained(directory: Path) -> Pretrained:
         record = json.loads((directory / "recipe.json").read_text(encoding="utf-8"))["science"]["recipe"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{directory} is no pre-training that can be read ({error}): name a finished run") from None
-    science = recipe.load(recipe.Recipe, record)
+    science = load(recipe.Recipe, record)
     tokenizer = WordPiece.load(directory / "vocab.txt", science.tokenizer.lowercase)
     positions = science.model.positions_for(science.inputs.longest)
     model = PretrainingModel(science.model, tokenizer.size, positions, science.seed)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from bertlab import recipe
+from bertlab.identity import science
 from bertlab.model.heads import PretrainingModel
 from bertlab.recipe import Inputs, Model, Recipe, Tokenizer
 from bertlab.tasks.data import Rows, TaskData
@@ -25,7 +25,7 @@ def pretrained(tmp_path_factory):
     directory = tmp_path_factory.mktemp("pretrained")
     WordPiece(PIECES, lowercase=True).save(directory / "vocab.txt")
     PretrainingModel(RECIPE.model, len(PIECES), 32, 0).save(directory / "model.safetensors")
-    record = {"kind": "pretrain", "id": "0" * 64, "science": {"recipe": recipe.science(RECIPE)}}
+    record = {"kind": "pretrain", "id": "0" * 64, "science": {"recipe": science(RECIPE)}}
     (directory / "recipe.json").write_text(json.dumps(record), encoding="utf-8")
     return directory
 
