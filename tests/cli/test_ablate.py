@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -14,10 +13,6 @@ import pytest
 
 from bertlab import jobs
 from bertlab.store import Store, read_lines
-
-from .conftest import SMOKE
-
-ONE_THREAD = ("--threads", "1", "--precision", "fp32")
 
 
 def contents(runs):
@@ -45,18 +40,18 @@ def test_all_cells_are_there(finished):
     assert not list(finished.rglob("*.ckpt")) + list(finished.rglob("checkpoint")) + list(finished.glob("*/.*.work"))
 
 
-def test_a_second_time_everything_is_finished(call, finished, monkeypatch, capsys):
+def test_a_second_time_everything_is_finished(smoke, call, finished, monkeypatch, capsys):
     monkeypatch.setattr(jobs.Pretrain, "run", None)
     monkeypatch.setattr(jobs.Measure, "run", None)
     monkeypatch.setattr(jobs.PrepareCorpus, "run", None)
     before = contents(finished)
-    assert call(*SMOKE, *ONE_THREAD, "--runs", finished) == 0
+    assert call(*smoke, "--runs", finished) == 0
     assert contents(finished) == before
     assert "everything is finished" in capsys.readouterr().out
 
 
-def test_a_dry_run_writes_nothing(call, tmp_path, capsys):
-    assert call(*SMOKE, "--dry-run", "--runs", tmp_path / "runs") == 0
+def test_a_dry_run_writes_nothing(smoke, call, tmp_path, capsys):
+    assert call(*smoke, "--dry-run", "--runs", tmp_path / "runs") == 0
     assert list(tmp_path.iterdir()) == []
     printed = capsys.readouterr().out
     assert "pre-train" in printed
@@ -65,11 +60,11 @@ def test_a_dry_run_writes_nothing(call, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_leaves_a_store_from_which_the_same_command_goes_on(finished, tmp_path, number):
+def test_a_signal_leaves_a_store_from_which_the_same_command_goes_on(smoke, finished, tmp_path, number):
     """The end equals, byte for byte, that of the command that was never stopped."""
     runs = tmp_path / "runs"
     shutil.copytree(next(finished.glob("corpus/*")), runs / "corpus" / next(finished.glob("corpus/*")).name)
-    command = [sys.executable, "-m", "bertlab", *SMOKE, *ONE_THREAD, "--runs", str(runs)]
+    command = [sys.executable, "-m", "bertlab", *smoke, "--runs", str(runs)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
     while not list(runs.glob("pretrain/.*.work/metrics.jsonl")):
@@ -81,11 +76,11 @@ def test_a_signal_leaves_a_store_from_which_the_same_command_goes_on(finished, t
     assert process.returncode == 128 + number, complaint
     assert "give the same command again" in complaint
     assert "Traceback" not in complaint
-    subprocess.run(command, check=True, capture_output=True, env=os.environ | {"PYTHONWARNINGS": "error"})
+    subprocess.run(command, check=True, capture_output=True)
     assert contents(runs) == contents(finished)
 
 
-def test_a_run_that_fails_is_named_and_the_others_go_on(call, tmp_path, finished, monkeypatch, capsys):
+def test_a_run_that_fails_is_named_and_the_others_go_on(smoke, call, tmp_path, finished, monkeypatch, capsys):
     runs = tmp_path / "runs"
     shutil.copytree(finished, runs)
     store = Store(runs)
@@ -99,7 +94,7 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(call, tmp_path, finished
         return run(self, *arguments)
 
     monkeypatch.setattr(jobs.Measure, "run", broken)
-    assert call(*SMOKE, *ONE_THREAD, "--runs", runs) == 1
+    assert call(*smoke, "--runs", runs) == 1
     printed = capsys.readouterr()
     assert "3 of 13 jobs have no result" in printed.err
     assert "failed: a broken part" in printed.err
@@ -108,18 +103,18 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(call, tmp_path, finished
     listed = json.loads(capsys.readouterr().out)
     assert sum(each["status"] == "failed" and "broken" in each["reason"] for each in listed) == 3
     monkeypatch.undo()
-    assert call(*SMOKE, *ONE_THREAD, "--runs", runs) == 0
+    assert call(*smoke, "--runs", runs) == 0
     assert contents(runs) == contents(finished)
 
 
-def test_a_damaged_run_is_found_before_it_is_used(call, tmp_path, finished, capsys):
+def test_a_damaged_run_is_found_before_it_is_used(smoke, call, tmp_path, finished, capsys):
     runs = tmp_path / "runs"
     shutil.copytree(finished, runs)
     store = Store(runs)
     store.remove([run for run in store.runs() if run.kind == "features"])
     weights = next(runs.glob("pretrain/*0-0-100*/model.safetensors"))
     weights.write_bytes(weights.read_bytes()[:-4] + b"\x00\x00\x80\x3f")
-    assert call(*SMOKE, *ONE_THREAD, "--runs", runs) == 2
+    assert call(*smoke, "--runs", runs) == 2
     assert "is damaged: remove it with `bertlab runs --remove" in capsys.readouterr().err
 
 
