@@ -1,54 +1,68 @@
-"""The checks of the project: `nox` runs them all, `nox -s tests` one of them."""
+"""The checks of the project: `nox` runs them all, `nox -s tests` one of them.
 
+They share one environment, `.nox/checks`, so that torch is installed once.
+"""
+
+import sys
 from pathlib import Path
 
 import nox
 
-nox.options.default_venv_backend = "venv"
-nox.options.reuse_existing_virtualenvs = True
 PROJECT = nox.project.load_toml("pyproject.toml")
+PLACE = Path(".nox/checks").absolute()
+PROGRAMS = PLACE / ("Scripts" if sys.platform == "win32" else "bin")
 
 
-ONE_PLACE = ".nox/checks"
-"""All sessions share one environment, so that torch is installed once."""
+READY: list[Path] = []
 
 
-def install(session: nox.Session) -> None:
-    """Installs the project, editable, with what its checks need."""
-    session.install("-e", ".", *nox.project.dependency_groups(PROJECT, "lint", "types", "tests"))
+def installed(session: nox.Session) -> None:
+    """Installs the project, editable, with what its checks need; once, however many sessions run."""
+    if READY:
+        return
+    READY.append(PLACE)
+    if not PROGRAMS.exists():
+        session.run(sys.executable, "-m", "venv", str(PLACE), external=True)
+    groups = nox.project.dependency_groups(PROJECT, "lint", "types", "tests")
+    run(session, "python", "-m", "pip", "install", "--quiet", "-e", ".", *groups)
 
 
-@nox.session(venv_location=ONE_PLACE)
+def run(session: nox.Session, program: str, *arguments: str) -> None:
+    """Runs a program of the shared environment."""
+    session.run(str(PROGRAMS / program), *arguments, external=True)
+
+
+@nox.session(venv_backend="none")
 def lint(session: nox.Session) -> None:
     """Style: ruff's rules and formatting."""
-    install(session)
-    session.run("ruff", "check", ".")
-    session.run("ruff", "format", "--check", ".")
+    installed(session)
+    run(session, "ruff", "check", ".")
+    run(session, "ruff", "format", "--check", ".")
 
 
-@nox.session(venv_location=ONE_PLACE)
+@nox.session(venv_backend="none")
 def types(session: nox.Session) -> None:
     """Types: mypy, strict."""
-    install(session)
-    session.run("mypy")
+    installed(session)
+    run(session, "mypy")
 
 
-@nox.session(venv_location=ONE_PLACE)
+@nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
     """Behaviour: pytest, warnings are errors."""
-    install(session)
-    session.run("pytest", *session.posargs)
+    installed(session)
+    run(session, "pytest", *session.posargs)
 
 
-@nox.session(venv_location=ONE_PLACE)
+@nox.session(venv_backend="none")
 def smoke(session: nox.Session) -> None:
-    """The whole way, once: every study at smoke scale, and the report."""
-    install(session)
+    """The whole way, twice: every study at smoke scale, and the report; the second time everything is finished."""
+    installed(session)
     work = Path(session.create_tmp())
     runs, out = work / "runs", work / "reports"
-    for _ in range(2):  # the second time everything is finished
-        session.run("bertlab", "ablate", "all", "--scale", "smoke", "--scratch", "--runs", str(runs))
-    session.run("bertlab", "report", "--runs", str(runs), "--out", str(out))
+    for _ in range(2):
+        run(session, "bertlab", "ablate", "all", "--scale", "smoke", "--scratch", "--runs", str(runs))
+    run(session, "bertlab", "report", "--runs", str(runs), "--out", str(out))
     for name in ("index.md", "masking.md", "masking.csv"):
         if not (out / name).is_file():
             session.error(f"{name} was not written")
