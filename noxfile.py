@@ -3,6 +3,7 @@
 They share one environment, `.nox/checks`, so that torch is installed once.
 """
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -59,6 +60,7 @@ def smoke(session: nox.Session) -> None:
     """The whole way, twice: every study at smoke scale, and the report; the second time everything is finished."""
     installed(session)
     work = Path(session.create_tmp())
+    shutil.rmtree(work)  # what an earlier session left
     runs, out = work / "runs", work / "reports"
     for _ in range(2):
         run(session, "bertlab", "ablate", "all", "--scale", "smoke", "--scratch", "--runs", str(runs))

@@ -59,8 +59,6 @@ class PrepareCorpus:
         """Tokenises the corpus into `work`."""
         from bertlab.text import tokens
 
-        for left in work.iterdir():  # a corpus is built in one go: what a killed run left is of no use
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
         facts = tokens.prepare(
             self.corpus,
             self.tokenizer,

@@ -81,6 +81,8 @@ def execute(
 
 def _run(job: Job, store: Store, machine: Machine, progress: Progress) -> tuple[Run, float]:
     began = time.monotonic()
+    if not isinstance(job, Pretrain):  # begun anew: what a killed try left is of no use
+        store.discard(job.kind, job.id)
     work = store.work(job.kind, job.id)
     record = {"kind": job.kind, "id": job.id, "label": files.label(job.label), "science": job.science()}
     files.write_json(work / "recipe.json", record)
