@@ -2,7 +2,7 @@
 
 The small scales have rotary positions: a small masked LM with learned ones stays on the unigram plateau, and every
 ablation measured there compares nothing with nothing. Their peak rates are below what a single row can bear: at 3e-3,
-tiny's rows without unchanged tokens never left the plateau; at 2e-3 some do, and the report warns of those that do not.
+tiny's rows without unchanged tokens never left the plateau; at 2e-3 some barely do (the report warns only within 0.1 nat of it).
 """
 
 from __future__ import annotations
