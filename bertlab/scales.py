@@ -1,8 +1,9 @@
 """Scales: one dial that fills in a recipe, from a test of seconds to the paper's own four days on 16 TPU chips.
 
 The small scales have rotary positions: a small masked LM with learned ones stays on the unigram plateau, and every
-ablation measured there compares nothing with nothing. Their peak rates are below what a single row can bear: at 3e-3,
-tiny's rows without unchanged tokens never left the plateau; at 2e-3 some barely do (the report warns only within 0.1 nat of it).
+ablation measured there compares nothing with nothing. Their peak rates
+are below what a single row can bear: at 3e-3, tiny's rows without unchanged tokens never left the plateau; at 2e-3 some
+barely do (the report warns only within 0.1 nat of it).
 """
 
 from __future__ import annotations
