@@ -17,8 +17,10 @@ from typing import Any
 from bertlab.report.statistics import Difference, Scores, Summary, difference, mean, summarise
 from bertlab.store import Run, Store
 
-PLATEAU = 0.1
-"""Nats: a masked LM that ends this close to the unigram entropy of its held-out text has learnt nothing of context."""
+PLATEAU = 0.25
+"""Nats: a masked LM that ends this close to the unigram entropy of its held-out text has learnt next to nothing of
+context. Rows that never left the plateau were seen to end up to 0.23 below it: some tokens can be told from the length
+of the row, or are shown."""
 
 NUMERICS = ("device", "precision", "threads", "torch")
 """What of an environment can change the last bits of a number."""
@@ -124,7 +126,7 @@ class Pretraining:
 
     @property
     def learnt_nothing(self) -> bool:
-        """Whether it ends on the unigram plateau."""
+        """Whether it ends on the unigram plateau, or next to it."""
         if self.untrained or self.loss is None or self.plateau is None:
             return False
         return self.loss > self.plateau - PLATEAU
