@@ -119,6 +119,8 @@ class Measure:
     restart: int
     name: str = field(compare=False)
     """The study, row and column that first asked for it."""
+    milestone: int = 100
+    """Per cent of the pre-training's steps after which its weights are measured."""
 
     @property
     def kind(self) -> Literal["finetune", "features"]:
@@ -145,7 +147,7 @@ class Measure:
             | {"label": task.label, "labels": task.labels},
             "settings": science(self.settings),
             "restart": self.restart,
-        }
+        } | ({"milestone": self.milestone} if self.milestone < 100 else {})
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
         """Trains and measures; leaves the predictions in `work`."""
@@ -154,6 +156,7 @@ class Measure:
         pretrained = _finished(store, self.pretrain.id)
         data = rows(self.data, machine)
         arguments: dict[str, Any] = {
+            "milestone": self.milestone,
             "seed": self.pretrain.recipe.seed,
             "restart": self.restart,
             "machine": machine,
@@ -174,7 +177,7 @@ class Measure:
             "majority": outcome.majority,
             "rows": {"train": outcome.training_rows, "evaluation": outcome.evaluation_rows},
             "steps": outcome.steps,
-            "milestone": 100,
+            "milestone": self.milestone,
             "pretrain_id": self.pretrain.id,
             "pretrain_seed": self.pretrain.recipe.seed,
             "restart": self.restart,

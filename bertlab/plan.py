@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from bertlab.machine import Machine
 from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer
 from bertlab.scales import Scale
 from bertlab.store import Store, digest
-from bertlab.study import Measurement, Study, Task
+from bertlab.study import Measurement, Method, Study, Task, Variant
 from bertlab.tasks import catalog
 from bertlab.tasks import data as task_data
 from bertlab.text import sources
@@ -57,12 +57,26 @@ class Request:
 
 @dataclass(frozen=True)
 class Cell:
-    """One measured value of a study: a row, a column and its seeds, and the job that measures it."""
+    """One measured value of a study: a row, a column and its seeds, and the job that it comes from."""
 
     study: Study
     variant: str
     measurement: Measurement
-    job: Measure
+    job: Measure | Pretrain
+
+    @property
+    def pretrain(self) -> Pretrain:
+        """The pre-training that is measured."""
+        return self.job.pretrain if isinstance(self.job, Measure) else self.job
+
+    def facts(self) -> dict[str, Any]:
+        """What a report says of the task and the way it is measured."""
+        if isinstance(self.job, Pretrain):
+            named = {"task": "held-out text", "dataset": "held-out text", "split": "held-out", "method": "pretraining"}
+            return named | {"milestone": 100, "restart": 0}
+        task = self.job.data.task
+        named = {"task": self.job.data.asked, "dataset": task.dataset, "split": task.evaluation}
+        return named | {"method": self.job.kind, "milestone": self.job.milestone, "restart": self.job.restart}
 
 
 @dataclass(frozen=True)
@@ -96,7 +110,7 @@ class Plan:
         return kept
 
     def _record(self, study: Study, cells: list[Cell], command: str) -> dict[str, Any]:
-        pretrained = {cell.job.pretrain.id: cell for cell in cells}
+        pretrained = {(cell.variant, cell.pretrain.id): cell for cell in cells}
         return {
             "study": study.name,
             "question": study.question,
@@ -110,25 +124,20 @@ class Plan:
             "substitutes": dict(self.request.substitutes),
             "positions": self.request.scale.recipe.model.positions,
             "rows": [
-                {"variant": cell.variant, "pretrain_seed": cell.job.pretrain.recipe.seed, "pretrain_id": run_id}
-                for run_id, cell in pretrained.items()
+                {"variant": variant, "pretrain_seed": cell.pretrain.recipe.seed, "pretrain_id": run_id}
+                for (variant, run_id), cell in pretrained.items()
             ],
             "cells": [
                 {
                     "variant": cell.variant,
                     "measurement": cell.measurement.name,
-                    "task": cell.job.data.asked,
-                    "dataset": cell.job.data.task.dataset,
-                    "split": cell.job.data.task.evaluation,
-                    "method": cell.measurement.method,
                     "metric": cell.measurement.metric,
-                    "milestone": 100,
-                    "pretrain_seed": cell.job.pretrain.recipe.seed,
-                    "restart": cell.job.restart,
-                    "pretrain_id": cell.job.pretrain.id,
+                    "pretrain_seed": cell.pretrain.recipe.seed,
+                    "pretrain_id": cell.pretrain.id,
                     "run_id": cell.job.id,
                     "published": study.published.get((cell.variant, cell.measurement.name)),
                 }
+                | cell.facts()
                 for cell in cells
             ],
         }
@@ -144,10 +153,18 @@ def make(request: Request, machine: Machine) -> Plan:
     if request.vocabulary is not None:
         base = dataclasses.replace(base, tokenizer=_given(base, request.vocabulary))
     for name in request.substitutes:
-        used = [_task(each.task).name for study in request.studies for each in study.measurements]
+        used = [_task(each.task).name for study in request.studies for each in study.measurements if each.task]
         if name not in used:
             raise unknown("task in --substitute", name, sorted(set(used)))
     tasks: dict[Task, tuple[task_data.Located, str]] = {}
+
+    def located_task(named: str | Task) -> tuple[task_data.Located, str]:
+        task = _task(named)
+        if task not in tasks:
+            found = task_data.locate(task, machine=machine, world=world, substitute=request.substitutes.get(task.name))
+            tasks[task] = found, task_data.content_of(found, machine)
+        return tasks[task]
+
     cells = []
     for study in request.studies:
         for variant, recipe in _rows(study, base, request):
@@ -155,52 +172,74 @@ def make(request: Request, machine: Machine) -> Plan:
                 pretrain = Pretrain(
                     dataclasses.replace(recipe, seed=seed),
                     PrepareCorpus(recipe.corpus, recipe.tokenizer, located, request.vocabulary),
-                    f"{study.name}-{variant}",
+                    f"{study.name}-{variant.name}",
                     request.scale.milestones,
                 )
                 for measurement in study.measurements:
-                    task = _task(measurement.task)
-                    if task not in tasks:
-                        substitute = request.substitutes.get(task.name)
-                        found = task_data.locate(task, machine=machine, world=world, substitute=substitute)
-                        tasks[task] = found, task_data.content_of(found, machine)
-                    settings = _settings(request.scale, measurement, tasks[task][0].task)
-                    for restart in range(request.restarts or request.scale.restarts):
-                        name = f"{study.name}-{variant}-{measurement.name}"
-                        job = Measure(pretrain, *tasks[task], settings, restart, name)
-                        cells.append(Cell(study, variant, measurement, job))
+                    jobs = _jobs(pretrain, variant, measurement, request, located_task)
+                    cells += [Cell(study, variant.name, measurement, job) for job in jobs]
     return Plan(
         request=request,
         corpora=tuple(each.source.name for each in located),
         world=world,
         cells=tuple(cells),
         jobs=_in_order([cell.job for cell in cells]),
-        asked=len(cells) + len({(c.study.name, c.variant, c.job.pretrain.recipe.seed) for c in cells}),
+        asked=sum(isinstance(cell.job, Measure) for cell in cells)
+        + len({(c.study.name, c.variant, c.pretrain.recipe.seed) for c in cells}),
     )
 
 
-def _settings(scale: Scale, measurement: Measurement, task: Task) -> Finetuning | Features:
-    if measurement.method == "features":
-        return scale.features
-    return scale.tagging if task.kind == "tagging" else scale.finetune
+def _jobs(
+    pretrain: Pretrain,
+    variant: Variant,
+    measurement: Measurement,
+    request: Request,
+    locate: Callable[[str | Task], tuple[task_data.Located, str]],
+) -> Iterator[Measure | Pretrain]:
+    """The jobs of one column for one pre-training of a row: over milestones, and restarts within each."""
+    method = variant.method or measurement.method
+    if method == "pretraining":
+        yield pretrain
+        return
+    data, content = locate(measurement.task)
+    settings = _settings(request.scale, variant, method, data.task)
+    for milestone in _milestones(pretrain, measurement, request.scale):
+        for restart in range(request.restarts or request.scale.restarts):
+            name = "-".join((pretrain.name, measurement.name, *([f"{milestone}%"] if milestone < 100 else [])))
+            yield Measure(pretrain, data, content, settings, restart, name, milestone)
 
 
-def _rows(study: Study, base: Recipe, request: Request) -> list[tuple[str, Recipe]]:
+def _settings(scale: Scale, variant: Variant, method: Method, task: Task) -> Finetuning | Features:
+    if method == "features":
+        return dataclasses.replace(scale.features, layers=variant.layers or scale.features.layers)
+    settings = scale.tagging if task.kind == "tagging" else scale.finetune
+    return dataclasses.replace(settings, recurrent=variant.recurrent or settings.recurrent)
+
+
+def _milestones(pretrain: Pretrain, measurement: Measurement, scale: Scale) -> list[int]:
+    """Of the milestones that are asked for, those at which weights are kept; the end alone where nothing is trained."""
+    kept = [each for each in measurement.milestones if each * scale.milestones % 100 == 0]
+    return sorted({*kept, 100}) if pretrain.recipe.schedule.steps else [100]
+
+
+def _rows(study: Study, base: Recipe, request: Request) -> list[tuple[Variant, Recipe]]:
     for name in request.only:
         if name != SCRATCH and all(name not in (v.name for v in each.variants) for each in request.studies):
             raise unknown("variant", name, [v.name for each in request.studies for v in each.variants])
     rows = [
-        (variant.name, study.recipe(variant, base))
+        (variant, study.recipe(variant, base))
         for variant in study.variants
         if not request.only or variant.name in request.only
     ]
     if request.scratch or SCRATCH in request.only:
-        baseline = study.recipe(study.variant(study.baseline), base)
-        rows.append((SCRATCH, dataclasses.replace(baseline, schedule=dataclasses.replace(base.schedule, steps=0))))
+        baseline = study.variant(study.baseline)
+        recipe = study.recipe(baseline, base)
+        untrained = dataclasses.replace(recipe, schedule=dataclasses.replace(recipe.schedule, steps=0))
+        rows.append((dataclasses.replace(baseline, name=SCRATCH), untrained))
     return rows
 
 
-def _in_order(measures: Sequence[Job]) -> tuple[Job, ...]:
+def _in_order(asked: Sequence[Job]) -> tuple[Job, ...]:
     """Corpora first; then each pre-training, followed at once by what is measured on it."""
     found: dict[str, Job] = {}
 
@@ -209,8 +248,8 @@ def _in_order(measures: Sequence[Job]) -> tuple[Job, ...]:
             add(needed)
         found.setdefault(job.id, job)
 
-    for measure in measures:
-        add(measure)
+    for job in asked:
+        add(job)
     order = {id_: number for number, id_ in enumerate(found)}
     trained = {id_: number for number, id_ in enumerate(found) if isinstance(found[id_], Pretrain)}
 

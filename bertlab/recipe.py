@@ -16,6 +16,7 @@ from bertlab.errors import BadInput
 Positions = Literal["learned", "rotary"]
 Format = Literal["segment-pair"]
 MaskSchedule = Literal["dynamic", "static", "duplicated"]
+Layers = Literal["embeddings", "second-to-last", "last", "sum-last-four", "concatenate-last-four", "sum-all"]
 
 
 def _require(condition: bool, message: str) -> None:
@@ -265,6 +266,8 @@ class Finetuning:
     """Tokens a sequence, specials included, at most."""
     dropout: float = 0.1
     weight_decay: float = 0.01
+    recurrent: bool = False
+    """A two-layer BiLSTM, randomly initialised, between the encoder and the head (BERT section 5.1)."""
 
     def __post_init__(self) -> None:
         _check_measurement("finetune", self.batch, self.epochs, self.peak, self.length)
@@ -285,12 +288,31 @@ class Features:
     length: int = 128
     dropout: float = 0.1
     weight_decay: float = 0.0
+    layers: Layers = "concatenate-last-four"
+    """What a word is represented by: one level of the encoder, several side by side, or their learned weighted sum."""
     recurrent_layers: int = 2
     recurrent_hidden: int = 0
     """Units a direction; 0 for the width of the encoder (BERT: 768)."""
 
     def __post_init__(self) -> None:
         _check_measurement("features", self.batch, self.epochs, self.peak, self.length)
+
+    def levels(self, layers: int) -> range:
+        """Which levels of an encoder of so many `layers` are read: 0 is the embeddings, `layers` the last layer."""
+        first, last = {
+            "embeddings": (0, 0),
+            "second-to-last": (layers - 1, layers - 1),
+            "last": (layers, layers),
+            "sum-last-four": (max(1, layers - 3), layers),
+            "concatenate-last-four": (max(1, layers - 3), layers),
+            "sum-all": (1, layers),
+        }[self.layers]
+        return range(first, last + 1)
+
+    @property
+    def summed(self) -> bool:
+        """Whether the levels become their weighted sum, its weights learned with the tagger."""
+        return self.layers.startswith("sum")
 
 
 def _check_measurement(name: str, batch: int, epochs: float, peak: float, length: int) -> None:

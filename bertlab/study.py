@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bertlab.errors import BadInput, unknown
-from bertlab.recipe import Inputs, Masking, Model, Objective, Optimizer, Recipe, Schedule, Tokenizer
+from bertlab.recipe import Inputs, Layers, Masking, Model, Objective, Optimizer, Recipe, Schedule, Tokenizer
 
 Kind = Literal["classification", "tagging"]
-Method = Literal["finetune", "features"]
+Method = Literal["finetune", "features", "pretraining"]
+"""`pretraining` reads a figure of the held-out text off the pre-training itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,12 +48,36 @@ class Task:
     """The counterpart in the embedded world, used when neither a mirror nor the Hub is asked for."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """A model as multiples of the scale's own, so that a row at scale paper has the paper's numbers."""
+
+    layers: float = 1.0
+    heads: float = 1.0
+    """Attention heads over the same width."""
+    width: float = 1.0
+    """Attention heads of the same size, and the width that follows from them."""
+
+    def of(self, model: Model) -> Model:
+        """`model` in this size; at least one layer and one head."""
+        head = model.hidden // model.heads
+        across = max(1, round(self.width * model.heads))
+        hidden = across * head
+        return dataclasses.replace(
+            model,
+            layers=max(1, round(self.layers * model.layers)),
+            heads=max(1, int(self.heads * across)),
+            hidden=hidden,
+        )
+
+
 @dataclass(frozen=True)
 class Variant:
-    """A row: a frozen difference from the scale's recipe.
+    """A row: a frozen difference from the scale's recipe, or from how the baseline is measured.
 
-    Each keyword gives a group of the recipe. Of a group that it names, a row takes the fields in which the rows of its
-    study differ; all else stays as the scale and `--set` have it.
+    Each keyword up to `optimizer` gives a group of the recipe. Of a group that it names, a row takes the fields in
+    which the rows of its study differ; all else stays as the scale and `--set` have it. The last three leave the
+    pre-training as it is: rows that differ in them alone share it.
     """
 
     name: str
@@ -64,10 +89,18 @@ class Variant:
     model: Model | None = None
     schedule: Schedule | None = None
     optimizer: Optimizer | None = None
+    size: Size = Size()
+    """The model in another size than the scale's."""
+    method: Method | None = None
+    """Measured in this way, whatever the column says."""
+    layers: Layers | None = None
+    """What the feature-based approach reads of the encoder."""
+    recurrent: bool = False
+    """Fine-tuned with a BiLSTM between the encoder and the head."""
 
     def groups(self) -> dict[str, Any]:
         """The groups of the recipe that this row names."""
-        values = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name != "name"}
+        values = {name: getattr(self, name, None) for name in Recipe.__dataclass_fields__}
         return {name: value for name, value in values.items() if value is not None}
 
 
@@ -77,10 +110,12 @@ class Measurement:
 
     name: str
     _: dataclasses.KW_ONLY
-    task: str | Task
-    """A name of the catalogue, or a task of the study's own."""
+    task: str | Task = ""
+    """A name of the catalogue, or a task of the study's own; none where the pre-training itself is measured."""
     method: Method = "finetune"
     metric: str = "accuracy"
+    milestones: tuple[int, ...] = (100,)
+    """Per cent of the pre-training's steps after which it is measured; those that the scale keeps, and the end."""
 
 
 @dataclass(frozen=True)
@@ -174,4 +209,4 @@ class Study:
             }
             changed = dataclasses.replace(getattr(recipe, group), **changes)
             recipe = dataclasses.replace(recipe, **{group: changed})
-        return recipe
+        return dataclasses.replace(recipe, model=variant.size.of(recipe.model))

@@ -144,3 +144,43 @@ def test_a_local_corpus_is_named_by_its_content(machine, text_file, tmp_path):
 def test_a_wrong_request_says_what_to_do(machine, changes, message):
     with pytest.raises(BadInput, match=message):
         plan.make(request(**changes), machine)
+
+
+def test_rows_that_are_only_measured_otherwise_share_a_pre_training(machine):
+    made = plan.make(request(studies=(studies.find("features"),), restarts=2, scratch=True), machine)
+    assert [kinds(made).count(kind) for kind in ("pretrain", "finetune", "features")] == [2, 2 * 2, 6 * 2]
+    read = {cell.variant: cell.job.settings for cell in made.cells}
+    assert read["last"].layers == "last"
+    assert read[plan.SCRATCH] == read["fine-tuning"]
+    (record,) = made.records("").values()
+    assert len(record["rows"]) == 8
+    assert {cell["method"] for cell in record["cells"]} == {"finetune", "features"}
+
+
+def test_a_figure_of_the_pre_training_is_a_cell_without_a_job_of_its_own(machine):
+    made = plan.make(request(studies=(studies.find("size"),), only=("L/4",), restarts=3), machine)
+    assert [kinds(made).count(kind) for kind in ("pretrain", "finetune")] == [1, 9]
+    (cell,) = (cell for cell in made.cells if cell.measurement.method == "pretraining")
+    assert cell.job is cell.pretrain
+    assert made.asked == 10
+
+
+def test_milestones_are_those_that_the_scale_keeps_and_the_end(machine):
+    column = Measurement("MNLI", task="mnli", milestones=(10, 50, 75))
+    curves = dataclasses.replace(MASKING, measurements=[column], published={}, claims=[])
+    made = plan.make(request(studies=(curves,), only=("80/10/10",), scratch=True), machine)
+    asked = [(cell.variant, cell.job.milestone) for cell in made.cells]
+    assert asked == [("80/10/10", 50), ("80/10/10", 100), (plan.SCRATCH, 100)]
+    assert len({cell.job.id for cell in made.cells}) == 3
+    assert all(("milestone" in cell.job.science()) is (cell.job.milestone < 100) for cell in made.cells)
+
+
+def test_a_recurrent_row_is_fine_tuned_otherwise(machine):
+    rows = [Variant("plain"), Variant("with a BiLSTM", recurrent=True)]
+    made = plan.make(
+        request(studies=(dataclasses.replace(MASKING, variants=rows, baseline="plain", published={}, claims=[]),)),
+        machine,
+    )
+    assert kinds(made).count("pretrain") == 1
+    assert {cell.job.settings.recurrent for cell in made.cells if cell.variant == "with a BiLSTM"
+            and cell.job.kind == "finetune"} == {True}  # fmt: skip

@@ -8,7 +8,7 @@ from bertlab import scales, studies
 from bertlab.errors import BadInput
 from bertlab.identity import identity
 from bertlab.recipe import Inputs, Masking, Model, Recipe, Schedule
-from bertlab.study import Claim, Measurement, Study, Variant
+from bertlab.study import Claim, Measurement, Size, Study, Variant
 
 COLUMN = Measurement("MNLI", task="mnli")
 
@@ -43,12 +43,53 @@ def test_masking_is_table_8():
         assert variant.name == "/".join(f"{100 * share:.0f}" for share in (masking.mask, masking.keep, masking.random))
 
 
-@pytest.mark.parametrize("scale", list(scales.SCALES))
 @pytest.mark.parametrize("name", studies.names())
-def test_every_study_expands_at_every_scale(name, scale):
+def test_every_study_expands_at_every_scale_and_its_rows_differ_at_that_of_the_paper(name):
     found = studies.find(name)
-    recipes = [found.recipe(variant, scales.find(scale).recipe) for variant in found.variants]
-    assert len({identity("pretrain", recipe=each) for each in recipes}) == len(recipes)
+    for scale in scales.SCALES.values():
+        recipes = [found.recipe(variant, scale.recipe) for variant in found.variants]
+    ids = [identity("pretrain", recipe=each) for each in recipes]
+    measured = [(each.method, each.layers, each.recurrent) for each in found.variants]
+    assert list(scales.SCALES)[-1] == "paper"
+    assert len(set(zip(ids, measured, strict=True))) == len(found.variants)
+
+
+def test_size_is_table_6_at_the_scale_of_the_paper():
+    table = studies.find("size")
+    models = [table.recipe(variant, scales.find("paper").recipe).model for variant in table.variants]
+    assert [(model.layers, model.hidden, model.heads) for model in models] == [
+        (3, 768, 12), (6, 768, 3), (6, 768, 12), (12, 768, 12), (12, 1024, 16), (24, 1024, 16),
+    ]  # fmt: skip
+    printed = [[table.published[variant.name, each.name] for each in table.measurements] for variant in table.variants]
+    assert printed == [
+        [5.84, 77.9, 79.8, 88.4],
+        [5.24, 80.6, 82.2, 90.7],
+        [4.68, 81.9, 84.8, 91.3],
+        [3.99, 84.4, 86.7, 92.9],
+        [3.54, 85.7, 86.9, 93.3],
+        [3.23, 86.6, 87.8, 93.7],
+    ]
+
+
+def test_features_is_table_7():
+    table = studies.find("features")
+    assert [table.published[variant.name, "NER"] for variant in table.variants] == [
+        96.4, 91.0, 95.6, 94.9, 95.9, 96.1, 95.5,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("size", "layers", "heads", "hidden"),
+    [
+        (Size(layers=1 / 4), 1, 2, 128),
+        (Size(layers=1 / 2, heads=1 / 4), 2, 1, 128),
+        (Size(width=4 / 3), 4, 3, 192),
+        (Size(layers=2, width=4 / 3), 8, 3, 192),
+    ],
+)
+def test_sizes_keep_the_size_of_a_head_and_have_at_least_one(size, layers, heads, hidden):
+    model = size.of(Model(layers=4, hidden=128, heads=2))
+    assert (model.layers, model.heads, model.hidden) == (layers, heads, hidden)
 
 
 def test_a_row_takes_only_the_fields_that_vary():

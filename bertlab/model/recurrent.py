@@ -1,4 +1,5 @@
-"""A tagger over given features: the two-layer BiLSTM of the feature-based approach (Devlin et al. 2019, section 5.3).
+"""BiLSTMs: the tagger of the feature-based approach, and what a head may be given instead of the encoder itself
+(Devlin et al. 2019, sections 5.3 and 5.1).
 
 The backward direction begins at a row's last token and not in its padding: it is an LSTM of its own over rows that were
 turned round within their lengths. That equals a packed bidirectional LSTM and keeps to the faster padded kernels.
@@ -13,37 +14,82 @@ from torch import Tensor, nn
 
 from bertlab.inputs.keyed import key
 from bertlab.model.dropout import Noise
-from bertlab.model.encoder import gather_rows, initialise
+from bertlab.model.encoder import Encoder, gather_rows, initialise
 from bertlab.model.heads import DEVIATION
+
+LAYERS = 2
+"""Of the BiLSTM between an encoder and a head."""
+
+
+class BiLSTM(nn.Module):
+    """Layers that read a sequence in both directions; dropout before each."""
+
+    def __init__(self, inputs: int, hidden: int, layers: int, noise: Noise, seed: int) -> None:
+        """`inputs` features a token, `hidden` units a direction. All weights start from `seed`."""
+        super().__init__()
+        self.noise = noise
+        widths = [inputs] + [2 * hidden] * (layers - 1)
+        self.rightward = nn.ModuleList(nn.LSTM(width, hidden, batch_first=True) for width in widths)
+        self.leftward = nn.ModuleList(nn.LSTM(width, hidden, batch_first=True) for width in widths)
+        # An LSTM starts with its gates' inputs at unit scale, 1 / sqrt(N); BERT's 0.02 would starve it.
+        initialise(self.rightward, hidden**-0.5, seed)
+        initialise(self.leftward, hidden**-0.5, key(seed, "leftward"))
+
+    def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """(B, T, D) and the tokens of each row (B,), None for T of all -> (B, T, 2N)."""
+        turned = _turned(x, lengths)
+        for rightward, leftward in zip(self.rightward, self.leftward, strict=True):
+            x = self.noise.drop(x, self.training)
+            right, _ = rightward(x)
+            left, _ = leftward(gather_rows(x, turned))
+            x = torch.cat((right, gather_rows(left, turned)), dim=-1)
+        return x
 
 
 class BiLSTMTagger(nn.Module):
     """Labels for the tokens of a sequence, from features that stay as they are."""
 
-    def __init__(self, inputs: int, hidden: int, layers: int, labels: int, dropout: float, seed: int) -> None:
-        """`inputs` features a token, `hidden` units a direction. All weights start from `seed`."""
+    def __init__(
+        self, inputs: int, hidden: int, layers: int, labels: int, dropout: float, seed: int, summed: int = 0
+    ) -> None:
+        """`inputs` features a token, `hidden` units a direction. All weights start from `seed`.
+
+        With `summed`, the features are so many levels of an encoder side by side, and what is read is their sum, with
+        weights that are learned: a softmax, level at first, and a common factor (Peters et al. 2018, equation 1).
+        """
         super().__init__()
         self.noise = Noise(dropout)
-        widths = [inputs] + [2 * hidden] * (layers - 1)
-        self.rightward = nn.ModuleList(nn.LSTM(width, hidden, batch_first=True) for width in widths)
-        self.leftward = nn.ModuleList(nn.LSTM(width, hidden, batch_first=True) for width in widths)
+        self.shares = nn.Parameter(torch.zeros(summed)) if summed else None
+        self.factor = nn.Parameter(torch.ones(())) if summed else None
+        self.recurrent = BiLSTM(inputs // (summed or 1), hidden, layers, self.noise, seed)
         self.output = nn.Linear(2 * hidden, labels)
-        # An LSTM starts with its gates' inputs at unit scale, 1 / sqrt(N); BERT's 0.02 would starve it.
-        initialise(self.rightward, hidden**-0.5, seed)
-        initialise(self.leftward, hidden**-0.5, key(seed, "leftward"))
         initialise(self.output, DEVIATION, seed)
 
     def forward(self, features: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(B, T, D) and the tokens of each row (B,), None for T of all -> logits (B, T, labels), fp32."""
-        turned = _turned(features, lengths)
         x = features
-        for rightward, leftward in zip(self.rightward, self.leftward, strict=True):
-            x = self.noise.drop(x, self.training)
-            right, _ = rightward(x)
-            left, _ = leftward(gather_rows(x, turned))
-            x = torch.cat((right, gather_rows(left, turned)), dim=-1)  # (B, T, 2N)
-        logits: Tensor = self.output(self.noise.drop(x, self.training)).float()
+        if self.shares is not None:
+            levels = features.unflatten(-1, (len(self.shares), -1))  # (B, T, levels, D / levels)
+            x = self.factor * torch.einsum("btld,l->btd", levels, self.shares.softmax(0).to(levels.dtype))
+        x = self.noise.drop(self.recurrent(x, lengths), self.training)
+        logits: Tensor = self.output(x).float()
         return logits
+
+
+class RecurrentEncoder(nn.Module):
+    """An encoder under a new two-layer BiLSTM of its width, for any head in its place (BERT section 5.1)."""
+
+    def __init__(self, encoder: Encoder, seed: int) -> None:
+        super().__init__()
+        self.encoder, self.hidden, self.noise = encoder, encoder.hidden, encoder.noise
+        self.recurrent = BiLSTM(encoder.hidden, encoder.hidden // 2, LAYERS, encoder.noise, seed)
+
+    def forward(
+        self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, rows: Tensor | None = None
+    ) -> Tensor:
+        """As `Encoder.forward`: (B, T, D), or (B, R, D) at the positions `rows` (B, R)."""
+        x: Tensor = self.recurrent(self.encoder(tokens, segments, lengths), lengths)
+        return x if rows is None else gather_rows(x, rows)
 
 
 def _turned(features: Tensor, lengths: Tensor | None) -> Tensor:

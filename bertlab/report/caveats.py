@@ -68,6 +68,11 @@ def judged(evidence: Evidence) -> list[str]:
         "masked as 80/10/10, the same for all rows, and under the row's own masking; perplexity and accuracy are those "
         "of the first."
     ]
+    lines += [
+        f"{count(len(others), 'row')} of the same pre-training as {row}: {', '.join(others)}."
+        for row, others in evidence.trained.items()
+        if others
+    ]
     if plateaus:
         lines.append(
             f"The unigram plateau, the entropy of the held-out tokens, is at {' and '.join(plateaus)} nats. A row that "

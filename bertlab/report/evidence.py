@@ -53,7 +53,7 @@ class Cell:
     reason: str
     """What a failed run said."""
     value: float | None
-    """Points."""
+    """Points, or what is read off the pre-training in its own unit."""
     majority: float | None
     """Points of always giving the most frequent answer."""
     train_rows: int
@@ -253,6 +253,17 @@ class Evidence:
         """The finished pre-trainings of a row, by seed."""
         return [each for each in self.pretrainings if each.variant == variant and each.finished]
 
+    @cached_property
+    def trained(self) -> dict[str, list[str]]:
+        """Rows with a pre-training of their own, each with the later rows that share it."""
+        first: dict[frozenset[str], str] = {}
+        rows: dict[str, list[str]] = {}
+        for variant in self.variants:
+            runs = frozenset(each.id for each in self.pretrainings if each.variant == variant)
+            owner = first.setdefault(runs, variant)
+            rows.setdefault(owner, []).extend([variant] if variant != owner else [])
+        return rows
+
     def untrained(self, variant: str) -> bool:
         """Whether a row is the one without pre-training."""
         return any(each.untrained for each in self.of(variant))
@@ -347,7 +358,8 @@ def _cell(store: Store, cell: Mapping[str, Any], run: Run | None) -> Cell:
     status, reason = ("", "") if run else _fate(store, [cell["run_id"], cell["pretrain_id"]])
     result = run.result() if run else {}
     rows = result.get("rows", {})
-    value = _number(result.get("metrics", {}).get(cell["metric"]))
+    figures = result.get("heldout" if cell["method"] == "pretraining" else "metrics", {})
+    value = _number(figures.get(cell["metric"]))
     if run:
         status = str(result.get("status", "done"))
         if value is None and status == "done":

@@ -9,6 +9,8 @@ from bertlab.recipe import Model
 from bertlab.report.evidence import Cell, Evidence, Pretraining
 from bertlab.report.statistics import mean
 
+_METHODS = {"finetune": "all weights fine-tuned", "features": "frozen features"}
+
 
 def progress(evidence: Evidence) -> str:
     """How much is measured, or nothing if all is."""
@@ -74,7 +76,9 @@ def _pretraining(runs: list[Pretraining]) -> list[tuple[str, str]]:
 
 def _task(cells: list[Cell]) -> str:
     cell = next((cell for cell in cells if cell.value is not None), cells[0])
-    how = "all weights fine-tuned" if cell.method == "finetune" else "frozen features"
+    if cell.method == "pretraining":
+        return f"{cell.metric} on held-out text, of the pre-training itself"
+    how = " or ".join(dict.fromkeys(_METHODS[each.method] for each in cells if each.method in _METHODS))
     dataset = cell.dataset if cell.dataset == cell.task else f"{cell.dataset} (for {cell.task})"
     text = f"{cell.metric} on {dataset}, split {cell.split}; {how}"
     if cell.train_rows or cell.evaluation_rows:

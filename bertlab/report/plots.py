@@ -140,8 +140,9 @@ def _panel(axes: Axes, evidence: Evidence, name: str, colours: dict[int, str]) -
     if baseline is not None:
         axes.axvline(baseline.mean, color=_PALE, linewidth=1, linestyle=_LEVEL, zorder=1)
     axes.set_title(escape.figure(name), color=_INK)
-    metric = evidence.column(name)[0].metric
-    axes.set_xlabel(f"{escape.figure(metric.upper() if len(metric) < 3 else metric, 16)} (points)")
+    cell = evidence.column(name)[0]
+    metric = escape.figure(cell.metric.upper() if len(cell.metric) < 3 else cell.metric, 16)
+    axes.set_xlabel(metric if cell.method == "pretraining" else f"{metric} (points)")
     axes.xaxis.set_major_locator(MaxNLocator(4, min_n_ticks=3))
     axes.margins(x=0.12)
     left, right = axes.get_xlim()
@@ -189,7 +190,7 @@ def _curves(evidence: Evidence) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    rows = [row for row in evidence.variants if any(each.curve for each in evidence.of(row))]
+    rows = [row for row in evidence.trained if any(each.curve for each in evidence.of(row))]
     own = any(point.own_loss is not None for each in evidence.pretrainings for point in each.curve)
     # a row that never saw [MASK] is not judged by it, where there is another curve to judge it by
     judged = [row for row in rows if not own or any(each.sees_mask for each in evidence.of(row))]

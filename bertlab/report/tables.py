@@ -113,7 +113,7 @@ def pretraining(evidence: Evidence) -> Table:
     """One row a variant: how its pre-training ended, means over seeds."""
     columns = ("row", "loss", "own masking", "below plateau", "perplexity", "accuracy", "next sentence", "seeds")
     rows = []
-    for variant in evidence.variants:
+    for variant in evidence.trained:
         runs = [each for each in evidence.of(variant) if not each.untrained]
         if not runs:
             states = {each.status for each in evidence.pretrainings if each.variant == variant and not each.finished}

@@ -1,7 +1,7 @@
 """The feature-based approach (BERT section 5.3): a BiLSTM tagger on activations of the frozen encoder.
 
-Each word is represented by the last four layers at its first sub-token, concatenated. The encoder reads every row
-once; only the tagger is trained.
+Each word is represented by levels of the encoder at its first sub-token (`Features.layers`): one of them, several side
+by side, or their learned weighted sum. The encoder reads every row once; only the tagger is trained.
 """
 
 from __future__ import annotations
@@ -36,15 +36,13 @@ from bertlab.training.finetuning import (
     tensors,
 )
 
-LAYERS = 4
-"""Top layers whose activations are concatenated, fewer if the encoder has fewer."""
-
 
 def probe(
     pretrained: Path,
     data: TaskData,
     settings: recipe.Features,
     *,
+    milestone: int = 100,
     seed: int,
     restart: int,
     machine: Machine,
@@ -57,13 +55,17 @@ def probe(
     """
     if data.kind != "tagging":
         raise BadInput(f"task '{data.name}' is {data.kind}: the feature-based approach tags words; use method finetune")
-    opened = open_pretrained(pretrained)
+    opened = open_pretrained(pretrained, milestone)
     train, judged = encode(data, opened, settings.length, settings.rows, settings.evaluation_rows)
-    features = {id(part): activations(opened, part, machine, progress) for part in (train, judged)}
+    encoder = opened.model.encoder
+    levels = settings.levels(len(encoder.layers))
+    features = {id(part): activations(opened, part, levels, machine, progress) for part in (train, judged)}
     width = features[id(train)].shape[1]
-    units = settings.recurrent_hidden or opened.model.encoder.hidden
+    summed = len(levels) if settings.summed else 0
+    units = settings.recurrent_hidden or encoder.hidden
     head = keyed.key("features", seed, restart, "head")
-    model = BiLSTMTagger(width, units, settings.recurrent_layers, len(data.labels), settings.dropout, head)
+    labels = len(data.labels)
+    model = BiLSTMTagger(width, units, settings.recurrent_layers, labels, settings.dropout, head, summed)
 
     def build(part: Examples, rows: Integers) -> dict[str, Tensor]:
         batch = part.batch(rows)
@@ -90,15 +92,14 @@ def probe(
 
 
 @torch.inference_mode()
-def activations(pretrained: Pretrained, part: Examples, machine: Machine, progress: Progress) -> Tensor:
-    """The top layers at the first sub-token of every word, side by side: (W, min(LAYERS, L) D) on the CPU.
+def activations(pretrained: Pretrained, part: Examples, levels: range, machine: Machine, progress: Progress) -> Tensor:
+    """The `levels` of the encoder at the first sub-token of every word, side by side: (W, levels x D) on the CPU.
 
     Kept in bf16 where the machine computes in it, else in fp32.
     """
     encoder = pretrained.model.encoder.to(machine.device).eval()
-    count = min(LAYERS, len(encoder.layers))
     kept = torch.empty(
-        len(part.targets), count * encoder.hidden, dtype=torch.bfloat16 if machine.bf16() else torch.float32
+        len(part.targets), len(levels) * encoder.hidden, dtype=torch.bfloat16 if machine.bf16() else torch.float32
     )
     done = 0
     for rows in examples.by_length(part.lengths, EVALUATION_TOKENS):
@@ -106,8 +107,8 @@ def activations(pretrained: Pretrained, part: Examples, machine: Machine, progre
         batch = part.batch(rows)
         parts = {name: value.to(machine.device) for name, value in tensors(batch).items()}
         with evaluation.autocast(machine):
-            states = encoder.hidden_states(parts["tokens"], parts["segments"], parts.get("lengths"))[-count:]
-        found = torch.cat([gather_rows(state, parts["positions"]) for state in states], dim=-1)
+            states = encoder.hidden_states(parts["tokens"], parts["segments"], parts.get("lengths"))
+        found = torch.cat([gather_rows(states[level], parts["positions"]) for level in levels], dim=-1)
         slots = torch.from_numpy(batch.slots)
         full = slots >= 0
         kept[slots[full]] = found.to(kept.dtype).cpu()[full]

@@ -27,6 +27,7 @@ from bertlab.inputs import keyed
 from bertlab.machine import Machine
 from bertlab.model.dropout import Noise
 from bertlab.model.heads import ClassificationModel, PretrainingModel, TaggingModel
+from bertlab.model.recurrent import RecurrentEncoder
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.tasks import classification, examples, metrics, tagging
 from bertlab.tasks.data import Rows, TaskData
@@ -72,8 +73,11 @@ class Pretrained:
     """Tokens a sequence may have at most."""
 
 
-def open_pretrained(directory: Path) -> Pretrained:
-    """Reads `recipe.json`, `vocab.txt` and `model.safetensors`; raises `BadInput` for a directory that lacks them."""
+def open_pretrained(directory: Path, milestone: int = 100) -> Pretrained:
+    """Reads `recipe.json`, `vocab.txt` and the weights after `milestone` per cent of the steps.
+
+    Raises `BadInput` for a directory that lacks them.
+    """
     try:
         record = json.loads((directory / "recipe.json").read_text(encoding="utf-8"))["science"]["recipe"]
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -82,7 +86,8 @@ def open_pretrained(directory: Path) -> Pretrained:
     tokenizer = WordPiece.load(directory / "vocab.txt", science.tokenizer.lowercase)
     positions = science.model.positions_for(science.inputs.longest)
     model = PretrainingModel(science.model, tokenizer.size, positions, science.seed)
-    model.load(directory / "model.safetensors")
+    step = round(science.schedule.steps * milestone / 100)
+    model.load(directory / ("model.safetensors" if milestone == 100 else f"milestones/step-{step:08d}.safetensors"))
     return Pretrained(model=model, tokenizer=tokenizer, positions=positions)
 
 
@@ -91,20 +96,23 @@ def finetune(
     data: TaskData,
     settings: recipe.Finetuning,
     *,
+    milestone: int = 100,
     seed: int,
     restart: int,
     machine: Machine,
     progress: Progress,
 ) -> Outcome:
-    """Trains all weights of the model in `pretrained` and a new head on a task, and measures it.
+    """Trains all weights of the model in `pretrained`, as it was at `milestone`, and a new head on a task; measures it.
 
     Raises `RunFailed` if the gradient is not finite, `Interrupted` when a signal came: nothing is left to resume from,
     as a fine-tuning is short.
     """
-    opened = open_pretrained(pretrained)
+    opened = open_pretrained(pretrained, milestone)
     train, judged = encode(data, opened, settings.length, settings.rows, settings.evaluation_rows)
     head = keyed.key("finetune", seed, restart, "head")
     encoder, pooler = opened.model.encoder, opened.model.pooler
+    if settings.recurrent:
+        encoder = RecurrentEncoder(encoder, keyed.key("finetune", seed, restart, "recurrent"))
     model: ClassificationModel | TaggingModel
     if data.kind == "classification":
         model = ClassificationModel(encoder, pooler, len(data.labels), settings.dropout, head)

@@ -4,7 +4,9 @@ import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from bertlab.model.recurrent import BiLSTMTagger
+from bertlab.model.encoder import Encoder
+from bertlab.model.recurrent import BiLSTMTagger, RecurrentEncoder
+from bertlab.recipe import Model
 
 
 def test_padding_does_not_reach_the_logits():
@@ -29,9 +31,9 @@ def test_it_is_a_packed_bidirectional_lstm():
     model = BiLSTMTagger(6, 8, 1, 3, dropout=0.0, seed=0).eval()
     features, lengths = torch.randn(3, 10, 6, generator=torch.Generator().manual_seed(0)), torch.tensor([4, 10, 7])
     reference = torch.nn.LSTM(6, 8, batch_first=True, bidirectional=True)
-    names = [name for name, _ in model.rightward[0].named_parameters()]
-    weights = {name: model.rightward[0].get_parameter(name) for name in names}
-    weights |= {f"{name}_reverse": model.leftward[0].get_parameter(name) for name in names}
+    names = [name for name, _ in model.recurrent.rightward[0].named_parameters()]
+    weights = {name: model.recurrent.rightward[0].get_parameter(name) for name in names}
+    weights |= {f"{name}_reverse": model.recurrent.leftward[0].get_parameter(name) for name in names}
     reference.load_state_dict(weights)
     packed = pack_padded_sequence(features, lengths, batch_first=True, enforce_sorted=False)
     expected, _ = pad_packed_sequence(reference(packed)[0], batch_first=True)
@@ -43,8 +45,33 @@ def test_it_is_a_packed_bidirectional_lstm():
 @pytest.mark.parametrize("layers", [1, 2])
 def test_weights_come_from_the_seed_and_the_layers_asked_for_are_there(layers):
     one, same, other = (BiLSTMTagger(6, 8, layers, 3, 0.1, seed) for seed in (1, 1, 2))
-    assert len(one.rightward) == layers
+    assert len(one.recurrent.rightward) == layers
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), same.parameters(), strict=True))
     assert not torch.equal(one.output.weight, other.output.weight)
-    assert one.rightward[0].weight_hh_l0.std() > 0.1
-    assert torch.all(one.rightward[0].bias_ih_l0 == 0)
+    assert one.recurrent.rightward[0].weight_hh_l0.std() > 0.1
+    assert torch.all(one.recurrent.rightward[0].bias_ih_l0 == 0)
+
+
+def test_a_weighted_sum_of_levels_starts_as_their_mean_and_its_weights_are_learned():
+    model = BiLSTMTagger(12, 8, 1, 3, 0.0, 0, summed=2)
+    levels = torch.randn(2, 5, 2, 6, generator=torch.Generator().manual_seed(0))
+    alone = BiLSTMTagger(6, 8, 1, 3, 0.0, 0)
+    logits = model(levels.flatten(2))
+    torch.testing.assert_close(logits, alone(levels.mean(2)), rtol=0, atol=1e-6)
+    logits.square().sum().backward()
+    assert torch.all(model.shares.grad != 0)
+    with torch.no_grad():
+        model.shares.copy_(torch.tensor([30.0, 0.0]))
+    torch.testing.assert_close(model(levels.flatten(2)), alone(levels[:, :, 0]), rtol=0, atol=1e-6)
+
+
+def test_under_a_bilstm_an_encoder_is_asked_as_before():
+    encoder = Encoder(Model(layers=1, hidden=16, heads=2, dropout=0.0), 20, 8)
+    model = RecurrentEncoder(encoder, seed=0).eval()
+    tokens = torch.arange(16).view(2, 8)
+    lengths, rows = torch.tensor([8, 5]), torch.tensor([[0, 3], [4, 1]])
+    every = model(tokens, torch.zeros_like(tokens), lengths)
+    assert every.shape == (2, 8, model.hidden) == (2, 8, 16)
+    some = model(tokens, torch.zeros_like(tokens), lengths, rows)
+    assert torch.equal(some, torch.stack([every[0, rows[0]], every[1, rows[1]]]))
+    torch.testing.assert_close(model(tokens[1:, :5], torch.zeros(1, 5, dtype=int))[0], every[1, :5], rtol=0, atol=1e-5)

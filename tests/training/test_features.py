@@ -41,8 +41,8 @@ def test_the_same_bits_each_time_and_others_for_a_restart(run, entities):
 def test_activations_are_the_top_layers_at_first_pieces(pretrained, entities, machine):
     opened = open_pretrained(pretrained)
     train, _ = encode(entities, opened, 32, 0, 0)
-    found = activations(opened, train, machine, silent)
-    assert found.shape == (len(train.targets), 2 * 32), "a model of two layers gives two"
+    found = activations(opened, train, range(1, 3), machine, silent)
+    assert found.shape == (len(train.targets), 2 * 32), "two levels side by side"
     row = int(np.argmax(np.diff(train.target_offsets)))
     batch = train.batch(np.array([row]))
     with torch.inference_mode():
@@ -51,6 +51,31 @@ def test_activations_are_the_top_layers_at_first_pieces(pretrained, entities, ma
         )
     expected = torch.cat(states[-2:], dim=-1)[0, torch.from_numpy(batch.positions[0]).long()]
     assert torch.allclose(found[torch.from_numpy(batch.slots[0])], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("layers", "of_twelve", "of_two"),
+    [
+        ("embeddings", [0], [0]),
+        ("second-to-last", [11], [1]),
+        ("last", [12], [2]),
+        ("sum-last-four", [9, 10, 11, 12], [1, 2]),
+        ("concatenate-last-four", [9, 10, 11, 12], [1, 2]),
+        ("sum-all", list(range(1, 13)), [1, 2]),
+    ],
+)
+def test_each_row_of_table_7_reads_its_levels(layers, of_twelve, of_two):
+    settings = Features(layers=layers)
+    assert list(settings.levels(12)) == of_twelve
+    assert list(settings.levels(2)) == of_two
+
+
+def test_what_is_read_decides_what_is_learnt(run, entities):
+    found = {
+        layers: run(entities, dataclasses.replace(SHORT, layers=layers)).curve
+        for layers in ("embeddings", "last", "sum-all", "concatenate-last-four")
+    }
+    assert len({str(curve) for curve in found.values()}) == 4
 
 
 def test_only_tagging_has_features(run, pairs):

@@ -1,6 +1,7 @@
 """Fine-tuning: it learns, repeats itself to the bit, and says what it did."""
 
 import dataclasses
+import json
 import shutil
 import signal
 
@@ -19,8 +20,10 @@ SHORT = dataclasses.replace(SETTINGS, steps=4)
 
 @pytest.fixture
 def run(pretrained, machine):
-    def ran(data, settings=SETTINGS, *, restart=0, progress=silent, directory=pretrained, machine=machine):
-        return finetune(directory, data, settings, seed=0, restart=restart, machine=machine, progress=progress)
+    def ran(data, settings=SETTINGS, *, restart=0, progress=silent, directory=pretrained, machine=machine, **others):
+        return finetune(
+            directory, data, settings, seed=0, restart=restart, machine=machine, progress=progress, **others
+        )
 
     return ran
 
@@ -131,3 +134,25 @@ def test_a_directory_that_is_no_pretraining(run, pairs, tmp_path):
 def test_bf16_learns_too(run, pairs, machine):
     found = run(pairs, machine=dataclasses.replace(machine, precision="bf16"))
     assert found.metrics["accuracy"] > 90
+
+
+def test_a_milestone_is_measured_with_its_own_weights(run, pretrained, pairs, tmp_path):
+    directory = tmp_path / "run"
+    shutil.copytree(pretrained, directory)
+    record = json.loads((directory / "recipe.json").read_text())
+    record["science"]["recipe"]["schedule"] = {"steps": 30}
+    (directory / "recipe.json").write_text(json.dumps(record))
+    with pytest.raises(BadInput, match="step-00000015"):
+        run(pairs, SHORT, directory=directory, milestone=50)
+    (directory / "milestones").mkdir()
+    (directory / "model.safetensors").rename(directory / "milestones" / "step-00000015.safetensors")
+    assert same(run(pairs, SHORT, directory=directory, milestone=50), run(pairs, SHORT))
+
+
+def test_a_bilstm_between_encoder_and_head_is_learnt_and_repeats_itself(run, pairs, entities):
+    recurrent = dataclasses.replace(SETTINGS, recurrent=True)
+    assert run(pairs, recurrent).metrics["accuracy"] > 90
+    assert run(entities, recurrent).metrics["f1"] > 75
+    short = dataclasses.replace(SHORT, recurrent=True)
+    assert same(run(pairs, short), run(pairs, short))
+    assert not same(run(pairs, short), run(pairs, SHORT))
