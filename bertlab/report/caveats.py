@@ -84,8 +84,9 @@ def judged(evidence: Evidence) -> list[str]:
 def warnings(evidence: Evidence) -> list[str]:
     """Rows that have learnt nothing, and measurements on which pre-training does not help."""
     lines = [
-        f"Row {each.variant}, seed {each.seed}, has learnt next to nothing of context: its held-out loss of {each.loss:.3f} "
-        f"nats is not {PLATEAU} below the unigram entropy of {each.plateau:.3f}. Its measurements say nothing."
+        f"Row {each.variant}, seed {each.seed}, has learnt next to nothing of context: its held-out loss of "
+        f"{each.loss:.3f} nats is not {PLATEAU} below the unigram entropy of {each.plateau:.3f}. Its measurements say "
+        "nothing."
         for each in evidence.pretrainings
         if each.learnt_nothing
     ]
