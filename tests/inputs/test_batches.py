@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from bertlab.errors import BadInput
 from bertlab.inputs import batches
-from bertlab.inputs.batches import Batch, Batches, heldout, heldout_pairs
+from bertlab.inputs.batches import Batches, heldout, heldout_pairs
+from bertlab.inputs.collator import Batch
 from bertlab.recipe import Inputs, Masking, MaskSchedule, Model, Objective, Optimizer, Recipe, Schedule
 
 PAD, CLS, SEP, MASK = 0, 2, 3, 4
