@@ -39,9 +39,9 @@ def phases(recipe: Recipe) -> list[tuple[int, int]]:
 
 
 def tokens(recipe: Recipe) -> int:
-    """Tokens that pass through the model in training, specials included.
+    """Tokens of training, specials and padding included, if every sequence is as long as it may be.
 
-    Segment pairs are counted with their padding. Batches of ragged formats hold so many tokens without any.
+    What a corpus leaves of them is known once it is laid out: `inputs.batches.Batches.tokens`.
     """
     return sum(steps * recipe.schedule.batch * length for length, steps in phases(recipe))
 

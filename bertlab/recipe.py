@@ -97,9 +97,13 @@ class Inputs:
         return self.format in ("segment-pair", "sentence-pair")
 
     @property
-    def ragged(self) -> bool:
-        """Whether a batch is as many sequences as hold `schedule.batch` x `length` tokens, and not a fixed number."""
-        return self.format != "segment-pair"
+    def counted(self) -> Format | None:
+        """The format whose batches have as many tokens as this one's; None if a batch is a number of sequences.
+
+        RoBERTa: batches of sentence pairs grow to the tokens of segment pairs, of doc sentences to full sentences'.
+        """
+        counted: dict[Format, Format] = {"sentence-pair": "segment-pair", "doc-sentences": "full-sentences"}
+        return counted.get(self.format)
 
     @property
     def longest(self) -> int:
@@ -213,7 +217,7 @@ class Schedule:
     """How long and how fast: batch, steps and the learning rate over them."""
 
     batch: int = 256
-    """Sequences between two updates, over all devices; those of ragged formats are counted by their tokens."""
+    """Sequences between two updates, over all devices; more where `inputs.format` has shorter ones."""
     steps: int = 1_000_000
     """Updates; 0 keeps the initial weights (the row without pre-training)."""
     peak: float = 1e-4

@@ -6,6 +6,7 @@ So recipes that differ in masking, objective, model or optimiser see the same ro
 
 from __future__ import annotations
 
+import dataclasses
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Protocol
@@ -62,34 +63,51 @@ class Batches:
 
     def rows_in(self, copy: int) -> int:
         """Rows in the passes over the data whose number is `copy` modulo `inputs.copies`."""
-        return self._main.size(copy % self._main.copies)[0]
+        return self._main.size(copy % self._main.copies).rows
+
+    def tokens(self, steps: int) -> int:
+        """Tokens in the first `steps` batches, specials included and padding not."""
+        main = self._main.tokens(min(steps, self._final_from))
+        return main + (self._final.tokens(max(0, steps - self._final_from)) if self._final else 0)
 
 
 class _Passes:
     """Endless passes over the training text in rows of one length, numbered from 0, and batches of them.
 
-    A row weighs 1, or in a ragged format its tokens. All rows of all passes stand behind each other, and a batch is the
-    rows that begin within the weight of a batch: batch s is found from the weight of the passes, whatever came before.
+    A row weighs 1 or, in a format whose batches are counted by tokens, its tokens. The rows of all passes stand behind
+    each other; a batch is those that begin within its share of the weight, so that none before it has to be made.
     """
 
     def __init__(self, recipe: recipes.Recipe, corpus: Corpus, length: int) -> None:
         self._inputs, self._seed, self._length = recipe.inputs, recipe.seed, length
         self.copies = recipe.inputs.copies if recipe.inputs.pairs else 1  # where no pair is drawn all passes are alike
-        self._weight = recipe.schedule.batch * (length if recipe.inputs.ragged else 1)
-        self._together = max(1, _TOGETHER // recipe.schedule.batch)
         self._text = corpus.train
         masking = None if recipe.objective.causal else recipe.masking
         self._collator = Collator(masking, corpus.tokenizer, corpus.train, length, recipe.seed)
-        self._sizes: dict[int, tuple[int, int]] = {}
+        self._sizes: dict[int, _Size] = {}
         self._layouts: OrderedDict[int, Rows] = OrderedDict()
         self._orders: OrderedDict[int, _Order] = OrderedDict()
         self._block: tuple[int, Batch, Numbers] | None = None
+        self._weight = recipe.schedule.batch
+        self._together = max(1, _TOGETHER // self._weight)
+        if recipe.inputs.counted:
+            other = dataclasses.replace(recipe.inputs, format=recipe.inputs.counted)
+            mean = layout(other, corpus.train, length=length, copy=0, seed=recipe.seed).lengths.mean()
+            self._weight = max(length, round(self._weight * mean))  # no batch is empty
 
-    def size(self, copy: int) -> tuple[int, int]:
-        """Rows of the passes with this copy of the pairs, and their weight."""
+    def size(self, copy: int) -> _Size:
+        """The passes with this copy of the pairs."""
         if copy not in self._sizes:
             self._layout(copy)
         return self._sizes[copy]
+
+    def tokens(self, steps: int) -> int:
+        """Tokens in the first `steps` batches, specials included, padding not."""
+        epoch, within = self._locate(steps * self._weight)
+        rounds, rest = divmod(epoch, self.copies)
+        passed = sum(self.size(copy).tokens * (rounds + (copy < rest)) for copy in range(min(epoch, self.copies)))
+        chosen, _ = self._order(epoch).between(0, within)
+        return passed + int(self._layout(epoch % self.copies).lengths.take(chosen).sum())
 
     def batch(self, step: int) -> Batch:
         """The rows that begin within [step, step + 1) weights of a batch, counted over all passes."""
@@ -100,7 +118,7 @@ class _Passes:
         _, block, begins = self._block
         low, high = np.searchsorted(begins, [step * self._weight, (step + 1) * self._weight])
         part = block.take(low, high)
-        if self._inputs.ragged:
+        if self._inputs.format != "segment-pair":
             part = part.trimmed()
         return Batch(**{name: array.copy() for name, array in vars(part).items()})  # the caller's own
 
@@ -111,7 +129,7 @@ class _Passes:
         while low < high:
             epoch, within = self._locate(low)
             copy = epoch % self.copies
-            until = min(within + high - low, self.size(copy)[1])
+            until = min(within + high - low, self.size(copy).weight)
             chosen, found = self._order(epoch).between(within, until)
             if len(chosen):
                 parts.append(self._collator.collate(self._layout(copy), chosen, copy, epoch))
@@ -122,11 +140,11 @@ class _Passes:
     def _locate(self, weight: int) -> tuple[int, int]:
         """The pass that holds the `weight` counted over all passes, and how far in that pass it is."""
         epoch = 0
-        while weight >= (size := self.size(epoch % self.copies)[1]):
+        while weight >= (size := self.size(epoch % self.copies).weight):
             weight -= size
             epoch += 1
             if epoch == self.copies:  # every size is known: skip whole rounds
-                rounds, weight = divmod(weight, sum(each for _, each in self._sizes.values()))
+                rounds, weight = divmod(weight, sum(each.weight for each in self._sizes.values()))
                 epoch += rounds * self.copies
         return epoch, weight
 
@@ -134,7 +152,8 @@ class _Passes:
         if copy not in self._layouts:
             rows = layout(self._inputs, self._text, length=self._length, copy=copy, seed=self._seed)
             if copy not in self._sizes:
-                self._sizes[copy] = len(rows), int(rows.lengths.sum()) if self._inputs.ragged else len(rows)
+                tokens = int(rows.lengths.sum())
+                self._sizes[copy] = _Size(len(rows), tokens, tokens if self._inputs.counted else len(rows))
             self._layouts[copy] = rows
             while len(self._layouts) > 1 and sum(map(len, self._layouts.values())) > _KEPT_ROWS:
                 self._layouts.popitem(last=False)
@@ -144,14 +163,24 @@ class _Passes:
     def _order(self, epoch: int) -> _Order:
         if epoch not in self._orders:
             copy = epoch % self.copies
-            rows = keyed.permutation(keyed.key(self._seed, "order", epoch), self.size(copy)[0])
-            lengths = self._layout(copy).lengths.take(rows) if self._inputs.ragged else None
-            self._orders[epoch] = _Order(
-                rows, None if lengths is None else np.cumsum(lengths, dtype=np.int64) - lengths
-            )
+            rows = keyed.permutation(keyed.key(self._seed, "order", epoch), self.size(copy).rows)
+            begins = None
+            if self._inputs.counted:
+                lengths = self._layout(copy).lengths.take(rows)
+                begins = np.cumsum(lengths, dtype=np.int64) - lengths
+            self._orders[epoch] = _Order(rows, begins)
             if len(self._orders) > 2:
                 self._orders.popitem(last=False)
         return self._orders[epoch]
+
+
+@dataclass(frozen=True)
+class _Size:
+    """What is in one pass."""
+
+    rows: int
+    tokens: int
+    weight: int
 
 
 @dataclass(frozen=True)

@@ -65,9 +65,9 @@ class Batch:
         return Batch(**{each.name: getattr(self, each.name)[low:high] for each in dataclasses.fields(self)})
 
     def trimmed(self) -> Batch:
-        """The batch without the columns and slots that all its rows leave empty, but for those to the next `_STEP`."""
-        width = _rounded(self.lengths.max(), self.tokens.shape[1])
-        slots = _rounded((self.weights > 0).sum(axis=1).max(), self.weights.shape[1])
+        """The batch without the slots that all its rows leave empty, and columns, but for those to the next `_STEP`."""
+        width = min(-(-int(self.lengths.max()) // _STEP) * _STEP, self.tokens.shape[1])
+        slots = int((self.weights > 0).sum(axis=1).max())
         cut = {"tokens": width, "segments": width, "positions": slots, "targets": slots, "weights": slots}
         return dataclasses.replace(self, **{name: getattr(self, name)[:, :size] for name, size in cut.items()})
 
@@ -135,7 +135,7 @@ class Collator:
 def _next_tokens(tokens: npt.NDArray[Any], lengths: Integers) -> tuple[Integers, Integers, Weights]:
     """Positions, targets and weights, each (B, T - 1), of predicting each token from those before it.
 
-    As a GPT-style model does: [CLS] predicts the first token, and each [SEP] is predicted too; nothing follows the last.
+    As in GPT: [CLS] predicts the first token, and each [SEP] is predicted too; the last [SEP] predicts nothing.
     """
     columns = np.arange(tokens.shape[1] - 1, dtype=np.int32)
     real = columns < lengths[:, None] - 1
@@ -147,7 +147,3 @@ def joined(parts: list[Batch]) -> Batch:
     names: list[str] = [each.name for each in dataclasses.fields(Batch)]
     arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
     return Batch(**arrays)
-
-
-def _rounded(size: int, most: int) -> int:
-    return min(-(-int(size) // _STEP) * _STEP, most)

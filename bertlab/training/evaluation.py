@@ -45,9 +45,9 @@ def causal_lm(model: PretrainingModel, batches: Sequence[Batch], machine: Machin
     model.eval()
     for batch in batches:
         tensors = on_device(batch, machine.device)
-        names = ("tokens", "segments", "lengths", "positions", "targets", "weights")
+        tensors.pop("next_sentence")
         with autocast(machine):
-            total, _ = model.losses(*(tensors[name] for name in names), next_sentence=None)
+            total, _ = model.losses(**tensors, next_sentence=None)
         loss += float(total)
         count += float(batch.weights.sum())
     model.train()

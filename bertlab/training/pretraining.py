@@ -209,6 +209,7 @@ def _result(
         "status": "done",
         "steps": recipe.schedule.steps,
         "tokens": tokens(recipe),
+        "real_tokens": batches.tokens(recipe.schedule.steps),
         "parameters": sum(value.numel() for value in model.parameters()),
         "vocabulary": corpus.tokenizer.size,
         "heldout": figures,

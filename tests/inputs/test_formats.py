@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from bertlab.errors import BadInput
-from bertlab.inputs.formats import rows as layouts
 from bertlab.inputs.formats import Rows, segment_pairs, single_segments
+from bertlab.inputs.formats import rows as layouts
 
 COLUMNS = tuple(name for name in Rows.__dataclass_fields__ if name != "breaks")
 UNLIKELY = 1e-6

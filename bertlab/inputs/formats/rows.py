@@ -64,15 +64,12 @@ class Rows:
     def lengths(self) -> Integers:
         """Tokens of each row, specials included, (R,)."""
         inner = self._breaks_until(self.first + self.first_length, "left") - self._breaks_until(self.first, "right")
-        lengths: Integers = (self.first_length + self.second_length + 2 + (self.second_length > 0) + inner).astype(
-            np.int32
-        )
-        return lengths
+        specials = 2 + (self.second_length > 0) + inner
+        return (self.first_length + self.second_length + specials).astype(np.int32)
 
     def spans(self, chosen: Offsets) -> tuple[Offsets, Integers]:
-        """The rows number `chosen` (B,) as S spans joined by [SEP]: where each begins, (B, S), and the tokens before it.
-
-        The latter is (B, S - 1); in a row with fewer spans it is the number of all its tokens.
+        """The rows number `chosen` (B,) as S spans with [SEP] between them: where each begins, (B, S), and the tokens
+        before each [SEP], (B, S - 1), which in a row of fewer spans are all of its tokens.
         """
         first, first_length = self.first.take(chosen), self.first_length.take(chosen)
         if not len(self.breaks):
@@ -162,10 +159,8 @@ def require_others(text: Text) -> None:
         )
 
 
-def elsewhere(
-    sentences: Offsets, documents: Offsets, document: Offsets, key: Callable[[str], int], i: Offsets
-) -> tuple[Offsets, Offsets]:
-    """A sentence of another document than `document` for each row `i`: its offset, and the end of its document.
+def elsewhere(documents: Offsets, document: Offsets, key: Callable[[str], int], i: Offsets) -> tuple[Offsets, Offsets]:
+    """For each row `i`, of `document`, a sentence of another document: its number, and where that document ends.
 
     Uniform over the other documents, then over the sentences of the one drawn; `key` gives the key of a purpose.
     """

@@ -86,7 +86,7 @@ class _Pairs:
         second_length = total - first_length
         second = start + first_length
 
-        other, end = elsewhere(self.sentences, self.documents, document, self._key, i)
+        other, end = elsewhere(self.documents, document, self._key, i)
         away = self.sentences[other]
         away_length = self.sentences[end] - away
 

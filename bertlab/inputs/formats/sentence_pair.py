@@ -25,10 +25,10 @@ is left alone can be none; these make up for it, so that half of a document's ro
 def sentence_pairs(text: Text, *, length: int, copy: int, seed: int | str) -> Rows:
     """The sentence pairs of one pass over `text`, rows of at most `length` tokens with their specials.
 
-    A sentence is paired with the one that follows it, and the next row starts behind both; or with a sentence of another
-    document, and the next row starts with the one that follows. Half of the rows are true pairs: `_TRUE`. The only
-    sentence of a document is split at a random token to be one. A sentence longer than half a row is cut into even
-    pieces, each a sentence of its own, so that every token is in the own part of exactly one row.
+    A sentence is paired with the one that follows it, and the next row starts behind both; or with a sentence of
+    another document, and the next row starts with the one that follows. Half of the rows are true pairs: `_TRUE`. The
+    only sentence of a document is split at a random token to be one. A sentence longer than half a row is cut into
+    even pieces, each a sentence of its own, so that every token is in the own part of exactly one row.
 
     Raises `BadInput` where there is no other document.
     """
@@ -66,7 +66,7 @@ class _Pairs:
         document, only, true = self._draw(i)
         start, size = self.sentences[i], self.sentences[i + 1] - self.sentences[i]
         within = 1 + keyed.integers(np.maximum(size - 1, 1), self._key("within"), i)
-        other, _ = elsewhere(self.sentences, self.documents, document, self._key, i)
+        other, _ = elsewhere(self.documents, document, self._key, i)
         second = np.where(true, i + 1, other)
         halved = true & only
         first_length = np.where(halved, within, size)
