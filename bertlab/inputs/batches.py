@@ -67,8 +67,9 @@ class Batches:
 
     def tokens(self, steps: int) -> int:
         """Tokens in the first `steps` batches, specials included and padding not."""
-        main = self._main.tokens(min(steps, self._final_from))
-        return main + (self._final.tokens(max(0, steps - self._final_from)) if self._final else 0)
+        if self._final and steps > self._final_from:
+            return self._main.tokens(self._final_from) + self._final.tokens(steps - self._final_from)
+        return self._main.tokens(steps)
 
 
 class _Passes:

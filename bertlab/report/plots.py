@@ -227,7 +227,7 @@ def _curves(evidence: Evidence) -> Figure:
 
 
 def _curve(axes: Axes, runs: list[Pretraining], style: dict[str, Any], scale: float, name: str) -> None:
-    """A row's losses called `name`: each seed a thin line, their mean, over the evaluations that all have, the bold one."""
+    """A row's losses `name`: each seed as a thin line, their mean, over the evaluations that all have, as the bold."""
     lines = []
     for run in runs:
         line = {point.tokens: loss for point in run.curve if (loss := getattr(point, name)) is not None}
