@@ -7,7 +7,7 @@ import pytest
 from bertlab import scales, studies
 from bertlab.errors import BadInput
 from bertlab.identity import identity
-from bertlab.recipe import Inputs, Masking, Model, Recipe, Schedule
+from bertlab.recipe import Inputs, Masking, Model, Objective, Recipe, Schedule
 from bertlab.study import Claim, Measurement, Study, Variant
 
 COLUMN = Measurement("MNLI", task="mnli")
@@ -49,6 +49,14 @@ def test_every_study_expands_at_every_scale(name, scale):
     found = studies.find(name)
     recipes = [found.recipe(variant, scales.find(scale).recipe) for variant in found.variants]
     assert len({identity("pretrain", recipe=each) for each in recipes}) == len(recipes)
+
+
+def test_groups_that_go_together_are_set_together():
+    objective = Objective(next_sentence=False)
+    table = study(variants=[Variant("a"), Variant("b", inputs=Inputs(format="full-sentences"), objective=objective)])
+    assert table.recipe(table.variants[1], Recipe()) == Recipe(
+        inputs=Inputs(format="full-sentences"), objective=objective
+    )
 
 
 def test_a_row_takes_only_the_fields_that_vary():
