@@ -1,7 +1,8 @@
 """What a recipe costs: parameters, tokens, floating-point operations and bytes. Arithmetic, without torch.
 
-A multiply-add counts as two operations and training as three times the forward pass. Padding, recomputation and logits
-where nothing is predicted are waste, not work, and are never counted; so shares of a machine's peak stay comparable.
+A multiply-add counts as two operations and training as three times the forward pass. Padding, recomputation, what a
+causal mask hides and logits where nothing is predicted are waste, not work, and are never counted; so shares of a
+machine's peak stay comparable.
 """
 
 from __future__ import annotations
@@ -38,8 +39,17 @@ def phases(recipe: Recipe) -> list[tuple[int, int]]:
 
 
 def tokens(recipe: Recipe) -> int:
-    """Tokens that pass through the model in training, specials and padding included."""
+    """Tokens of training, specials and padding included, if every sequence is as long as it may be.
+
+    What a corpus leaves of them is known once it is laid out: `inputs.batches.Batches.tokens`.
+    """
     return sum(steps * recipe.schedule.batch * length for length, steps in phases(recipe))
+
+
+def predicted(recipe: Recipe, *, length: int = 0) -> float:
+    """Predicted tokens as a share of all, in sequences of `length` tokens (0 for the recipe's)."""
+    length = length or recipe.inputs.length
+    return (length - 1) / length if recipe.objective.causal else recipe.masking.rate
 
 
 def flops_per_token(recipe: Recipe, *, length: int = 0, vocabulary: int = 0) -> float:
@@ -50,10 +60,12 @@ def flops_per_token(recipe: Recipe, *, length: int = 0, vocabulary: int = 0) -> 
     model = recipe.model
     hidden, length = model.hidden, length or recipe.inputs.length
     matrices = model.layers * (4 * hidden**2 + 2 * hidden * model.feedforward)
-    attention = model.layers * 2 * length * hidden
-    masked_head = recipe.masking.rate * (hidden**2 + hidden * (vocabulary or recipe.tokenizer.vocabulary))
+    seen = (length + 1) / 2 if recipe.objective.causal else length  # tokens that a token attends to
+    attention = model.layers * 2 * seen * hidden
+    head = hidden**2 + hidden * (vocabulary or recipe.tokenizer.vocabulary)
+    prediction = predicted(recipe, length=length) * head
     relation_head = (hidden**2 + 2 * hidden) / length if recipe.objective.next_sentence else 0.0
-    return 6.0 * (matrices + attention + masked_head + relation_head)
+    return 6.0 * (matrices + attention + prediction + relation_head)
 
 
 def flops(recipe: Recipe, *, vocabulary: int = 0) -> float:

@@ -21,8 +21,7 @@ def checkpoint(store: Store, name: str, directory: Path) -> str:
 
     recipe = load(Recipe, run.science()["recipe"])
     tokenizer = WordPiece.load(run.path / "vocab.txt", lowercase=recipe.tokenizer.lowercase)
-    positions = recipe.model.positions_for(recipe.inputs.longest)
-    model = PretrainingModel(recipe.model, tokenizer.size, positions, recipe.seed)
+    model = PretrainingModel.of(recipe, tokenizer.size)
     model.load(run.path / "model.safetensors")
     huggingface.write(directory, model, recipe.model, tokenizer)
     return f"the {'RoFormer' if recipe.model.positions == 'rotary' else 'BERT'} checkpoint of {run.label}"

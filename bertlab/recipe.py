@@ -14,9 +14,10 @@ from typing import Literal
 from bertlab.errors import BadInput
 
 Positions = Literal["learned", "rotary"]
-Format = Literal["segment-pair"]
+Format = Literal["segment-pair", "sentence-pair", "full-sentences", "doc-sentences"]
 MaskSchedule = Literal["dynamic", "static", "duplicated"]
 Layers = Literal["embeddings", "second-to-last", "last", "sum-last-four", "concatenate-last-four", "sum-all"]
+Prediction = Literal["masked", "left-to-right"]
 
 
 def _require(condition: bool, message: str) -> None:
@@ -69,10 +70,12 @@ class Inputs:
     """How sequences are cut out of documents."""
 
     format: Format = "segment-pair"
+    """RoBERTa section 4.2: `segment-pair` is BERT's, `sentence-pair` has one sentence a segment; `full-sentences` are
+    packed across documents into one segment, `doc-sentences` within them."""
     length: int = 128
     """Tokens a sequence, specials included."""
     short: float = 0.1
-    """Share of sequences cut to a random shorter length, as in BERT's released code."""
+    """Share of segment pairs cut to a random shorter length, as in BERT's released code."""
     copies: int = 10
     """Pairs are drawn anew in each of this many passes over the data, then repeat (BERT's `dupe_factor`)."""
     final_length: int = 0
@@ -88,6 +91,20 @@ class Inputs:
             self.final_length == 0 or 8 <= self.final_length <= 8192,
             f"inputs.final_length is {self.final_length}: give 0 or 8 to 8,192 tokens",
         )
+
+    @property
+    def pairs(self) -> bool:
+        """Whether a sequence has two segments."""
+        return self.format in ("segment-pair", "sentence-pair")
+
+    @property
+    def counted(self) -> Format | None:
+        """The format whose batches have as many tokens as this one's; None if a batch is a number of sequences.
+
+        RoBERTa: batches of sentence pairs grow to the tokens of segment pairs, of doc sentences to full sentences'.
+        """
+        counted: dict[Format, Format] = {"sentence-pair": "segment-pair", "doc-sentences": "full-sentences"}
+        return counted.get(self.format)
 
     @property
     def longest(self) -> int:
@@ -134,8 +151,20 @@ class Masking:
 class Objective:
     """What the model is trained to predict."""
 
+    kind: Prediction = "masked"
+    """`masked`: the tokens that `masking` chooses; `left-to-right`: each token, [SEP] too, from those before it."""
     next_sentence: bool = True
     """Also predict whether the second segment follows the first; the two mean losses are added."""
+
+    @property
+    def causal(self) -> bool:
+        """Whether no token sees a later one, in pre-training and wherever the encoder is used."""
+        return self.kind == "left-to-right"
+
+    @property
+    def loss(self) -> str:
+        """The name under which its language-model loss is kept."""
+        return "causal_loss" if self.causal else "masked_lm_loss"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,7 +218,7 @@ class Schedule:
     """How long and how fast: batch, steps and the learning rate over them."""
 
     batch: int = 256
-    """Sequences between two updates, over all devices."""
+    """Sequences between two updates, over all devices; more where `inputs.format` has shorter ones."""
     steps: int = 1_000_000
     """Updates; 0 keeps the initial weights (the row without pre-training)."""
     peak: float = 1e-4
@@ -246,6 +275,14 @@ class Recipe:
 
     def __post_init__(self) -> None:
         _require(self.seed >= 0, f"seed is {self.seed}: give 0 or more")
+        _require(
+            not (self.objective.next_sentence and self.objective.causal),
+            "objective.kind left-to-right has no next-sentence prediction: set objective.next_sentence=false first",
+        )
+        _require(
+            not self.objective.next_sentence or self.inputs.pairs,
+            f"inputs.format {self.inputs.format} has one segment: set objective.next_sentence=false first",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

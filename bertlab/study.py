@@ -200,13 +200,13 @@ class Study:
     def recipe(self, variant: Variant, scale: Recipe) -> Recipe:
         """The recipe of a row at a scale: the scale's, with the fields that this study varies set as the row says."""
         varied = self.varied()
-        recipe = scale
+        groups = {}
         for group, value in variant.groups().items():
             changes = {
                 each.name: getattr(value, each.name)
                 for each in dataclasses.fields(value)
                 if f"{group}.{each.name}" in varied
             }
-            changed = dataclasses.replace(getattr(recipe, group), **changes)
-            recipe = dataclasses.replace(recipe, **{group: changed})
-        return dataclasses.replace(recipe, model=variant.size.of(recipe.model))
+            groups[group] = dataclasses.replace(getattr(scale, group), **changes)
+        groups["model"] = variant.size.of(groups.get("model", scale.model))
+        return dataclasses.replace(scale, **groups)  # at once: some groups go together only

@@ -58,6 +58,16 @@ def test_operations_follow_what_is_predicted() -> None:
     )
 
 
+def test_left_to_right_predicts_all_but_one_and_attends_to_half() -> None:
+    recipe = Recipe(objective=Objective(next_sentence=False))
+    causal = dataclasses.replace(recipe, objective=Objective(kind="left-to-right", next_sentence=False))
+    assert cost.predicted(recipe) == 0.15
+    assert cost.predicted(causal) == 127 / 128
+    more = 6 * (127 / 128 - 0.15) * 768 * (768 + 30_522)
+    hidden = 6 * 12 * 2 * 768 * (128 - 64.5)
+    assert cost.flops_per_token(causal) - cost.flops_per_token(recipe) == pytest.approx(more - hidden)
+
+
 def test_last_steps_are_longer() -> None:
     inputs = Inputs(length=128, final_length=512, final_share=0.1)
     recipe = Recipe(inputs=inputs, schedule=Schedule(batch=4, steps=100))

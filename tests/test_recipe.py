@@ -35,12 +35,11 @@ def changed(path: str) -> Recipe:
     return set_field(Recipe(), path, str(new).lower() if hint is bool else str(new))
 
 
-# Shares that must add up are changed together; a literal with one value has no other.
-TOGETHER = {"masking.mask", "masking.keep", "masking.random"}
-SINGLE = {"inputs.format"}
+# Shares that must add up are changed together; without next sentence comes before left to right.
+TOGETHER = {"masking.mask", "masking.keep", "masking.random", "objective.kind"}
 
 
-@pytest.mark.parametrize("path", sorted(set(field_paths(Recipe)) - TOGETHER - SINGLE))
+@pytest.mark.parametrize("path", sorted(set(field_paths(Recipe)) - TOGETHER))
 def test_any_field_of_the_science_changes_the_id(path):
     if path == "model.heads":
         other = dataclasses.replace(Recipe(), model=recipe.Model(heads=6))
@@ -49,6 +48,19 @@ def test_any_field_of_the_science_changes_the_id(path):
     else:
         other = changed(path)
     assert identity("pretrain", recipe=other) != identity("pretrain", recipe=Recipe())
+
+
+def test_what_has_no_second_segment_has_no_next_sentence():
+    alone = recipe.Objective(next_sentence=False)
+    single = recipe.Inputs(format="full-sentences")
+    causal = dataclasses.replace(alone, kind="left-to-right")
+    made = [Recipe(objective=alone), Recipe(objective=causal), Recipe(objective=alone, inputs=single)]
+    assert len({identity("pretrain", recipe=each) for each in [Recipe(), *made]}) == 4
+    assert Recipe(inputs=recipe.Inputs(format="sentence-pair")).objective.next_sentence
+    with pytest.raises(BadInput, match=r"left-to-right has no next-sentence prediction: set objective\.next_sentence"):
+        Recipe(objective=recipe.Objective(kind="left-to-right"))
+    with pytest.raises(BadInput, match=r"doc-sentences has one segment: set objective\.next_sentence=false"):
+        Recipe(inputs=recipe.Inputs(format="doc-sentences"))
 
 
 def test_masking_shares_change_the_id():

@@ -7,7 +7,7 @@ import pytest
 from bertlab import scales, studies
 from bertlab.errors import BadInput
 from bertlab.identity import identity
-from bertlab.recipe import Inputs, Masking, Model, Recipe, Schedule
+from bertlab.recipe import Inputs, Masking, Model, Objective, Recipe, Schedule
 from bertlab.study import Claim, Measurement, Size, Study, Variant
 
 COLUMN = Measurement("MNLI", task="mnli")
@@ -90,6 +90,14 @@ def test_features_is_table_7():
 def test_sizes_keep_the_size_of_a_head_and_have_at_least_one(size, layers, heads, hidden):
     model = size.of(Model(layers=4, hidden=128, heads=2))
     assert (model.layers, model.heads, model.hidden) == (layers, heads, hidden)
+
+
+def test_groups_that_go_together_are_set_together():
+    objective = Objective(next_sentence=False)
+    table = study(variants=[Variant("a"), Variant("b", inputs=Inputs(format="full-sentences"), objective=objective)])
+    assert table.recipe(table.variants[1], Recipe()) == Recipe(
+        inputs=Inputs(format="full-sentences"), objective=objective
+    )
 
 
 def test_a_row_takes_only_the_fields_that_vary():

@@ -78,7 +78,7 @@ def outcome(job: Job, run: Run) -> str:
     if isinstance(job, PrepareCorpus):
         return f"{result['train']['tokens']:,} tokens, vocabulary {result['vocabulary']:,}"
     if isinstance(job, Pretrain):
-        return f"held-out loss {result['heldout']['masked_lm_loss']:.3f} nats"
+        return f"held-out loss {result['heldout'][job.recipe.objective.loss]:.3f} nats"
     figures = ", ".join(f"{name} {value:.1f}" for name, value in result["metrics"].items())
     return figures + (" (collapsed to one class)" if result["status"] == "collapsed" else "")
 

@@ -1,7 +1,7 @@
 """Batch number s of a recipe, as a pure function: of the recipe, the corpus and s, and of nothing else.
 
-Sequences, their pairs and their order depend on the corpus, the inputs and the seed; masks on top of them. So recipes
-that differ in masking, model or optimiser see the same rows in the same order.
+Sequences, their pairs and their order depend on the corpus, the inputs and the seed; what is predicted on top of them.
+So recipes that differ in masking, objective, model or optimiser see the same rows in the same order.
 """
 
 from __future__ import annotations
@@ -9,20 +9,16 @@ from __future__ import annotations
 import dataclasses
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from bertlab import recipe as recipes
 from bertlab.cost import phases
 from bertlab.errors import BadInput
 from bertlab.inputs import keyed
-from bertlab.inputs.formats import Rows, Text, segment_pairs, single_segments
-from bertlab.inputs.masking import Masks, Vocabulary
-
-Numbers = npt.NDArray[np.int64]
-Integers = npt.NDArray[np.int32]
+from bertlab.inputs.collator import Batch, Collator, Numbers, Tokenizer, joined
+from bertlab.inputs.formats import Rows, Text, layout, segment_pairs, single_segments
 
 _KEPT_ROWS = 8_000_000
 """Rows of layouts that are kept at hand (about 33 bytes each); others are laid out again when they are needed."""
@@ -32,22 +28,6 @@ _EVALUATION_BATCH = 64
 """Sequences in a batch of the fixed evaluation, the same on every machine."""
 _FIXED = "evaluation"
 """Takes the place of the seed where rows and masks are the same for every recipe."""
-
-
-class Tokenizer(Vocabulary, Protocol):
-    """What batches need to know of a tokenizer."""
-
-    @property
-    def pad(self) -> int:
-        """The id of [PAD]."""
-
-    @property
-    def cls(self) -> int:
-        """The id of [CLS]."""
-
-    @property
-    def sep(self) -> int:
-        """The id of [SEP]."""
 
 
 class Corpus(Protocol):
@@ -64,34 +44,6 @@ class Corpus(Protocol):
     @property
     def heldout(self) -> Text:
         """What is set apart for evaluation."""
-
-
-@dataclass(frozen=True)
-class Batch:
-    """B rows of T tokens with K prediction slots each."""
-
-    tokens: Integers
-    """(B, T) ids as shown to the encoder; [PAD] beyond a row's length."""
-    segments: Integers
-    """(B, T) 0 for the first segment with its specials, 1 for the second, 0 for padding."""
-    lengths: Integers
-    """(B,) tokens that are not padding."""
-    positions: Integers
-    """(B, K) positions of the predicted tokens; 0 where the weight is 0."""
-    targets: Integers
-    """(B, K) ids to predict there; 0 where the weight is 0."""
-    weights: npt.NDArray[np.float32]
-    """(B, K) 1 for a predicted token, 0 for an empty slot."""
-    next_sentence: Integers
-    """(B,) 0 if the second segment follows the first, 1 if it is random, as in BERT."""
-    rows: Numbers
-    """(B,) stable names of the rows: the same name means the same tokens before masking."""
-    epochs: Numbers
-    """(B,) pass over the data in which each row is."""
-
-    def take(self, low: int, high: int) -> Batch:
-        """The rows from `low` up to `high`."""
-        return Batch(**{each.name: getattr(self, each.name)[low:high] for each in dataclasses.fields(self)})
 
 
 class Batches:
@@ -111,144 +63,152 @@ class Batches:
 
     def rows_in(self, copy: int) -> int:
         """Rows in the passes over the data whose number is `copy` modulo `inputs.copies`."""
-        return self._main.rows_in(copy % self._main.copies)
+        return self._main.size(copy % self._main.copies).rows
+
+    def tokens(self, steps: int) -> int:
+        """Tokens in the first `steps` batches, specials included and padding not."""
+        if self._final and steps > self._final_from:
+            return self._main.tokens(self._final_from) + self._final.tokens(steps - self._final_from)
+        return self._main.tokens(steps)
 
 
 class _Passes:
-    """Endless passes over the training text in rows of one length, numbered from 0, and batches of them."""
+    """Endless passes over the training text in rows of one length, numbered from 0, and batches of them.
+
+    A row weighs 1 or, in a format whose batches are counted by tokens, its tokens. The rows of all passes stand behind
+    each other; a batch is those that begin within its share of the weight, so that none before it has to be made.
+    """
 
     def __init__(self, recipe: recipes.Recipe, corpus: Corpus, length: int) -> None:
-        self.copies = recipe.inputs.copies
-        self._batch = recipe.schedule.batch
-        self._short = recipe.inputs.short
-        self._length = length
-        self._seed = recipe.seed
+        self._inputs, self._seed, self._length = recipe.inputs, recipe.seed, length
+        self.copies = recipe.inputs.copies if recipe.inputs.pairs else 1  # where no pair is drawn all passes are alike
         self._text = corpus.train
-        self._collator = Collator(recipe.masking, corpus.tokenizer, corpus.train, length, recipe.seed)
-        self._sizes: dict[int, int] = {}
+        masking = None if recipe.objective.causal else recipe.masking
+        self._collator = Collator(masking, corpus.tokenizer, corpus.train, length, recipe.seed)
+        self._sizes: dict[int, _Size] = {}
         self._layouts: OrderedDict[int, Rows] = OrderedDict()
-        self._orders: OrderedDict[int, Numbers] = OrderedDict()
-        self._block: tuple[int, Batch] | None = None
+        self._orders: OrderedDict[int, _Order] = OrderedDict()
+        self._block: tuple[int, Batch, Numbers] | None = None
+        self._weight = recipe.schedule.batch
+        self._together = max(1, _TOGETHER // self._weight)
+        if recipe.inputs.counted:
+            other = dataclasses.replace(recipe.inputs, format=recipe.inputs.counted)
+            mean = layout(other, corpus.train, length=length, copy=0, seed=recipe.seed).lengths.mean()
+            self._weight = max(length, round(self._weight * mean))  # no batch is empty
 
-    def rows_in(self, copy: int) -> int:
+    def size(self, copy: int) -> _Size:
+        """The passes with this copy of the pairs."""
         if copy not in self._sizes:
             self._layout(copy)
         return self._sizes[copy]
 
+    def tokens(self, steps: int) -> int:
+        """Tokens in the first `steps` batches, specials included, padding not."""
+        epoch, within = self._locate(steps * self._weight)
+        rounds, rest = divmod(epoch, self.copies)
+        passed = sum(self.size(copy).tokens * (rounds + (copy < rest)) for copy in range(min(epoch, self.copies)))
+        chosen, _ = self._order(epoch).between(0, within)
+        return passed + int(self._layout(epoch % self.copies).lengths.take(chosen).sum())
+
     def batch(self, step: int) -> Batch:
-        """The rows from number `step` times the batch on, counted over all passes."""
-        together = max(1, _TOGETHER // self._batch)
-        if together == 1:
-            return self._rows(step * self._batch, self._batch)
-        number, within = divmod(step, together)
+        """The rows that begin within [step, step + 1) weights of a batch, counted over all passes."""
+        number = step // self._together
         if self._block is None or self._block[0] != number:
-            self._block = number, self._rows(number * together * self._batch, together * self._batch)
-        part = self._block[1].take(within * self._batch, (within + 1) * self._batch)
+            span = self._together * self._weight
+            self._block = (number, *self._rows(number * span, (number + 1) * span))
+        _, block, begins = self._block
+        low, high = np.searchsorted(begins, [step * self._weight, (step + 1) * self._weight])
+        part = block.take(low, high)
+        if self._inputs.format != "segment-pair":
+            part = part.trimmed()
         return Batch(**{name: array.copy() for name, array in vars(part).items()})  # the caller's own
 
-    def _rows(self, row: int, size: int) -> Batch:
+    def _rows(self, low: int, high: int) -> tuple[Batch, Numbers]:
+        """The rows that begin within [low, high), and where they do."""
         parts: list[Batch] = []
-        while size:
-            epoch, within = self._locate(row)
+        begins: list[Numbers] = []
+        while low < high:
+            epoch, within = self._locate(low)
             copy = epoch % self.copies
-            chosen = self._order(epoch)[within : within + size]
-            parts.append(self._collator.collate(self._layout(copy), chosen, copy, epoch))
-            row += len(chosen)
-            size -= len(chosen)
-        return parts[0] if len(parts) == 1 else joined(parts)
+            until = min(within + high - low, self.size(copy).weight)
+            chosen, found = self._order(epoch).between(within, until)
+            if len(chosen):
+                parts.append(self._collator.collate(self._layout(copy), chosen, copy, epoch))
+                begins.append(found + (low - within))
+            low += until - within
+        return joined(parts), np.concatenate(begins)
 
-    def _locate(self, row: int) -> tuple[int, int]:
-        """The pass that holds row number `row`, and its number in that pass."""
+    def _locate(self, weight: int) -> tuple[int, int]:
+        """The pass that holds the `weight` counted over all passes, and how far in that pass it is."""
         epoch = 0
-        while row >= (size := self.rows_in(epoch % self.copies)):
-            row -= size
+        while weight >= (size := self.size(epoch % self.copies).weight):
+            weight -= size
             epoch += 1
             if epoch == self.copies:  # every size is known: skip whole rounds
-                rounds, row = divmod(row, sum(self._sizes.values()))
+                rounds, weight = divmod(weight, sum(each.weight for each in self._sizes.values()))
                 epoch += rounds * self.copies
-        return epoch, row
+        return epoch, weight
 
     def _layout(self, copy: int) -> Rows:
         if copy not in self._layouts:
-            rows = segment_pairs(self._text, length=self._length, short=self._short, copy=copy, seed=self._seed)
-            self._sizes[copy] = len(rows)
+            rows = layout(self._inputs, self._text, length=self._length, copy=copy, seed=self._seed)
+            if copy not in self._sizes:
+                tokens = int(rows.lengths.sum())
+                self._sizes[copy] = _Size(len(rows), tokens, tokens if self._inputs.counted else len(rows))
             self._layouts[copy] = rows
             while len(self._layouts) > 1 and sum(map(len, self._layouts.values())) > _KEPT_ROWS:
                 self._layouts.popitem(last=False)
         self._layouts.move_to_end(copy)
         return self._layouts[copy]
 
-    def _order(self, epoch: int) -> Numbers:
+    def _order(self, epoch: int) -> _Order:
         if epoch not in self._orders:
-            size = self.rows_in(epoch % self.copies)
-            self._orders[epoch] = keyed.permutation(keyed.key(self._seed, "order", epoch), size)
+            copy = epoch % self.copies
+            rows = keyed.permutation(keyed.key(self._seed, "order", epoch), self.size(copy).rows)
+            begins = None
+            if self._inputs.counted:
+                lengths = self._layout(copy).lengths.take(rows)
+                begins = np.cumsum(lengths, dtype=np.int64) - lengths
+            self._orders[epoch] = _Order(rows, begins)
             if len(self._orders) > 2:
                 self._orders.popitem(last=False)
         return self._orders[epoch]
 
 
-class Collator:
-    """Makes batches of T = `length` tokens a row out of rows' places in a text."""
+@dataclass(frozen=True)
+class _Size:
+    """What is in one pass."""
 
-    def __init__(
-        self, masking: recipes.Masking, tokenizer: Tokenizer, text: Text, length: int, seed: int | str
-    ) -> None:
-        self._masks = Masks(masking, tokenizer, length, seed)
-        self._tokens = np.asarray(text.tokens)
-        self._columns = np.arange(length, dtype=np.int16)
-        self._last = len(self._tokens) - length
-        self._views = np.lib.stride_tricks.sliding_window_view(self._tokens, length) if self._last >= 0 else None
-        self._pad, self._cls, self._sep = tokenizer.pad, tokenizer.cls, tokenizer.sep
+    rows: int
+    tokens: int
+    weight: int
 
-    def collate(self, rows: Rows, chosen: Numbers, copy: int, epoch: int) -> Batch:
-        """The rows number `chosen` (B,) of `rows`, which is pass `copy`, as seen in pass `epoch`."""
-        first, first_length = rows.first.take(chosen), rows.first_length.take(chosen)
-        second, second_length = rows.second.take(chosen), rows.second_length.take(chosen)
-        ordinary = first_length + second_length
-        inner = first_length + 1  # column of the [SEP] that ends the first segment
-        lengths = ordinary + 2 + (second_length > 0)
 
-        in_second = self._columns > inner.astype(np.int16)[:, None]
-        beyond = self._columns >= lengths.astype(np.int16)[:, None]
-        tokens = self._from(first - 1)
-        np.copyto(tokens, self._from(second - inner - 1), where=in_second)
-        np.copyto(tokens, self._pad, where=beyond)
-        each = np.arange(len(chosen))
-        tokens[:, 0] = self._cls
-        tokens[each, inner] = self._sep
-        tokens[each, lengths - 1] = self._sep
+@dataclass(frozen=True)
+class _Order:
+    """The rows of a pass in the order in which they are seen."""
 
-        names = rows.starts.take(chosen)
-        names += copy * len(self._tokens)
-        positions, targets, weights = self._masks.apply(tokens, first_length, ordinary, self._masks.keys(names, epoch))
-        return Batch(
-            tokens=tokens.astype(np.int32),
-            segments=(in_second ^ beyond).astype(np.int32),
-            lengths=lengths,
-            positions=positions,
-            targets=targets,
-            weights=weights,
-            next_sentence=rows.random.take(chosen).astype(np.int32),
-            rows=names,
-            epochs=np.full(len(chosen), epoch),
-        )
+    rows: Numbers
+    begins: Numbers | None
+    """The weight before each row, (R,); None where each row weighs 1."""
 
-    def _from(self, places: Numbers) -> npt.NDArray[Any]:
-        """What stands from each of `places` (B,) on, (B, T); anything where that is outside of the text."""
-        if self._views is not None and places.min() >= 0 and places.max() <= self._last:
-            views: npt.NDArray[Any] = self._views[places]  # copies whole rows, several times as fast as single tokens
-            return views
-        return self._tokens.take(places[:, None] + self._columns, mode="clip")
+    def between(self, low: int, high: int) -> tuple[Numbers, Numbers]:
+        """The rows that begin within [low, high) of the pass's weight, and where they do."""
+        if self.begins is None:
+            return self.rows[low:high], np.arange(low, high)
+        first, last = np.searchsorted(self.begins, [low, high])
+        return self.rows[first:last], self.begins[first:last]
 
 
 def heldout(recipe: recipes.Recipe, corpus: Corpus, rows: int, own: bool) -> list[Batch]:
     """The fixed evaluation: at most `rows` single segments of the held-out documents, 15 % masked 80/10/10.
 
-    It depends on the corpus and `inputs.length` alone. With `own` the same segments under the recipe's own masking.
+    It depends on the corpus and `inputs.length` alone. With `own` the same segments under the recipe's own masking; for
+    a left-to-right recipe, always, the same segments with every next token predicted.
     """
     if len(corpus.heldout.documents) < 2:
         raise BadInput("no document is held out for evaluation: give more documents or raise corpus.heldout")
-    masking = recipe.masking if own else recipes.Masking()
+    masking = None if recipe.objective.causal else recipe.masking if own else recipes.Masking()
     return _evaluation(single_segments(corpus.heldout, length=recipe.inputs.length), masking, recipe, corpus, rows)
 
 
@@ -264,16 +224,9 @@ def heldout_pairs(recipe: recipes.Recipe, corpus: Corpus, rows: int) -> list[Bat
 
 
 def _evaluation(
-    layout: Rows, masking: recipes.Masking, recipe: recipes.Recipe, corpus: Corpus, rows: int
+    rows: Rows, masking: recipes.Masking | None, recipe: recipes.Recipe, corpus: Corpus, count: int
 ) -> list[Batch]:
     collator = Collator(masking, corpus.tokenizer, corpus.heldout, recipe.inputs.length, _FIXED)
-    order = keyed.permutation(keyed.key(_FIXED, "order"), len(layout))[:rows]
-    parts = range(0, len(order), _EVALUATION_BATCH)
-    return [collator.collate(layout, order[low : low + _EVALUATION_BATCH], 0, 0) for low in parts]
-
-
-def joined(parts: list[Batch]) -> Batch:
-    """The rows of several batches as one."""
-    names: list[str] = [each.name for each in dataclasses.fields(Batch)]
-    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    return Batch(**arrays)
+    order = keyed.permutation(keyed.key(_FIXED, "order"), len(rows))[:count]
+    size = _EVALUATION_BATCH if masking else _EVALUATION_BATCH // 8  # about as many logits
+    return [collator.collate(rows, order[low : low + size], 0, 0) for low in range(0, len(order), size)]

@@ -57,12 +57,12 @@ class Masks:
         return keyed.bits(keyed.key(self._seed, epoch), rows)
 
     def apply(
-        self, tokens: npt.NDArray[Any], first_length: Integers, ordinary: Integers, keys: keyed.Words
+        self, tokens: npt.NDArray[Any], before: Integers, ordinary: Integers, keys: keyed.Words
     ) -> tuple[Integers, Integers, npt.NDArray[np.float32]]:
         """Masks the contiguous `tokens` (B, T); gives chosen positions, what was there, and weights, each (B, K).
 
-        A row has `ordinary` (B,) ordinary tokens, the first `first_length` (B,) of them before its inner [SEP]. Of the
-        K slots those beyond the chosen have weight 0, position 0 and target 0.
+        A row has `ordinary` (B,) ordinary tokens; so many as `before` (B, N) says stand before each of its N inner
+        [SEP]. Of the K slots those beyond the chosen have weight 0, position 0 and target 0.
         """
         # The tokens with the smallest words are chosen; each word carries its token's number in its low bits.
         words = keyed.words(keys, self._numbers)
@@ -77,7 +77,8 @@ class Masks:
 
         positions = numbers.astype(np.int32)
         positions += 1
-        positions += positions > first_length[:, None]
+        for column in before.T:
+            positions += numbers >= column[:, None]
         positions *= active
         flat = positions + np.arange(0, tokens.size, tokens.shape[1])[:, None]
         there = tokens.take(flat).astype(np.int32)

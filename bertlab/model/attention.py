@@ -27,6 +27,7 @@ def attention(
     heads: int,
     *,
     bias: Tensor | None,
+    causal: bool,
     rotation: tuple[Tensor, Tensor] | None,
     query_rotation: tuple[Tensor, Tensor] | None,
     noise: Noise,
@@ -35,7 +36,8 @@ def attention(
     """What each query reads out of the values: (B, R, D).
 
     `projected` is (B, T, 3D), queries, keys and values side by side; or, with `queries` (B, R, D) given, (B, T, 2D),
-    keys and values. `bias` (B, 1, 1, T) is added to the scores. `rotation` holds the cosines and sines of the tokens'
+    keys and values. `bias` (B or 1, 1, R or 1, T) is added to the scores; `causal` says that it is the causal mask of
+    all tokens, for which fused kernels have a way of their own. `rotation` holds the cosines and sines of the tokens'
     angles, (T, d/2) each; `query_rotation` those of the queries, (B, 1, R, d/2), where they are not all tokens.
     """
     batch, tokens, _ = projected.shape
@@ -58,7 +60,10 @@ def attention(
         key = _rotated(key, *rotation)
     if dropping:
         noise.seed_device(projected.device)
-    mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, dropout_p=noise.rate if dropping else 0.0)
+    mixed = F.scaled_dot_product_attention(
+        query, key, value,
+        attn_mask=None if causal else bias, is_causal=causal, dropout_p=noise.rate if dropping else 0.0,
+    )  # fmt: skip
     return mixed.transpose(1, 2).flatten(2)  # (B, R, D)
 
 

@@ -23,11 +23,11 @@ EPSILON = 1e-12
 
 
 class Encoder(nn.Module):
-    """Tokens in, one vector a token out."""
+    """Tokens in, one vector a token out. With `causal`, a token sees itself and those before it."""
 
-    def __init__(self, model: recipe.Model, vocabulary: int, positions: int) -> None:
+    def __init__(self, model: recipe.Model, vocabulary: int, positions: int, causal: bool = False) -> None:
         super().__init__()
-        self.noise = Noise(model.dropout)
+        self.noise, self.causal = Noise(model.dropout), causal
         self.hidden, self.positions = model.hidden, positions
         self.embeddings = Embeddings(model, vocabulary, positions, self.noise)
         self.layers = nn.ModuleList(Layer(model, self.noise) for _ in range(model.layers))
@@ -60,8 +60,11 @@ class Encoder(nn.Module):
         self, tokens: Tensor, segments: Tensor, lengths: Tensor | None
     ) -> tuple[Tensor, Tensor | None, tuple[Tensor, Tensor] | None]:
         x = self.embeddings(tokens, segments)
-        rotation = None if self.rotary is None else self.rotary(tokens.shape[1])
-        return x, padding_bias(lengths, tokens.shape[1], x.dtype), rotation
+        width = tokens.shape[1]
+        rotation = None if self.rotary is None else self.rotary(width)
+        # Padding stands behind what it pads, where no token of a causal encoder looks.
+        bias = causal_bias(width, x) if self.causal else padding_bias(lengths, width, x.dtype)
+        return x, bias, rotation
 
 
 class Embeddings(nn.Module):
@@ -107,9 +110,13 @@ class Layer(nn.Module):
         rotation: tuple[Tensor, Tensor] | None,
         rows: Tensor | None = None,
     ) -> Tensor:
-        """(B, T, D) -> (B, T, D), or (B, R, D) at the positions `rows` (B, R) only."""
+        """(B, T, D) -> (B, T, D), or (B, R, D) at the positions `rows` (B, R) only.
+
+        `bias` is that of padding, (B, 1, 1, T), or the causal one, (1, 1, T, T).
+        """
         width = x.shape[-1]
         queries, query_rotation = None, None
+        causal = bias is not None and bias.shape[-2] > 1
         if rows is None:
             projected = self.attention_in(x)  # (B, T, 3D)
         else:
@@ -120,8 +127,10 @@ class Layer(nn.Module):
             if rotation is not None:
                 cosine, sine = (F.embedding(rows, table).unsqueeze(1) for table in rotation)  # (B, 1, R, d/2)
                 query_rotation = (cosine, sine)
+            if bias is not None and causal:
+                bias, causal = F.embedding(rows, bias[0, 0]).unsqueeze(1), False  # (B, 1, R, T)
         mixed = attention(
-            projected, queries, self.heads, bias=bias, rotation=rotation, query_rotation=query_rotation,
+            projected, queries, self.heads, bias=bias, causal=causal, rotation=rotation, query_rotation=query_rotation,
             noise=self.noise, training=self.training,
         )  # fmt: skip
         x = self.attention_norm(self.noise.add(x, self.attention_out(mixed), self.training))
@@ -155,6 +164,11 @@ def padding_bias(lengths: Tensor | None, tokens: int, dtype: torch.dtype) -> Ten
     padding = torch.arange(tokens, device=lengths.device) >= lengths[:, None]
     bias = torch.zeros(padding.shape, dtype=dtype, device=lengths.device)
     return bias.masked_fill_(padding, -torch.inf)[:, None, None, :]
+
+
+def causal_bias(tokens: int, like: Tensor) -> Tensor:
+    """(1, 1, T, T): minus infinity on what stands behind each token, 0 elsewhere; type and device of `like`."""
+    return like.new_full((tokens, tokens), -torch.inf).triu_(1)[None, None]
 
 
 def gather_rows(x: Tensor, rows: Tensor) -> Tensor:

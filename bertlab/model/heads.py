@@ -1,7 +1,8 @@
 """Heads: what is asked of the encoder's vectors (Devlin et al. 2019, sections 3.1, 4 and appendix A).
 
-The masked LM computes logits at the predicted positions only, with the token embeddings as its output matrix; the
-encoder's last layer is then computed only there and at [CLS]. Losses are sums over predictions, in fp32.
+The LM, masked or left to right, computes logits at the predicted positions only, with the token embeddings as its
+output matrix; the encoder's last layer is then computed only there and at [CLS]. Losses are sums over predictions, in
+fp32.
 
 Shapes: B batch, T tokens, K prediction slots a sequence, D hidden, V vocabulary, C classes.
 """
@@ -25,7 +26,7 @@ DEVIATION = 0.02
 
 
 class MaskedHead(nn.Module):
-    """The masked LM's transform and output bias; the output matrix is the token embeddings, lent at each call."""
+    """The LM's transform and output bias; the output matrix is the token embeddings, lent at each call."""
 
     def __init__(self, hidden: int, vocabulary: int) -> None:
         super().__init__()
@@ -52,15 +53,24 @@ class Pooler(nn.Module):
 
 
 class PretrainingModel(nn.Module):
-    """The encoder with BERT's two heads: masked LM, and whether the second segment follows the first."""
+    """The encoder with BERT's two heads: masked LM, and whether the second segment follows the first.
 
-    def __init__(self, model: recipe.Model, vocabulary: int, positions: int, seed: int) -> None:
+    With `causal`, the first is a left-to-right LM: asked for the next token at each position.
+    """
+
+    def __init__(self, model: recipe.Model, vocabulary: int, positions: int, seed: int, causal: bool = False) -> None:
         super().__init__()
-        self.encoder = Encoder(model, vocabulary, positions)
+        self.encoder = Encoder(model, vocabulary, positions, causal)
         self.masked = MaskedHead(model.hidden, vocabulary)
         self.pooler = Pooler(model.hidden)
         self.relation = nn.Linear(model.hidden, 2)
         initialise(self, model.deviation, seed)
+
+    @classmethod
+    def of(cls, science: recipe.Recipe, vocabulary: int) -> PretrainingModel:
+        """The model of a recipe with a vocabulary of so many entries, its weights as they start."""
+        positions = science.model.positions_for(science.inputs.longest)
+        return cls(science.model, vocabulary, positions, science.seed, science.objective.causal)
 
     @property
     def noise(self) -> Noise:
@@ -77,16 +87,19 @@ class PretrainingModel(nn.Module):
         weights: Tensor,
         next_sentence: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        """The sums of the masked LM's and of the sentence relation's losses over their predictions, nats, fp32 scalars.
+        """The sums of the LM's and of the sentence relation's losses over their predictions, nats, fp32 scalars.
 
         `tokens`, `segments` (B, T), `lengths` (B,); `positions`, `targets`, `weights` (B, K), a slot of weight 0 counts
         for nothing; `next_sentence` (B,), 0 where the second segment follows, or None, which makes the second sum 0.
         """
         at_slots, first = self._read(tokens, segments, lengths, positions, next_sentence is not None)
+        targets, weights = targets.flatten(), weights.flatten()
+        if self.encoder.causal:  # nearly every token is predicted, so that slots are empty where rows are padded
+            real = weights.nonzero()[:, 0]
+            at_slots, targets, weights = (each.index_select(0, real) for each in (at_slots, targets, weights))
         masked = linear_cross_entropy(
-            self.masked(at_slots), self.encoder.embeddings.tokens.weight, self.masked.bias,
-            targets.flatten(), weights.flatten(),
-        )  # fmt: skip
+            self.masked(at_slots), self.encoder.embeddings.tokens.weight, self.masked.bias, targets, weights
+        )
         if first is None or next_sentence is None:
             return masked, torch.zeros((), device=masked.device)
         relation = self.relation(self.pooler(first)).float()
@@ -95,7 +108,7 @@ class PretrainingModel(nn.Module):
     def predictions(
         self, tokens: Tensor, segments: Tensor, lengths: Tensor | None, positions: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The logits of the masked LM at `positions` (B, K, V), and of the sentence relation (B, 2), in fp32."""
+        """The logits of the LM at `positions` (B, K, V), and of the sentence relation (B, 2), in fp32."""
         at_slots, first = self._read(tokens, segments, lengths, positions, True)
         assert first is not None
         masked = F.linear(self.masked(at_slots), self.encoder.embeddings.tokens.weight, self.masked.bias)
@@ -131,7 +144,7 @@ class PretrainingModel(nn.Module):
 
 
 class ClassificationModel(nn.Module):
-    """A sequence's class, from [CLS] (BERT section 4.1)."""
+    """A sequence's class, from [CLS] (BERT section 4.1), or from the last token if the encoder is causal."""
 
     def __init__(self, encoder: Encoder, pooler: Pooler, classes: int, dropout: float, seed: int) -> None:
         """Takes `encoder` and `pooler` over and sets the dropout of all; the output layer starts from `seed`."""
@@ -148,8 +161,10 @@ class ClassificationModel(nn.Module):
 
     def forward(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(B, T), (B, T), (B,) -> logits (B, C), fp32."""
-        first = torch.zeros(len(tokens), 1, dtype=torch.long, device=tokens.device)
-        x = self.pooler(self.encoder(tokens, segments, lengths, first)[:, 0])
+        place = torch.zeros(len(tokens), 1, dtype=torch.long, device=tokens.device)
+        if self.encoder.causal:  # [CLS] has seen nothing
+            place += tokens.shape[1] - 1 if lengths is None else lengths[:, None] - 1
+        x = self.pooler(self.encoder(tokens, segments, lengths, place)[:, 0])
         logits: Tensor = self.output(self.noise.drop(x, self.training)).float()
         return logits
 

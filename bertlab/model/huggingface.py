@@ -1,8 +1,9 @@
 """Checkpoints to and from the `transformers` format: BERT, and RoFormer for rotary positions (`bertlab export`).
 
 A directory holds config.json, model.safetensors and vocab.txt. Learned positions are a `BertForPreTraining`, rotary
-ones a `RoFormerForMaskedLM`, which has no sentence relation: pooler and relation go into the same file under BERT's
-names, which `transformers` passes over and `read` takes up. RoFormer turns the pairs (2i, 2i + 1) of a head and we turn
+ones a `RoFormerForMaskedLM`; left-to-right models are a `BertLMHeadModel` and a `RoFormerForCausalLM`, decoders by
+their config. All but the first have no sentence relation: pooler and relation go into the same file under BERT's names,
+which `transformers` passes over and `read` takes up. RoFormer turns the pairs (2i, 2i + 1) of a head and we turn
 (i, i + d/2), so the rows of its query and key matrices are those of ours in another order.
 Weights are read from safetensors alone.
 """
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
     from bertlab.text.tokenizer import WordPiece
 
 _WEIGHTS = "model.safetensors"
+_ARCHITECTURES = {  # by positions, and whether the encoder is causal
+    ("learned", False): "BertForPreTraining",
+    ("learned", True): "BertLMHeadModel",
+    ("rotary", False): "RoFormerForMaskedLM",
+    ("rotary", True): "RoFormerForCausalLM",
+}
 _FIXED = {"hidden_act": "gelu", "type_vocab_size": SEGMENTS}
 """What our encoder has no field for: a checkpoint that says otherwise is another model."""
 
@@ -42,7 +49,7 @@ def read(directory: Path) -> tuple[recipe.Model, PretrainingModel, WordPiece]:
     model = _model(config, directory)
     vocabulary, positions = int(config["vocab_size"]), int(config["max_position_embeddings"])
     tensors = _tensors(directory)
-    ours = PretrainingModel(model, vocabulary, positions, seed=0)
+    ours = PretrainingModel(model, vocabulary, positions, seed=0, causal=bool(config.get("is_decoder")))
     _fill(ours, tensors, model, directory)
     given = directory / "vocab.txt"
     if not given.is_file():
@@ -62,7 +69,7 @@ def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokeni
     rotary = recipe.positions == "rotary"
     vocabulary, _ = model.encoder.embeddings.tokens.weight.shape
     config = {
-        "architectures": ["RoFormerForMaskedLM" if rotary else "BertForPreTraining"],
+        "architectures": [_ARCHITECTURES[recipe.positions, model.encoder.causal]],
         "model_type": "roformer" if rotary else "bert",
         "vocab_size": vocabulary,
         "hidden_size": recipe.hidden,
@@ -76,6 +83,7 @@ def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokeni
         "layer_norm_eps": EPSILON,
         "pad_token_id": tokenizer.pad,
         "tie_word_embeddings": True,
+        "is_decoder": model.encoder.causal,
         **_FIXED,
         **({"rotary_value": False, "embedding_size": recipe.hidden} if rotary else {}),
     }
@@ -118,7 +126,7 @@ def _model(config: dict[str, Any], directory: Path) -> recipe.Model:
             raise BadInput(f"{path} has no {name}, a positive whole number: complete it")
     fixed = {
         **_FIXED, "layer_norm_eps": EPSILON, "rotary_value": False, "embedding_size": config["hidden_size"],
-        "position_embedding_type": "absolute", "is_decoder": False,
+        "position_embedding_type": "absolute",
     }  # fmt: skip
     for name, ours in fixed.items():
         theirs = ours if config.get(name) is None else config[name]

@@ -73,6 +73,11 @@ def judged(evidence: Evidence) -> list[str]:
         for row, others in evidence.trained.items()
         if others
     ]
+    if any(each.causal for each in evidence.pretrainings):
+        lines.append(
+            "Left to right: the loss (nats) of every next token of the same text, [SEP] included, and its perplexity. "
+            "Neither compares with a masked LM's, which sees both sides of a token."
+        )
     if plateaus:
         lines.append(
             f"The unigram plateau, the entropy of the held-out tokens, is at {' and '.join(plateaus)} nats. A row that "
@@ -85,8 +90,8 @@ def warnings(evidence: Evidence) -> list[str]:
     """Rows that have learnt nothing, and measurements on which pre-training does not help."""
     lines = [
         f"Row {each.variant}, seed {each.seed}, has learnt next to nothing of context: its held-out loss of "
-        f"{each.loss:.3f} nats is not {PLATEAU} below the unigram entropy of {each.plateau:.3f}. Its measurements say "
-        "nothing."
+        f"{each.loss:.3f} nats is not {PLATEAU} below the unigram entropy of {each.plateau:.3f}. "
+        "Its measurements say nothing."
         for each in evidence.pretrainings
         if each.learnt_nothing
     ]

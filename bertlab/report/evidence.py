@@ -18,8 +18,8 @@ from bertlab.report.statistics import Difference, Scores, Summary, difference, m
 from bertlab.store import Run, Store
 
 PLATEAU = 0.25
-"""Nats: a masked LM that ends this close to the unigram entropy of its held-out text has learnt next to nothing of
-context. Rows that never left the plateau were seen to end up to 0.23 below it: some tokens can be told from the length
+"""Nats: an LM that ends this close to the unigram entropy of its held-out text has learnt next to nothing of context.
+Rows that never left the plateau were seen to end up to 0.23 below it: some tokens can be told from the length
 of the row, or are shown."""
 
 NUMERICS = ("device", "precision", "threads", "torch")
@@ -67,10 +67,12 @@ class Point:
     """A held-out evaluation during a pre-training."""
 
     tokens: float
-    loss: float
+    loss: float | None
     """Masked-LM loss at 15 %, 80/10/10, in nats."""
     own_loss: float | None
     """Masked-LM loss under the row's own masking, in nats."""
+    causal_loss: float | None = None
+    """Loss of a left-to-right LM, in nats; it has no masked-LM loss."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,11 @@ class Pretraining:
         return self.group("model").get("positions") == "rotary"
 
     @property
+    def causal(self) -> bool:
+        """Whether it is a left-to-right LM, whose loss and perplexity are not of a masked LM's kind."""
+        return self.group("objective").get("kind") == "left-to-right"
+
+    @property
     def sees_mask(self) -> bool:
         """Whether [MASK] occurs in its inputs. A row that never saw it is not judged by 80/10/10."""
         return float(self.group("masking").get("mask", 0.8)) > 0
@@ -117,6 +124,8 @@ class Pretraining:
     @property
     def loss(self) -> float | None:
         """The final held-out loss that judges the row, in nats."""
+        if self.causal:
+            return self.heldout("causal_loss")
         return self.heldout("masked_lm_loss" if self.sees_mask else "own_loss")
 
     @property
@@ -406,9 +415,10 @@ def _curve(run: Run, result: Mapping[str, Any]) -> tuple[Point, ...]:
     each = float(result.get("tokens", 0)) / steps
     points = {}
     for line in run.metrics():
-        loss = _number(line.get("heldout_masked_lm_loss"))
-        if loss is not None:
-            points[int(line["step"])] = Point(line["step"] * each, loss, _number(line.get("heldout_own_loss")))
+        names = ("heldout_masked_lm_loss", "heldout_own_loss", "heldout_causal_loss")
+        losses = [_number(line.get(name)) for name in names]
+        if any(loss is not None for loss in losses):
+            points[int(line["step"])] = Point(line["step"] * each, *losses)
     return tuple(points[step] for step in sorted(points))
 
 

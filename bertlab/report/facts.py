@@ -64,9 +64,11 @@ def _pretraining(runs: list[Pretraining]) -> list[tuple[str, str]]:
     parameters, vocabulary, steps, tokens = (
         _span(each.result.get(name) for each in runs) for name in ("parameters", "vocabulary", "steps", "tokens")
     )
+    real = _span(each.result.get("real_tokens") for each in runs)
+    padding = "" if real == "unknown" else f", of which {real} are not padding"
     found = [
         ("Model", f"{sizes}; {parameters} parameters, vocabulary {vocabulary}"),
-        ("Pre-training", f"{steps} steps, {tokens} tokens a run"),
+        ("Pre-training", f"{steps} steps, {tokens} tokens a run{padding}"),
     ]
     balances = [value for each in runs if isinstance(value := each.result.get("pair_balance"), float)]
     if balances:

@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from bertlab.report import escape
-from bertlab.report.evidence import Evidence, Point, Pretraining
+from bertlab.report.evidence import Evidence, Pretraining
 from bertlab.report.statistics import mean
 
 if TYPE_CHECKING:
@@ -190,41 +190,48 @@ def _curves(evidence: Evidence) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    rows = [row for row in evidence.trained if any(each.curve for each in evidence.of(row))]
+    drawn = [row for row in evidence.trained if any(each.curve for each in evidence.of(row))]
+    causal = [row for row in drawn if any(each.causal for each in evidence.of(row))]
+    rows = [row for row in drawn if row not in causal]
     own = any(point.own_loss is not None for each in evidence.pretrainings for point in each.curve)
     # a row that never saw [MASK] is not judged by it, where there is another curve to judge it by
     judged = [row for row in rows if not own or any(each.sees_mask for each in evidence.of(row))]
-    panels = [("15 % masked as 80/10/10", judged, False)] if judged else []
+    panels = [("15 % masked as 80/10/10", judged, "loss")] if judged else []
     if own:
-        panels.append(("15 % masked as in its own training", rows, True))
-    height = 3.7 + 0.19 * math.ceil((len(rows) + 1) / 4)
+        panels.append(("15 % masked as in its own training", rows, "own_loss"))
+    if causal:
+        panels.append(("left to right", causal, "causal_loss"))
+    height = 3.7 + 0.19 * math.ceil((len(drawn) + 1) / 4)
     figure = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="white")
     grid = figure.subplots(1, len(panels), squeeze=False)
     plateaus = sorted({each.plateau for each in evidence.pretrainings if each.plateau is not None and each.curve})
     scale, unit = _unit(max(point.tokens for each in evidence.pretrainings for point in each.curve))
-    styles = {row: _line_style(row, rows, evidence.baseline) for row in rows}
-    for axes, (title, shown, under_own) in zip(grid.flat, panels, strict=True):
+    styles = {row: _line_style(row, drawn, evidence.baseline) for row in drawn}
+    for axes, (title, shown, name) in zip(grid.flat, panels, strict=True):
         for row in shown:
-            _curve(axes, evidence.of(row), styles[row], scale, under_own)
+            _curve(axes, evidence.of(row), styles[row], scale, name)
         for plateau in plateaus:
             axes.axhline(plateau, color=_INK, linewidth=1, linestyle=_LEVEL, zorder=1)
         axes.set_title(title, color=_INK)
         axes.set_xlabel(f"tokens trained on{unit}")
         axes.set_xlim(left=0)
         _plain(axes)
-    grid[0, 0].set_ylabel("held-out masked-LM loss (nats)")
-    keys: list[tuple[Artist, str]] = [(Line2D([], [], **styles[row]), escape.figure(row, 22)) for row in rows]
+    if rows:
+        grid[0, 0].set_ylabel("held-out masked-LM loss (nats)")
+    if causal:  # the last panel: a loss of another kind
+        grid[0, -1].set_ylabel("held-out next-token loss (nats)")
+    keys: list[tuple[Artist, str]] = [(Line2D([], [], **styles[row]), escape.figure(row, 22)) for row in drawn]
     if plateaus:
         keys.append((Line2D([], [], color=_INK, linewidth=1, linestyle=_LEVEL), "unigram entropy"))
     _legend(figure, keys, 4)
     return figure
 
 
-def _curve(axes: Axes, runs: list[Pretraining], style: dict[str, Any], scale: float, under_own: bool) -> None:
-    """A row: each seed as a thin line, their mean, over the evaluations that all have, as the bold one."""
+def _curve(axes: Axes, runs: list[Pretraining], style: dict[str, Any], scale: float, name: str) -> None:
+    """A row's losses `name`: each seed as a thin line, their mean, over the evaluations that all have, as the bold."""
     lines = []
     for run in runs:
-        line = {point.tokens: loss for point in run.curve if (loss := _loss(point, under_own)) is not None}
+        line = {point.tokens: loss for point in run.curve if (loss := getattr(point, name)) is not None}
         if line:
             lines.append(line)
     if not lines:
@@ -234,10 +241,6 @@ def _curve(axes: Axes, runs: list[Pretraining], style: dict[str, Any], scale: fl
             axes.plot([tokens / scale for tokens in line], list(line.values()), color=style["color"], lw=0.6, alpha=0.5)
     shared = sorted(set(lines[0]).intersection(*lines[1:]))
     axes.plot([tokens / scale for tokens in shared], [mean([line[at] for line in lines]) for at in shared], **style)
-
-
-def _loss(point: Point, under_own: bool) -> float | None:
-    return point.own_loss if under_own else point.loss
 
 
 def _line_style(row: str, rows: list[str], baseline: str) -> dict[str, Any]:

@@ -110,8 +110,11 @@ def differences(evidence: Evidence) -> Table:
 
 
 def pretraining(evidence: Evidence) -> Table:
-    """One row a variant: how its pre-training ended, means over seeds."""
-    columns = ("row", "loss", "own masking", "below plateau", "perplexity", "accuracy", "next sentence", "seeds")
+    """One row a variant: how its pre-training ended, means over seeds; `left to right` only where a row is that."""
+    causal = ("left to right",) if any(each.causal for each in evidence.pretrainings) else ()
+    losses = ("loss", "own masking", *causal)
+    columns = ("row", *losses, "below plateau", "perplexity", "accuracy", "next sentence", "seeds")
+    names = ("masked_lm_loss", "own_loss", "causal_loss")[: len(losses)]
     rows = []
     for variant in evidence.trained:
         runs = [each for each in evidence.of(variant) if not each.untrained]
@@ -124,8 +127,7 @@ def pretraining(evidence: Evidence) -> Table:
         rows.append(
             (
                 label(evidence, variant),
-                _average([each.heldout("masked_lm_loss") for each in runs], "{:.3f}"),
-                _average([each.heldout("own_loss") for each in runs], "{:.3f}"),
+                *(_average([each.heldout(name) for each in runs], "{:.3f}") for name in names),
                 _average(below, "{:.2f}"),
                 _average([each.heldout("perplexity") for each in runs], "{:.1f}"),
                 _percent([each.heldout("accuracy") for each in runs]),

@@ -8,9 +8,50 @@ from collections.abc import Sequence
 import torch
 from torch.nn import functional
 
-from bertlab.inputs.batches import Batch
+from bertlab.inputs.batches import Corpus, heldout
+from bertlab.inputs.collator import Batch
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
+from bertlab.recipe import Masking, Recipe
+
+
+class Heldout:
+    """The fixed evaluation of an objective: the same rows, and masks, for every recipe that has it."""
+
+    def __init__(self, recipe: Recipe, corpus: Corpus, rows: int) -> None:
+        """Reads at most `rows` held-out sequences."""
+        self.causal = recipe.objective.causal
+        self.fixed = heldout(recipe, corpus, rows, own=False)
+        otherwise = not self.causal and _masks_otherwise(recipe.masking)
+        self.own = heldout(recipe, corpus, rows, own=True) if otherwise else None
+
+    def figures(self, model: PretrainingModel, machine: Machine) -> dict[str, float]:
+        """A masked LM's `masked_lm_loss`, `perplexity` and `accuracy` at 15 %, 80/10/10, and `own_loss`, all in nats or
+        shares; of a left-to-right LM `causal_loss` and `perplexity`: the two are not of one kind.
+        """
+        if self.causal:
+            loss = causal_lm(model, self.fixed, machine)
+            return {"causal_loss": loss, "perplexity": _perplexity(loss)}
+        found = masked_lm(model, self.fixed, machine)
+        own = found["loss"] if self.own is None else masked_lm(model, self.own, machine)["loss"]
+        names = {"masked_lm_loss": "loss", "perplexity": "perplexity", "accuracy": "accuracy"}
+        return {**{name: found[each] for name, each in names.items()}, "own_loss": own}
+
+
+@torch.inference_mode()
+def causal_lm(model: PretrainingModel, batches: Sequence[Batch], machine: Machine) -> float:
+    """Mean loss (nats) of predicting each next token, [SEP] included."""
+    loss = count = 0.0
+    model.eval()
+    for batch in batches:
+        tensors = on_device(batch, machine.device)
+        tensors.pop("next_sentence")
+        with autocast(machine):
+            total, _ = model.losses(**tensors, next_sentence=None)
+        loss += float(total)
+        count += float(batch.weights.sum())
+    model.train()
+    return loss / count
 
 
 @torch.inference_mode()
@@ -30,7 +71,7 @@ def masked_lm(model: PretrainingModel, batches: Sequence[Batch], machine: Machin
         count += float(weights.sum())
     model.train()
     mean = loss / count
-    return {"loss": mean, "perplexity": math.exp(min(mean, 700.0)), "accuracy": right / count}
+    return {"loss": mean, "perplexity": _perplexity(mean), "accuracy": right / count}
 
 
 @torch.inference_mode()
@@ -59,3 +100,13 @@ def on_device(batch: Batch, device: str) -> dict[str, torch.Tensor]:
 def autocast(machine: Machine) -> torch.autocast:
     """The precision of this machine's matrix products, for code that runs outside a Trainer."""
     return torch.autocast(machine.device, dtype=torch.bfloat16, enabled=machine.bf16())
+
+
+def _masks_otherwise(own: Masking) -> bool:
+    """Whether a recipe masks otherwise than the fixed evaluation: at 15 %, 80/10/10."""
+    fixed = Masking()
+    return (own.rate, own.mask, own.keep, own.random) != (fixed.rate, fixed.mask, fixed.keep, fixed.random)
+
+
+def _perplexity(loss: float) -> float:
+    return math.exp(min(loss, 700.0))

@@ -84,11 +84,10 @@ def open_pretrained(directory: Path, milestone: int = 100) -> Pretrained:
         raise BadInput(f"{directory} is no pre-training that can be read ({error}): name a finished run") from None
     science = load(recipe.Recipe, record)
     tokenizer = WordPiece.load(directory / "vocab.txt", science.tokenizer.lowercase)
-    positions = science.model.positions_for(science.inputs.longest)
-    model = PretrainingModel(science.model, tokenizer.size, positions, science.seed)
+    model = PretrainingModel.of(science, tokenizer.size)
     step = round(science.schedule.steps * milestone / 100)
     model.load(directory / ("model.safetensors" if milestone == 100 else f"milestones/step-{step:08d}.safetensors"))
-    return Pretrained(model=model, tokenizer=tokenizer, positions=positions)
+    return Pretrained(model=model, tokenizer=tokenizer, positions=model.encoder.positions)
 
 
 def finetune(

@@ -17,12 +17,13 @@ from lightning.pytorch import Callback, LightningDataModule, LightningModule, Tr
 from torch.utils.data import DataLoader, IterableDataset
 
 from bertlab.cost import tokens
-from bertlab.inputs.batches import Batch, Batches, heldout, heldout_pairs
+from bertlab.inputs.batches import Batches, heldout_pairs
+from bertlab.inputs.collator import Batch
 from bertlab.inputs.keyed import key
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
 from bertlab.progress import Progress, stop_if_asked
-from bertlab.recipe import Masking, Recipe
+from bertlab.recipe import Recipe
 from bertlab.store import append_line, read_lines, write
 from bertlab.text.tokens import TokenisedCorpus
 from bertlab.training import checkpoints, evaluation, optimization
@@ -44,7 +45,7 @@ class Pretraining(LightningModule):
         self.optimizer = optimization.build(model, recipe.optimizer)
         self.step = 0
         self.sums = torch.zeros(3, dtype=torch.float64)
-        """Masked-LM losses, next-sentence losses and steps since the last logged line."""
+        """LM losses, next-sentence losses and steps since the last logged line."""
         self.figures: dict[str, float] = {}
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
@@ -59,11 +60,11 @@ class Pretraining(LightningModule):
         parts = evaluation.on_device(batch, self.device.type)
         if (batch.lengths == batch.tokens.shape[1]).all():
             parts.pop("lengths")  # no padding, no mask
-        masked = related = 0.0
+        predicting = related = 0.0
         for number, start in enumerate(range(0, rows, size)):
             self.model.noise.restart(key(recipe.seed, "dropout", self.step, number))
             part = {name: value[start : start + size] for name, value in parts.items()}
-            masked_sum, next_sum = self.model.losses(
+            lm_sum, next_sum = self.model.losses(
                 part["tokens"],
                 part["segments"],
                 part.get("lengths"),
@@ -72,11 +73,11 @@ class Pretraining(LightningModule):
                 part["weights"],
                 part["next_sentence"] if recipe.objective.next_sentence else None,
             )
-            self.manual_backward(masked_sum / predicted + next_sum / rows)
-            masked += float(masked_sum.detach()) / predicted
+            self.manual_backward(lm_sum / predicted + next_sum / rows)
+            predicting += float(lm_sum.detach()) / predicted
             related += float(next_sum.detach()) / rows
-        self.sums += torch.tensor([masked, related, 1.0], dtype=torch.float64)
-        self.figures = {"loss": masked + related}
+        self.sums += torch.tensor([predicting, related, 1.0], dtype=torch.float64)
+        self.figures = {"loss": predicting + related}
         optimizer = self.optimizers()
         assert isinstance(optimizer, torch.optim.Optimizer)  # Lightning's wrapper, which counts the steps
         optimization.update(optimizer, recipe.schedule.rate(self.step), recipe.optimizer.clip, self.step)
@@ -116,9 +117,7 @@ class Journal(Callback):
         steps = recipe.schedule.steps
         self.milestones = {round(steps * part / milestones) for part in range(1, milestones + 1)}
         self.interval = max(1, steps // 100)
-        rows = EVALUATION_ROWS // 4
-        self.heldout = heldout(recipe, corpus, rows, own=False)
-        self.own = heldout(recipe, corpus, rows, own=True) if _masks_otherwise(recipe) else None
+        self.heldout = evaluation.Heldout(recipe, corpus, EVALUATION_ROWS // 4)
         self.saved = self.clock = time.monotonic()
 
     def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *_: object) -> None:
@@ -126,10 +125,11 @@ class Journal(Callback):
         assert isinstance(pl_module, Pretraining)
         step, schedule = pl_module.step, self.recipe.schedule
         if step % self.interval == 0 or step == schedule.steps:
-            masked, related, count = pl_module.sums.tolist()
+            predicting, related, count = pl_module.sums.tolist()
             pl_module.sums.zero_()
-            line = {"step": step, "loss": (masked + related) / count, "masked_lm_loss": masked / count}
-            if self.recipe.objective.next_sentence:
+            objective = self.recipe.objective
+            line = {"step": step, "loss": (predicting + related) / count, objective.loss: predicting / count}
+            if objective.next_sentence:
                 line["next_sentence_loss"] = related / count
             append_line(self.work / "metrics.jsonl", {**line, "learning_rate": schedule.rate(step - 1)})
         if step in self.milestones:
@@ -147,10 +147,7 @@ class Journal(Callback):
 
     def _milestone(self, module: Pretraining, step: int) -> None:
         self._time("train", step)
-        figures = _named(evaluation.masked_lm(module.model, self.heldout, self.machine))
-        figures["own_loss"] = figures["masked_lm_loss"]
-        if self.own is not None:
-            figures["own_loss"] = evaluation.masked_lm(module.model, self.own, self.machine)["loss"]
+        figures = self.heldout.figures(module.model, self.machine)
         line = {"step": step, **{f"heldout_{name}": value for name, value in figures.items()}}
         append_line(self.work / "metrics.jsonl", line)
         if step < self.recipe.schedule.steps:
@@ -173,9 +170,7 @@ def pretrain(
     Leaves `model.safetensors`, `vocab.txt`, `metrics.jsonl` (losses in nats; no clock), `timing.jsonl` (seconds) and
     `milestones/`. Raises `RunFailed` when a gradient is not finite, `Interrupted` after saving when a signal came.
     """
-    vocabulary = corpus.tokenizer.size
-    positions = recipe.model.positions_for(recipe.inputs.longest)
-    model = PretrainingModel(recipe.model, vocabulary, positions, recipe.seed)
+    model = PretrainingModel.of(recipe, corpus.tokenizer.size)
     model.to(machine.device).train()
     module = Pretraining(recipe, model, machine)
     checkpoint = checkpoints.newest(work)
@@ -205,11 +200,7 @@ def pretrain(
 def _result(
     recipe: Recipe, corpus: TokenisedCorpus, model: PretrainingModel, batches: Batches, machine: Machine
 ) -> dict[str, Any]:
-    figures = _named(evaluation.masked_lm(model, heldout(recipe, corpus, EVALUATION_ROWS, own=False), machine))
-    figures["own_loss"] = figures["masked_lm_loss"]
-    if _masks_otherwise(recipe):
-        own = heldout(recipe, corpus, EVALUATION_ROWS, own=True)
-        figures["own_loss"] = evaluation.masked_lm(model, own, machine)["loss"]
+    figures = evaluation.Heldout(recipe, corpus, EVALUATION_ROWS).figures(model, machine)
     if recipe.objective.next_sentence:
         pairs = heldout_pairs(recipe, corpus, EVALUATION_ROWS)
         if pairs:
@@ -218,6 +209,7 @@ def _result(
         "status": "done",
         "steps": recipe.schedule.steps,
         "tokens": tokens(recipe),
+        "real_tokens": batches.tokens(recipe.schedule.steps),
         "parameters": sum(value.numel() for value in model.parameters()),
         "vocabulary": corpus.tokenizer.size,
         "heldout": figures,
@@ -228,20 +220,12 @@ def _result(
 
 
 def _pair_balance(recipe: Recipe, batches: Batches) -> float | None:
-    """Share of pairs, in the first batches, of which the second segment follows the first."""
+    """Share of pairs, in the first batches, of which the second segment follows the first; None without pairs."""
+    if not recipe.inputs.pairs:
+        return None
     steps = range(min(32, recipe.schedule.steps))
     followed = [float((batches.batch(step).next_sentence == 0).mean()) for step in steps]
     return sum(followed) / len(followed) if followed else None
-
-
-def _masks_otherwise(recipe: Recipe) -> bool:
-    """Whether a recipe masks otherwise than the fixed evaluation: at 15 %, 80/10/10."""
-    own, fixed = recipe.masking, Masking()
-    return (own.rate, own.mask, own.keep, own.random) != (fixed.rate, fixed.mask, fixed.keep, fixed.random)
-
-
-def _named(figures: dict[str, float]) -> dict[str, float]:
-    return {"masked_lm_loss": figures["loss"], "perplexity": figures["perplexity"], "accuracy": figures["accuracy"]}
 
 
 def _cut_back(work: Path, step: int) -> None:

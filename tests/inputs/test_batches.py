@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,8 +14,10 @@ from hypothesis import strategies as st
 
 from bertlab.errors import BadInput
 from bertlab.inputs import batches
-from bertlab.inputs.batches import Batch, Batches, heldout, heldout_pairs
-from bertlab.recipe import Inputs, Masking, MaskSchedule, Model, Objective, Optimizer, Recipe, Schedule
+from bertlab.inputs.batches import Batches, heldout, heldout_pairs
+from bertlab.inputs.collator import Batch, joined
+from bertlab.inputs.formats import layout
+from bertlab.recipe import Format, Inputs, Masking, MaskSchedule, Model, Objective, Optimizer, Recipe, Schedule
 
 PAD, CLS, SEP, MASK = 0, 2, 3, 4
 TOKENS = 12_000
@@ -43,8 +46,12 @@ def _corpus(dtype: Any = np.uint16) -> Any:
 CORPUS = _corpus()
 
 
+FORMATS: tuple[Format, ...] = ("segment-pair", "sentence-pair", "full-sentences", "doc-sentences")
+
+
 def recipe(batch: int = 16, seed: int = 0, steps: int = 100, masking: Masking | None = None, **inputs: Any) -> Recipe:
     return Recipe(
+        objective=Objective(next_sentence=inputs.get("format") not in ("full-sentences", "doc-sentences")),
         inputs=Inputs(**{"length": 64, "copies": 3} | inputs),
         masking=masking or Masking(),
         schedule=Schedule(batch=batch, steps=steps),
@@ -102,13 +109,98 @@ def test_layout_of_a_row() -> None:
             assert batch.next_sentence[row] or second[0] > first[-1]
 
 
+@pytest.mark.parametrize("name", FORMATS)
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=6), st.integers(1, 40), st.integers(0, 2))
-def test_batch_does_not_depend_on_what_was_asked_before(steps: list[int], batch: int, seed: int) -> None:
-    used = Batches(recipe(batch=batch, seed=seed), CORPUS)
+def test_batch_does_not_depend_on_what_was_asked_before(name: Format, steps: list[int], batch: int, seed: int) -> None:
+    given = recipe(batch=batch, seed=seed, format=name)
+    used = Batches(given, CORPUS)
     for step in steps:
         used.batch(step)
-    assert contents(used.batch(steps[0])) == contents(Batches(recipe(batch=batch, seed=seed), CORPUS).batch(steps[0]))
+    whole = used.batch(steps[0])
+    assert contents(whole) == contents(Batches(given, CORPUS).batch(steps[0]))
+    for shares in (1, 2, 4):  # what each of several processes takes of it
+        cuts = [len(whole.rows) * share // shares for share in range(shares + 1)]
+        parts = [Batches(given, CORPUS).batch(steps[0]).take(*cut) for cut in itertools.pairwise(cuts)]
+        assert contents(joined(parts)) == contents(whole)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("batch", [1, 7, 16])
+def test_every_row_is_in_one_batch_of_each_pass(name: Format, batch: int) -> None:
+    source = Batches(recipe(batch=batch, format=name), CORPUS)
+    parts, passes = [], 4
+    while not parts or parts[-1].epochs.max() < passes:
+        parts.append(source.batch(len(parts)))
+    assert all(len(part.rows) for part in parts)
+    names = np.concatenate([part.rows for part in parts])
+    epochs = np.concatenate([part.epochs for part in parts])
+    for epoch in range(passes):
+        found = names[epochs == epoch]
+        assert len(found) == len(set(found.tolist())) == source.rows_in(epoch)
+    for steps in (0, 1, len(parts) // 2, len(parts)):
+        assert source.tokens(steps) == sum(int(part.lengths.sum()) for part in parts[:steps])
+
+
+@pytest.mark.parametrize(("name", "other"), [("sentence-pair", "segment-pair"), ("doc-sentences", "full-sentences")])
+def test_batches_of_short_rows_grow_to_the_tokens_of_the_others(name: Format, other: Format) -> None:
+    mean = layout(Inputs(format=other), CORPUS.train, length=64, copy=0, seed=0).lengths.mean()
+    source = Batches(recipe(format=name), CORPUS)
+    parts = [source.batch(step) for step in range(50)]
+    assert all(abs(part.lengths.sum() - 16 * mean) <= 64 for part in parts)
+    assert source.tokens(50) == pytest.approx(50 * 16 * mean, abs=64 + 50)
+    assert min(len(part.rows) for part in parts) >= 16
+    # No column stands empty but those up to the next eighth, no slot at all.
+    assert all(0 <= part.tokens.shape[1] - part.lengths.max() < 8 for part in parts)
+    assert all(part.weights.any(axis=0).all() for part in parts)
+
+
+def test_tokens_are_counted_over_both_lengths() -> None:
+    source = Batches(recipe(steps=20, final_length=96, final_share=0.25), CORPUS)
+    for steps in (3, 15, 18):
+        assert source.tokens(steps) == sum(int(source.batch(step).lengths.sum()) for step in range(steps))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_left_to_right_sees_the_rows_of_masking_unmasked(name: Format) -> None:
+    masked = dataclasses.replace(recipe(format=name), objective=Objective(next_sentence=False))
+    causal = dataclasses.replace(masked, objective=Objective(kind="left-to-right", next_sentence=False))
+    one, two = Batches(masked, CORPUS).batch(3), Batches(causal, CORPUS).batch(3)
+    assert (plain(one) == two.tokens).all()
+    assert (one.rows == two.rows).all()
+    for row in range(len(two.rows)):
+        length = two.lengths[row]
+        real = two.weights[row] > 0
+        assert two.positions[row, real].tolist() == list(range(length - 1))
+        assert two.targets[row, real].tolist() == two.tokens[row, 1:length].tolist()
+
+
+@pytest.mark.parametrize("schedule", ["static", "duplicated", "dynamic"])
+def test_schedules_differ_in_their_masks_alone(schedule: MaskSchedule) -> None:
+    """RoBERTa Table 1: over three passes order and pairs are those of dynamic masking, if pairs are drawn once."""
+    dynamic = Batches(recipe(batch=50, copies=1), CORPUS)
+    source = Batches(recipe(batch=50, copies=1, masking=Masking(schedule=schedule, copies=2)), CORPUS)
+    masks: list[dict[int, bytes]] = [{}, {}, {}]
+    for step in range(3 * source.rows_in(0) // 50):
+        one, two = source.batch(step), dynamic.batch(step)
+        assert (plain(one) == plain(two)).all()
+        for name in ("rows", "epochs", "next_sentence", "lengths"):
+            assert (getattr(one, name) == getattr(two, name)).all()
+        for row, epoch in enumerate(one.epochs.tolist()):
+            masks[epoch][int(one.rows[row])] = one.tokens[row].tobytes() + one.positions[row].tobytes()
+
+    def same(one: int, other: int) -> float:
+        return float(np.mean([masks[other][name] == mask for name, mask in masks[one].items() if name in masks[other]]))
+
+    new = pytest.approx(0.0, abs=0.05)
+    expected = {"static": (1.0, 1.0), "duplicated": (new, 1.0), "dynamic": (new, new)}
+    assert (same(0, 1), same(0, 2)) == expected[schedule]
+
+
+def test_pairs_are_drawn_anew_in_each_copy_whatever_the_schedule() -> None:
+    source = Batches(recipe(batch=50, copies=2, masking=Masking(schedule="static")), CORPUS)
+    found = rows_by_name(source, (source.rows_in(0) + source.rows_in(1)) // 50)
+    assert not {name for epoch, name in found if epoch == 0} & {name for epoch, name in found if epoch == 1}
 
 
 def test_a_batch_that_its_user_changed_is_made_anew() -> None:

@@ -53,7 +53,9 @@ def rows_of(first: list[int], second: list[int], length: int) -> tuple[np.ndarra
 def apply(masking: Masking, tokens: np.ndarray, first: np.ndarray, ordinary: np.ndarray, epoch: int = 0) -> Any:
     masks = Masks(masking, VOCABULARY, tokens.shape[1], seed=7)
     shown = tokens.copy()
-    positions, targets, weights = masks.apply(shown, first, ordinary, masks.keys(np.arange(len(tokens)), epoch))
+    positions, targets, weights = masks.apply(
+        shown, first[:, None], ordinary, masks.keys(np.arange(len(tokens)), epoch)
+    )
     return shown, positions, targets, weights
 
 
@@ -169,7 +171,7 @@ def test_mask_does_not_depend_on_the_other_rows(many: Any) -> None:
     whole = apply(Masking(), tokens, first, ordinary)
     for part in (slice(0, 1), slice(10, 13), slice(5999, None, -7)):
         shown = tokens[part].copy()
-        result = masks.apply(shown, first[part], ordinary[part], masks.keys(names[part], 0))
+        result = masks.apply(shown, first[part, None], ordinary[part], masks.keys(names[part], 0))
         for one, other in zip((shown, *result), whole, strict=True):
             assert (one == other[part]).all()
 
@@ -206,7 +208,7 @@ def test_other_seeds_mask_otherwise(many: Any) -> None:
     results = []
     for seed in (0, 1, "0"):
         masks = Masks(Masking(), VOCABULARY, 128, seed)
-        results.append(masks.apply(tokens.copy(), first, ordinary, masks.keys(np.arange(50), 0))[0].tobytes())
+        results.append(masks.apply(tokens.copy(), first[:, None], ordinary, masks.keys(np.arange(50), 0))[0].tobytes())
     assert len(set(results)) == 3
 
 

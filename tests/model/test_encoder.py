@@ -21,8 +21,8 @@ def inputs(batch=3, tokens=12, vocabulary=50, seed=0):
     return shown, torch.randint(0, 2, (batch, tokens), generator=generator)
 
 
-def encoder(positions="learned", **fields):
-    built = Encoder(small(positions, **fields), 50, 16)
+def encoder(positions="learned", causal=False, **fields):
+    built = Encoder(small(positions, **fields), 50, 16, causal)
     initialise(built, 0.2, seed=1)
     return built.eval()
 
@@ -59,15 +59,37 @@ def test_positions_are_told_apart(positions):
     assert difference > 1e-3
 
 
+@pytest.mark.parametrize("short", [128, 0], ids=["products", "fused"])
 @pytest.mark.parametrize("positions", POSITIONS)
 @pytest.mark.parametrize("padded", [False, True])
-def test_reading_rows_only_changes_nothing(positions, padded):
+@pytest.mark.parametrize("subset", [False, True])
+def test_a_causal_encoder_sees_nothing_of_later_tokens(positions, padded, subset, short, monkeypatch):
+    monkeypatch.setattr("bertlab.model.attention._SHORT", short)
+    model = encoder(positions, causal=True)
+    tokens, segments = inputs()
+    lengths = torch.tensor([12, 5, 8]) if padded else None
+    rows = torch.tensor([[3, 1, 4, 0]] * 3) if subset else None
+    before = model(tokens, segments, lengths, rows)
+    for place in (4, 11):
+        other = tokens.clone()
+        other[:, place] = (other[:, place] + 1) % 50
+        after = model(other, segments, lengths, rows)
+        earlier = rows[0] < place if subset else torch.arange(12) < place
+        assert torch.equal(after[:, earlier], before[:, earlier])
+        if not earlier.all():
+            assert (after[:, ~earlier] - before[:, ~earlier]).abs().amax() > 1e-3
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("padded", [False, True])
+def test_reading_rows_only_changes_nothing(positions, padded, causal):
     tokens, segments = inputs()
     lengths = torch.tensor([12, 5, 8]) if padded else None
     rows = torch.tensor([[0, 3, 3, 1], [0, 4, 2, 0], [7, 0, 1, 2]])
     results = []
     for subset in (True, False):
-        model = encoder(positions).train()
+        model = encoder(positions, causal).train()
         out = model(tokens, segments, lengths, rows) if subset else gather_rows(model(tokens, segments, lengths), rows)
         (out * torch.linspace(-1, 1, out.numel()).view_as(out)).sum().backward()
         results.append((out, {name: each.grad for name, each in model.named_parameters()}))
@@ -76,22 +98,26 @@ def test_reading_rows_only_changes_nothing(positions, padded):
         torch.testing.assert_close(gradient, results[1][1][name], rtol=1e-4, atol=1e-5, msg=name)
 
 
+@pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("positions", POSITIONS)
-def test_batched_products_and_the_fused_kernel_agree(positions, monkeypatch):
+def test_batched_products_and_the_fused_kernel_agree(positions, causal, monkeypatch):
     tokens, segments = inputs()
-    rows = torch.tensor([[0, 5]] * 3)
+    rows = torch.tensor([[0, 4]] * 3)
     results = []
     for short in (128, 0):
         monkeypatch.setattr("bertlab.model.attention._SHORT", short)
-        model = encoder(positions)
-        out = torch.cat([model(tokens, segments, torch.tensor([12, 5, 8]), read).flatten() for read in (None, rows)])
+        model = encoder(positions, causal)
+        lengths = torch.tensor([12, 5, 8])
+        every = gather_rows(model(tokens, segments, lengths), torch.tensor([list(range(5))] * 3))  # none of padding
+        out = torch.cat([every.flatten(), model(tokens, segments, lengths, rows).flatten()])
         out.square().sum().backward()
         results.append((out, model.layers[0].attention_in.weight.grad))
     torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-4)
 
 
-def test_attention_gradients_are_those_of_finite_differences():
-    model = Encoder(small("rotary", hidden=8, intermediate=8), 20, 6).double().eval()
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_gradients_are_those_of_finite_differences(causal):
+    model = Encoder(small("rotary", hidden=8, intermediate=8), 20, 6, causal).double().eval()
     initialise(model, 0.5, seed=0)
     tokens, segments = inputs(2, 6, 20)
     lengths, rows = torch.tensor([6, 4]), torch.tensor([[0, 2], [3, 1]])
@@ -104,6 +130,17 @@ def test_attention_gradients_are_those_of_finite_differences():
 
     free = [each.detach().clone().requires_grad_() for each in (weight, last)]
     assert torch.autograd.gradcheck(run, free, fast_mode=True, atol=1e-4)
+
+
+def test_dropout_leaves_a_causal_encoder_causal():
+    model = encoder("rotary", causal=True, dropout=0.3).train()
+    tokens, segments = inputs()
+    outputs = []
+    for change in (0, 1):
+        model.noise.restart(7)
+        outputs.append(model(torch.cat((tokens[:, :8], tokens[:, 8:] + change), 1), segments))
+    assert torch.equal(outputs[0][:, :8], outputs[1][:, :8])
+    assert not torch.equal(outputs[0][:, 8:], outputs[1][:, 8:])
 
 
 def test_hidden_states_are_one_more_than_the_layers_and_end_in_the_output():

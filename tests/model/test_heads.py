@@ -12,9 +12,9 @@ from bertlab.model.heads import ClassificationModel, PretrainingModel, TaggingMo
 VOCABULARY, BATCH, TOKENS, SLOTS = 70, 4, 12, 3
 
 
-def pretraining(positions="learned", **fields):
+def pretraining(positions="learned", causal=False, **fields):
     described = recipe.Model(layers=2, hidden=32, heads=2, positions=positions, **{"dropout": 0.0, **fields})
-    model = PretrainingModel(described, VOCABULARY, 16, seed=0)
+    model = PretrainingModel(described, VOCABULARY, 16, 0, causal)
     with torch.no_grad():
         for each in model.parameters():  # weights at which logits are not all alike
             each.add_(torch.randn(each.shape, generator=torch.Generator().manual_seed(each.numel())) * 0.2)
@@ -45,11 +45,12 @@ def dense_losses(model, tokens, segments, lengths, positions, targets, weights, 
     return masked, relation
 
 
+@pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("positions", ["learned", "rotary"])
-def test_losses_and_gradients_equal_the_dense_computation(positions):
+def test_losses_and_gradients_equal_the_dense_computation(positions, causal):
     results = []
     for losses in (PretrainingModel.losses, dense_losses):
-        model = pretraining(positions).train()
+        model = pretraining(positions, causal).train()
         masked, relation = losses(model, *batch())
         (masked / 9 + relation / 4).backward()
         results.append((masked, relation, {name: each.grad for name, each in model.named_parameters()}))
@@ -151,6 +152,17 @@ def test_classification_reads_cls_and_takes_the_dropout_given():
     other = ClassificationModel(source.encoder, source.pooler, 3, 0.2, seed=6)
     assert torch.equal(same.output.weight, model.output.weight)
     assert not torch.equal(other.output.weight, model.output.weight)
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_classification_reads_the_last_token_of_a_causal_encoder(padded):
+    source = pretraining(causal=True)
+    model = ClassificationModel(source.encoder, source.pooler, 3, dropout=0.0, seed=5).eval()
+    tokens, segments, lengths, *_ = batch()
+    last = lengths - 1 if padded else torch.full((BATCH,), TOKENS - 1)
+    logits = model(tokens, segments, lengths if padded else None)
+    read = source.encoder(tokens, segments)[torch.arange(BATCH), last]
+    torch.testing.assert_close(logits, model.output(torch.tanh(source.pooler.dense(read))), rtol=0, atol=1e-5)
 
 
 def test_tagging_labels_every_token_or_those_asked_for():

@@ -34,20 +34,30 @@ def inputs():
     return tokens, torch.randint(0, 2, tokens.shape, generator=generator), torch.tensor([TOKENS, 3, 17, 10])
 
 
-def reference(positions):
+def reference(positions, causal=False):
     """A random model of the reference implementation."""
-    from transformers import BertConfig, BertForPreTraining, RoFormerConfig, RoFormerForMaskedLM
+    from transformers import BertConfig, RoFormerConfig
 
     sizes = {
         "vocab_size": len(WORDS), "hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4,
         "intermediate_size": 256, "max_position_embeddings": TOKENS, "layer_norm_eps": 1e-12,
+        "is_decoder": causal,
     }  # fmt: skip
     if positions == "learned":
-        return perturbed(BertForPreTraining(BertConfig(**sizes)))
-    model = RoFormerForMaskedLM(RoFormerConfig(**sizes, embedding_size=64))
+        return perturbed(kind(positions, causal)(BertConfig(**sizes)))
+    model = kind(positions, causal)(RoFormerConfig(**sizes, embedding_size=64))
     table = model.roformer.encoder.embed_positions.weight.clone()
     perturbed(model).roformer.encoder.embed_positions.weight.data.copy_(table)
     return model
+
+
+def kind(positions, causal):
+    """The class of the reference implementation."""
+    import transformers
+
+    if causal:
+        return transformers.BertLMHeadModel if positions == "learned" else transformers.RoFormerForCausalLM
+    return transformers.BertForPreTraining if positions == "learned" else transformers.RoFormerForMaskedLM
 
 
 def assert_same_logits(ours, theirs, padded):
@@ -71,37 +81,39 @@ def tokenizer():
     return WordPiece(WORDS, lowercase=False)
 
 
+@pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("positions", ["learned", "rotary"])
-def test_theirs_is_read_with_its_logits(positions, padded, tmp_path, tokenizer):
-    theirs = reference(positions)
+def test_theirs_is_read_with_its_logits(positions, padded, causal, tmp_path, tokenizer):
+    theirs = reference(positions, causal)
     theirs.save_pretrained(tmp_path)
     tokenizer.save(tmp_path / "vocab.txt")
     model, ours, read = huggingface.read(tmp_path)
     assert (model.layers, model.hidden, model.heads, model.positions) == (3, 64, 4, positions)
     assert read.vocabulary == WORDS
+    assert ours.encoder.causal == causal
     assert_same_logits(ours, theirs, padded)
 
 
+@pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("positions", ["learned", "rotary"])
-def test_ours_is_written_with_its_logits(positions, padded, tmp_path, tokenizer):
-    from transformers import BertForPreTraining, RoFormerForMaskedLM
-
-    ours = perturbed(PretrainingModel(described(positions), len(WORDS), TOKENS, seed=0))
+def test_ours_is_written_with_its_logits(positions, padded, causal, tmp_path, tokenizer):
+    ours = perturbed(PretrainingModel(described(positions), len(WORDS), TOKENS, 0, causal))
     huggingface.write(tmp_path / "out", ours, described(positions), tokenizer)
-    kind = BertForPreTraining if positions == "learned" else RoFormerForMaskedLM
-    theirs, report = kind.from_pretrained(tmp_path / "out", output_loading_info=True)
+    theirs, report = kind(positions, causal).from_pretrained(tmp_path / "out", output_loading_info=True)
     assert not report["missing_keys"]
     assert_same_logits(ours, theirs, padded)
 
 
+@pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("positions", ["learned", "rotary"])
-def test_what_is_written_is_read_back_whole(positions, tmp_path, tokenizer):
-    ours = perturbed(PretrainingModel(described(positions), len(WORDS), TOKENS, seed=0))
+def test_what_is_written_is_read_back_whole(positions, causal, tmp_path, tokenizer):
+    ours = perturbed(PretrainingModel(described(positions), len(WORDS), TOKENS, 0, causal))
     huggingface.write(tmp_path / "out", ours, described(positions), tokenizer)
     model, again, read = huggingface.read(tmp_path / "out")
     assert model == described(positions)
+    assert again.encoder.causal == causal
     assert (read.vocabulary, read.lowercase) == (WORDS, False)
     assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), again.parameters(), strict=True))
 

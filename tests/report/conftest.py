@@ -64,6 +64,7 @@ class Builder:
         steps: int = 1000,
         run_id: str = "",
         finished: bool = True,
+        causal: bool = False,
         **files: Any,
     ) -> str:
         """A row of the record and, unless it is pending, its run."""
@@ -79,6 +80,8 @@ class Builder:
             }
             for step in range(100, steps + 1, 100)
         ]
+        if causal:
+            curve = [{"step": line["step"], "heldout_causal_loss": line["heldout_masked_lm_loss"]} for line in curve]
         if finished:
             heldout = {
                 "masked_lm_loss": loss,
@@ -87,6 +90,8 @@ class Builder:
                 "own_loss": own,
                 "next_sentence_accuracy": 0.75,
             }
+            if causal:
+                heldout = {"causal_loss": loss, "perplexity": 81.5}
             result = {
                 "status": "done",
                 "steps": steps,
@@ -103,6 +108,8 @@ class Builder:
                 "masking": {"mask": mask, "keep": keep, "random": random},
                 "schedule": {"steps": steps},
             }
+            if causal:
+                recipe["objective"] = {"kind": "left-to-right", "next_sentence": False}
             self.run("pretrain", run_id, result, {"recipe": recipe}, **{"metrics": curve, **files})
         return run_id
 

@@ -127,6 +127,18 @@ def test_a_row_on_the_unigram_plateau_has_learnt_nothing(
     assert (f"Row {variant}, seed 0, has learnt next to nothing" in text) is warned
 
 
+@pytest.mark.parametrize(("loss", "warned"), [(5.64, False), (5.66, True)])
+def test_left_to_right_is_judged_by_its_causal_loss(builder: Any, tmp_path: Path, loss: float, warned: bool) -> None:
+    baseline(builder)
+    builder.pretrain("left to right", loss=loss, causal=True)
+    builder.record()
+    text = written(builder, tmp_path / "out")
+    assert ("Row left to right, seed 0, has learnt next to nothing" in text) is warned
+    row = next(line for line in text.splitlines() if line.startswith("| left to right") and f"{loss:.3f}" in line)
+    cells = [cell.strip() for cell in row.split("|")[1:-1]]
+    assert cells == ["left to right", "", "", f"{loss:.3f}", f"{5.9 - loss:.2f}", "81.5", "", "", "1"]
+
+
 def test_without_pre_training(builder: Any, tmp_path: Path) -> None:
     run_id = baseline(builder)
     builder.cell("80/10/10", "MNLI", 54.0, restart=1, pretrain_id=run_id)

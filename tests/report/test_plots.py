@@ -43,6 +43,17 @@ def test_rows_that_never_saw_mask_are_drawn_under_their_own_masking_only(builder
     assert "(nats)" in fixed.get_ylabel()
 
 
+def test_left_to_right_has_an_axis_of_its_own(builder: Any) -> None:
+    for variant, causal in (("80/10/10", False), ("left to right", True)):
+        builder.cell(variant, "MNLI", 50.0, pretrain_id=builder.pretrain(variant, causal=causal))
+    *masked, causal_axes = plots._curves(gather(Store(builder.root), builder.record())).axes
+    # a line for the only row, and the plateau
+    assert [len(axes.lines) for axes in (*masked, causal_axes)] == [2, 2, 2]
+    assert causal_axes.get_title() == "left to right"
+    assert "next-token" in causal_axes.get_ylabel()
+    assert "masked" in masked[0].get_ylabel()
+
+
 @pytest.mark.parametrize("scratch", [10.0, 49.0])
 def test_a_row_far_off_does_not_squeeze_the_others(builder: Any, scratch: float) -> None:
     for variant, value in (("80/10/10", 50.0), ("100/0/0", 51.0)):

@@ -14,11 +14,19 @@ from bertlab.errors import RunFailed
 from bertlab.inputs.batches import Batches
 from bertlab.model.heads import PretrainingModel
 from bertlab.progress import Interrupted, silent
-from bertlab.recipe import Masking, Optimizer
+from bertlab.recipe import Inputs, Masking, Objective, Optimizer
 from bertlab.training import checkpoints, optimization
 from bertlab.training.pretraining import pretrain
 
 SMOKE = scales.find("smoke").recipe  # 20 steps, dropout 0.1
+
+ALONE = Objective(next_sentence=False)
+OTHERS = [
+    dataclasses.replace(SMOKE, objective=Objective(kind="left-to-right", next_sentence=False)),
+    dataclasses.replace(SMOKE, inputs=Inputs(length=32, format="sentence-pair")),
+    dataclasses.replace(SMOKE, inputs=Inputs(length=32, format="full-sentences"), objective=ALONE),
+    dataclasses.replace(SMOKE, inputs=Inputs(length=32, format="doc-sentences"), objective=ALONE),
+]
 
 
 def lines(work):
@@ -136,10 +144,30 @@ def same_bits(one, other):
     assert (one / "model.safetensors").read_bytes() == (other / "model.safetensors").read_bytes()
 
 
-def test_micro_batches_change_nothing(corpus, machine, tmp_path):
+@pytest.mark.parametrize("changed", OTHERS)
+def test_other_objectives_and_formats_resume_to_the_bit(corpus, machine, tmp_path, monkeypatch, changed):
+    monkeypatch.setattr(signals, "_received", [])
+    works = tmp_path / "whole", tmp_path / "stopped"
+    for work in works:
+        work.mkdir()
+    result = pretrain(changed, corpus, works[0], machine, 2, silent)
+
+    def ask(done, total, stage="", /, **figures):
+        if done == 7:
+            signals._received.append(2)
+
+    with pytest.raises(Interrupted):
+        pretrain(changed, corpus, works[1], machine, 2, ask)
+    signals._received.clear()
+    assert pretrain(changed, corpus, works[1], machine, 2, silent) == result
+    same_bits(*works)
+
+
+@pytest.mark.parametrize("changed", [SMOKE, *OTHERS])
+def test_micro_batches_change_nothing(corpus, machine, tmp_path, changed):
     """The loss is a sum over the global batch, so that its parts add up, dropout aside."""
     recipe = dataclasses.replace(
-        SMOKE,
+        changed,
         model=dataclasses.replace(SMOKE.model, dropout=0.0),
         schedule=dataclasses.replace(SMOKE.schedule, steps=6),
     )

@@ -1,61 +1,22 @@
-"""How sequences are cut out of documents: segment pairs (BERT appendix A.2) and the single segments of evaluation.
-
-What a row starting at a sentence would hold is a pure function of that sentence's number. It is computed for all
-sentences at once; the rows of a pass are those that are met when one follows each row to where the next one starts.
-"""
+"""Segment pairs (BERT appendix A.2), and the single segments of evaluation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Protocol
-
 import numpy as np
-import numpy.typing as npt
 
-from bertlab.errors import BadInput
 from bertlab.inputs import keyed
-
-Offsets = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
-
-_BLOCK = 1 << 19
-"""Sentences that are looked at together, which bounds the memory for what is computed about them."""
-
-
-class Text(Protocol):
-    """Tokenised documents: the ids, where each sentence starts in them, and each document in the sentences."""
-
-    @property
-    def tokens(self) -> npt.NDArray[Any]:
-        """Ids, one after the other."""
-
-    @property
-    def sentences(self) -> Offsets:
-        """Offsets into the tokens, (sentences + 1,)."""
-
-    @property
-    def documents(self) -> Offsets:
-        """Offsets into the sentences, (documents + 1,)."""
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Where the tokens of R rows lie. A row is [CLS] first [SEP] second [SEP], or [CLS] first [SEP]."""
-
-    starts: Offsets
-    """Offset of the first token that the row stands for, its name within a pass; ascending."""
-    first: Offsets
-    """Offset of the first segment's first token."""
-    first_length: npt.NDArray[np.int32]
-    second: Offsets
-    second_length: npt.NDArray[np.int32]
-    """Tokens of the second segment; 0 in a row of one segment."""
-    random: Flags
-    """Whether the second segment comes from another document."""
-
-    def __len__(self) -> int:
-        return len(self.starts)
+from bertlab.inputs.formats.rows import (
+    Flags,
+    Offsets,
+    Rows,
+    Text,
+    by_blocks,
+    elsewhere,
+    follow,
+    pieces,
+    require_others,
+    single,
+)
 
 
 def segment_pairs(text: Text, *, length: int, short: float, copy: int, seed: int | str) -> Rows:
@@ -68,30 +29,20 @@ def segment_pairs(text: Text, *, length: int, short: float, copy: int, seed: int
 
     Raises `BadInput` where there is no other document.
     """
-    if len(text.documents) < 3:
-        raise BadInput(
-            f"the corpus has {len(text.documents) - 1} document to train on: a random second segment comes from "
-            "another document, so give more (each file or record is one), or a smaller corpus.heldout"
-        )
+    require_others(text)
     pairs = _Pairs(text, length, short, copy, seed)
-    starts = _chain(np.concatenate([pairs.next(block) for block in _blocks(pairs.size)]), pairs.documents[:-1])
-    return _joined([pairs.rows(starts[low : low + _BLOCK]) for low in range(0, len(starts), _BLOCK)])
+    return by_blocks(pairs.rows, follow(pairs.next, len(pairs.sentences) - 1, pairs.documents[:-1]))
 
 
 def single_segments(text: Text, *, length: int) -> Rows:
     """Consecutive sentences of one document until `length` is reached, cut at the back; the next row goes on."""
     sentences, documents = _spans(text, length - 2)
-    after = np.concatenate([_reach(sentences, documents, i, length - 2)[1] for i in _blocks(len(sentences) - 1)])
-    starts = _chain(after, documents[:-1])
-    held = np.minimum(sentences[after[starts]] - sentences[starts], length - 2)
-    return Rows(
-        starts=sentences[starts],
-        first=sentences[starts],
-        first_length=held.astype(np.int32),
-        second=np.zeros_like(starts),
-        second_length=np.zeros(len(starts), dtype=np.int32),
-        random=np.zeros(len(starts), dtype=np.bool_),
-    )
+
+    def after(i: Offsets) -> Offsets:
+        return _reach(sentences, documents, i, length - 2)[1]
+
+    rows = follow(after, len(sentences) - 1, documents[:-1])
+    return single(sentences[rows], np.minimum(sentences[after(rows)] - sentences[rows], length - 2))
 
 
 class _Pairs:
@@ -101,7 +52,6 @@ class _Pairs:
         self.whole = length - 3
         self.short = short
         self.sentences, self.documents = _spans(text, self.whole)
-        self.size = len(self.sentences) - 1
         self._seed, self._copy = seed, copy
 
     def _key(self, purpose: str) -> int:
@@ -136,11 +86,8 @@ class _Pairs:
         second_length = total - first_length
         second = start + first_length
 
-        # The other document: one of the rest, and a sentence of it.
-        other = keyed.integers(len(self.documents) - 2, self._key("document"), i)
-        other += other >= document
-        begin, end = self.documents[other], self.documents[other + 1]
-        away = self.sentences[begin + keyed.integers(end - begin, self._key("sentence"), i)]
+        other, end = elsewhere(self.documents, document, self._key, i)
+        away = self.sentences[other]
         away_length = self.sentences[end] - away
 
         # A true pair is cut to the target, the longer segment first; a random second segment fills what is left,
@@ -168,17 +115,7 @@ def _spans(text: Text, room: int) -> tuple[Offsets, Offsets]:
     A row that ends within a sentence loses the rest of it, which would be most of the text where sentences are long.
     The paper calls any contiguous span a sentence, and so are the pieces, of an eighth of the room at most.
     """
-    sentences, documents = text.sentences, text.documents
-    lengths = np.diff(sentences)
-    long = np.flatnonzero(lengths > max(2, room // 2))
-    if not len(long):
-        return sentences, documents
-    pieces = -(-lengths[long] // max(1, room // 8))
-    owner = np.repeat(np.arange(len(long)), pieces - 1)
-    number = np.arange(len(owner)) - np.repeat(np.cumsum(pieces - 1) - (pieces - 1), pieces - 1) + 1
-    cuts = sentences[long][owner] + number * lengths[long][owner] // pieces[owner]
-    spans = np.sort(np.concatenate([sentences, cuts]), kind="stable")
-    return spans, np.searchsorted(spans, sentences[documents])
+    return pieces(text, max(2, room // 2), max(1, room // 8))
 
 
 def _reach(sentences: Offsets, documents: Offsets, i: Offsets, target: Offsets | int) -> tuple[Offsets, Offsets]:
@@ -188,35 +125,3 @@ def _reach(sentences: Offsets, documents: Offsets, i: Offsets, target: Offsets |
     stop = np.minimum(np.searchsorted(sentences, sentences[i] + target), end)
     # A lone last token joins the chunk before it.
     return document, np.where(sentences[end] - sentences[stop] == 1, end, stop)
-
-
-def _blocks(size: int) -> Iterator[Offsets]:
-    for low in range(0, size, _BLOCK):
-        yield np.arange(low, min(low + _BLOCK, size))
-
-
-def _chain(after: Offsets, roots: Offsets) -> Offsets:
-    """The numbers met on the way from any of the `roots` by i -> after[i], ascending; `after[i]` exceeds i.
-
-    By doubling: with jumps of 1, 2, 4, ... each round reaches twice as far, however long a document is. The end of a
-    document is the start of the next, so that no way needs a stop but the last.
-    """
-    size = len(after)
-    jump = np.append(after, size)
-    reached = np.zeros(size + 1, dtype=np.bool_)
-    reached[roots] = True
-    count = 0
-    met = np.flatnonzero(reached)
-    while len(met) > count:
-        count = len(met)
-        reached[jump[met]] = True
-        for low in range(0, size, _BLOCK):  # in place: a block only reads what is not yet replaced
-            jump[low : low + _BLOCK] = jump[jump[low : low + _BLOCK]]
-        met = np.flatnonzero(reached)
-    return met[met < size]
-
-
-def _joined(parts: list[Rows]) -> Rows:
-    if len(parts) == 1:
-        return parts[0]
-    return Rows(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in Rows.__dataclass_fields__})

@@ -1,0 +1,149 @@
+"""Rows to batches of arrays: specials are put in, and what is to be predicted is chosen."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from bertlab import recipe as recipes
+from bertlab.inputs.formats import Rows, Text
+from bertlab.inputs.masking import Masks, Vocabulary
+
+Numbers = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int32]
+Weights = npt.NDArray[np.float32]
+
+_STEP = 8
+"""Trimmed widths are multiples of it: each new shape makes the matrix library compile its kernels anew."""
+
+
+class Tokenizer(Vocabulary, Protocol):
+    """What batches need to know of a tokenizer."""
+
+    @property
+    def pad(self) -> int:
+        """The id of [PAD]."""
+
+    @property
+    def cls(self) -> int:
+        """The id of [CLS]."""
+
+    @property
+    def sep(self) -> int:
+        """The id of [SEP]."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """B rows of T tokens with K prediction slots each."""
+
+    tokens: Integers
+    """(B, T) ids as shown to the encoder; [PAD] beyond a row's length."""
+    segments: Integers
+    """(B, T) 0 for the first segment with its specials, 1 for the second, 0 for padding."""
+    lengths: Integers
+    """(B,) tokens that are not padding."""
+    positions: Integers
+    """(B, K) positions of the predicted tokens; 0 where the weight is 0."""
+    targets: Integers
+    """(B, K) ids to predict there; 0 where the weight is 0."""
+    weights: Weights
+    """(B, K) 1 for a predicted token, 0 for an empty slot."""
+    next_sentence: Integers
+    """(B,) 0 if the second segment follows the first, 1 if it is random, as in BERT; 0 where there is none."""
+    rows: Numbers
+    """(B,) stable names of the rows: the same name means the same tokens before masking."""
+    epochs: Numbers
+    """(B,) pass over the data in which each row is."""
+
+    def take(self, low: int, high: int) -> Batch:
+        """The rows from `low` up to `high`."""
+        return Batch(**{each.name: getattr(self, each.name)[low:high] for each in dataclasses.fields(self)})
+
+    def trimmed(self) -> Batch:
+        """The batch without the slots that all its rows leave empty, and columns, but for those to the next `_STEP`."""
+        width = min(-(-int(self.lengths.max()) // _STEP) * _STEP, self.tokens.shape[1])
+        slots = int((self.weights > 0).sum(axis=1).max())
+        cut = {"tokens": width, "segments": width, "positions": slots, "targets": slots, "weights": slots}
+        return dataclasses.replace(self, **{name: getattr(self, name)[:, :size] for name, size in cut.items()})
+
+
+class Collator:
+    """Makes batches of T = `length` tokens a row out of rows' places in a text."""
+
+    def __init__(
+        self, masking: recipes.Masking | None, tokenizer: Tokenizer, text: Text, length: int, seed: int | str
+    ) -> None:
+        """Without `masking`, each token of a row but the first is predicted, from left to right."""
+        self._masks = None if masking is None else Masks(masking, tokenizer, length, seed)
+        self._tokens = np.asarray(text.tokens)
+        self._columns = np.arange(length, dtype=np.int16)
+        self._last = len(self._tokens) - length
+        self._views = np.lib.stride_tricks.sliding_window_view(self._tokens, length) if self._last >= 0 else None
+        self._pad, self._cls, self._sep = tokenizer.pad, tokenizer.cls, tokenizer.sep
+
+    def collate(self, rows: Rows, chosen: Numbers, copy: int, epoch: int) -> Batch:
+        """The rows number `chosen` (B,) of `rows`, which is pass `copy`, as seen in pass `epoch`."""
+        begins, before = rows.spans(chosen)
+        ordinary = rows.first_length.take(chosen) + rows.second_length.take(chosen)
+        lengths = ordinary + 2 + (before < ordinary[:, None]).sum(axis=1, dtype=np.int32)
+        beyond = self._columns >= lengths.astype(np.int16)[:, None]
+        each = np.arange(len(chosen))
+
+        tokens = self._from(begins[:, 0] - 1)
+        tokens[:, 0] = self._cls
+        behind = np.zeros_like(beyond)
+        for number, ordinary_before in enumerate(before.T, start=1):
+            separator = ordinary_before + number  # column of the [SEP] in front of span `number`
+            behind = self._columns > separator.astype(np.int16)[:, None]
+            np.copyto(tokens, self._from(begins[:, number] - separator - 1), where=behind)
+            tokens[each, np.minimum(separator, lengths - 1)] = self._sep
+        np.copyto(tokens, self._pad, where=beyond)
+        tokens[each, lengths - 1] = self._sep
+
+        names = rows.starts.take(chosen)
+        names += copy * len(self._tokens)
+        if self._masks is None:
+            positions, targets, weights = _next_tokens(tokens, lengths)
+        else:
+            keys = self._masks.keys(names, epoch)
+            positions, targets, weights = self._masks.apply(tokens, before, ordinary, keys)
+        return Batch(
+            tokens=tokens.astype(np.int32),
+            segments=(np.zeros_like(beyond) if len(rows.breaks) else behind ^ beyond).astype(np.int32),
+            lengths=lengths,
+            positions=positions,
+            targets=targets,
+            weights=weights,
+            next_sentence=rows.random.take(chosen).astype(np.int32),
+            rows=names,
+            epochs=np.full(len(chosen), epoch),
+        )
+
+    def _from(self, places: Numbers) -> npt.NDArray[Any]:
+        """What stands from each of `places` (B,) on, (B, T); anything where that is outside of the text."""
+        if self._views is not None and places.min() >= 0 and places.max() <= self._last:
+            views: npt.NDArray[Any] = self._views[places]  # copies whole rows, several times as fast as single tokens
+            return views
+        return self._tokens.take(places[:, None] + self._columns, mode="clip")
+
+
+def _next_tokens(tokens: npt.NDArray[Any], lengths: Integers) -> tuple[Integers, Integers, Weights]:
+    """Positions, targets and weights, each (B, T - 1), of predicting each token from those before it.
+
+    As in GPT: [CLS] predicts the first token, and each [SEP] is predicted too; the last [SEP] predicts nothing.
+    """
+    columns = np.arange(tokens.shape[1] - 1, dtype=np.int32)
+    real = columns < lengths[:, None] - 1
+    return columns * real, tokens[:, 1:].astype(np.int32) * real, real.astype(np.float32)
+
+
+def joined(parts: list[Batch]) -> Batch:
+    """The rows of several batches as one."""
+    names: list[str] = [each.name for each in dataclasses.fields(Batch)]
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return Batch(**arrays)

@@ -1,0 +1,170 @@
+"""Rows: where in a text the tokens of each sequence lie, and how the rows of a pass are found.
+
+What a row starting at a sentence would hold is a pure function of that sentence's number. It is computed for all
+sentences at once; the rows of a pass are those that are met when one follows each row to where the next one starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from bertlab.errors import BadInput
+from bertlab.inputs import keyed
+
+Integers = npt.NDArray[np.int32]
+Offsets = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+_BLOCK = 1 << 19
+"""Sentences that are looked at together, which bounds the memory for what is computed about them."""
+
+
+class Text(Protocol):
+    """Tokenised documents: the ids, where each sentence starts in them, and each document in the sentences."""
+
+    @property
+    def tokens(self) -> npt.NDArray[Any]:
+        """Ids, one after the other."""
+
+    @property
+    def sentences(self) -> Offsets:
+        """Offsets into the tokens, (sentences + 1,)."""
+
+    @property
+    def documents(self) -> Offsets:
+        """Offsets into the sentences, (documents + 1,)."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Where the tokens of R rows lie. A row is [CLS] first [SEP] second [SEP], or [CLS] first [SEP]."""
+
+    starts: Offsets
+    """Offset of the first token that the row stands for, its name within a pass; ascending."""
+    first: Offsets
+    """Offset of the first segment's first token."""
+    first_length: Integers
+    second: Offsets
+    second_length: Integers
+    """Tokens of the second segment; 0 in a row of one segment."""
+    random: Flags
+    """Whether the second segment comes from another document."""
+    breaks: Offsets = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Offsets of tokens, ascending, before which a [SEP] stands within a first segment that goes across them."""
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def lengths(self) -> Integers:
+        """Tokens of each row, specials included, (R,)."""
+        inner = self._breaks_until(self.first + self.first_length, "left") - self._breaks_until(self.first, "right")
+        specials = 2 + (self.second_length > 0) + inner
+        return (self.first_length + self.second_length + specials).astype(np.int32)
+
+    def spans(self, chosen: Offsets) -> tuple[Offsets, Integers]:
+        """The rows number `chosen` (B,) as S spans with [SEP] between them: where each begins, (B, S), and the tokens
+        before each [SEP], (B, S - 1), which in a row of fewer spans are all of its tokens.
+        """
+        first, first_length = self.first.take(chosen), self.first_length.take(chosen)
+        if not len(self.breaks):
+            return np.stack([first, self.second.take(chosen)], axis=1), first_length[:, None]
+        low, high = self._breaks_until(first, "right"), self._breaks_until(first + first_length, "left")
+        number = low[:, None] + np.arange((high - low).max())
+        begins = self.breaks.take(number, mode="clip")
+        before = np.where(number < high[:, None], begins - first[:, None], first_length[:, None])
+        return np.concatenate([first[:, None], begins], axis=1), before.astype(np.int32)
+
+    def _breaks_until(self, offsets: Offsets, side: Any) -> Offsets:
+        return np.searchsorted(self.breaks, offsets, side=side)
+
+
+def single(starts: Offsets, lengths: Offsets, breaks: Offsets | None = None) -> Rows:
+    """Rows of one segment, of so many tokens."""
+    zeros = np.zeros(len(starts), dtype=np.int64)
+    return Rows(
+        starts=starts,
+        first=starts,
+        first_length=lengths.astype(np.int32),
+        second=zeros,
+        second_length=zeros.astype(np.int32),
+        random=zeros.astype(np.bool_),
+        breaks=zeros[:0] if breaks is None else breaks,
+    )
+
+
+def pieces(text: Text, longest: int, piece: int) -> tuple[Offsets, Offsets]:
+    """Sentence and document offsets in which a sentence of more than `longest` tokens is cut into even pieces.
+
+    A piece has `piece` tokens at most, and is a sentence to all that follows.
+    """
+    sentences, documents = text.sentences, text.documents
+    lengths = np.diff(sentences)
+    long = np.flatnonzero(lengths > longest)
+    if not len(long):
+        return sentences, documents
+    parts = -(-lengths[long] // piece)
+    owner = np.repeat(np.arange(len(long)), parts - 1)
+    number = np.arange(len(owner)) - np.repeat(np.cumsum(parts - 1) - (parts - 1), parts - 1) + 1
+    cuts = sentences[long][owner] + number * lengths[long][owner] // parts[owner]
+    spans = np.sort(np.concatenate([sentences, cuts]), kind="stable")
+    return spans, np.searchsorted(spans, sentences[documents])
+
+
+def follow(after: Callable[[Offsets], Offsets], size: int, roots: Offsets) -> Offsets:
+    """The numbers met on the way from any of the `roots` by i -> after(i), ascending; below `size`, which ends the way.
+
+    `after` takes many numbers at once and gives a larger one for each. By doubling: with jumps of 1, 2, 4, ... each
+    round reaches twice as far, however long a document is. The end of a document is the start of the next, so that no
+    way needs a stop but the last.
+    """
+    jump = np.append(np.concatenate([after(block) for block in _blocks(size)]), size)
+    reached = np.zeros(size + 1, dtype=np.bool_)
+    reached[roots] = True
+    count = 0
+    met = np.flatnonzero(reached)
+    while len(met) > count:
+        count = len(met)
+        reached[jump[met]] = True
+        for low in range(0, size, _BLOCK):  # in place: a block only reads what is not yet replaced
+            jump[low : low + _BLOCK] = jump[jump[low : low + _BLOCK]]
+        met = np.flatnonzero(reached)
+    return met[met < size]
+
+
+def by_blocks(make: Callable[[Offsets], Rows], starts: Offsets) -> Rows:
+    """The rows that `make` gives for `starts`, made in blocks."""
+    parts = [make(starts[low : low + _BLOCK]) for low in range(0, len(starts), _BLOCK)]
+    if len(parts) == 1:
+        return parts[0]
+    return Rows(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in Rows.__dataclass_fields__})
+
+
+def _blocks(size: int) -> Iterator[Offsets]:
+    for low in range(0, size, _BLOCK):
+        yield np.arange(low, min(low + _BLOCK, size))
+
+
+def require_others(text: Text) -> None:
+    """Raises `BadInput` where there is no other document for a random second segment to come from."""
+    if len(text.documents) < 3:
+        raise BadInput(
+            f"the corpus has {len(text.documents) - 1} document to train on: a random second segment comes from "
+            "another document, so give more (each file or record is one), or a smaller corpus.heldout"
+        )
+
+
+def elsewhere(documents: Offsets, document: Offsets, key: Callable[[str], int], i: Offsets) -> tuple[Offsets, Offsets]:
+    """For each row `i`, of `document`, a sentence of another document: its number, and where that document ends.
+
+    Uniform over the other documents, then over the sentences of the one drawn; `key` gives the key of a purpose.
+    """
+    other = keyed.integers(len(documents) - 2, key("document"), i)
+    other += other >= document
+    begin, end = documents[other], documents[other + 1]
+    return begin + keyed.integers(end - begin, key("sentence"), i), end

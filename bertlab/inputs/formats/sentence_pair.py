@@ -1,0 +1,82 @@
+"""Sentence pairs: each segment is one natural sentence (RoBERTa section 4.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bertlab.inputs import keyed
+from bertlab.inputs.formats.rows import (
+    Flags,
+    Offsets,
+    Rows,
+    Text,
+    by_blocks,
+    elsewhere,
+    follow,
+    pieces,
+    require_others,
+)
+
+_TRUE = np.array([0.0, 0.0, 2 / 3, 1.0, 0.5])
+"""Chance that a row is a true pair, by the sentences that its document has left (4 or more alike). A last sentence that
+is left alone can be none; these make up for it, so that half of a document's rows are true pairs in expectation."""
+
+
+def sentence_pairs(text: Text, *, length: int, copy: int, seed: int | str) -> Rows:
+    """The sentence pairs of one pass over `text`, rows of at most `length` tokens with their specials.
+
+    A sentence is paired with the one that follows it, and the next row starts behind both; or with a sentence of
+    another document, and the next row starts with the one that follows. Half of the rows are true pairs: `_TRUE`. The
+    only sentence of a document is split at a random token to be one. A sentence longer than half a row is cut into
+    even pieces, each a sentence of its own, so that every token is in the own part of exactly one row.
+
+    Raises `BadInput` where there is no other document.
+    """
+    require_others(text)
+    pairs = _Pairs(text, length, copy, seed)
+    return by_blocks(pairs.rows, follow(pairs.next, len(pairs.sentences) - 1, pairs.documents[:-1]))
+
+
+class _Pairs:
+    """The pair that would start at each sentence, for one pass."""
+
+    def __init__(self, text: Text, length: int, copy: int, seed: int | str) -> None:
+        half = (length - 3) // 2
+        self.sentences, self.documents = pieces(text, half, half)
+        self._seed, self._copy = seed, copy
+
+    def _key(self, purpose: str) -> int:
+        return keyed.key(self._seed, "sentence pairs", purpose, self._copy)
+
+    def _draw(self, i: Offsets) -> tuple[Offsets, Flags, Flags]:
+        """The document of each sentence, whether it is the only one of it, and whether a true pair starts there."""
+        document = np.searchsorted(self.documents, i, side="right") - 1
+        end = self.documents[document + 1]
+        only = end - self.documents[document] == 1
+        chance = np.where(only, 0.5, _TRUE[np.minimum(end - i, 4)])
+        return document, only, keyed.uniform(self._key("true"), i) < chance
+
+    def next(self, i: Offsets) -> Offsets:
+        """The sentence at which the row after the one starting at each sentence `i` starts."""
+        _, only, true = self._draw(i)
+        return np.where(true & ~only, i + 2, i + 1)
+
+    def rows(self, i: Offsets) -> Rows:
+        """The rows that start at the sentences `i`."""
+        document, only, true = self._draw(i)
+        start, size = self.sentences[i], self.sentences[i + 1] - self.sentences[i]
+        within = 1 + keyed.integers(np.maximum(size - 1, 1), self._key("within"), i)
+        other, _ = elsewhere(self.documents, document, self._key, i)
+        second = np.where(true, i + 1, other)
+        halved = true & only
+        first_length = np.where(halved, within, size)
+        following = np.minimum(second + 1, len(self.sentences) - 1)
+        second_length = np.where(halved, size - within, self.sentences[following] - self.sentences[second])
+        return Rows(
+            starts=start,
+            first=start,
+            first_length=first_length.astype(np.int32),
+            second=np.where(halved, start + within, self.sentences[second]),
+            second_length=second_length.astype(np.int32),
+            random=~true,
+        )

@@ -1,0 +1,196 @@
+"""Sentence pairs, full sentences and doc sentences: nothing lost, nothing twice, every boundary where it belongs."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from bertlab.errors import BadInput
+from bertlab.inputs.collator import Collator
+from bertlab.inputs.formats import Rows, doc_sentences, full_sentences, sentence_pairs
+from bertlab.inputs.formats import rows as layouts
+from bertlab.recipe import Masking
+
+UNLIKELY = 1e-6
+"""Draws are fixed by their keys: a test below this fails always or never."""
+PAD, CLS, SEP, MASK = 0, 2, 3, 4
+FIRST = 5
+"""The id of the first token: every token of a text is another."""
+
+
+def text(documents: list[list[int]]) -> Any:
+    """Documents given as the lengths of their sentences."""
+    sentences = np.cumsum([0, *(length for document in documents for length in document)])
+    return SimpleNamespace(
+        tokens=np.arange(FIRST, FIRST + sentences[-1]),
+        sentences=sentences,
+        documents=np.cumsum([0, *map(len, documents)]),
+    )
+
+
+def document_of(source: Any, places: np.ndarray) -> np.ndarray:
+    return np.searchsorted(source.sentences[source.documents], places, side="right") - 1
+
+
+def shown(source: Any, rows: Rows, length: int) -> list[list[int]]:
+    """The tokens of every row as they are trained on, padding cut off."""
+    ids = SimpleNamespace(pad=PAD, cls=CLS, sep=SEP, mask=MASK, ordinary=source.tokens.astype(np.int32))
+    batch = Collator(None, ids, source, length, 0).collate(rows, np.arange(len(rows)), 0, 0)
+    assert (batch.lengths == rows.lengths).all()
+    assert not any(row[size:].any() for row, size in zip(batch.tokens, batch.lengths, strict=True))
+    return [row[:size].tolist() for row, size in zip(batch.tokens, batch.lengths, strict=True)]
+
+
+sizes = st.lists(st.integers(1, 40), min_size=1, max_size=12).filter(lambda lengths: sum(lengths) > 1)
+corpora = st.lists(sizes, min_size=2, max_size=12).map(text)
+
+
+@settings(max_examples=150, deadline=None)
+@given(corpora, st.integers(8, 100), st.integers(0, 3), st.integers(0, 3))
+def test_sentence_pairs_are_two_sentences_and_show_every_token_once(
+    source: Any, length: int, copy: int, seed: int
+) -> None:
+    rows = sentence_pairs(source, length=length, copy=copy, seed=seed)
+    own = np.where(rows.random, rows.first_length, rows.first_length + rows.second_length)
+    assert (rows.starts == rows.first).all()
+    assert rows.starts.tolist() == np.cumsum([0, *own[:-1]]).tolist()
+    assert own.sum() == len(source.tokens)
+    assert min(rows.first_length.min(), rows.second_length.min()) >= 1
+    assert rows.lengths.max() <= length
+    # Neither segment holds the end of a sentence but at its own end.
+    for begin, size in ((rows.first, rows.first_length), (rows.second, rows.second_length)):
+        same = np.searchsorted(source.sentences, begin, side="right")
+        assert (same == np.searchsorted(source.sentences, begin + size - 1, side="right")).all()
+    home, away = document_of(source, rows.first), document_of(source, rows.second)
+    assert ((home != away) == rows.random).all()
+    assert (rows.second == rows.first + rows.first_length)[~rows.random].all()
+
+
+@pytest.mark.parametrize("sentences", [1, 2, 3, 4, 5, 9, 40])
+def test_half_of_the_sentence_pairs_are_true_whatever_the_documents(sentences: int) -> None:
+    rows = sentence_pairs(text([[10] * sentences] * 6000), length=64, copy=0, seed=0)
+    true = int((~rows.random).sum())
+    # A document's rows draw on each other: the variance is bounded by that of whole documents.
+    assert abs(true - len(rows) / 2) < 5 * np.sqrt(6000) * max(1, np.sqrt(sentences) / 2)
+
+
+def test_sentences_longer_than_half_a_row_are_cut_and_none_is_lost() -> None:
+    source = text([[500, 30, 31], [7, 61]] * 10)
+    rows = sentence_pairs(source, length=63, copy=0, seed=0)
+    assert {30, 29} <= set(rows.first_length) | set(rows.second_length)
+    assert max(rows.first_length.max(), rows.second_length.max()) == 30
+    assert np.where(rows.random, rows.first_length, rows.first_length + rows.second_length).sum() == len(source.tokens)
+
+
+def test_the_other_sentence_is_of_any_other_document() -> None:
+    source = text([[5] * 4000, [5] * 4, [5] * 8, [5]])
+    rows = [sentence_pairs(source, length=32, copy=copy, seed=0) for copy in range(10)]
+    second = np.concatenate([each.second[each.random & (document_of(source, each.first) == 0)] for each in rows])
+    counts = np.bincount(document_of(source, second), minlength=4)
+    assert counts[0] == 0
+    assert stats.chisquare(counts[1:]).pvalue > UNLIKELY
+
+
+def test_one_document_has_no_partner() -> None:
+    with pytest.raises(BadInput, match="1 document"):
+        sentence_pairs(text([[5, 5]]), length=16, copy=0, seed=0)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(sizes, min_size=1, max_size=12).map(text), st.integers(8, 100))
+def test_full_sentences_are_the_text_with_a_separator_at_every_boundary(source: Any, length: int) -> None:
+    rows = shown(source, full_sentences(source, length=length), length)
+    assert all(len(row) <= length and row[0] == CLS and row[-1] == SEP for row in rows)
+    ends = set((source.sentences[source.documents[1:]] + FIRST - 1).tolist())
+    tokens = [token for row in rows for token in row if token >= FIRST]
+    assert tokens == source.tokens.tolist()
+    for row in rows:
+        held = [token for token in row if token >= FIRST]
+        expected = [[token, SEP] if token in ends else [token] for token in held[:-1]]
+        assert row == [CLS, *itertools.chain(*expected), held[-1], SEP]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(sizes, min_size=1, max_size=12).map(text), st.integers(8, 100))
+def test_rows_are_as_full_as_whole_sentences_allow(source: Any, length: int) -> None:
+    for cut in (full_sentences, doc_sentences):
+        rows = shown(source, cut(source, length=length), length)
+        for row, after in itertools.pairwise(rows):
+            begin, end = after[1] - FIRST, row[-2] - FIRST + 1
+            assert begin == end
+            crossing = begin in source.sentences[source.documents]
+            if crossing and cut is doc_sentences:
+                continue
+            assert len(row) + crossing + _piece(source, begin, length - 2) > length
+
+
+def _piece(source: Any, begin: int, room: int) -> int:
+    """Tokens of the sentence, or of its first piece, that begins at a place."""
+    sentences, _ = layouts.pieces(source, room, room)
+    at = int(np.searchsorted(sentences, begin))
+    return int(sentences[at + 1] - sentences[at])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(sizes, min_size=1, max_size=12).map(text), st.integers(8, 100))
+def test_doc_sentences_never_leave_their_document(source: Any, length: int) -> None:
+    rows = doc_sentences(source, length=length)
+    assert (document_of(source, rows.first) == document_of(source, rows.first + rows.first_length - 1)).all()
+    assert rows.lengths.max() <= length
+    tokens = [token for row in shown(source, rows, length) for token in row if token >= FIRST]
+    assert tokens == source.tokens.tolist()
+
+
+@pytest.mark.parametrize("block", [1, 7, 1000])
+def test_blocks_do_not_show(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = text([[3, 40, 5, 90, 2], [1, 1], [30] * 9] * 12)
+
+    def all_three() -> list[list[int]]:
+        made = (
+            full_sentences(source, length=64),
+            doc_sentences(source, length=64),
+            sentence_pairs(source, length=64, copy=0, seed=0),
+        )
+        return [getattr(rows, name).tolist() for rows in made for name in Rows.__dataclass_fields__]
+
+    whole = all_three()
+    monkeypatch.setattr(layouts, "_BLOCK", block)
+    assert all_three() == whole
+
+
+@settings(max_examples=50, deadline=None)
+@given(corpora, st.integers(12, 64), st.integers(0, 5))
+def test_masks_fall_on_ordinary_tokens_of_rows_with_many_separators(source: Any, length: int, seed: int) -> None:
+    rows = full_sentences(source, length=length)
+    ids = SimpleNamespace(pad=PAD, cls=CLS, sep=SEP, mask=MASK, ordinary=source.tokens.astype(np.int32))
+    chosen = np.arange(len(rows))
+    plain = Collator(None, ids, source, length, seed).collate(rows, chosen, 0, 0)
+    batch = Collator(Masking(rate=0.5), ids, source, length, seed).collate(rows, chosen, 0, 0)
+    assert batch.weights.sum(axis=1).tolist() == [Masking(rate=0.5).chosen(size) for size in rows.first_length.tolist()]
+    there = np.take_along_axis(plain.tokens, batch.positions, 1)
+    assert (there[batch.weights > 0] >= FIRST).all()
+    assert (there == batch.targets)[batch.weights > 0].all()
+    for row in range(len(rows)):
+        places = batch.positions[row, batch.weights[row] > 0]
+        assert len(set(places.tolist())) == len(places)
+        untouched = np.setdiff1d(np.arange(length), places)
+        assert (batch.tokens[row, untouched] == plain.tokens[row, untouched]).all()
+
+
+def test_every_next_token_is_predicted_and_nothing_after_the_last() -> None:
+    source = text([[3, 2], [4]])
+    rows = full_sentences(source, length=16)
+    ids = SimpleNamespace(pad=PAD, cls=CLS, sep=SEP, mask=MASK, ordinary=source.tokens)
+    batch = Collator(None, ids, source, 16, 0).collate(rows, np.array([0]), 0, 0)
+    assert batch.tokens[0].tolist() == [CLS, 5, 6, 7, 8, 9, SEP, 10, 11, 12, 13, SEP, 0, 0, 0, 0]
+    real = batch.weights[0] > 0
+    assert batch.positions[0, real].tolist() == list(range(11))
+    assert batch.targets[0, real].tolist() == [5, 6, 7, 8, 9, SEP, 10, 11, 12, 13, SEP]
+    assert not batch.segments.any()
