@@ -78,6 +78,8 @@ class Inputs:
     """Share of segment pairs cut to a random shorter length, as in BERT's released code."""
     copies: int = 10
     """Pairs are drawn anew in each of this many passes over the data, then repeat (BERT's `dupe_factor`)."""
+    passes: int = 0
+    """Passes over the data that the steps come to: the first documents are used, as many as that takes; 0 for all."""
     final_length: int = 0
     """Tokens a sequence in the last `final_share` of the steps; 0 keeps `length` throughout."""
     final_share: float = 0.0
@@ -86,6 +88,7 @@ class Inputs:
         _require(8 <= self.length <= 8192, f"inputs.length is {self.length}: give 8 to 8,192 tokens")
         _require(0 <= self.short <= 1, f"inputs.short is {self.short}: give a share between 0 and 1")
         _require(1 <= self.copies <= 1000, f"inputs.copies is {self.copies}: give 1 to 1,000")
+        _require(0 <= self.passes <= 100_000, f"inputs.passes is {self.passes}: give 0 to 100,000")
         _require(0 <= self.final_share < 1, f"inputs.final_share is {self.final_share}: give a share under 1")
         _require(
             self.final_length == 0 or 8 <= self.final_length <= 8192,
@@ -278,6 +281,11 @@ class Recipe:
         _require(
             not (self.objective.next_sentence and self.objective.causal),
             "objective.kind left-to-right has no next-sentence prediction: set objective.next_sentence=false first",
+        )
+        _require(
+            self.masking.schedule == "dynamic" or not 0 < self.inputs.passes < 11,
+            f"inputs.passes is {self.inputs.passes}: masks that repeat tell from new ones only when the data are seen "
+            "often; give 11 or more",
         )
         _require(
             not self.objective.next_sentence or self.inputs.pairs,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bertlab.errors import BadInput, unknown
+from bertlab.identity import set_field
 from bertlab.recipe import Inputs, Layers, Masking, Model, Objective, Optimizer, Recipe, Schedule, Tokenizer
 
 Kind = Literal["classification", "tagging"]
@@ -89,6 +90,8 @@ class Variant:
     model: Model | None = None
     schedule: Schedule | None = None
     optimizer: Optimizer | None = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Single fields by their dotted path, as `--set` has them: `{"model.positions": "learned"}`."""
     size: Size = Size()
     """The model in another size than the scale's."""
     method: Method | None = None
@@ -209,4 +212,7 @@ class Study:
             }
             groups[group] = dataclasses.replace(getattr(scale, group), **changes)
         groups["model"] = variant.size.of(groups.get("model", scale.model))
-        return dataclasses.replace(scale, **groups)  # at once: some groups go together only
+        recipe = dataclasses.replace(scale, **groups)  # at once: some groups go together only
+        for path, value in variant.fields.items():
+            recipe = set_field(recipe, path, value)
+        return recipe

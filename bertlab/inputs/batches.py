@@ -9,12 +9,13 @@ from __future__ import annotations
 import dataclasses
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from bertlab import recipe as recipes
-from bertlab.cost import phases
+from bertlab.cost import phases, tokens
 from bertlab.errors import BadInput
 from bertlab.inputs import keyed
 from bertlab.inputs.collator import Batch, Collator, Numbers, Tokenizer, joined
@@ -26,6 +27,8 @@ _TOGETHER = 256
 """Rows that are made at once, where a batch has fewer: making 32 takes a third of the time of 256."""
 _EVALUATION_BATCH = 64
 """Sequences in a batch of the fixed evaluation, the same on every machine."""
+FEWEST = 8
+"""Documents that are used at least, however few a number of passes takes."""
 _FIXED = "evaluation"
 """Takes the place of the seed where rows and masks are the same for every recipe."""
 
@@ -51,8 +54,9 @@ class Batches:
 
     def __init__(self, recipe: recipes.Recipe, corpus: Corpus) -> None:
         lengths = phases(recipe)
-        self._main = _Passes(recipe, corpus, lengths[0][0])
-        self._final = _Passes(recipe, corpus, lengths[1][0]) if lengths[1:] else None
+        text = beginning(recipe, corpus.train)
+        self._main = _Passes(recipe, corpus.tokenizer, text, lengths[0][0])
+        self._final = _Passes(recipe, corpus.tokenizer, text, lengths[1][0]) if lengths[1:] else None
         self._final_from = lengths[0][1]
 
     def batch(self, step: int) -> Batch:
@@ -72,6 +76,44 @@ class Batches:
         return self._main.tokens(steps)
 
 
+@dataclass(frozen=True)
+class Beginning:
+    """The first documents of a text."""
+
+    tokens: npt.NDArray[Any]
+    sentences: Numbers
+    documents: Numbers
+
+
+def beginning(recipe: recipes.Recipe, text: Text) -> Text:
+    """As many of the first documents as the steps of a recipe pass over `inputs.passes` times; all if that is 0.
+
+    At least `FEWEST` documents, so that a random next sentence has others to come from. Raises `BadInput` for a text
+    that is too short.
+    """
+    passes, schedule = recipe.inputs.passes, recipe.schedule
+    if not passes:
+        return text
+    length, _ = phases(recipe)[0]
+    most = _first(text, tokens(recipe) // passes)  # a row has at most its length of the text
+    rows = layout(recipe.inputs, most, length=length, copy=0, seed=recipe.seed)
+    wanted = schedule.steps * schedule.batch / passes
+    if len(rows) < wanted and len(most.tokens) == len(text.tokens):
+        raise BadInput(
+            f"inputs.passes is {passes}: that takes {wanted:,.0f} sequences of text, and the corpus has {len(rows):,}: "
+            "give more text, fewer steps or more passes"
+        )
+    return _first(text, int(rows.starts[min(int(wanted), len(rows) - 1)]))
+
+
+def _first(text: Text, size: int) -> Text:
+    """The first documents of a text that hold `size` tokens, views of it."""
+    ends = np.asarray(text.sentences)[np.asarray(text.documents[1:])]
+    count = min(max(FEWEST, int(np.searchsorted(ends, size)) + 1), len(ends))
+    documents = np.asarray(text.documents[: count + 1])
+    return Beginning(text.tokens[: ends[count - 1]], np.asarray(text.sentences[: documents[-1] + 1]), documents)
+
+
 class _Passes:
     """Endless passes over the training text in rows of one length, numbered from 0, and batches of them.
 
@@ -79,12 +121,12 @@ class _Passes:
     each other; a batch is those that begin within its share of the weight, so that none before it has to be made.
     """
 
-    def __init__(self, recipe: recipes.Recipe, corpus: Corpus, length: int) -> None:
+    def __init__(self, recipe: recipes.Recipe, tokenizer: Tokenizer, text: Text, length: int) -> None:
         self._inputs, self._seed, self._length = recipe.inputs, recipe.seed, length
         self.copies = recipe.inputs.copies if recipe.inputs.pairs else 1  # where no pair is drawn all passes are alike
-        self._text = corpus.train
+        self._text = text
         masking = None if recipe.objective.causal else recipe.masking
-        self._collator = Collator(masking, corpus.tokenizer, corpus.train, length, recipe.seed)
+        self._collator = Collator(masking, tokenizer, text, length, recipe.seed)
         self._sizes: dict[int, _Size] = {}
         self._layouts: OrderedDict[int, Rows] = OrderedDict()
         self._orders: OrderedDict[int, _Order] = OrderedDict()
@@ -93,7 +135,7 @@ class _Passes:
         self._together = max(1, _TOGETHER // self._weight)
         if recipe.inputs.counted:
             other = dataclasses.replace(recipe.inputs, format=recipe.inputs.counted)
-            mean = layout(other, corpus.train, length=length, copy=0, seed=recipe.seed).lengths.mean()
+            mean = layout(other, text, length=length, copy=0, seed=recipe.seed).lengths.mean()
             self._weight = max(length, round(self._weight * mean))  # no batch is empty
 
     def size(self, copy: int) -> _Size:

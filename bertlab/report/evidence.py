@@ -224,6 +224,14 @@ class Evidence:
         last = max((cell.milestone for cell in cells), default=100)
         return [cell for cell in cells if cell.milestone == last]
 
+    def over_steps(self, variant: str, measurement: str) -> dict[int, float]:
+        """The mean of a row on a measurement at each milestone (per cent of its steps), by milestone."""
+        found: dict[int, list[float]] = {}
+        for cell in self.cells:
+            if (cell.variant, cell.measurement) == (variant, measurement) and cell.value is not None:
+                found.setdefault(cell.milestone, []).append(cell.value)
+        return {milestone: mean(found[milestone]) for milestone in sorted(found)}
+
     def at(self, variant: str, measurement: str) -> list[Cell]:
         """The cells of a row and a column, over seeds and restarts, at the end of the pre-training."""
         return [cell for cell in self.column(measurement) if cell.variant == variant]

@@ -52,7 +52,8 @@ def _write_study(sections: list[Evidence], out: Path) -> Path:
         # the first section has the plain name, so that a link to the figure of a study stays good
         name = stem if place == 0 else f"{stem}-{escape.filename(section.scale)}-{section.key}"
         drawn.append({})
-        for kind, picture in (("points", plots.points(section)), ("curves", plots.curves(section))):
+        for kind, draw in (("points", plots.points), ("curves", plots.curves), ("milestones", plots.milestones)):
+            picture = draw(section)
             if picture is not None:
                 path = out / "figures" / f"{name}-{kind}.svg"
                 path.parent.mkdir(exist_ok=True)
@@ -65,7 +66,7 @@ def _write_study(sections: list[Evidence], out: Path) -> Path:
 
 
 def study(sections: Sequence[Evidence], stem: str, figures: Sequence[dict[str, str]]) -> str:
-    """The page of a study in Markdown; `figures` are the links of each section's `points` and `curves`."""
+    """The page of a study in Markdown; `figures` are the links of each section's pictures."""
     titles = [_title(each) for each in sections]
     # two settings of the same scale and corpus: the command in each section says what was set
     titles = [
@@ -123,6 +124,7 @@ def _section(evidence: Evidence, title: str, drawn: dict[str, str]) -> dict[str,
         "differences": tables.differences(evidence),
         "interval": caveats.intervals(evidence),
         "points": drawn.get("points"),
+        "milestones": drawn.get("milestones"),
         "floors": caveats.floors(evidence),
         "pretraining": tables.pretraining(evidence),
         "judged": caveats.judged(evidence),

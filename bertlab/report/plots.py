@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from bertlab.report import escape
-from bertlab.report.evidence import Evidence, Pretraining
+from bertlab.report.evidence import Cell, Evidence, Pretraining
 from bertlab.report.statistics import mean
 
 if TYPE_CHECKING:
@@ -68,6 +68,13 @@ def curves(evidence: Evidence) -> bytes | None:
     if not any(each.curve for each in evidence.pretrainings):
         return None
     return _draw(_curves, evidence)
+
+
+def milestones(evidence: Evidence) -> bytes | None:
+    """An SVG of what was measured during pre-training, over its steps; None where only its end was."""
+    if not any(len(evidence.over_steps(row, name)) > 1 for row in evidence.variants for name in evidence.measurements):
+        return None
+    return _draw(_milestones, evidence)
 
 
 @cache
@@ -140,9 +147,7 @@ def _panel(axes: Axes, evidence: Evidence, name: str, colours: dict[int, str]) -
     if baseline is not None:
         axes.axvline(baseline.mean, color=_PALE, linewidth=1, linestyle=_LEVEL, zorder=1)
     axes.set_title(escape.figure(name), color=_INK)
-    cell = evidence.column(name)[0]
-    metric = escape.figure(cell.metric.upper() if len(cell.metric) < 3 else cell.metric, 16)
-    axes.set_xlabel(metric if cell.method == "pretraining" else f"{metric} (points)")
+    axes.set_xlabel(_unit_of(evidence.column(name)[0]))
     axes.xaxis.set_major_locator(MaxNLocator(4, min_n_ticks=3))
     axes.margins(x=0.12)
     left, right = axes.get_xlim()
@@ -227,6 +232,28 @@ def _curves(evidence: Evidence) -> Figure:
     return figure
 
 
+def _milestones(evidence: Evidence) -> Figure:
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    rows = [row for row in evidence.variants if row not in evidence.alike and not evidence.untrained(row)]
+    names = [name for name in evidence.measurements if any(len(evidence.over_steps(row, name)) > 1 for row in rows)]
+    height = 3.5 + 0.19 * math.ceil(len(rows) / 3)
+    figure = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="white")
+    styles = {row: _line_style(row, rows, evidence.baseline) for row in rows}
+    for name, axes in zip(names, figure.subplots(1, len(names), squeeze=False).flat, strict=True):
+        for row in rows:
+            line = evidence.over_steps(row, name)
+            axes.plot(list(line), list(line.values()), **styles[row])
+        axes.set_title(escape.figure(name), color=_INK)
+        axes.set_xlabel("% of the steps of pre-training")
+        axes.set_ylabel(_unit_of(evidence.column(name)[0]))
+        axes.set_xlim(0, 102)
+        _plain(axes)
+    _legend(figure, [(Line2D([], [], **styles[row]), escape.figure(row, 34)) for row in rows], 3)
+    return figure
+
+
 def _curve(axes: Axes, runs: list[Pretraining], style: dict[str, Any], scale: float, name: str) -> None:
     """A row's losses `name`: each seed as a thin line, their mean, over the evaluations that all have, as the bold."""
     lines = []
@@ -261,6 +288,11 @@ def _plain(axes: Axes) -> None:
     axes.grid(True)
     axes.set_axisbelow(True)
     axes.tick_params(length=0)
+
+
+def _unit_of(cell: Cell) -> str:
+    metric = escape.figure(cell.metric.upper() if len(cell.metric) < 3 else cell.metric, 16)
+    return metric if cell.method == "pretraining" else f"{metric} (points)"
 
 
 def _unit(tokens: float) -> tuple[float, str]:

@@ -354,3 +354,27 @@ def test_unusable_corpora_say_so() -> None:
     assert heldout(recipe(), lonely, 10, False)
     with pytest.raises(BadInput, match="held out"):
         heldout(recipe(), SimpleNamespace(tokenizer=CORPUS.tokenizer, train=one, heldout=none), 10, False)
+
+
+@pytest.mark.parametrize("passes", [11, 20])
+def test_so_many_passes_over_the_first_documents(passes: int) -> None:
+    many = recipe(batch=16, steps=60, passes=passes, copies=1)
+    made = Batches(many, CORPUS)
+    assert 60 * 16 / made.rows_in(0) == pytest.approx(passes, rel=0.15)
+    last = made.batch(59)
+    assert last.epochs.max() in (passes - 2, passes - 1, passes)
+    assert last.rows.max() < len(CORPUS.train.tokens) / 2
+    assert Batches(dataclasses.replace(many, masking=Masking(schedule="static")), CORPUS).batch(7).rows.tolist() == (
+        made.batch(7).rows.tolist()
+    )
+
+
+def test_a_text_too_short_for_so_few_passes_is_refused() -> None:
+    with pytest.raises(BadInput, match="give more text, fewer steps or more passes"):
+        Batches(recipe(batch=64, steps=1000, passes=11), CORPUS)
+
+
+def test_masks_that_repeat_want_many_passes() -> None:
+    with pytest.raises(BadInput, match="11 or more"):
+        recipe(passes=10, masking=Masking(schedule="static"))
+    assert recipe(passes=10).inputs.passes == 10
