@@ -10,6 +10,7 @@ Shapes: B batch, T tokens, K prediction slots a sequence, D hidden, V vocabulary
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +21,9 @@ from bertlab.errors import BadInput
 from bertlab.model.cross_entropy import linear_cross_entropy
 from bertlab.model.dropout import Noise
 from bertlab.model.encoder import EPSILON, Encoder, initialise
+
+if TYPE_CHECKING:
+    from bertlab.model.recurrent import RecurrentEncoder
 
 DEVIATION = 0.02
 """Standard deviation of the weights that a task's head starts from: BERT's, at any width."""
@@ -146,7 +150,9 @@ class PretrainingModel(nn.Module):
 class ClassificationModel(nn.Module):
     """A sequence's class, from [CLS] (BERT section 4.1), or from the last token if the encoder is causal."""
 
-    def __init__(self, encoder: Encoder, pooler: Pooler, classes: int, dropout: float, seed: int) -> None:
+    def __init__(
+        self, encoder: Encoder | RecurrentEncoder, pooler: Pooler, classes: int, dropout: float, seed: int
+    ) -> None:
         """Takes `encoder` and `pooler` over and sets the dropout of all; the output layer starts from `seed`."""
         super().__init__()
         self.encoder, self.pooler = encoder, pooler
@@ -172,7 +178,7 @@ class ClassificationModel(nn.Module):
 class TaggingModel(nn.Module):
     """A label for each token (BERT section 5.3)."""
 
-    def __init__(self, encoder: Encoder, labels: int, dropout: float, seed: int) -> None:
+    def __init__(self, encoder: Encoder | RecurrentEncoder, labels: int, dropout: float, seed: int) -> None:
         """Takes `encoder` over and sets the dropout of all; the output layer starts from `seed`."""
         super().__init__()
         self.encoder = encoder

@@ -68,8 +68,8 @@ class BiLSTMTagger(nn.Module):
     def forward(self, features: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(B, T, D) and the tokens of each row (B,), None for T of all -> logits (B, T, labels), fp32."""
         x = features
-        if self.shares is not None:
-            levels = features.unflatten(-1, (len(self.shares), -1))  # (B, T, levels, D / levels)
+        if self.shares is not None and self.factor is not None:
+            levels = features.view(*features.shape[:2], len(self.shares), -1)  # (B, T, levels, D / levels)
             x = self.factor * torch.einsum("btld,l->btd", levels, self.shares.softmax(0).to(levels.dtype))
         x = self.noise.drop(self.recurrent(x, lengths), self.training)
         logits: Tensor = self.output(x).float()
@@ -81,7 +81,7 @@ class RecurrentEncoder(nn.Module):
 
     def __init__(self, encoder: Encoder, seed: int) -> None:
         super().__init__()
-        self.encoder, self.hidden, self.noise = encoder, encoder.hidden, encoder.noise
+        self.encoder, self.hidden, self.noise, self.causal = encoder, encoder.hidden, encoder.noise, encoder.causal
         self.recurrent = BiLSTM(encoder.hidden, encoder.hidden // 2, LAYERS, encoder.noise, seed)
 
     def forward(

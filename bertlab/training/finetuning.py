@@ -26,6 +26,7 @@ from bertlab.identity import load
 from bertlab.inputs import keyed
 from bertlab.machine import Machine
 from bertlab.model.dropout import Noise
+from bertlab.model.encoder import Encoder
 from bertlab.model.heads import ClassificationModel, PretrainingModel, TaggingModel
 from bertlab.model.recurrent import RecurrentEncoder
 from bertlab.progress import Progress, stop_if_asked
@@ -109,9 +110,10 @@ def finetune(
     opened = open_pretrained(pretrained, milestone)
     train, judged = encode(data, opened, settings.length, settings.rows, settings.evaluation_rows)
     head = keyed.key("finetune", seed, restart, "head")
-    encoder, pooler = opened.model.encoder, opened.model.pooler
+    encoder: Encoder | RecurrentEncoder = opened.model.encoder
+    pooler = opened.model.pooler
     if settings.recurrent:
-        encoder = RecurrentEncoder(encoder, keyed.key("finetune", seed, restart, "recurrent"))
+        encoder = RecurrentEncoder(opened.model.encoder, keyed.key("finetune", seed, restart, "recurrent"))
     model: ClassificationModel | TaggingModel
     if data.kind == "classification":
         model = ClassificationModel(encoder, pooler, len(data.labels), settings.dropout, head)
