@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import itertools
 from types import SimpleNamespace
 from typing import Any
@@ -201,6 +202,15 @@ def test_pairs_are_drawn_anew_in_each_copy_whatever_the_schedule() -> None:
     source = Batches(recipe(batch=50, copies=2, masking=Masking(schedule="static")), CORPUS)
     found = rows_by_name(source, (source.rows_in(0) + source.rows_in(1)) // 50)
     assert not {name for epoch, name in found if epoch == 0} & {name for epoch, name in found if epoch == 1}
+
+
+def test_segment_pairs_are_what_they_were() -> None:
+    """Frozen: other bytes mean that the same recipe is no longer trained on the same batches."""
+    source = Batches(recipe(final_length=96, final_share=0.3, short=0.4), CORPUS)
+    made = [source.batch(step) for step in (0, 1, 17, 69, 70, 99)]
+    made += heldout(recipe(), CORPUS, 100, False) + heldout_pairs(recipe(), CORPUS, 100)
+    found = hashlib.sha256(b"".join(array for batch in made for array in contents(batch))).hexdigest()
+    assert found[:16] == "350a905445d7e140"
 
 
 def test_a_batch_that_its_user_changed_is_made_anew() -> None:
