@@ -21,7 +21,7 @@ from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer
 from bertlab.scales import Scale
 from bertlab.store import Store, digest
 from bertlab.study import Measurement, Study, Task
-from bertlab.tasks import catalog
+from bertlab.tasks import catalog, metrics
 from bertlab.tasks import data as task_data
 from bertlab.text import sources
 
@@ -164,6 +164,9 @@ def make(request: Request, machine: Machine) -> Plan:
                         substitute = request.substitutes.get(task.name)
                         found = task_data.locate(task, machine=machine, world=world, substitute=substitute)
                         tasks[task] = found, task_data.content_of(found, machine)
+                    if measurement.metric not in metrics.NAMES[task.kind]:
+                        what = f"metric of a {task.kind} task in measurement '{measurement.name}'"
+                        raise unknown(what, measurement.metric, metrics.NAMES[task.kind])
                     settings = _settings(request.scale, measurement, tasks[task][0].task)
                     for restart in range(request.restarts or request.scale.restarts):
                         name = f"{study.name}-{variant}-{measurement.name}"

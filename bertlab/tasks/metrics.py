@@ -15,6 +15,15 @@ from bertlab.study import Kind
 from bertlab.tasks.examples import Floats, Integers
 from bertlab.tasks.tagging import is_bio
 
+NAMES: dict[Kind, tuple[str, ...]] = {
+    "classification": ("accuracy", "matthews", "f1"),
+    "regression": ("pearson", "spearman"),
+    "multiple-choice": ("accuracy",),
+    "span": ("exact", "f1"),
+    "tagging": ("accuracy", "precision", "recall", "f1"),
+}
+"""The metrics that each kind of task may have; some need two classes, or tags of entities."""
+
 
 def classification(prediction: Integers, label: Integers, classes: int) -> dict[str, float]:
     """Accuracy and Matthews correlation, and of two classes the F1 of the second; (R,) predictions and labels."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bertlab.errors import BadInput
+from bertlab.inputs import keyed
 from bertlab.tasks.examples import Examples, Floats, Integers
 
 if TYPE_CHECKING:
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 LONGEST_ANSWER = 30
 """Word pieces of an answer that is given, at most: as in BERT's released code."""
+
+SPARE_WINDOWS = 2
+"""Windows without the answer that are trained on, of a question, at most. At 384 tokens few questions have more, so that
+it is BERT's training; in short windows nearly all are without, and a model would learn to answer nothing."""
 
 
 @dataclass(frozen=True)
@@ -81,33 +86,44 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def examples(text: Sequence[Sequence[str]], right: Sequence[Answers], tokenizer: WordPiece, length: int) -> Windows:
+def examples(
+    text: Sequence[Sequence[str]],
+    right: Sequence[Answers],
+    tokenizer: WordPiece,
+    length: int,
+    *,
+    training: bool = False,
+) -> Windows:
     """Questions and contexts as windows of at most `length` tokens; the first of several answers is the target.
 
     A question is cut at a third of the length, and each window starts a third of the length behind the one before
-    (128 of 384 tokens in BERT's released code). The two thirds are less than a row: windows of a context overlap.
+    (128 of 384 tokens in BERT's released code), so that the windows of a context overlap. For `training`, of those
+    without the answer `SPARE_WINDOWS` are drawn by the question.
     """
     questions, contexts = text
     stride = length // 3
     queries = [query[:stride] for query in tokenizer.encode(questions)]
     distinct = list(dict.fromkeys(contexts))  # a context has several questions
     cut = dict(zip(distinct, map(_arrays, tokenizer.offsets(distinct)), strict=True))
-    rows, spans, targets, seconds, owners = [], [], [], [], []
+    rows, spans, targets, owners = [], [], [], []
     for number, (query, context, answer) in enumerate(zip(queries, contexts, right, strict=True)):
         pieces, places = cut[context]
         first = len(query) + 2
         room = length - first - 1
+        windows = []
         for start in range(0, max(1, len(pieces) - room + stride), stride):
-            part = slice(start, start + room)
-            rows.append(np.concatenate([[tokenizer.cls], query, [tokenizer.sep], pieces[part], [tokenizer.sep]]))
-            spans.append(np.pad(places[part], ((first, 1), (0, 0)), constant_values=-1))
-            seconds.append(first)
-            targets.append(tokens_of(answer, spans[-1])[0])
+            span = np.pad(places[start : start + room], ((first, 1), (0, 0)), constant_values=-1)
+            windows.append((start, span, tokens_of(answer, span)[0]))
+        for start, span, target in _trained_on(windows, questions[number]) if training else windows:
+            window = pieces[start : start + room]
+            rows.append(np.concatenate([[tokenizer.cls], query, [tokenizer.sep], window, [tokenizer.sep]]))
+            spans.append(span)
+            targets.append(target)
             owners.append(number)
     joined = np.concatenate(spans)
     base = Examples.of(
         rows,
-        seconds=np.array(seconds, np.int32),
+        seconds=np.array([len(queries[number]) + 2 for number in owners], np.int32),
         places=[np.zeros(2, np.int32)] * len(rows),
         targets=np.array(targets, np.int64).ravel(),
         owners=np.repeat(owners, 2),
@@ -115,6 +131,16 @@ def examples(text: Sequence[Sequence[str]], right: Sequence[Answers], tokenizer:
         count=len(questions),
     )
     return Windows(**vars(base), begins=joined[:, 0], ends=joined[:, 1])
+
+
+_Window = tuple[int, Integers, tuple[int, int]]
+
+
+def _trained_on(windows: list[_Window], question: str) -> list[_Window]:
+    spare = [number for number, (*_, (first, _)) in enumerate(windows) if not first]
+    order = keyed.permutation(keyed.key("windows", question), len(spare))
+    dropped = {spare[number] for number in order[SPARE_WINDOWS:]}
+    return [window for number, window in enumerate(windows) if number not in dropped]
 
 
 def _arrays(encoded: tuple[list[int], list[tuple[int, int]]]) -> tuple[Integers, Integers]:

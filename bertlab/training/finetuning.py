@@ -99,20 +99,19 @@ def encode(
         chosen = np.sort(keyed.permutation(keyed.key("training rows"), count)[:rows])
     judged = np.arange(len(data.evaluation))[: evaluation_rows or None]
     length = min(length, pretrained.positions)
-    train, evaluated = (
-        _encoded(data, part, which, pretrained.tokenizer, length)
-        for part, which in ((data.train, chosen), (data.evaluation, judged))
-    )
-    return train, evaluated
+    train = _encoded(data, data.train, chosen, pretrained.tokenizer, length, training=True)
+    return train, _encoded(data, data.evaluation, judged, pretrained.tokenizer, length, training=False)
 
 
-def _encoded(data: TaskData, rows: Rows, which: Integers, tokenizer: WordPiece, length: int) -> Examples:
+def _encoded(
+    data: TaskData, rows: Rows, which: Integers, tokenizer: WordPiece, length: int, *, training: bool
+) -> Examples:
     text: list[list[Any]] = [[column[row] for row in which] for column in rows.text]
     labels: list[Any] = [rows.labels[row] for row in which]
     if data.kind == "tagging":
         return tagging.examples(text[0], labels, tokenizer, length)
     if data.kind == "span":
-        return span.examples(text, labels, tokenizer, length)
+        return span.examples(text, labels, tokenizer, length, training=training)
     if data.kind == "multiple-choice":
         return multiple_choice.examples(text, np.array(labels), tokenizer, length)
     return classification.examples(text, np.array(labels), tokenizer, length)
