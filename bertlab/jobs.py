@@ -183,7 +183,7 @@ class Measure:
             "restart": self.restart,
             "settings": science(self.settings),
             "curve": outcome.curve,
-        }
+        } | ({} if outcome.threshold is None else {"threshold": outcome.threshold})
 
 
 Job = PrepareCorpus | Pretrain | Measure

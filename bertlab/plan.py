@@ -21,7 +21,7 @@ from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer
 from bertlab.scales import Scale
 from bertlab.store import Store, digest
 from bertlab.study import Measurement, Method, Study, Task, Variant
-from bertlab.tasks import catalog
+from bertlab.tasks import catalog, metrics
 from bertlab.tasks import data as task_data
 from bertlab.text import sources
 
@@ -202,6 +202,9 @@ def _jobs(
         yield pretrain
         return
     data, content = locate(measurement.task)
+    if measurement.metric not in metrics.NAMES[data.task.kind]:
+        what = f"metric of a {data.task.kind} task in measurement '{measurement.name}'"
+        raise unknown(what, measurement.metric, metrics.NAMES[data.task.kind])
     settings = _settings(request.scale, variant, method, data.task)
     for milestone in _milestones(pretrain, measurement, request.scale):
         for restart in range(request.restarts or request.scale.restarts):

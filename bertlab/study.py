@@ -14,7 +14,7 @@ from bertlab.errors import BadInput, unknown
 from bertlab.identity import set_field
 from bertlab.recipe import Inputs, Layers, Masking, Model, Objective, Optimizer, Recipe, Schedule, Tokenizer
 
-Kind = Literal["classification", "tagging"]
+Kind = Literal["classification", "regression", "multiple-choice", "span", "tagging"]
 Method = Literal["finetune", "features", "pretraining"]
 """`pretraining` reads a figure of the held-out text off the pre-training itself."""
 
@@ -40,9 +40,12 @@ class Task:
     evaluation: str = "validation"
     """The split that is reported."""
     text: tuple[str, ...] = ()
-    """Columns of text: one or two for classification, one of tokens for tagging."""
+    """Columns of text: one or two for classification and regression; the question, then the context for spans; the
+    context, then each ending (or one column of lists of endings) for multiple choice; one of tokens for tagging."""
     label: str = "label"
-    """The column of labels: one a row for classification, one a token for tagging."""
+    """The column of what is to be found: a label a row for classification, a number for regression, the number of the
+    right ending for multiple choice, a label a token for tagging; for spans SQuAD's `answers`, that is
+    `{"text": [...], "answer_start": [...]}` in characters of the context, empty if the question has no answer."""
     labels: tuple[str, ...] = ()
     """Names of the labels, in the order of their integers; empty to take them from the data."""
     microworld: str = ""

@@ -198,3 +198,28 @@ class TaggingModel(nn.Module):
         x = self.noise.drop(self.encoder(tokens, segments, lengths, positions), self.training)
         logits: Tensor = self.output(x).float()
         return logits
+
+
+class SpanModel(nn.Module):
+    """Where a span starts and ends: the vectors S and E, dotted with every token (BERT section 4.2)."""
+
+    def __init__(self, encoder: Encoder | RecurrentEncoder, dropout: float, seed: int) -> None:
+        """Takes `encoder` over and sets the dropout of all; the two vectors start from `seed`."""
+        super().__init__()
+        self.encoder = encoder
+        self.noise.rate = dropout
+        self.output = nn.Linear(encoder.hidden, 2)
+        initialise(self.output, DEVIATION, seed)
+
+    @property
+    def noise(self) -> Noise:
+        """The dropout of the whole model."""
+        return self.encoder.noise
+
+    def forward(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """(B, T), (B, T), (B,) -> logits of start and end at every token (B, 2, T), fp32, minus infinity on padding."""
+        logits: Tensor = self.output(self.encoder(tokens, segments, lengths)).float().transpose(1, 2)
+        if lengths is None:
+            return logits
+        padding = torch.arange(tokens.shape[1], device=tokens.device) >= lengths[:, None]
+        return logits.masked_fill(padding[:, None], -torch.inf)

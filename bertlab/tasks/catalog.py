@@ -1,4 +1,7 @@
-"""The tasks that are known by name, as rows of data: GLUE's (Wang et al. 2019) and sets of named entities.
+"""The tasks that are known by name, as rows of data: those of BERT's tables and their counterparts.
+
+GLUE's nine (Wang et al. 2019), SQuAD 1.1 and 2.0 (Rajpurkar et al. 2016, 2018), SWAG (Zellers et al. 2018), named
+entities, parts of speech.
 
 A row names the data set in a local mirror and on the Hub (only copies that load without a script; empty where none is
 known), its columns, splits and labels, and its counterpart in the embedded world.
@@ -7,17 +10,22 @@ known), its columns, splits and labels, and its counterpart in the embedded worl
 from __future__ import annotations
 
 from bertlab.errors import unknown
-from bertlab.study import Task
+from bertlab.study import Kind, Task
 
 
 def _glue(
-    name: str, text: tuple[str, ...], labels: tuple[str, ...], microworld: str, evaluation: str = "validation"
+    dataset: str,
+    text: tuple[str, ...],
+    labels: tuple[str, ...],
+    microworld: str,
+    evaluation: str = "validation",
+    name: str = "",
 ) -> Task:
     return Task(
-        kind="classification",
-        name=name,
-        dataset=name,
-        hub=f"nyu-mll/glue:{name}",
+        kind="classification" if labels else "regression",
+        name=name or dataset,
+        dataset=dataset,
+        hub=f"nyu-mll/glue:{dataset}",
         evaluation=evaluation,
         text=text,
         labels=labels,
@@ -38,11 +46,28 @@ def _entities(name: str, types: tuple[str, ...], hub: str = "") -> Task:
     )
 
 
-def _world(name: str, text: tuple[str, ...], labels: tuple[str, ...]) -> Task:
-    return Task(kind="classification", name=name, dataset="microworld", text=text, labels=labels, microworld=name)
+def _world(
+    name: str, text: tuple[str, ...], labels: tuple[str, ...] = (), kind: Kind = "classification", label: str = "label"
+) -> Task:
+    return Task(kind=kind, name=name, dataset="microworld", text=text, label=label, labels=labels, microworld=name)
+
+
+def _squad(name: str, microworld: str) -> Task:
+    return Task(
+        kind="span",
+        name=name,
+        dataset=name,
+        hub=f"rajpurkar/{name}",
+        text=_QUESTION,
+        label="answers",
+        microworld=microworld,
+    )
 
 
 _SENTENCES = ("sentence1", "sentence2")
+_QUESTION = ("question", "context")
+_ENDINGS = ("startphrase", "ending0", "ending1", "ending2", "ending3")
+_PARTS_OF_SPEECH = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"
 _TWO_WAY = ("entailment", "not_entailment")
 _THREE_WAY = ("entailment", "neutral", "contradiction")
 
@@ -54,14 +79,11 @@ WORLD = {
         _world("paraphrase", _SENTENCES, ("not_equivalent", "equivalent")),
         _world("sentiment", ("sentence",), ("negative", "positive")),
         _world("acceptability", ("sentence",), ("unacceptable", "acceptable")),
-        Task(
-            kind="tagging",
-            name="entities",
-            dataset="microworld",
-            text=("tokens",),
-            label="ner_tags",
-            microworld="entities",
-        ),
+        _world("similarity", _SENTENCES, kind="regression"),
+        _world("questions", _QUESTION, kind="span", label="answers"),
+        _world("questions-unanswerable", _QUESTION, kind="span", label="answers"),
+        _world("completion", _ENDINGS, kind="multiple-choice"),
+        _world("entities", ("tokens",), kind="tagging", label="ner_tags"),
     )
 }
 """The tasks of the embedded world, counterparts of the others."""
@@ -76,13 +98,32 @@ TASKS = WORLD | {
             "inference",
             evaluation="validation_matched",
         ),
+        _glue(
+            "mnli",
+            ("premise", "hypothesis"),
+            _THREE_WAY,
+            "inference",
+            evaluation="validation_mismatched",
+            name="mnli-mismatched",
+        ),
         _glue("qnli", ("question", "sentence"), _TWO_WAY, "question-inference"),
         _glue("mrpc", _SENTENCES, ("not_equivalent", "equivalent"), "paraphrase"),
         _glue("qqp", ("question1", "question2"), ("not_duplicate", "duplicate"), "paraphrase"),
         _glue("sst2", ("sentence",), ("negative", "positive"), "sentiment"),
         _glue("cola", ("sentence",), ("unacceptable", "acceptable"), "acceptability"),
+        _glue("stsb", _SENTENCES, (), "similarity"),
         _glue("rte", _SENTENCES, _TWO_WAY, "inference"),
         _glue("wnli", _SENTENCES, ("not_entailment", "entailment"), "inference"),
+        _squad("squad", "questions"),
+        _squad("squad_v2", "questions-unanswerable"),
+        Task(
+            kind="multiple-choice",
+            name="swag",
+            dataset="swag",
+            hub="allenai/swag:regular",
+            text=_ENDINGS,
+            microworld="completion",
+        ),
         # The original repository loads by a script; this copy is the same splits as Parquet.
         _entities("conll2003", ("PER", "ORG", "LOC", "MISC"), hub="jacobmitchinson/colln2003"),
         _entities(
@@ -92,6 +133,15 @@ TASKS = WORLD | {
         ),
         _entities("bc5cdr", ("Chemical", "Disease")),
         _entities("btc", ("PER", "LOC", "ORG")),
+        # No counterpart: nearly every word of the embedded world has one part of speech, and a word list would do.
+        Task(
+            kind="tagging",
+            name="ud_gum",
+            dataset="ud_gum",
+            text=("tokens",),
+            label="upos",
+            labels=tuple(_PARTS_OF_SPEECH.split()),
+        ),
     )
 }
 """Every task by its name."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bertlab.errors import BadInput
-from bertlab.tasks.examples import Examples, Integers
+from bertlab.tasks.examples import Examples, Integers, Numbers
 
 if TYPE_CHECKING:
     from bertlab.text.tokenizer import WordPiece
@@ -76,8 +76,8 @@ def truncated(first: int, second: int, budget: int) -> tuple[int, int]:
     return budget - half, half
 
 
-def examples(text: Sequence[Sequence[str]], labels: Integers, tokenizer: WordPiece, length: int) -> Examples:
-    """Rows of one or two columns of text as arrays, each cut to `length` tokens; the label sits at [CLS]."""
+def examples(text: Sequence[Sequence[str]], labels: Numbers, tokenizer: WordPiece, length: int) -> Examples:
+    """Rows of one or two columns of text as arrays, each cut to `length` tokens; the label or number sits at [CLS]."""
     pairs = len(text) == 2
     columns = [tokenizer.encode(column) for column in text]
     rows: list[list[int]] = []

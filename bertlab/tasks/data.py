@@ -11,27 +11,14 @@ from typing import Any, Literal
 from bertlab.errors import BadInput, unknown
 from bertlab.machine import Machine
 from bertlab.study import Kind, Task
-from bertlab.tasks import catalog, classification, files, tagging
-from bertlab.tasks.examples import Integers
+from bertlab.tasks import catalog, files
+from bertlab.tasks.rows import COLUMNS, Rows, checked
 from bertlab.text import sources
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows:
-    """The rows of one split."""
-
-    text: tuple[list[Any], ...]
-    """Columns of texts (classification), or one column of lists of words (tagging)."""
-    labels: list[int] | list[Integers]
-    """The label of each row, or of each word of each row."""
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-
-@dataclass(frozen=True, kw_only=True)
 class TaskData:
-    """A task with its rows, checked and with labels as integers."""
+    """A task with its rows, checked."""
 
     name: str
     """The task that was asked for."""
@@ -39,6 +26,7 @@ class TaskData:
     """The data set that its rows come from, as reports show it."""
     kind: Kind
     labels: tuple[str, ...]
+    """Names of the labels; none for numbers and spans."""
     train: Rows
     evaluation: Rows
     content: str
@@ -102,8 +90,9 @@ def content(task: Task, *, machine: Machine, world: bool, substitute: str | None
 def load(task: Task, *, machine: Machine, world: bool, substitute: str | None = None) -> TaskData:
     """The rows of a task; see `locate` for where they come from.
 
-    Raises `BadInput`, with the file and the row, for a column that is missing, a wrong label, tokens without as many
-    tags, and an empty split; and if the Hub has to be asked and cannot be.
+    Raises `BadInput`, with the file and the row, for a column that is missing, for a row that is none of its kind (a
+    wrong label, an answer that is not in its context, tokens without as many tags), and for an empty split; and if the
+    Hub has to be asked and cannot be.
     """
     return read(locate(task, machine=machine, world=world, substitute=substitute), machine)
 
@@ -126,8 +115,7 @@ def read(located: Located, machine: Machine) -> TaskData:
     for rows, place in zip(values, places, strict=True):
         if not rows[-1]:
             raise BadInput(f"{place} has no rows: task '{located.asked}' needs some")
-    check = _tagged if used.kind == "tagging" else _classified
-    names, train, evaluation = check(used, used.labels or named, values, places)
+    names, train, evaluation = checked(used, used.labels or named, values, places)
     return TaskData(
         name=located.asked,
         dataset=used.dataset,
@@ -140,11 +128,13 @@ def read(located: Located, machine: Machine) -> TaskData:
 
 
 def _check(task: Task, asked: str) -> None:
-    allowed = (1, 2) if task.kind == "classification" else (1,)
+    allowed = COLUMNS.get(task.kind)
+    if allowed is None:
+        raise unknown(f"kind of task '{asked}'", task.kind, COLUMNS)
     if len(task.text) not in allowed:
         raise BadInput(
-            f"task '{asked}' names {len(task.text)} text columns: "
-            f"{task.kind} takes {' or '.join(str(count) for count in allowed)}"
+            f"task '{asked}' names {len(task.text)} text columns: {task.kind} takes {allowed[0]}"
+            + (f" to {allowed[-1]}" if len(allowed) > 1 else "")
         )
 
 
@@ -236,37 +226,3 @@ def _unreachable(task: Task, asked: str, error: Exception) -> BadInput:
         f"task '{asked}' cannot be had from the Hub ({task.hub}: {type(error).__name__}: {first}): "
         f"give --data DIR with a folder '{task.dataset}', or leave --corpus out to measure on the embedded world"
     )
-
-
-def _classified(
-    task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]
-) -> tuple[tuple[str, ...], Rows, Rows]:
-    where = [f"{place} column {task.label}" for place in places]
-    names = names or classification.label_names([rows[-1] for rows in values], where)
-    splits = []
-    for rows, place, at in zip(values, places, where, strict=True):
-        for column, texts in zip(task.text, rows[:-1], strict=True):
-            classification.check_texts(texts, f"{place} column {column}")
-        splits.append(Rows(text=tuple(rows[:-1]), labels=classification.labels(rows[-1], names, at).tolist()))
-    if len(names) < 2:
-        raise BadInput(f"{where[0]} has the label {names[0]!r} alone: a task needs at least two")
-    return names, splits[0], splits[1]
-
-
-def _tagged(
-    task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]
-) -> tuple[tuple[str, ...], Rows, Rows]:
-    words, tags = [], []
-    for (tokens, marks), place in zip(values, places, strict=True):
-        table = ".csv" in Path(place).name or ".tsv" in Path(place).name
-        tokens, marks = tagging.sentences(tokens, marks, place, table)
-        words.append(tokens)
-        tags.append(tagging.named(marks, names, f"{place} column {task.label}"))
-        if not any(tokens):
-            raise BadInput(f"{place} has no words: a task needs some")
-    names = names or tagging.label_names(tags)
-    rows = [
-        Rows(text=(tokens,), labels=tagging.numbers(marks, names, place))
-        for tokens, marks, place in zip(words, tags, places, strict=True)
-    ]
-    return names, rows[0], rows[1]

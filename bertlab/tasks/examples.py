@@ -16,6 +16,8 @@ import numpy.typing as npt
 from bertlab.inputs import keyed
 
 Integers = npt.NDArray[np.integer[Any]]
+Floats = npt.NDArray[np.floating[Any]]
+Numbers = npt.NDArray[Any]
 
 IGNORED = -100
 """The label of what is not to be predicted."""
@@ -30,7 +32,11 @@ STEP = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Examples:
-    """R rows of N word pieces in all, with W targets: one a row for classification, one a word for tagging."""
+    """R rows of N word pieces in all, with W targets: one a row for classification, one a word for tagging.
+
+    Of multiple choice, `choices` rows one after another make an example, which has the target; elsewhere every row is
+    an example. E is the number of examples.
+    """
 
     tokens: Integers
     """(N,) ids, row after row, specials included."""
@@ -41,23 +47,25 @@ class Examples:
     places: Integers
     """(W,) the position in its row of the token that carries the target."""
     target_offsets: Integers
-    """(R + 1,) where the targets of each row start."""
-    targets: Integers
-    """(W,) labels."""
+    """(E + 1,) where the targets of each example start."""
+    targets: Numbers
+    """(W,) labels, or the numbers of a regression."""
     owners: Integers
-    """(W,) the example (sentence) that the target belongs to; a long sentence takes several rows."""
+    """(W,) the row of the task (a sentence, a question) that the target is of; a long one takes several examples."""
     pad: int
     rows: int
-    """Examples (sentences) that these are of."""
+    """Rows of the task that these are of."""
+    choices: int = 1
+    """Rows that make an example."""
 
     @classmethod
     def of(
         cls,
-        rows: Sequence[Sequence[int]],
+        rows: Sequence[Sequence[int] | Integers],
         *,
         seconds: Integers,
         places: Sequence[Integers],
-        targets: Integers,
+        targets: Numbers,
         owners: Integers,
         pad: int,
         count: int,
@@ -70,7 +78,7 @@ class Examples:
             seconds=seconds,
             places=np.concatenate([nothing, *places]),
             target_offsets=_offsets([len(each) for each in places]),
-            targets=np.asarray(targets, np.int64),
+            targets=targets,
             owners=np.asarray(owners, np.int64),
             pad=pad,
             rows=count,
@@ -78,47 +86,49 @@ class Examples:
 
     @property
     def lengths(self) -> Integers:
-        """(R,) tokens of each row."""
-        return np.diff(self.offsets)
+        """(E,) tokens of each example, of its longest row."""
+        lengths: Integers = np.diff(self.offsets).reshape(-1, self.choices).max(1, initial=0)
+        return lengths
 
     def __len__(self) -> int:
-        return len(self.offsets) - 1
+        return len(self.target_offsets) - 1
 
-    def batch(self, rows: Integers) -> Batch:
-        """The rows of these numbers as one padded batch, cut to the longest of them or a little above."""
-        starts, lengths = self.offsets[rows], self.lengths[rows]
+    def batch(self, examples: Integers) -> Batch:
+        """The examples of these numbers as one padded batch, cut to the longest of them or a little above."""
+        rows = (examples[:, None] * self.choices + np.arange(self.choices)).ravel()
+        starts, lengths = self.offsets[rows], np.diff(self.offsets)[rows]
         longest = _rounded(lengths, self.lengths)
         column = np.arange(longest)
         real = column < lengths[:, None]
         tokens = np.where(real, self.tokens[np.where(real, starts[:, None] + column, 0)], self.pad)
         all_counts = np.diff(self.target_offsets)
-        counts = all_counts[rows]
+        counts = all_counts[examples]
         real_slot = np.arange(_rounded(counts, all_counts)) < counts[:, None]
-        slots = np.where(real_slot, self.target_offsets[rows][:, None] + np.arange(real_slot.shape[1]), 0)
+        slots = np.where(real_slot, self.target_offsets[examples][:, None] + np.arange(real_slot.shape[1]), 0)
         return Batch(
             tokens=tokens.astype(np.int32),
             segments=(real & (column >= self.seconds[rows][:, None])).astype(np.int32),
             lengths=lengths.astype(np.int32),
             positions=np.where(real_slot, self.places[slots], 0).astype(np.int32),
-            targets=np.where(real_slot, self.targets[slots], IGNORED).astype(np.int32),
+            targets=np.where(real_slot, self.targets[slots], IGNORED).astype(_compact(self.targets)),
             slots=np.where(real_slot, slots, -1),
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """B rows padded to T tokens, with K slots for targets."""
+    """B examples of `choices` rows each, padded to T tokens, with K slots for targets."""
 
     tokens: Integers
-    """(B, T) int32."""
+    """(B choices, T) int32."""
     segments: Integers
-    """(B, T) int32, 1 in the second segment."""
+    """(B choices, T) int32, 1 in the second segment."""
     lengths: Integers
-    """(B,) int32 tokens of each row."""
+    """(B choices,) int32 tokens of each row."""
     positions: Integers
     """(B, K) int32 where in its row a target is; 0 in an empty slot."""
-    targets: Integers
-    """(B, K) int32 labels; `IGNORED` in an empty slot."""
+    targets: Numbers
+    """(B, K) int32 labels or float32 numbers; `IGNORED` in an empty slot."""
     slots: Integers
     """(B, K) int64 numbers of the targets among all W; -1 in an empty slot."""
 
@@ -126,6 +136,10 @@ class Batch:
 def _rounded(sizes: Integers, among: Integers) -> int:
     """The largest of `sizes` as a multiple of `STEP`, but no larger than the largest `among` all."""
     return min(-(-int(sizes.max()) // STEP) * STEP, int(among.max()))
+
+
+def _compact(targets: Numbers) -> npt.DTypeLike:
+    return np.float32 if np.issubdtype(targets.dtype, np.floating) else np.int32
 
 
 def _offsets(lengths: Sequence[int]) -> Integers:

@@ -12,8 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab.study import Kind
-from bertlab.tasks.examples import Integers
+from bertlab.tasks.examples import Floats, Integers
 from bertlab.tasks.tagging import is_bio
+
+NAMES: dict[Kind, tuple[str, ...]] = {
+    "classification": ("accuracy", "matthews", "f1"),
+    "regression": ("pearson", "spearman"),
+    "multiple-choice": ("accuracy",),
+    "span": ("exact", "f1"),
+    "tagging": ("accuracy", "precision", "recall", "f1"),
+}
+"""The metrics that each kind of task may have; some need two classes, or tags of entities."""
 
 
 def classification(prediction: Integers, label: Integers, classes: int) -> dict[str, float]:
@@ -58,18 +67,23 @@ def matthews(prediction: Integers, label: Integers) -> float:
     return 100 * float(matthews_corrcoef(label, prediction))
 
 
-def pearson(prediction: npt.NDArray[np.floating[Any]], score: npt.NDArray[np.floating[Any]]) -> float:
+def pearson(prediction: Floats, score: Floats) -> float:
     """Linear correlation in points; 0 where either is constant."""
     from scipy.stats import pearsonr
 
     return 0.0 if _constant(prediction, score) else 100 * float(pearsonr(prediction, score).statistic)
 
 
-def spearman(prediction: npt.NDArray[np.floating[Any]], score: npt.NDArray[np.floating[Any]]) -> float:
+def spearman(prediction: Floats, score: Floats) -> float:
     """Rank correlation in points; 0 where either is constant."""
     from scipy.stats import spearmanr
 
     return 0.0 if _constant(prediction, score) else 100 * float(spearmanr(prediction, score).statistic)
+
+
+def regression(prediction: Floats, score: Floats) -> dict[str, float]:
+    """Both correlations of (R,) predictions with the right numbers: STS-B's metrics."""
+    return {"pearson": pearson(prediction, score), "spearman": spearman(prediction, score)}
 
 
 def _constant(*arrays: npt.NDArray[Any]) -> bool:
@@ -77,9 +91,11 @@ def _constant(*arrays: npt.NDArray[Any]) -> bool:
 
 
 def of(kind: Kind, prediction: Integers, label: Integers, owner: Integers, names: Sequence[str]) -> dict[str, float]:
-    """The metrics of a kind of task; `owner` is the sentence of each word, or the row of each label."""
+    """The metrics of a kind of task with labels; `owner` is the sentence of each word, or the row of each label."""
     if kind == "tagging":
         return tagging(prediction, label, owner, names)
+    if kind == "multiple-choice":  # which number an ending has means nothing
+        return {"accuracy": accuracy(prediction, label)}
     return classification(prediction, label, len(names))
 
 

@@ -23,18 +23,9 @@ from bertlab.tasks import examples
 from bertlab.tasks.data import TaskData
 from bertlab.tasks.examples import Examples, Integers
 from bertlab.training import evaluation
-from bertlab.training.finetuning import (
-    EVALUATION_TOKENS,
-    Outcome,
-    Pretrained,
-    Stream,
-    encode,
-    learn,
-    open_pretrained,
-    outcome,
-    predict,
-    tensors,
-)
+from bertlab.training.finetuning import Pretrained, encode, open_pretrained
+from bertlab.training.learning import EVALUATION_TOKENS, Stream, learn, predict, tensors
+from bertlab.training.outcome import Outcome, outcome
 
 
 def probe(

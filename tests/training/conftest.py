@@ -8,7 +8,8 @@ import pytest
 from bertlab.identity import science
 from bertlab.model.heads import PretrainingModel
 from bertlab.recipe import Inputs, Model, Recipe, Tokenizer
-from bertlab.tasks.data import Rows, TaskData
+from bertlab.tasks.data import TaskData
+from bertlab.tasks.rows import Rows
 from bertlab.text.tokenizer import WordPiece
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh", *(f"##{letter}" for letter in "abcdefgh")]

@@ -1,0 +1,36 @@
+"""Regression on a text or a pair of texts: one number read off [CLS], as BERT section 4.1 does for STS-B.
+
+Its examples are those of classification with numbers for labels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bertlab.errors import BadInput
+from bertlab.tasks.examples import Floats
+
+
+def numbers(values: Sequence[Any], where: str) -> Floats:
+    """The numbers of a split, (R,); cells of tables are read as such. `BadInput` names the row of what is none."""
+    found = np.empty(len(values), np.float64)
+    for row, value in enumerate(values):
+        number = _number(value)
+        if number is None:
+            raise BadInput(f"{where} row {row + 1} is {value!r}: give a finite number")
+        found[row] = number
+    return found
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,116 @@
+"""The raw columns of a task, checked: the first thing wrong is an error that names the file and the row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bertlab.errors import BadInput
+from bertlab.study import Kind, Task
+from bertlab.tasks import classification, multiple_choice, regression, span, tagging
+from bertlab.tasks.examples import Integers
+
+COLUMNS: dict[Kind, range] = {
+    "classification": range(1, 3),
+    "regression": range(1, 3),
+    "multiple-choice": range(2, 28),
+    "span": range(2, 3),
+    "tagging": range(1, 2),
+}
+"""How many columns of text each kind of task takes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """The rows of one split."""
+
+    text: tuple[list[Any], ...]
+    """Columns of texts; of tagging, one column of lists of words."""
+    labels: list[int] | list[float] | list[span.Answers] | list[Integers]
+    """What is to be found in each row; of tagging, in each word of each row."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+Splits = tuple[tuple[str, ...], Rows, Rows]
+"""The names of the labels (none where they are no labels), and the rows to train on and to evaluate on."""
+
+
+def checked(task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]) -> Splits:
+    """The rows of both splits out of their raw columns, the label's last; `places` says where each split is from.
+
+    `names` are the labels in their order, if they are known.
+    """
+    if task.kind == "classification":
+        return _classified(task, names, values, places)
+    if task.kind == "tagging":
+        return _tagged(task, names, values, places)
+    if task.kind == "multiple-choice":
+        return _chosen(task, values, places)
+    one = _answered if task.kind == "span" else _scored
+    train, evaluation = (one(task, columns, place) for columns, place in zip(values, places, strict=True))
+    return (), train, evaluation
+
+
+def _texts(task: Task, columns: list[list[Any]], place: str) -> tuple[list[Any], ...]:
+    for name, texts in zip(task.text, columns[:-1], strict=True):
+        classification.check_texts(texts, f"{place} column {name}")
+    return tuple(columns[:-1])
+
+
+def _scored(task: Task, columns: list[list[Any]], place: str) -> Rows:
+    numbers = regression.numbers(columns[-1], f"{place} column {task.label}")
+    return Rows(text=_texts(task, columns, place), labels=numbers.tolist())
+
+
+def _answered(task: Task, columns: list[list[Any]], place: str) -> Rows:
+    questions, contexts = _texts(task, columns, place)
+    answers = span.answers(contexts, columns[-1], f"{place} column {task.label}")
+    return Rows(text=(questions, contexts), labels=answers)
+
+
+def _chosen(task: Task, values: list[list[list[Any]]], places: list[str]) -> Splits:
+    splits = []
+    for columns, place in zip(values, places, strict=True):
+        classification.check_texts(columns[0], f"{place} column {task.text[0]}")
+        splits.append((columns[0], *multiple_choice.endings(columns[1:-1], task.text[1:], place)))
+    counts = [len(columns) - 1 for columns in splits]
+    if counts[0] != counts[1]:
+        raise BadInput(f"{places[1]} has {counts[1]} endings a row, {places[0]} {counts[0]}: give as many in both")
+    names = tuple(str(number) for number in range(counts[0]))
+    train, evaluation = (
+        Rows(text=text, labels=classification.labels(raw[-1], names, f"{place} column {task.label}").tolist())
+        for text, raw, place in zip(splits, values, places, strict=True)
+    )
+    return names, train, evaluation
+
+
+def _classified(task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]) -> Splits:
+    where = [f"{place} column {task.label}" for place in places]
+    names = names or classification.label_names([rows[-1] for rows in values], where)
+    splits = []
+    for rows, place, at in zip(values, places, where, strict=True):
+        labels = classification.labels(rows[-1], names, at)
+        splits.append(Rows(text=_texts(task, rows, place), labels=labels.tolist()))
+    if len(names) < 2:
+        raise BadInput(f"{where[0]} has the label {names[0]!r} alone: a task needs at least two")
+    return names, splits[0], splits[1]
+
+
+def _tagged(task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]) -> Splits:
+    words, tags = [], []
+    for (tokens, marks), place in zip(values, places, strict=True):
+        table = ".csv" in Path(place).name or ".tsv" in Path(place).name
+        tokens, marks = tagging.sentences(tokens, marks, place, table)
+        words.append(tokens)
+        tags.append(tagging.named(marks, names, f"{place} column {task.label}"))
+        if not any(tokens):
+            raise BadInput(f"{place} has no words: a task needs some")
+    names = names or tagging.label_names(tags)
+    rows = [
+        Rows(text=(tokens,), labels=tagging.numbers(marks, names, place))
+        for tokens, marks, place in zip(words, tags, places, strict=True)
+    ]
+    return names, rows[0], rows[1]

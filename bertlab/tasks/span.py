@@ -1,0 +1,226 @@
+"""Extractive question answering, as in BERT sections 4.2 and 4.3: [CLS] question [SEP] context [SEP], start and end.
+
+A long context is read through windows that overlap. Each has a start and an end to be found, both at [CLS] where it
+does not hold the answer. The answer of a question is the best span of all its windows, cut out of the context as it
+was written. Rows are in SQuAD's columns, 1.1 or 2.0; a question without answers has none in its context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bertlab.errors import BadInput
+from bertlab.inputs import keyed
+from bertlab.tasks.examples import Examples, Floats, Integers
+
+if TYPE_CHECKING:
+    from bertlab.text.tokenizer import WordPiece
+
+LONGEST_ANSWER = 30
+"""Word pieces of an answer that is given, at most: as in BERT's released code."""
+
+SPARE_WINDOWS = 2
+"""Windows without the answer that are trained on, of a question, at most. At 384 tokens few questions have more, so that
+it is BERT's training; in short windows nearly all are without, and a model would learn to answer nothing."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The right answers to a question, none if its context has none."""
+
+    texts: tuple[str, ...] = ()
+    starts: tuple[int, ...] = ()
+    """Where each starts in the context, in characters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Windows(Examples):
+    """Examples with two targets each, the positions of the answer's first and last token; they know their contexts."""
+
+    begins: Integers
+    """(N,) where each token begins in its context, in characters; -1 outside of it."""
+    ends: Integers
+    """(N,) where it ends."""
+
+    @property
+    def questions(self) -> Integers:
+        """(R,) the question that each window is of."""
+        return self.owners[::2]
+
+    def table(self, values: Integers, filling: int) -> Integers:
+        """Values of tokens (N,) as (R, T), with `filling` behind the end of a row."""
+        column = np.arange(int(self.lengths.max()))
+        real = column < self.lengths[:, None]
+        return np.where(real, values[np.where(real, self.offsets[:-1, None] + column, 0)], filling)
+
+
+def answers(contexts: Sequence[str], values: Sequence[Any], where: str) -> list[Answers]:
+    """The column `answers` of a split; `BadInput` names the row of one that is not SQuAD's or not in its context."""
+    found = []
+    for row, (context, value) in enumerate(zip(contexts, values, strict=True), start=1):
+        texts, starts = (value.get(name) if isinstance(value, dict) else None for name in ("text", "answer_start"))
+        if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
+            raise BadInput(
+                f'{where} row {row} is {_short(value)}: give {{"text": [...], "answer_start": [...]}}, one start a text'
+            )
+        for text, start in zip(texts, starts, strict=True):
+            whole = isinstance(start, int) and not isinstance(start, bool) and start >= 0
+            if not isinstance(text, str) or not text.strip():
+                raise BadInput(f"{where} row {row} has the answer {text!r}: give a text, or no answers at all")
+            if not whole or context[start : start + len(text)] != text:
+                there = f"{context[start : start + len(text)]!r} is there" if whole else "it is no position"
+                raise BadInput(
+                    f"{where} row {row}: answer {_short(text)} does not start at {start!r} of the context ({there}): "
+                    "give its place in characters"
+                )
+        found.append(Answers(tuple(texts), tuple(starts)))
+    return found
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def examples(
+    text: Sequence[Sequence[str]],
+    right: Sequence[Answers],
+    tokenizer: WordPiece,
+    length: int,
+    *,
+    training: bool = False,
+) -> Windows:
+    """Questions and contexts as windows of at most `length` tokens; the first of several answers is the target.
+
+    A question is cut at a third of the length, and each window starts a third of the length behind the one before
+    (128 of 384 tokens in BERT's released code), so that the windows of a context overlap. For `training`, of those
+    without the answer `SPARE_WINDOWS` are drawn by the question.
+    """
+    questions, contexts = text
+    stride = length // 3
+    queries = [query[:stride] for query in tokenizer.encode(questions)]
+    distinct = list(dict.fromkeys(contexts))  # a context has several questions
+    cut = dict(zip(distinct, map(_arrays, tokenizer.offsets(distinct)), strict=True))
+    rows, spans, targets, owners = [], [], [], []
+    for number, (query, context, answer) in enumerate(zip(queries, contexts, right, strict=True)):
+        pieces, places = cut[context]
+        first = len(query) + 2
+        room = length - first - 1
+        windows = []
+        for start in range(0, max(1, len(pieces) - room + stride), stride):
+            span = np.pad(places[start : start + room], ((first, 1), (0, 0)), constant_values=-1)
+            windows.append((start, span, tokens_of(answer, span)[0]))
+        for start, span, target in _trained_on(windows, questions[number]) if training else windows:
+            window = pieces[start : start + room]
+            rows.append(np.concatenate([[tokenizer.cls], query, [tokenizer.sep], window, [tokenizer.sep]]))
+            spans.append(span)
+            targets.append(target)
+            owners.append(number)
+    joined = np.concatenate(spans)
+    base = Examples.of(
+        rows,
+        seconds=np.array([len(queries[number]) + 2 for number in owners], np.int32),
+        places=[np.zeros(2, np.int32)] * len(rows),
+        targets=np.array(targets, np.int64).ravel(),
+        owners=np.repeat(owners, 2),
+        pad=tokenizer.pad,
+        count=len(questions),
+    )
+    return Windows(**vars(base), begins=joined[:, 0], ends=joined[:, 1])
+
+
+_Window = tuple[int, Integers, tuple[int, int]]
+
+
+def _trained_on(windows: list[_Window], question: str) -> list[_Window]:
+    spare = [number for number, (*_, (first, _)) in enumerate(windows) if not first]
+    order = keyed.permutation(keyed.key("windows", question), len(spare))
+    dropped = {spare[number] for number in order[SPARE_WINDOWS:]}
+    return [window for number, window in enumerate(windows) if number not in dropped]
+
+
+def _arrays(encoded: tuple[list[int], list[tuple[int, int]]]) -> tuple[Integers, Integers]:
+    pieces, spans = encoded
+    return np.array(pieces, np.int32), np.array(spans, np.int32).reshape(-1, 2)
+
+
+def tokens_of(answer: Answers, span: Integers) -> list[tuple[int, int]]:
+    """The first and last tokens of each of the answers that a window holds as a whole; [CLS] twice if it holds none.
+
+    `span` (T, 2) is where each token begins and ends in the context, -1 outside of it.
+    """
+    context = np.flatnonzero(span[:, 0] >= 0)
+    begins, ends = span[context].T
+    found = []
+    for text, start in zip(answer.texts, answer.starts, strict=True):
+        after = start + len(text.rstrip())
+        start += len(text) - len(text.lstrip())
+        touched = context[(ends > start) & (begins < after)]
+        if len(touched) and begins[0] <= start and after <= ends[-1]:
+            found.append((int(touched[0]), int(touched[-1])))
+    return found or [(0, 0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Best:
+    """The best answers to Q questions."""
+
+    begins: Integers
+    """(Q,) where the best span begins in its context, in characters."""
+    ends: Integers
+    """(Q,) where it ends."""
+    margins: Floats
+    """(Q,) its score, S.T_i + E.T_j, less that of no answer, S.C + E.C, in the window where that is lowest."""
+
+
+def best(windows: Windows, scores: Floats) -> Best:
+    """The best spans with start <= end and at most `LONGEST_ANSWER` tokens.
+
+    `scores` (2 R, T) are the logits of each window, start and end in turn, minus infinity behind its end.
+    """
+    context = windows.table(windows.begins, -1) >= 0
+    width = context.shape[1]
+    starts, ends = (np.where(context, scores[turn::2, :width], -np.inf) for turn in (0, 1))
+    none = scores[0::2, 0] + scores[1::2, 0]
+    score = np.full(len(windows), -np.inf)
+    first, last = np.zeros((2, len(windows)), np.int64)
+    for more in range(min(LONGEST_ANSWER, width)):  # spans of 1, 2, ... tokens of all windows at once
+        sums = starts[:, : width - more] + ends[:, more:]
+        at = sums.argmax(1)
+        value = np.take_along_axis(sums, at[:, None], 1)[:, 0]
+        better = value > score
+        score, first, last = (
+            np.where(better, new, old) for new, old in ((value, score), (at, first), (at + more, last))
+        )
+    nothing = ~np.isfinite(score)  # a window without a token of its context
+    score = np.where(nothing, none, score)
+    opens = np.flatnonzero(np.diff(windows.questions, prepend=-1))  # the first window of each question
+    chosen = np.lexsort((score, windows.questions))[np.append(opens[1:], len(windows)) - 1]
+    at = windows.offsets[chosen]
+    return Best(
+        begins=np.where(nothing[chosen], 0, windows.begins[at + first[chosen]]),
+        ends=np.where(nothing[chosen], 0, windows.ends[at + last[chosen]]),
+        margins=score[chosen] - np.minimum.reduceat(none, opens),
+    )
+
+
+def log_likelihoods(windows: Windows, right: Sequence[Answers], log_probabilities: Floats) -> Floats:
+    """(Q,) of each question the log-likelihood (nats) of the right span that is likeliest, in whichever window.
+
+    Where no window holds an answer, or there is none, that of [CLS] in the window where it is least likely.
+    `log_probabilities` (2 R, T) are of start and end in turn.
+    """
+    found = np.full(windows.rows, -np.inf)
+    none = np.full(windows.rows, np.inf)
+    spans = np.stack([windows.begins, windows.ends], axis=1)
+    for window, question in enumerate(windows.questions):
+        start, end = log_probabilities[2 * window], log_probabilities[2 * window + 1]
+        none[question] = min(none[question], start[0] + end[0])
+        places = tokens_of(right[question], spans[windows.offsets[window] : windows.offsets[window + 1]])
+        held = [start[first] + end[last] for first, last in places if first]
+        found[question] = max(found[question], *held) if held else found[question]
+    return np.where(np.isfinite(found), found, none)

@@ -1,0 +1,183 @@
+"""What all measurements share: batches in a keyed order, training on them, and scores of what is judged.
+
+Data order and dropout are keyed by (seed, restart, epoch or step): the same call gives the same bits at the same number
+of threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from lightning.pytorch import LightningModule
+from torch import Tensor, nn
+from torch.nn import functional
+
+from bertlab import recipe
+from bertlab.inputs import keyed
+from bertlab.machine import Machine
+from bertlab.model.dropout import Noise
+from bertlab.progress import Progress, stop_if_asked
+from bertlab.tasks import examples
+from bertlab.tasks.examples import IGNORED, Examples, Integers
+from bertlab.training import evaluation, optimization
+from bertlab.training.trainer import Watch, fit, trainer
+
+EVALUATION_TOKENS = 4096
+"""Tokens, padding included, that go through the model at once where nothing is trained."""
+
+CURVE_POINTS = 100
+"""Points of the training curve that are kept, each the mean loss since the one before."""
+
+
+def built(part: Examples) -> Callable[[Integers], dict[str, Tensor]]:
+    """Makes the batch of given rows out of examples, as tensors."""
+    return lambda rows: tensors(part.batch(rows))
+
+
+def tensors(batch: examples.Batch) -> dict[str, Tensor]:
+    """The arrays of a batch as tensors, integers as 64 bits, without `lengths` where no row has padding."""
+    names = ("tokens", "segments", "positions", "targets", "lengths")
+    parts = {name: torch.from_numpy(getattr(batch, name)) for name in names}
+    parts = {name: value if value.is_floating_point() else value.long() for name, value in parts.items()}
+    if (batch.lengths == batch.tokens.shape[1]).all():
+        del parts["lengths"]
+    return parts
+
+
+class Stream:
+    """The batches of a training: epoch after epoch, each in its own keyed order, `steps` in all."""
+
+    def __init__(
+        self,
+        lengths: Integers,
+        batch: int,
+        epochs: float,
+        steps: int,
+        build: Callable[[Integers], dict[str, Tensor]],
+        key: tuple[int | str, ...],
+    ) -> None:
+        self.lengths, self.size, self.build, self.key = lengths, batch, build, key
+        all_steps = max(1, math.ceil(epochs * math.ceil(len(lengths) / batch)))
+        self.steps = min(steps, all_steps) if steps else all_steps
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def __iter__(self) -> Iterator[dict[str, Tensor]]:
+        done = epoch = 0
+        while done < self.steps:
+            for rows in examples.epoch(self.lengths, self.size, *self.key, epoch)[: self.steps - done]:
+                yield self.build(rows)
+                done += 1
+            epoch += 1
+
+
+@dataclass
+class _Curve:
+    interval: int
+    points: list[dict[str, float]] = field(default_factory=list)
+    pending: list[Tensor] = field(default_factory=list)
+
+    def add(self, loss: Tensor, last: bool) -> None:
+        self.pending.append(loss)
+        if len(self.pending) == self.interval or last:
+            step = (int(self.points[-1]["step"]) if self.points else 0) + len(self.pending)
+            self.points.append({"step": step, "loss": float(torch.stack(self.pending).mean())})
+            self.pending.clear()
+
+
+class Measuring(LightningModule):
+    """One update a step: the mean loss over the targets of the batch."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        logits: Callable[[dict[str, Tensor]], Tensor],
+        settings: recipe.Finetuning | recipe.Features,
+        noise: Noise,
+        stream: Stream,
+    ) -> None:
+        super().__init__()
+        self.automatic_optimization = False  # an update is `optimization.update`, as in pre-training
+        self.model, self.logits, self.noise, self.key = model, logits, noise, stream.key
+        self.settings, self.steps, self.step = settings, stream.steps, 0
+        self.schedule = recipe.Schedule(steps=stream.steps, peak=settings.peak, warmup=settings.warmup)
+        self.curve = _Curve(max(1, stream.steps // CURVE_POINTS))
+        self.figures: dict[str, float] = {}
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """AdamW in BERT's two groups."""
+        return optimization.build(self.model, recipe.Optimizer(weight_decay=self.settings.weight_decay))
+
+    def training_step(self, batch: dict[str, Tensor], index: int) -> None:
+        """Forward, backward and update of step `self.step`."""
+        self.noise.restart(keyed.key(*self.key, "dropout", self.step))
+        error = loss(self.logits(batch), batch["targets"])
+        self.manual_backward(error)
+        optimizer = self.optimizers()
+        assert isinstance(optimizer, torch.optim.Optimizer)  # Lightning's, which counts the steps
+        optimization.update(optimizer, self.schedule.rate(self.step), recipe.Optimizer().clip, self.step)
+        self.step += 1
+        self.curve.add(error.detach(), self.step == self.steps)
+        if not self.curve.pending:
+            self.figures = {"loss": self.curve.points[-1]["loss"]}
+
+
+def loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """The mean over targets (B, K) of the cross-entropy of logits (B, K, C), nats; of numbers, the squared error."""
+    found = logits.flatten(0, 1).float()
+    if targets.is_floating_point():
+        return functional.mse_loss(found.squeeze(-1), targets.flatten())
+    return functional.cross_entropy(found, targets.flatten(), ignore_index=IGNORED)
+
+
+def learn(
+    model: nn.Module,
+    logits: Callable[[dict[str, Tensor]], Tensor],
+    stream: Stream,
+    settings: recipe.Finetuning | recipe.Features,
+    noise: Noise,
+    machine: Machine,
+    progress: Progress,
+    stage: str,
+) -> list[dict[str, float]]:
+    """Trains `model` on the batches of `stream` in place and returns the curve of its loss."""
+    model.to(machine.device).train()
+    module = Measuring(model, logits, settings, noise, stream)
+    fit(trainer(machine, stream.steps, [Watch(progress, stream.steps, stage)]), module, stream)
+    stop_if_asked()
+    return module.curve.points
+
+
+@torch.inference_mode()
+def predict(
+    model: nn.Module,
+    logits: Callable[[dict[str, Tensor]], Tensor],
+    judged: Examples,
+    batches: Sequence[Integers],
+    machine: Machine,
+    build: Callable[[Integers], dict[str, Tensor]],
+) -> npt.NDArray[np.float32]:
+    """The logits of every target, (W, C), in the order of the targets; minus infinity where a row has fewer than C.
+
+    `batches` have the longest rows first.
+    """
+    model.to(machine.device).eval()
+    scores: npt.NDArray[np.float32] | None = None
+    for numbers in batches:
+        stop_if_asked()
+        slots = judged.batch(numbers).slots
+        parts = {name: value.to(machine.device) for name, value in build(numbers).items()}
+        with evaluation.autocast(machine):
+            found = logits(parts).float().cpu().numpy()
+        if scores is None:
+            scores = np.full((len(judged.targets), found.shape[-1]), -np.inf, np.float32)
+        full = slots >= 0
+        scores[slots[full], : found.shape[-1]] = found[full]
+    assert scores is not None
+    return scores

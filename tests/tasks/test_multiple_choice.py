@@ -1,0 +1,56 @@
+"""Endings and their arrays."""
+
+import numpy as np
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.tasks import examples, multiple_choice
+
+
+def test_an_example_is_as_many_rows_as_it_has_endings(tokenizer):
+    text = [["a", "b"], ["c", "dd"], ["ee", "f"], ["g", "abcdefgh"]]
+    found = multiple_choice.examples(text, np.array([2, 0]), tokenizer, 9)
+    assert (len(found), found.rows, found.choices) == (2, 2, 3)
+    assert found.lengths.tolist() == [6, 9], "the longest ending of each"
+    batch = found.batch(np.array([1, 0]))
+    read = [
+        "".join(tokenizer.vocabulary[token] for token in row[:length]).replace("##", "")
+        for row, length in zip(batch.tokens, batch.lengths, strict=True)
+    ]
+    start = "[CLS]{}[SEP]{}[SEP]".format
+    assert read == [
+        start("b", "dd"), start("b", "f"), start("b", "abcde"), start("a", "c"), start("a", "ee"), start("a", "g"),
+    ]  # fmt: skip
+    assert batch.segments[0].tolist() == [0, 0, 0, 1, 1, 1, 0, 0, 0]
+    assert batch.targets.tolist() == [[0], [2]]
+    assert batch.slots.tolist() == [[1], [0]]
+
+
+def test_batches_are_of_examples(tokenizer):
+    count = 50
+    columns = [["abcdefgh"[: 1 + number % 8] for number in range(count)] for _ in range(5)]
+    found = multiple_choice.examples(columns, np.zeros(count, int), tokenizer, 32)
+    for batches in (examples.epoch(found.lengths, 8, "key"), examples.by_length(found.lengths, 64)):
+        assert sorted(np.concatenate(batches).tolist()) == list(range(count))
+
+
+def test_endings_as_columns_or_as_lists():
+    assert multiple_choice.endings([["a"], ["b"]], ["x", "y"], "file") == [["a"], ["b"]]
+    assert multiple_choice.endings([[["a", "b"], ["c", "d"]]], ["x"], "file") == [["a", "c"], ["b", "d"]]
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ([["a", None], ["b", "c"]], "file column x row 2 is None"),
+        ([[["a", "b"], ["c"]]], "file column x row 2 is ['c']: give a list of two endings or more"),
+        ([[["a", "b"], ["c", "d", "e"]]], "file column x row 2 has 3 endings, the first row 2"),
+        ([[["a", "b"], "cd"]], "file column x row 2 is 'cd': give a list"),
+        ([["ab", "cd"]], "file column x row 1 is 'ab': give a list"),
+        ([[["a", "b"], ["c", 3]]], "file column x row 2 is 3: give a text"),
+    ],
+)
+def test_wrong_endings_are_named(columns, says):
+    with pytest.raises(BadInput) as caught:
+        multiple_choice.endings(columns, ["x", "y"], "file")
+    assert says in str(caught.value)
