@@ -253,7 +253,9 @@ class Evidence:
         return difference(self.scores(variant, measurement), self.scores(self.baseline, measurement))
 
     def gain(self, scratch: str, measurement: str) -> float | None:
-        """The baseline minus a row without pre-training, in points, paired by seed."""
+        """The baseline minus a row without pre-training, in points, paired by seed; None of the pre-training itself."""
+        if any(cell.method == "pretraining" for cell in self.column(measurement)):
+            return None
         other = self.difference(scratch, measurement)
         return None if other is None else -other.mean
 

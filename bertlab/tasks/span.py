@@ -24,7 +24,7 @@ LONGEST_ANSWER = 30
 """Word pieces of an answer that is given, at most: as in BERT's released code."""
 
 SPARE_WINDOWS = 2
-"""Windows without the answer that are trained on, of a question, at most. At 384 tokens few questions have more, so that
+"""Windows without the answer that are trained on, of a question, at most. At 384 tokens few questions have more: so
 it is BERT's training; in short windows nearly all are without, and a model would learn to answer nothing."""
 
 
