@@ -198,7 +198,7 @@ def _curves(evidence: Evidence) -> Figure:
     drawn = [row for row in evidence.trained if any(each.curve for each in evidence.of(row))]
     causal = [row for row in drawn if any(each.causal for each in evidence.of(row))]
     rows = [row for row in drawn if row not in causal]
-    own = any(point.own_loss is not None for each in evidence.pretrainings for point in each.curve)
+    own = any(point.own_loss not in (None, point.loss) for each in evidence.pretrainings for point in each.curve)
     # a row that never saw [MASK] is not judged by it, where there is another curve to judge it by
     judged = [row for row in rows if not own or any(each.sees_mask for each in evidence.of(row))]
     panels = [("15 % masked as 80/10/10", judged, "loss")] if judged else []

@@ -123,13 +123,14 @@ class Builder:
         pretrain_id: str = "0001",
         status: str = "done",
         run_id: str = "",
+        milestone: int = 100,
         **files: Any,
     ) -> None:
         """A cell of the record and, unless its value is None, its run."""
         task, metric, majority = TASKS[measurement]
         run_id = run_id or f"{0xF000 + len(self.cells):04x}"
         about = {"task": task, "dataset": "bc5cdr" if task == "conll2003" else task, "split": "validation"}
-        about |= {"method": "finetune", "milestone": 100, "pretrain_seed": seed, "restart": restart}
+        about |= {"method": "finetune", "milestone": milestone, "pretrain_seed": seed, "restart": restart}
         about |= {"pretrain_id": pretrain_id}
         self.cells.append(
             {

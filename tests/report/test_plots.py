@@ -47,8 +47,8 @@ def test_left_to_right_has_an_axis_of_its_own(builder: Any) -> None:
     for variant, causal in (("80/10/10", False), ("left to right", True)):
         builder.cell(variant, "MNLI", 50.0, pretrain_id=builder.pretrain(variant, causal=causal))
     *masked, causal_axes = plots._curves(gather(Store(builder.root), builder.record())).axes
-    # a line for the only row, and the plateau
-    assert [len(axes.lines) for axes in (*masked, causal_axes)] == [2, 2, 2]
+    # a line for the only row, and the plateau; a row that masks as all are judged has no panel of its own masking
+    assert [len(axes.lines) for axes in (*masked, causal_axes)] == [2, 2]
     assert causal_axes.get_title() == "left to right"
     assert "next-token" in causal_axes.get_ylabel()
     assert "masked" in masked[0].get_ylabel()
@@ -84,3 +84,21 @@ def test_without_own_curves_every_row_is_drawn_under_the_fixed_masking(builder: 
     builder.pretrain("0/0/100", own=4.4, metrics=metrics)
     figure = plots._curves(gather(Store(builder.root), builder.record()))
     assert [len(axes.lines) for axes in figure.axes] == [3]
+
+
+def test_milestones_are_drawn_over_the_steps(builder: Any) -> None:
+    for variant, values in (("80/10/10", (40.0, 50.0)), ("100/0/0", (38.0, 51.0))):
+        run_id = builder.pretrain(variant)
+        for milestone, value in zip((50, 100), values, strict=True):
+            builder.cell(variant, "MNLI", value, pretrain_id=run_id, milestone=milestone)
+    evidence = gather(Store(builder.root), builder.record())
+    (axes,) = plots._milestones(evidence).axes
+    assert [line.get_ydata().tolist() for line in axes.lines] == [[40.0, 50.0], [38.0, 51.0]]
+    assert [line.get_xdata().tolist() for line in axes.lines] == [[50, 100]] * 2
+    assert evidence.scores("80/10/10", "MNLI").by_seed == {0: [50.0]}, "a table shows the end"
+    assert plots.milestones(evidence)
+
+
+def test_without_milestones_there_is_no_picture_of_them(builder: Any) -> None:
+    builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
+    assert plots.milestones(gather(Store(builder.root), builder.record())) is None

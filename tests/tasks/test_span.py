@@ -85,7 +85,7 @@ def test_few_windows_without_the_answer_are_trained_on(tokenizer):
     context = " ".join("abcdefgh" * 5)
     text, right = [["a b", "c"], [context] * 2], [Answers(("g h a b",), (12,)), Answers()]
     every, some = (span.examples(text, right, tokenizer, 12, training=training) for training in (False, True))
-    assert np.bincount(every.questions).tolist() == [9, 9]
+    assert np.bincount(every.questions).tolist() == [10, 9]
     assert np.bincount(some.questions).tolist() == [1 + span.SPARE_WINDOWS, span.SPARE_WINDOWS]
     assert (some.targets != 0).sum() == (every.targets != 0).sum() == 2
     again = span.examples(text, right, tokenizer, 12, training=True)
