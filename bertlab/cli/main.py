@@ -9,6 +9,7 @@ import typer
 from bertlab.cli.ablate import ablate
 from bertlab.cli.console import complain
 from bertlab.cli.export import export
+from bertlab.cli.fill_mask import fill_mask
 from bertlab.cli.report import report
 from bertlab.cli.runs import runs
 from bertlab.cli.studies import studies
@@ -20,7 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for command in (ablate, report, studies, runs, export):
+for command in (ablate, report, studies, runs, fill_mask, export):
     app.command()(command)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from bertlab import jobs
 from bertlab.store import Store, read_lines
+from bertlab.text.tokenizer import WordPiece
 
 
 def contents(runs):
@@ -146,6 +147,33 @@ def test_a_checkpoint_goes_out_to_transformers(call, finished, tmp_path):
     assert json.loads((tmp_path / "out" / "config.json").read_text())["model_type"] == "roformer"
     logits = model(torch.tensor([[2, 40, 41, 3]])).logits
     assert logits.shape == (1, 4, len((tmp_path / "out" / "vocab.txt").read_text().splitlines()))
+
+
+def test_fill_mask_gives_the_probabilities_of_the_exported_model(call, finished, tmp_path, capsys):
+    import torch
+    import transformers
+
+    capsys.readouterr()
+    text = "the old [MASK] lives near [MASK]."
+    run = "masking-80-10-10-seed0"
+    assert call("fill-mask", run, text, "--runs", finished, "--top", "3", "--json") == 0
+    places = json.loads(capsys.readouterr().out)
+    assert [len(guesses) for guesses in places] == [3, 3]
+
+    assert call("export", run, tmp_path / "out", "--runs", finished) == 0
+    model = transformers.RoFormerForMaskedLM.from_pretrained(tmp_path / "out").eval()
+    tokenizer = WordPiece.load(tmp_path / "out" / "vocab.txt", lowercase=True)
+    one, two, three = tokenizer.encode(["the old", "lives near", "."])
+    ids = [tokenizer.cls, *one, tokenizer.mask, *two, tokenizer.mask, *three, tokenizer.sep]
+    with torch.inference_mode():
+        shares = model(input_ids=torch.tensor([ids])).logits[0].softmax(-1)
+    for place, guesses in zip((len(one) + 1, len(one) + len(two) + 2), places, strict=True):
+        values, pieces = shares[place].topk(3)
+        assert [each["piece"] for each in guesses] == [tokenizer.vocabulary[piece] for piece in pieces]
+        assert [each["probability"] for each in guesses] == pytest.approx(values.tolist(), rel=1e-4)
+    capsys.readouterr()
+    assert call("fill-mask", run, text, "--runs", finished) == 0
+    assert places[0][0]["piece"] in capsys.readouterr().out
 
 
 def test_results_go_out_without_weights_and_report_alike(call, finished, tmp_path):

@@ -64,6 +64,7 @@ def refused(call, capsys, tmp_path, monkeypatch):
         (["report"], "bertlab ablate"),
         (["runs"], "no runs directory"),
         (["export", "aa", "out"], "no finished run"),
+        (["fill-mask", "aa", "a [MASK]"], "no finished run"),
         (["export", "masking", "out", "--results"], "masking"),
     ],
 )
@@ -141,6 +142,13 @@ def test_places_that_cannot_be_written(refused, tmp_path, finished):
     refused("ablate", "masking", "--scale", "smoke", "--runs", "file/runs", says="cannot be written")
     refused("report", "--runs", str(finished), "--out", "file/reports", says="file")
     refused("export", "aa", "file", "--runs", str(finished), says="exists")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"), [("a word", "has no [MASK]"), ("[MASK] " * 500, "positions: shorten it"), ("", "has no [MASK]")]
+)
+def test_a_text_that_cannot_be_filled(refused, finished, text, says):
+    refused("fill-mask", "masking-80-10-10-seed0", text, "--runs", str(finished), says=says)
 
 
 def test_help_imports_nothing_heavy():
