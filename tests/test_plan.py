@@ -146,6 +146,19 @@ def test_a_wrong_request_says_what_to_do(machine, changes, message):
         plan.make(request(**changes), machine)
 
 
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ("squad", "unknown metric of a span task in measurement 'm' 'accuracy': choose from exact, f1"),
+        ("stsb", "choose from pearson, spearman"),
+    ],
+)
+def test_a_metric_that_the_task_does_not_have_is_refused_before_anything_is_trained(machine, task, message):
+    rows = dataclasses.replace(MASKING, measurements=[Measurement("m", task=task)], published={}, claims=[])
+    with pytest.raises(BadInput, match=message):
+        plan.make(request(studies=(rows,)), machine)
+
+
 def test_rows_that_are_only_measured_otherwise_share_a_pre_training(machine):
     made = plan.make(request(studies=(studies.find("features"),), restarts=2, scratch=True), machine)
     assert [kinds(made).count(kind) for kind in ("pretrain", "finetune", "features")] == [2, 2 * 2, 6 * 2]

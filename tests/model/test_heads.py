@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.model.cross_entropy import linear_cross_entropy
-from bertlab.model.heads import ClassificationModel, PretrainingModel, TaggingModel
+from bertlab.model.heads import ClassificationModel, PretrainingModel, SpanModel, TaggingModel
 
 VOCABULARY, BATCH, TOKENS, SLOTS = 70, 4, 12, 3
 
@@ -176,3 +176,16 @@ def test_tagging_labels_every_token_or_those_asked_for():
     torch.testing.assert_close(picked, logits[:, [1, 3]], rtol=0, atol=1e-5)
     model.train()(tokens, segments, lengths).sum().backward()
     assert source.encoder.embeddings.tokens.weight.grad.abs().sum() > 0
+
+
+def test_spans_have_a_start_and_an_end_at_every_token_but_padding():
+    source = pretraining()
+    model = SpanModel(source.encoder, dropout=0.1, seed=1).eval()
+    tokens, segments, lengths, *_ = batch()
+    logits = model(tokens, segments, lengths)
+    assert logits.shape == (BATCH, 2, TOKENS)
+    padding = torch.arange(TOKENS) >= lengths[:, None]
+    assert torch.equal(logits == -torch.inf, padding[:, None].expand(-1, 2, -1))
+    by_hand = model.output(source.encoder(tokens, segments, lengths))
+    torch.testing.assert_close(logits[:, 1][~padding], by_hand[..., 1][~padding], rtol=0, atol=1e-5)
+    assert model(tokens, segments).isfinite().all()

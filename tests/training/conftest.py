@@ -1,4 +1,4 @@
-"""A small random model as a pre-training leaves it, and tasks that any model can learn."""
+"""A small random model as a pre-training leaves it, and tasks that any model can learn, one of each kind."""
 
 import json
 
@@ -10,6 +10,7 @@ from bertlab.model.heads import PretrainingModel
 from bertlab.recipe import Inputs, Model, Recipe, Tokenizer
 from bertlab.tasks.data import TaskData
 from bertlab.tasks.rows import Rows
+from bertlab.tasks.span import Answers
 from bertlab.text.tokenizer import WordPiece
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh", *(f"##{letter}" for letter in "abcdefgh")]
@@ -80,3 +81,64 @@ def entities():
         evaluation=rows(100, 1),
         content="sha256:1",
     )
+
+
+def task(kind, rows, labels=()):
+    return TaskData(
+        name=kind,
+        dataset="toy",
+        kind=kind,
+        labels=labels,
+        train=rows(320, 0),
+        evaluation=rows(100, 1),
+        content=f"sha256:{kind}",
+    )
+
+
+@pytest.fixture(scope="session")
+def questions():
+    """Spans: the word of `a` and `b`; a third of the contexts has none, and some are long."""
+
+    def rows(count, seed):
+        draw = np.random.default_rng(seed)
+        contexts, right = [], []
+        for number, size in enumerate(draw.integers(2, 16, count)):
+            words = ["".join(draw.choice(list("cdef"), 2)) for _ in range(size)]
+            if number % 3:
+                words[int(draw.integers(0, size))] = "ab"
+            contexts.append(" ".join(words))
+            right.append(Answers(("ab",), (contexts[-1].index("ab"),)) if number % 3 else Answers())
+        return Rows(text=(["g"] * count, contexts), labels=right)
+
+    return task("span", rows)
+
+
+@pytest.fixture(scope="session")
+def choices():
+    """Multiple choice: the ending that begins with an `a`."""
+
+    def rows(count, seed):
+        draw = np.random.default_rng(seed)
+        labels = draw.integers(0, 4, count)
+        tails = [["".join(draw.choice(list("cdef"), size)) for size in draw.integers(1, 8, count)] for _ in range(4)]
+        columns = [
+            [("a" if label == number else "b") + tail for label, tail in zip(labels, column, strict=True)]
+            for number, column in enumerate(tails)
+        ]
+        return Rows(text=(["g h"] * count, *columns), labels=labels.tolist())
+
+    return task("multiple-choice", rows, ("0", "1", "2", "3"))
+
+
+@pytest.fixture(scope="session")
+def scores():
+    """Regression: how many of the first two letters are `a`, and a quarter."""
+
+    def rows(count, seed):
+        draw = np.random.default_rng(seed)
+        letters = draw.choice(list("ab"), (count, 2))
+        tails = ["".join(draw.choice(list("cdef"), size)) for size in draw.integers(1, 8, count)]
+        one = [f"{letter} {tail}" for (letter, _), tail in zip(letters, tails, strict=True)]
+        return Rows(text=(one, letters[:, 1].tolist()), labels=((letters == "a").sum(1) + 0.25).tolist())
+
+    return task("regression", rows)

@@ -11,6 +11,7 @@ import pytest
 from bertlab.errors import BadInput, RunFailed
 from bertlab.progress import Interrupted, signals_as_flags, silent
 from bertlab.recipe import Finetuning
+from bertlab.tasks.rows import Rows
 from bertlab.training import finetuning
 from bertlab.training.finetuning import finetune
 
@@ -30,7 +31,7 @@ def run(pretrained, machine):
 
 def same(one, two):
     return one.curve == two.curve and all(
-        (one.predictions[name] == two.predictions[name]).all() for name in ("prediction", "log_likelihood")
+        (one.predictions[name] == two.predictions[name]).all() for name in one.predictions
     )
 
 
@@ -56,6 +57,57 @@ def test_tagging_is_learnt_on_every_word(run, entities):
     assert max(sizes) > SETTINGS.length // 2, "no sentence takes several rows"
 
 
+def test_spans_are_found_and_questions_without_answer_left_alone(run, questions):
+    found = run(questions)
+    assert found.metrics["exact"] > 80
+    assert found.majority == {"exact": pytest.approx(66), "f1": pytest.approx(66)}, "`ab` is the most frequent answer"
+    assert found.evaluation_rows == 100
+    kept = found.predictions
+    assert {name: len(values) for name, values in kept.items()} == dict.fromkeys(
+        ("prediction", "exact", "f1", "log_likelihood"), 100
+    )
+    assert found.metrics == {name: pytest.approx(100 * kept[name].mean()) for name in ("exact", "f1")}
+    assert found.threshold is not None
+    said = [
+        context[begin:end]
+        for context, (begin, end) in zip(questions.evaluation.text[1], kept["prediction"], strict=True)
+    ]
+    right = [each.texts for each in questions.evaluation.labels]
+    assert kept["exact"].tolist() == [float(text in (texts or [""])) for text, texts in zip(said, right, strict=True)]
+    assert (kept["log_likelihood"] <= 0).all()
+    assert max(map(len, questions.evaluation.text[1])) > SETTINGS.length, "no context takes several windows"
+
+
+def test_where_every_question_has_an_answer_one_is_given(run, questions):
+    def answered(rows):
+        kept = [number for number, each in enumerate(rows.labels) if each.texts]
+        text = tuple([column[number] for number in kept] for column in rows.text)
+        return Rows(text=text, labels=[rows.labels[number] for number in kept])
+
+    halves = {"train": answered(questions.train), "evaluation": answered(questions.evaluation)}
+    found = run(dataclasses.replace(questions, **halves), SHORT)
+    assert found.threshold is None
+    assert (found.predictions["prediction"][:, 1] > found.predictions["prediction"][:, 0]).all()
+
+
+def test_the_right_ending_is_learnt(run, choices):
+    found = run(choices)
+    assert found.metrics["accuracy"] > 90
+    assert set(found.metrics) == set(found.majority) == {"accuracy"}
+    assert found.majority["accuracy"] < 45
+    assert found.predictions["label"].tolist() == choices.evaluation.labels
+    assert found.steps == 4 * 320 / 16
+
+
+def test_numbers_are_learnt(run, scores):
+    found = run(scores)
+    assert found.metrics["pearson"] > 80
+    assert found.majority == {"pearson": 0, "spearman": 0}
+    assert found.predictions["label"] == pytest.approx(scores.evaluation.labels)
+    assert np.abs(found.predictions["prediction"] - scores.evaluation.labels).mean() < 0.5
+    assert not found.collapsed
+
+
 def test_predictions_are_kept_for_each_row(run, pairs):
     found = run(pairs, SHORT)
     kept = found.predictions
@@ -66,7 +118,7 @@ def test_predictions_are_kept_for_each_row(run, pairs):
     assert (kept["log_likelihood"][~right] <= np.log(0.5) + 1e-6).all()
 
 
-@pytest.mark.parametrize("kind", ["pairs", "entities"])
+@pytest.mark.parametrize("kind", ["pairs", "entities", "questions", "choices", "scores"])
 def test_the_same_bits_each_time(run, kind, request):
     data = request.getfixturevalue(kind)
     assert same(run(data, SHORT), run(data, SHORT))
@@ -76,10 +128,12 @@ def test_a_restart_has_another_head_and_order(run, pairs):
     assert not same(run(pairs, SHORT), run(pairs, SHORT, restart=1))
 
 
-def test_evaluation_does_not_depend_on_its_batches(run, entities, monkeypatch):
-    whole = run(entities, SHORT)
+@pytest.mark.parametrize("kind", ["entities", "questions", "choices"])
+def test_evaluation_does_not_depend_on_its_batches(run, kind, request, monkeypatch):
+    data = request.getfixturevalue(kind)
+    whole = run(data, SHORT)
     monkeypatch.setattr(finetuning, "EVALUATION_TOKENS", 40)
-    parts = run(entities, SHORT)
+    parts = run(data, SHORT)
     assert np.allclose(whole.predictions["log_likelihood"], parts.predictions["log_likelihood"], atol=1e-4)
 
 
