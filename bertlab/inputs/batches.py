@@ -178,7 +178,7 @@ class _Passes:
                 parts.append(self._collator.collate(self._layout(copy), chosen, copy, epoch))
                 begins.append(found + (low - within))
             low += until - within
-        return joined(parts), np.concatenate(begins)
+        return parts[0] if len(parts) == 1 else joined(parts), np.concatenate(begins)
 
     def _locate(self, weight: int) -> tuple[int, int]:
         """The pass that holds the `weight` counted over all passes, and how far in that pass it is."""
