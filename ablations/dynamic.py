@@ -12,7 +12,7 @@ and order are the same, over as many documents as 40 passes take. Run it: `bertl
 """
 
 from bertlab.recipe import Inputs, Masking
-from bertlab.study import Claim, Measurement, Study, Variant
+from bertlab.study import Claim, Measurement, Study, Variant, table
 
 SQUAD_2 = "SQuAD 2.0"
 MNLI = "MNLI"
@@ -35,11 +35,7 @@ study = Study(
         Measurement(MNLI, task="mnli"),
         Measurement(SST2, task="sst2"),
     ],
-    published={
-        (row, column): value
-        for row, values in {"static, ten copies": (78.3, 84.3, 92.5), "dynamic": (78.7, 84.0, 92.9)}.items()
-        for column, value in zip((SQUAD_2, MNLI, SST2), values, strict=True)
-    },
+    published=table((SQUAD_2, MNLI, SST2), {"static, ten copies": (78.3, 84.3, 92.5), "dynamic": (78.7, 84.0, 92.9)}),
     claims=[
         Claim("Dynamic masking is at least as good on SQuAD 2.0", better="dynamic", worse="static, ten copies",
               on=SQUAD_2),

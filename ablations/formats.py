@@ -12,7 +12,7 @@ others. RACE, the paper's last column, is not measured here. Run it: `bertlab ab
 """
 
 from bertlab.recipe import Inputs, Objective
-from bertlab.study import Claim, Measurement, Study, Variant
+from bertlab.study import Claim, Measurement, Study, Variant, table
 
 SQUAD = "SQuAD 1.1"
 SQUAD_2 = "SQuAD 2.0"
@@ -38,16 +38,12 @@ study = Study(
         Measurement(MNLI, task="mnli"),
         Measurement(SST2, task="sst2"),
     ],
-    published={
-        (row, column): value
-        for row, values in {
-            "segment pair": (90.4, 78.7, 84.0, 92.9),
-            "sentence pair": (88.7, 76.2, 82.9, 92.1),
-            "full sentences": (90.4, 79.1, 84.7, 92.5),
-            "doc sentences": (90.6, 79.7, 84.7, 92.7),
-        }.items()
-        for column, value in zip((SQUAD, SQUAD_2, MNLI, SST2), values, strict=True)
-    },
+    published=table((SQUAD, SQUAD_2, MNLI, SST2), {
+        "segment pair": (90.4, 78.7, 84.0, 92.9),
+        "sentence pair": (88.7, 76.2, 82.9, 92.1),
+        "full sentences": (90.4, 79.1, 84.7, 92.5),
+        "doc sentences": (90.6, 79.7, 84.7, 92.7),
+    }),
     claims=[
         *(
             Claim(f"Single sentences hurt {on}", better="segment pair", worse="sentence pair", on=on)

@@ -13,7 +13,7 @@ Named entities are measured too, without a published figure. Run it: `bertlab ab
 """
 
 from bertlab.recipe import Objective
-from bertlab.study import Claim, Measurement, Study, Variant
+from bertlab.study import Claim, Measurement, Study, Variant, table
 
 MNLI = "MNLI"
 QNLI = "QNLI"
@@ -44,16 +44,12 @@ study = Study(
         Measurement(SQUAD, task="squad", metric="f1"),
         Measurement(NER, task="conll2003", metric="f1"),
     ],
-    published={
-        (row, column): value
-        for row, values in {
-            "BERT": (84.4, 88.4, 86.7, 92.7, 88.5),
-            "no NSP": (83.9, 84.9, 86.5, 92.6, 87.9),
-            "LTR & no NSP": (82.1, 84.3, 77.5, 92.1, 77.8),
-            "LTR & no NSP + BiLSTM": (82.1, 84.1, 75.7, 91.6, 84.9),
-        }.items()
-        for column, value in zip((MNLI, QNLI, MRPC, SST2, SQUAD), values, strict=True)
-    },
+    published=table((MNLI, QNLI, MRPC, SST2, SQUAD), {
+        "BERT": (84.4, 88.4, 86.7, 92.7, 88.5),
+        "no NSP": (83.9, 84.9, 86.5, 92.6, 87.9),
+        "LTR & no NSP": (82.1, 84.3, 77.5, 92.1, 77.8),
+        "LTR & no NSP + BiLSTM": (82.1, 84.1, 75.7, 91.6, 84.9),
+    }),
     claims=[
         *(Claim(f"NSP helps {on}", better="BERT", worse="no NSP", on=on) for on in (QNLI, MNLI, SQUAD)),
         *(

@@ -13,7 +13,7 @@ Sizes are multiples of the scale's model (L layers, H wide, A heads), so that sc
 finds larger better on every task. Rows that coincide at a small scale are trained once. Run it: `bertlab ablate size`.
 """
 
-from bertlab.study import Claim, Measurement, Size, Study, Variant
+from bertlab.study import Claim, Measurement, Size, Study, Variant, table
 
 PERPLEXITY = "LM perplexity"
 MNLI = "MNLI"
@@ -39,18 +39,14 @@ study = Study(
         Measurement(MRPC, task="mrpc"),
         Measurement(SST2, task="sst2"),
     ],
-    published={
-        (row, column): value
-        for row, values in {
-            "L/4": (5.84, 77.9, 79.8, 88.4),
-            "L/2, A/4": (5.24, 80.6, 82.2, 90.7),
-            "L/2": (4.68, 81.9, 84.8, 91.3),
-            "L, H (Base)": (3.99, 84.4, 86.7, 92.9),
-            "L, 4/3 H": (3.54, 85.7, 86.9, 93.3),
-            "2L, 4/3 H (Large)": (3.23, 86.6, 87.8, 93.7),
-        }.items()
-        for column, value in zip((PERPLEXITY, MNLI, MRPC, SST2), values, strict=True)
-    },
+    published=table((PERPLEXITY, MNLI, MRPC, SST2), {
+        "L/4": (5.84, 77.9, 79.8, 88.4),
+        "L/2, A/4": (5.24, 80.6, 82.2, 90.7),
+        "L/2": (4.68, 81.9, 84.8, 91.3),
+        "L, H (Base)": (3.99, 84.4, 86.7, 92.9),
+        "L, 4/3 H": (3.54, 85.7, 86.9, 93.3),
+        "2L, 4/3 H (Large)": (3.23, 86.6, 87.8, 93.7),
+    }),
     claims=[
         Claim(f"Large beats Base on {task}", better="2L, 4/3 H (Large)", worse="L, H (Base)", on=task)
         for task in (MNLI, MRPC, SST2)

@@ -6,7 +6,7 @@ A study's file reads like the table in the paper; `ablations/masking.py` is the 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -219,3 +219,10 @@ class Study:
         for path, value in variant.fields.items():
             recipe = set_field(recipe, path, value)
         return recipe
+
+
+def table(columns: Sequence[str], rows: Mapping[str, Sequence[float]]) -> dict[tuple[str, str], float]:
+    """Published figures by (row, column), out of a table as it is printed: for each row a figure a column."""
+    return {
+        (row, column): figure for row, figures in rows.items() for column, figure in zip(columns, figures, strict=True)
+    }

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from bertlab.report import tables
 from bertlab.report.escape import plain
-from bertlab.report.evidence import Evidence, gather
+from bertlab.report.evidence import Evidence
+from bertlab.report.gather import gather
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -1,7 +1,6 @@
-"""One record of a study joined with the finished runs that are its cells. No study code, no logs.
+"""What is known of a study at one scale on one corpus: its cells, its pre-trainings, and the questions a report asks.
 
-A record says which runs are the cells of a study at one scale, on one corpus. What of it is finished carries its
-points; the rest is pending, or says why it ended without a result.
+What is finished carries its points; the rest is pending, or says why it ended without a result. `gather.py` fills it.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from functools import cached_property
 from typing import Any
 
 from bertlab.report.statistics import Difference, Scores, Summary, difference, mean, summarise
-from bertlab.store import Run, Store
 
 PLATEAU = 0.25
 """Nats: an LM that ends this close to the unigram entropy of its held-out text has learnt next to nothing of context.
@@ -24,9 +22,6 @@ of the row, or are shown."""
 
 NUMERICS = ("device", "precision", "threads", "torch")
 """What of an environment can change the last bits of a number."""
-
-SCALES = ("paper", "base", "mini", "tiny", "smoke")
-"""The order of sections: the most evidence first."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +126,7 @@ class Pretraining:
     @property
     def plateau(self) -> float | None:
         """The unigram entropy of its held-out text, in nats."""
-        return _number(self.result.get("unigram_entropy"))
+        return number(self.result.get("unigram_entropy"))
 
     @property
     def learnt_nothing(self) -> bool:
@@ -142,7 +137,7 @@ class Pretraining:
 
     def heldout(self, name: str) -> float | None:
         """A figure of its final held-out evaluation."""
-        return _number(self.result.get("heldout", {}).get(name))
+        return number(self.result.get("heldout", {}).get(name))
 
     def group(self, name: str) -> Mapping[str, Any]:
         """A group of its recipe, fields at their defaults left out."""
@@ -327,121 +322,8 @@ class Evidence:
         return rows
 
 
-def gather(store: Store, record: Mapping[str, Any]) -> Evidence:
-    """The evidence of one record of the store."""
-    return _join(store, record, {run.id: run for run in store.runs()})
-
-
-def gather_all(store: Store) -> list[Evidence]:
-    """The evidence of all records of the store: studies by name, within them the largest scale first."""
-    runs = {run.id: run for run in store.runs()}
-    found = [_join(store, record, runs) for record in store.studies()]
-    return sorted(found, key=lambda each: (each.study, _rank(each.scale), each.scale, each.corpus, each.key))
-
-
-def _rank(scale: str) -> int:
-    return SCALES.index(scale) if scale in SCALES else len(SCALES)
-
-
-def _join(store: Store, record: Mapping[str, Any], runs: Mapping[str, Run]) -> Evidence:
-    pretrainings = []
-    for row in record["rows"]:
-        run = runs.get(row["pretrain_id"])
-        status, reason = _fate(store, [row["pretrain_id"]])
-        result = run.result() if run else {}
-        environment = run.environment() if run else {}
-        versions = environment.get("versions", {})
-        pretrainings.append(
-            Pretraining(
-                variant=row["variant"],
-                seed=row["pretrain_seed"],
-                id=row["pretrain_id"],
-                status=str(result.get("status", "done")) if run else status,
-                reason="" if run else reason,
-                result=result,
-                science=run.science() if run else {},
-                curve=_curve(run, result) if run else (),
-                seconds=_seconds(run) if run else 0.0,
-                numerics=_stamp(environment.get("numerics", {}), NUMERICS),
-                host=_stamp(environment, ("processor", "cores", "system", "python")),
-                software=_stamp(versions, sorted(versions.keys() - set(NUMERICS))),
-            )
-        )
-    cells = [_cell(store, cell, runs.get(cell["run_id"])) for cell in record["cells"]]
-    corpora = sorted({str(each.science.get("corpus")) for each in pretrainings} & runs.keys())
-    preparation = math.fsum(_seconds(runs[run_id]) for run_id in corpora)
-    return Evidence(record, tuple(cells), tuple(pretrainings), preparation)
-
-
-def _cell(store: Store, cell: Mapping[str, Any], run: Run | None) -> Cell:
-    status, reason = ("", "") if run else _fate(store, [cell["run_id"], cell["pretrain_id"]])
-    result = run.result() if run else {}
-    rows = result.get("rows", {})
-    figures = result.get("heldout" if cell["method"] == "pretraining" else "metrics", {})
-    value = _number(figures.get(cell["metric"]))
-    if run:
-        status = str(result.get("status", "done"))
-        if value is None and status == "done":
-            status, reason = "failed", f"its result has no finite {cell['metric']}"
-    return Cell(
-        variant=cell["variant"],
-        measurement=cell["measurement"],
-        task=cell["task"],
-        dataset=cell["dataset"],
-        split=cell["split"],
-        method=cell["method"],
-        metric=cell["metric"],
-        milestone=cell["milestone"],
-        pretrain_seed=cell["pretrain_seed"],
-        restart=cell["restart"],
-        pretrain_id=cell["pretrain_id"],
-        run_id=cell["run_id"],
-        published=_number(cell["published"]),
-        status=status,
-        reason=reason,
-        value=value,
-        majority=_number(result.get("majority", {}).get(cell["metric"])),
-        train_rows=int(rows.get("train", 0)),
-        evaluation_rows=int(rows.get("evaluation", 0)),
-        seconds=_seconds(run) if run else 0.0,
-        numerics=_stamp(run.environment().get("numerics", {}), NUMERICS) if run else (),
-    )
-
-
-def _fate(store: Store, run_ids: Iterable[str]) -> tuple[str, str]:
-    """Why there is no result: the first of the runs that ended without one says it, else it is still to come."""
-    for run_id in run_ids:
-        failure = store.failure(run_id)
-        if failure:
-            return str(failure.get("status", "failed")), str(failure.get("reason", ""))
-    return "pending", ""
-
-
-def _curve(run: Run, result: Mapping[str, Any]) -> tuple[Point, ...]:
-    """The held-out evaluations over tokens. Steps all hold the same number of tokens, up to padding."""
-    steps = result.get("steps") or 0
-    if not steps:
-        return ()
-    each = float(result.get("tokens", 0)) / steps
-    points = {}
-    for line in run.metrics():
-        names = ("heldout_masked_lm_loss", "heldout_own_loss", "heldout_causal_loss")
-        losses = [_number(line.get(name)) for name in names]
-        if any(loss is not None for loss in losses):
-            points[int(line["step"])] = Point(line["step"] * each, *losses)
-    return tuple(points[step] for step in sorted(points))
-
-
-def _seconds(run: Run) -> float:
-    return math.fsum(float(line.get("seconds", 0.0)) for line in run.timing())
-
-
-def _stamp(facts: Mapping[str, Any], names: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, str(facts[name])) for name in names if name in facts)
-
-
-def _number(value: Any) -> float | None:
-    """`value` if it is a finite number."""
+def number(value: Any) -> float | None:
+    """`value` of a JSON file, if it is a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return float(value)

@@ -14,7 +14,8 @@ from typing import Any
 
 from bertlab.errors import BadInput, unknown
 from bertlab.report import caveats, escape, facts, plots, tables
-from bertlab.report.evidence import Evidence, gather_all
+from bertlab.report.evidence import Evidence
+from bertlab.report.gather import gather_all
 from bertlab.store import Store
 
 

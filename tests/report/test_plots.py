@@ -8,7 +8,7 @@ import matplotlib as mpl
 import pytest
 
 from bertlab.report import plots
-from bertlab.report.evidence import gather
+from bertlab.report.gather import gather
 from bertlab.store import Store
 
 

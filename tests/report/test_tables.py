@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from bertlab.report import tables
-from bertlab.report.evidence import Evidence, gather
+from bertlab.report.evidence import Evidence
+from bertlab.report.gather import gather
 from bertlab.store import Store
 
 
