@@ -10,6 +10,7 @@ from bertlab.jobs import Job, PrepareCorpus, Pretrain
 
 if TYPE_CHECKING:
     from bertlab.plan import Plan
+    from bertlab.recipe import Recipe
     from bertlab.store import Store
 
 KINDS = {
@@ -39,9 +40,34 @@ def draw(plan: Plan, store: Store) -> None:
             run = [job for job in pending if job.kind == kind]
             table.add_row(name, str(len(jobs) - len(run)), str(len(run)), *figures(run, store))
     console().print(table)
+    for line in models(plan):
+        say(line)
     shared = plan.asked - sum(not isinstance(job, PrepareCorpus) for job in plan.jobs)
     if shared:
         say(f"{shared} of {plan.asked} runs are asked for more than once and are run once.")
+
+
+def models(plan: Plan) -> list[str]:
+    """What is trained, a line for each model and schedule: its size, and how long it sees how much."""
+    rows: dict[str, int] = {}
+    for job in plan.jobs:
+        if isinstance(job, Pretrain) and job.recipe.schedule.steps:
+            line = described(job.recipe)
+            rows[line] = rows.get(line, 0) + 1
+    return [f"{count} x {line}" for line, count in rows.items()]
+
+
+def described(recipe: Recipe) -> str:
+    """A pre-training in one line: layers, width, heads and parameters; batch, steps and tokens a sequence."""
+    model, schedule = recipe.model, recipe.schedule
+    positions = model.positions_for(recipe.inputs.longest)
+    count = cost.parameters(model, recipe.tokenizer.vocabulary, positions, recipe.objective.next_sentence) / 1e6
+    batch = f"{schedule.batch:,} sequences" + (" or as many tokens" if recipe.inputs.counted else "")
+    lengths = ", then ".join(f"{steps:,} steps of {length}" for length, steps in cost.phases(recipe))
+    return (
+        f"{model.layers} layers, {model.hidden} wide, {model.heads} heads: {count:.{0 if count >= 10 else 1}f}M "
+        f"parameters; {batch}, {lengths} tokens"
+    )
 
 
 def figures(jobs: list[Job], store: Store) -> tuple[str, str, str, str]:

@@ -1,0 +1,48 @@
+"""The plan that is shown before anything is spent: at the paper's scale, the paper's numbers."""
+
+import pytest
+
+from bertlab import plan, scales, studies
+from bertlab.cli.plan_table import models
+
+BASE = "12 layers, 768 wide, 12 heads: 110M"
+EACH = "parameters; 256 sequences, 900,000 steps of 128, then 100,000 steps of 512 tokens"
+COUNTED = EACH.replace("256 sequences", "256 sequences or as many tokens")
+BASES = {  # pre-trainings of Base with batches of 256 sequences, and with as many tokens in shorter ones
+    "masking": (6, 0),
+    "nsp": (3, 0),
+    "formats": (2, 2),
+    "dynamic": (3, 0),
+    "convergence": (3, 0),
+    "features": (1, 0),
+}
+
+
+def lines(machine, study):
+    request = plan.Request(studies=(studies.find(study),), scale=scales.find("paper"), corpora=("microworld",))
+    return models(plan.make(request, machine))
+
+
+def test_every_study_is_here():
+    assert {*BASES, "size"} == set(studies.names())
+
+
+@pytest.mark.parametrize("study", BASES)
+def test_at_the_papers_scale_the_plan_is_the_papers(machine, study):
+    found = BASES[study]
+    wanted = [f"{count} x {BASE} {each}" for count, each in zip(found, (EACH, COUNTED), strict=True) if count]
+    assert lines(machine, study) == wanted
+
+
+def test_sizes_at_the_papers_scale_are_table_6(machine):
+    assert lines(machine, "size") == [
+        f"1 x {shape} {EACH}"
+        for shape in (
+            "3 layers, 768 wide, 12 heads: 46M",
+            "6 layers, 768 wide, 3 heads: 68M",
+            "6 layers, 768 wide, 12 heads: 68M",
+            BASE,
+            "12 layers, 1024 wide, 16 heads: 185M",
+            "24 layers, 1024 wide, 16 heads: 336M",  # BERT says 340M
+        )
+    ]
