@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bertlab.errors import BadInput, unknown
-from bertlab.identity import set_field
+from bertlab.identity import set_fields
 from bertlab.recipe import Inputs, Layers, Masking, Model, Objective, Optimizer, Recipe, Schedule, Tokenizer
 
 Kind = Literal["classification", "regression", "multiple-choice", "span", "tagging"]
@@ -216,9 +216,7 @@ class Study:
             groups[group] = dataclasses.replace(getattr(scale, group), **changes)
         groups["model"] = variant.size.of(groups.get("model", scale.model))
         recipe = dataclasses.replace(scale, **groups)  # at once: some groups go together only
-        for path, value in variant.fields.items():
-            recipe = set_field(recipe, path, value)
-        return recipe
+        return set_fields(recipe, variant.fields)
 
 
 def table(columns: Sequence[str], rows: Mapping[str, Sequence[float]]) -> dict[tuple[str, str], float]:
