@@ -15,6 +15,7 @@ from bertlab.identity import set_fields
 from bertlab.recipe import Inputs, Layers, Masking, Model, Objective, Optimizer, Recipe, Schedule, Tokenizer
 
 Kind = Literal["classification", "regression", "multiple-choice", "span", "tagging"]
+Split = Literal["evaluation", "test"]
 Method = Literal["finetune", "features", "pretraining"]
 """`pretraining` reads a figure of the held-out text off the pre-training itself."""
 
@@ -39,6 +40,8 @@ class Task:
     """The split that is trained on."""
     evaluation: str = "validation"
     """The split that is reported."""
+    test: str = ""
+    """A split with public labels that is judged too, for columns that report it; none if empty."""
     text: tuple[str, ...] = ()
     """Columns of text: one or two for classification and regression; the question, then the context for spans; the
     context, then each ending (or one column of lists of endings) for multiple choice; one of tokens for tagging."""
@@ -120,6 +123,8 @@ class Measurement:
     """A name of the catalogue, or a task of the study's own; none where the pre-training itself is measured."""
     method: Method = "finetune"
     metric: str = "accuracy"
+    split: Split = "evaluation"
+    """Which split of the task is reported. One training is judged on both."""
     milestones: tuple[int, ...] = (100,)
     """Per cent of the pre-training's steps after which it is measured; those that the scale keeps, and the end."""
 

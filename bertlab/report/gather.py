@@ -63,7 +63,11 @@ def _cell(store: Store, cell: Mapping[str, Any], run: Run | None) -> Cell:
     status, reason = ("", "") if run else _fate(store, [cell["run_id"], cell["pretrain_id"]])
     result = run.result() if run else {}
     rows = result.get("rows", {})
-    figures = result.get("heldout" if cell["method"] == "pretraining" else "metrics", {})
+    judged = result  # on the evaluation split; the test split, if it is that which is asked for, stands beside it
+    if result.get("split", cell["split"]) != cell["split"]:
+        judged = result.get("test", {})
+        rows = {**rows, "evaluation": judged.get("rows", 0)}
+    figures = judged.get("heldout" if cell["method"] == "pretraining" else "metrics", {})
     value = number(figures.get(cell["metric"]))
     if run:
         status = str(result.get("status", "done"))
@@ -86,7 +90,7 @@ def _cell(store: Store, cell: Mapping[str, Any], run: Run | None) -> Cell:
         status=status,
         reason=reason,
         value=value,
-        majority=number(result.get("majority", {}).get(cell["metric"])),
+        majority=number(judged.get("majority", {}).get(cell["metric"])),
         train_rows=int(rows.get("train", 0)),
         evaluation_rows=int(rows.get("evaluation", 0)),
         seconds=_seconds(run) if run else 0.0,
