@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from bertlab.errors import BadInput, unknown
 from bertlab.identity import set_fields
@@ -169,6 +169,9 @@ class Study:
             for name in names:
                 if names.count(name) > 1:
                     raise BadInput(f"{where} has two {what}s named '{name}': give each its own name")
+        for measurement in self.measurements:
+            if measurement.split not in get_args(Split):
+                raise unknown(f"split of measurement '{measurement.name}'", measurement.split, get_args(Split))
         if self.baseline not in rows:
             raise unknown(f"baseline in {where}", self.baseline, rows)
         for row, column in self.published:

@@ -186,6 +186,7 @@ def test_a_row_may_go_back_to_the_default_of_a_field_that_others_change():
         ({"published": {("c", "MNLI"): 1.0}}, "unknown variant"),
         ({"claims": [Claim("x", better="a", worse="z", on="MNLI")]}, "in a claim"),
         ({"claims": [Claim("x", better="a", worse="b", on="NER")]}, "in a claim"),
+        ({"measurements": [Measurement("NER", task="conll2003", split="dev")]}, "split of measurement .NER. 'dev'"),
     ],
 )
 def test_a_wrong_study_says_what_to_do(changes, message):

@@ -108,17 +108,20 @@ def _fate(store: Store, run_ids: Iterable[str]) -> tuple[str, str]:
 
 
 def _curve(run: Run, result: Mapping[str, Any]) -> tuple[Point, ...]:
-    """The held-out evaluations over tokens. Steps all hold the same number of tokens, up to padding."""
+    """The held-out evaluations in order. Steps all hold the same number of tokens, up to padding."""
     steps = result.get("steps") or 0
     if not steps:
         return ()
     each = float(result.get("tokens", 0)) / steps
+    trained = [(line["step"], line["seconds"]) for line in run.timing() if line["stage"] == "train"]
     points = {}
     for line in run.metrics():
         names = ("heldout_masked_lm_loss", "heldout_own_loss", "heldout_causal_loss")
         losses = [number(line.get(name)) for name in names]
         if any(loss is not None for loss in losses):
-            points[int(line["step"])] = Point(line["step"] * each, *losses)
+            step = int(line["step"])
+            seconds = math.fsum(taken for until, taken in trained if until <= step) if trained else None
+            points[step] = Point(step, step * each, seconds, *losses)
     return tuple(points[step] for step in sorted(points))
 
 
