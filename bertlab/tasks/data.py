@@ -141,8 +141,8 @@ def untested(located: Located) -> str:
     if located.task.hub in catalog.HIDDEN and folder is None:
         return f"the Hub hides its labels: give --data DIR with a folder '{dataset}' that has them"
     if folder is not None and not files.has(folder, "test"):
-        return f"{folder} has no test{files.SUFFIXES[0]} (or .parquet, .csv, .tsv): add it, or leave the column out"
-    return f"task '{located.asked}' names none: leave the column out, or use a Task of your own with `test`"
+        return f"{folder} has no test{files.SUFFIXES[0]} (or .parquet, .csv, .tsv): add it, or use another data set"
+    return f"task '{located.asked}' names none: report its evaluation split, or use a Task of your own with `test`"
 
 
 def _splits(task: Task) -> list[str]:
