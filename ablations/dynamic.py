@@ -8,7 +8,8 @@
 
 The paper's "static" is BERT's released setting: ten copies of the data, each with masks of its own, over 40 passes; its
 figures are medians of five. One mask alone has no published value. Rows differ in their masks and in nothing else: pairs
-and order are the same, over as many documents as 40 passes take. Run it: `bertlab ablate dynamic`.
+and order are the same, over as many documents as 40 passes take. Run it: `bertlab ablate dynamic`. (Scale smoke, whose
+steps take 160 sequences, does not get through the fewest documents twice: there it tests the code alone.)
 """
 
 from bertlab.recipe import Inputs, Masking

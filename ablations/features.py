@@ -1,22 +1,23 @@
-"""BERT Table 7: fine-tuning against frozen features, on named entities (F1, development set).
+"""BERT Table 7: fine-tuning against frozen features, on named entities (F1 on CoNLL-2003).
 
-| what the tagger is given | CoNLL-2003 dev F1 |
-|:-------------------------|------------------:|
-| fine-tuning, all weights |              96.4 |
-| embeddings               |              91.0 |
-| second-to-last layer     |              95.6 |
-| last layer               |              94.9 |
-| weighted sum, last four  |              95.9 |
-| concatenated, last four  |              96.1 |
-| weighted sum, all layers |              95.5 |
+| what the tagger is given | dev F1 | test F1 |
+|:-------------------------|-------:|--------:|
+| fine-tuning, all weights |   96.4 |    92.4 |
+| embeddings               |   91.0 |         |
+| second-to-last layer     |   95.6 |         |
+| last layer               |   94.9 |         |
+| weighted sum, last four  |   95.9 |         |
+| concatenated, last four  |   96.1 |         |
+| weighted sum, all layers |   95.5 |         |
 
-All rows share one pre-training. Features are frozen under a two-layer BiLSTM. The paper finds the last four layers side
+All rows share one pre-training, and both columns one training of each. Features are frozen under a two-layer BiLSTM. The paper finds the last four layers side
 by side best, within a point of fine-tuning. Run it: `bertlab ablate features --restarts 5`.
 """
 
 from bertlab.study import Claim, Measurement, Study, Variant
 
-NER = "NER"
+DEV = "NER dev"
+TEST = "NER test"
 
 study = Study(
     name="features",
@@ -32,21 +33,27 @@ study = Study(
         Variant("concatenated, last four", method="features", layers="concatenate-last-four"),
         Variant("weighted sum, all layers", method="features", layers="sum-all"),
     ],
-    measurements=[Measurement(NER, task="conll2003", metric="f1")],
+    measurements=[
+        Measurement(DEV, task="conll2003", metric="f1"),
+        Measurement(TEST, task="conll2003", metric="f1", split="test"),
+    ],
     published={
-        ("fine-tuning", NER): 96.4,
-        ("embeddings", NER): 91.0,
-        ("second-to-last", NER): 95.6,
-        ("last", NER): 94.9,
-        ("weighted sum, last four", NER): 95.9,
-        ("concatenated, last four", NER): 96.1,
-        ("weighted sum, all layers", NER): 95.5,
+        ("fine-tuning", DEV): 96.4, ("fine-tuning", TEST): 92.4,
+        ("embeddings", DEV): 91.0,
+        ("second-to-last", DEV): 95.6,
+        ("last", DEV): 94.9,
+        ("weighted sum, last four", DEV): 95.9,
+        ("concatenated, last four", DEV): 96.1,
+        ("weighted sum, all layers", DEV): 95.5,
     },
     claims=[
         Claim("The last four layers are as good frozen", better="fine-tuning", worse="concatenated, last four",
-              on=NER, within=1.0),
-        Claim("Four layers hold more than the last", better="concatenated, last four", worse="last", on=NER),
-        Claim("Layers hold more than embeddings", better="concatenated, last four", worse="embeddings", on=NER),
+              on=DEV, within=1.0),
+        Claim("Four layers hold more than the last", better="concatenated, last four", worse="last", on=DEV),
+        Claim("Layers hold more than embeddings", better="concatenated, last four", worse="embeddings", on=DEV),
     ],
-    notes=["The paper cased its text and gave each sentence the context of its document; here sentences stand alone."],
+    notes=[
+        "The paper cased its text and gave each sentence the context of its document; here sentences stand alone. On the "
+        "test set it published fine-tuning only.",
+    ],
 )  # fmt: skip

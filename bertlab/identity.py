@@ -79,32 +79,39 @@ def _load(kind: Any, data: Any) -> Any:
     return data
 
 
-def set_field(value: T, path: str, text: str) -> T:
-    """`value` with the field at the dotted `path` set to what `text` says in that field's type.
+def set_fields(value: T, texts: Mapping[str, str], prefix: str = "") -> T:
+    """`value` with the fields at dotted paths set to what the texts say in each field's type.
 
-    Raises `BadInput` for an unknown field (with the nearest name) and for text that is not of the field's type.
+    All at once, as some values go together only: the order of `texts` does not matter. `prefix` is what errors write
+    before each path. Raises `BadInput` for an unknown field (with the nearest name), for text that is not of the
+    field's type, and for values that do not go together.
     """
-    return typing.cast(T, _set(value, path, path, text))
+    return typing.cast(T, _set(value, texts, prefix))
 
 
-def _set(value: Any, path: str, rest: str, text: str) -> Any:
+def _set(value: Any, texts: Mapping[str, str], prefix: str) -> Any:
     kind: Any = type(value)
     hints = _hints(kind)
-    name, _, deeper = rest.partition(".")
-    if name not in hints:
-        raise unknown("field", path, field_paths(type(value), path[: len(path) - len(rest)]))
-    current = getattr(value, name)
-    if dataclasses.is_dataclass(current):
-        if not deeper:
-            raise BadInput(f"field '{path}' is a group: set one of {', '.join(field_paths(type(current), path + '.'))}")
-        return dataclasses.replace(value, **{name: _set(current, path, deeper, text)})
-    if deeper:
-        raise unknown("field", path, field_paths(type(value), path[: len(path) - len(rest)]))
-    return dataclasses.replace(value, **{name: _parse(hints[name], path, text)})
+    changes: dict[str, Any] = {}
+    groups: dict[str, dict[str, str]] = {}
+    for path, text in texts.items():
+        name, _, deeper = path.partition(".")
+        group = name in hints and dataclasses.is_dataclass(getattr(value, name))
+        if name not in hints or (deeper and not group):
+            raise unknown("field", prefix + path, field_paths(kind, prefix))
+        if group and not deeper:
+            known = ", ".join(field_paths(hints[name], f"{prefix}{name}."))
+            raise BadInput(f"field '{prefix}{path}' is a group: set one of {known}")
+        if group:
+            groups.setdefault(name, {})[deeper] = text
+        else:
+            changes[name] = _parse(hints[name], prefix + path, text)
+    changes |= {name: _set(getattr(value, name), inner, f"{prefix}{name}.") for name, inner in groups.items()}
+    return dataclasses.replace(value, **changes)
 
 
 def field_paths(kind: Any, prefix: str = "") -> list[str]:
-    """The dotted paths of all fields of a dataclass type that `set_field` can set."""
+    """The dotted paths of all fields of a dataclass type that `set_fields` can set."""
     paths = []
     for name, hint in _hints(kind).items():
         if dataclasses.is_dataclass(hint):

@@ -144,7 +144,8 @@ class Measure:
             "pretrain": self.pretrain.id,
             "data": self.content,
             "task": {"kind": task.kind, "train": task.train, "evaluation": task.evaluation, "text": task.text}
-            | {"label": task.label, "labels": task.labels},
+            | {"label": task.label, "labels": task.labels}
+            | ({"test": task.test} if task.test else {}),
             "settings": science(self.settings),
             "restart": self.restart,
         } | ({"milestone": self.milestone} if self.milestone < 100 else {})
@@ -153,7 +154,7 @@ class Measure:
         """Trains and measures; leaves the predictions in `work`."""
         from bertlab.training import features, finetuning
 
-        pretrained = _finished(store, self.pretrain.id)
+        pretrained, task = _finished(store, self.pretrain.id), self.data.task
         data = rows(self.data, machine)
         arguments: dict[str, Any] = {
             "milestone": self.milestone,
@@ -166,16 +167,21 @@ class Measure:
             outcome = features.probe(pretrained.path, data, self.settings, **arguments)
         else:
             outcome = finetuning.finetune(pretrained.path, data, self.settings, **arguments)
-        _save_predictions(work / "predictions.npz", outcome.predictions)
+        predictions, tested = outcome.predictions, {}
+        if outcome.test is not None:
+            predictions = predictions | {f"test_{name}": each for name, each in outcome.test.predictions.items()}
+            tested = {"split": task.test, "rows": outcome.test.rows}
+            tested |= {"metrics": outcome.test.metrics, "majority": outcome.test.majority}
+        _save_predictions(work / "predictions.npz", predictions)
         return {
             "status": "collapsed" if outcome.collapsed else "done",
             "task": self.data.asked,
-            "dataset": self.data.task.dataset,
-            "split": self.data.task.evaluation,
+            "dataset": task.dataset,
+            "split": task.evaluation,
             "method": self.kind,
             "metrics": outcome.metrics,
             "majority": outcome.majority,
-            "rows": {"train": outcome.training_rows, "evaluation": outcome.evaluation_rows},
+            "rows": {"train": outcome.training_rows, "evaluation": outcome.rows},
             "steps": outcome.steps,
             "milestone": self.milestone,
             "pretrain_id": self.pretrain.id,
@@ -183,7 +189,9 @@ class Measure:
             "restart": self.restart,
             "settings": science(self.settings),
             "curve": outcome.curve,
-        } | ({} if outcome.threshold is None else {"threshold": outcome.threshold})
+            **({"test": tested} if tested else {}),
+            **({} if outcome.threshold is None else {"threshold": outcome.threshold}),
+        }
 
 
 Job = PrepareCorpus | Pretrain | Measure

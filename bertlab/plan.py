@@ -75,7 +75,8 @@ class Cell:
             named = {"task": "held-out text", "dataset": "held-out text", "split": "held-out", "method": "pretraining"}
             return named | {"milestone": 100, "restart": 0}
         task = self.job.data.task
-        named = {"task": self.job.data.asked, "dataset": task.dataset, "split": task.evaluation}
+        split = task.test if self.measurement.split == "test" else task.evaluation
+        named = {"task": self.job.data.asked, "dataset": task.dataset, "split": split}
         return named | {"method": self.job.kind, "milestone": self.job.milestone, "restart": self.job.restart}
 
 
@@ -184,7 +185,7 @@ def make(request: Request, machine: Machine) -> Plan:
         world=world,
         cells=tuple(cells),
         jobs=_in_order([cell.job for cell in cells]),
-        asked=sum(isinstance(cell.job, Measure) for cell in cells)
+        asked=len({(c.study.name, c.variant, c.job.id) for c in cells if isinstance(c.job, Measure)})
         + len({(c.study.name, c.variant, c.pretrain.recipe.seed) for c in cells}),
     )
 
@@ -205,6 +206,8 @@ def _jobs(
     if measurement.metric not in metrics.NAMES[data.task.kind]:
         what = f"metric of a {data.task.kind} task in measurement '{measurement.name}'"
         raise unknown(what, measurement.metric, metrics.NAMES[data.task.kind])
+    if measurement.split == "test" and not data.task.test:
+        raise BadInput(f"measurement '{measurement.name}' reports a test split: {task_data.untested(data)}")
     settings = _settings(request.scale, variant, method, data.task)
     for milestone in _milestones(pretrain, measurement, request.scale):
         for restart in range(request.restarts or request.scale.restarts):

@@ -280,7 +280,7 @@ class Recipe:
         _require(self.seed >= 0, f"seed is {self.seed}: give 0 or more")
         _require(
             not (self.objective.next_sentence and self.objective.causal),
-            "objective.kind left-to-right has no next-sentence prediction: set objective.next_sentence=false first",
+            "objective.kind left-to-right has no next-sentence prediction: set objective.next_sentence=false too",
         )
         _require(
             self.masking.schedule == "dynamic" or not 0 < self.inputs.passes < 11,
@@ -289,7 +289,7 @@ class Recipe:
         )
         _require(
             not self.objective.next_sentence or self.inputs.pairs,
-            f"inputs.format {self.inputs.format} has one segment: set objective.next_sentence=false first",
+            f"inputs.format {self.inputs.format} has one segment: set objective.next_sentence=false too",
         )
 
 

@@ -14,7 +14,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from bertlab.errors import BadInput, unknown
-from bertlab.identity import field_paths, set_field
+from bertlab.identity import set_fields
 from bertlab.recipe import Features, Finetuning, Inputs, Model, Recipe, Schedule, Tokenizer
 
 
@@ -41,28 +41,26 @@ class Scale:
     def set(self, assignments: list[str]) -> Scale:
         """This scale with `FIELD=VALUE` assignments applied, as `schedule.steps=500` or `finetune.peak=3e-4`.
 
-        Raises `BadInput` for an unknown field (with the nearest name) and for a value of another type.
+        Their order does not matter; of two for one field the last holds. Raises `BadInput` for an unknown field (with
+        the nearest name), for a value of another type and for values that do not go together.
         """
-        scale = self
+        texts: dict[str, dict[str, str]] = {"recipe": {}, "finetune": {}, "tagging": {}, "features": {}}
         for assignment in assignments:
             path, equals, text = assignment.partition("=")
             if not equals:
                 raise BadInput(f"--set '{assignment}': write FIELD=VALUE, as schedule.steps=500")
+            if path in ("seed", "corpus.sources"):
+                raise BadInput(f"--set {path}: use {'--seeds' if path == 'seed' else '--corpus'} instead")
             group, _, rest = path.partition(".")
             if group in ("finetune", "tagging", "features") and rest:
-                try:
-                    changed = set_field(getattr(scale, group), rest, text)
-                except BadInput as error:
-                    if "unknown field" not in str(error):
-                        raise
-                    known = field_paths(type(getattr(scale, group)), f"{group}.")
-                    raise unknown("field", path, known) from None
-                scale = dataclasses.replace(scale, **{group: changed})
-            elif path in ("seed", "corpus.sources"):
-                raise BadInput(f"--set {path}: use {'--seeds' if path == 'seed' else '--corpus'} instead")
+                texts[group][rest] = text
             else:
-                scale = dataclasses.replace(scale, recipe=set_field(scale.recipe, path, text))
-        return scale
+                texts["recipe"][path] = text
+        changes = {
+            group: set_fields(getattr(self, group), given, "" if group == "recipe" else f"{group}.")
+            for group, given in texts.items()
+        }
+        return dataclasses.replace(self, **changes)
 
 
 def find(name: str) -> Scale:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from bertlab.errors import BadInput, unknown
-from bertlab.identity import set_field
+from bertlab.identity import set_fields
 from bertlab.recipe import Inputs, Layers, Masking, Model, Objective, Optimizer, Recipe, Schedule, Tokenizer
 
 Kind = Literal["classification", "regression", "multiple-choice", "span", "tagging"]
+Split = Literal["evaluation", "test"]
 Method = Literal["finetune", "features", "pretraining"]
 """`pretraining` reads a figure of the held-out text off the pre-training itself."""
 
@@ -39,6 +40,8 @@ class Task:
     """The split that is trained on."""
     evaluation: str = "validation"
     """The split that is reported."""
+    test: str = ""
+    """A split with public labels that is judged too, for columns that report it; none if empty."""
     text: tuple[str, ...] = ()
     """Columns of text: one or two for classification and regression; the question, then the context for spans; the
     context, then each ending (or one column of lists of endings) for multiple choice; one of tokens for tagging."""
@@ -120,6 +123,8 @@ class Measurement:
     """A name of the catalogue, or a task of the study's own; none where the pre-training itself is measured."""
     method: Method = "finetune"
     metric: str = "accuracy"
+    split: Split = "evaluation"
+    """Which split of the task is reported. One training is judged on both."""
     milestones: tuple[int, ...] = (100,)
     """Per cent of the pre-training's steps after which it is measured; those that the scale keeps, and the end."""
 
@@ -164,6 +169,9 @@ class Study:
             for name in names:
                 if names.count(name) > 1:
                     raise BadInput(f"{where} has two {what}s named '{name}': give each its own name")
+        for measurement in self.measurements:
+            if measurement.split not in get_args(Split):
+                raise unknown(f"split of measurement '{measurement.name}'", measurement.split, get_args(Split))
         if self.baseline not in rows:
             raise unknown(f"baseline in {where}", self.baseline, rows)
         for row, column in self.published:
@@ -216,9 +224,7 @@ class Study:
             groups[group] = dataclasses.replace(getattr(scale, group), **changes)
         groups["model"] = variant.size.of(groups.get("model", scale.model))
         recipe = dataclasses.replace(scale, **groups)  # at once: some groups go together only
-        for path, value in variant.fields.items():
-            recipe = set_field(recipe, path, value)
-        return recipe
+        return set_fields(recipe, variant.fields)
 
 
 def table(columns: Sequence[str], rows: Mapping[str, Sequence[float]]) -> dict[tuple[str, str], float]:

@@ -168,6 +168,36 @@ def test_rows_that_are_only_measured_otherwise_share_a_pre_training(machine):
     (record,) = made.records("").values()
     assert len(record["rows"]) == 8
     assert {cell["method"] for cell in record["cells"]} == {"finetune", "features"}
+    assert {(cell["measurement"], cell["split"]) for cell in record["cells"]} == {
+        ("NER dev", "validation"), ("NER test", "test"),
+    }  # fmt: skip
+    assert made.asked == 8 + 8 * 2, "dev and test are one run, not two that are shared"
+
+
+def test_only_tasks_with_a_test_split_are_named_by_it(machine):
+    made = plan.make(request(only=("80/10/10",)), machine)
+    splits = {cell.measurement.name: cell.job.science()["task"].get("test") for cell in made.cells}
+    assert splits == {"MNLI fine-tuned": None, "NER fine-tuned": "test", "NER feature-based": "test"}
+
+
+def test_a_test_split_that_is_not_there_is_named_before_anything_is_trained(machine, tmp_path, text_file):
+    def tested(task, **changes):
+        column = Measurement("held out", task=task, metric="f1" if task == "conll2003" else "accuracy", split="test")
+        study = dataclasses.replace(MASKING, measurements=[column], published={}, claims=[])
+        return plan.make(request(studies=(study,), **changes), machine)
+
+    with pytest.raises(BadInput, match="'held out' reports a test split: task 'mnli' names none"):
+        tested("mnli")
+    folder = tmp_path / "mirror" / "bc5cdr"
+    folder.mkdir(parents=True)
+    for split in ("train", "validation"):
+        (folder / f"{split}.jsonl").write_text('{"tokens": ["a"], "ner_tags": ["B-Disease"]}\n')
+    machine = dataclasses.replace(machine, data=tmp_path / "mirror")
+    mine = {"corpora": (str(text_file),), "substitutes": {"conll2003": "bc5cdr"}}
+    with pytest.raises(BadInput, match=rf"{folder} has no test.jsonl"):
+        tested("conll2003", **mine)
+    (folder / "test.jsonl").write_text('{"tokens": ["b"], "ner_tags": ["B-Disease"]}\n')
+    assert {cell.facts()["split"] for cell in tested("conll2003", **mine).cells} == {"test"}
 
 
 def test_a_figure_of_the_pre_training_is_a_cell_without_a_job_of_its_own(machine):

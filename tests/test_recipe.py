@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bertlab import identity as ids
 from bertlab import recipe
 from bertlab.errors import BadInput
-from bertlab.identity import canonical, field_paths, identity, load, science, set_field
+from bertlab.identity import canonical, field_paths, identity, load, science, set_fields
 from bertlab.recipe import Masking, Recipe, Schedule
 
 OTHER = {
@@ -32,10 +32,10 @@ def changed(path: str) -> Recipe:
     hint = ids._hints(type(value))[name]
     literal = (choice for choice in getattr(hint, "__args__", ()) if choice != current)
     new = OTHER[hint](current) if hint in OTHER else next(literal)
-    return set_field(Recipe(), path, str(new).lower() if hint is bool else str(new))
+    return set_fields(Recipe(), {path: str(new).lower() if hint is bool else str(new)})
 
 
-# Shares that must add up are changed together; without next sentence comes before left to right.
+# Shares that must add up are changed together, and left to right is without next sentence.
 TOGETHER = {"masking.mask", "masking.keep", "masking.random", "objective.kind"}
 
 
@@ -138,14 +138,31 @@ def test_reading_refuses_an_unknown_field():
 )
 def test_a_wrong_assignment_says_what_to_do(path, text, message):
     with pytest.raises(BadInput, match=message):
-        set_field(Recipe(), path, text)
+        set_fields(Recipe(), {path: text})
 
 
 def test_assignments_are_read_in_the_type_of_the_field():
-    made = set_field(set_field(Recipe(), "schedule.steps", "1e3"), "optimizer.bias_correction", "false")
+    made = set_fields(Recipe(), {"schedule.steps": "1e3", "optimizer.bias_correction": "false"})
     assert made.schedule.steps == 1000
     assert isinstance(made.schedule.steps, int)
     assert made.optimizer.bias_correction is False
+
+
+@given(st.permutations(["objective.next_sentence", "objective.kind", "masking.mask", "masking.keep", "masking.random"]))
+def test_values_that_go_together_are_given_in_any_order(paths):
+    texts = {
+        "objective.kind": "left-to-right",
+        "objective.next_sentence": "false",
+        "masking.mask": "0.5",
+        "masking.keep": "0.5",
+        "masking.random": "0",
+    }
+    made = set_fields(Recipe(), {path: texts[path] for path in paths})
+    assert made.objective == recipe.Objective(kind="left-to-right", next_sentence=False)
+    assert made.masking == Masking(mask=0.5, keep=0.5, random=0.0)
+    for missing in ("objective.next_sentence", "masking.keep"):
+        with pytest.raises(BadInput, match=missing.replace("masking.", "")):
+            set_fields(Recipe(), {path: texts[path] for path in paths if path != missing})
 
 
 def test_the_rate_rises_linearly_then_falls_linearly_to_nothing():

@@ -8,7 +8,7 @@ from bertlab import scales, studies
 from bertlab.errors import BadInput
 from bertlab.identity import identity
 from bertlab.recipe import Inputs, Masking, Model, Objective, Recipe, Schedule
-from bertlab.study import Claim, Measurement, Size, Study, Variant
+from bertlab.study import Claim, Measurement, Size, Study, Variant, table
 
 COLUMN = Measurement("MNLI", task="mnli")
 
@@ -82,9 +82,24 @@ def test_size_is_table_6_at_the_scale_of_the_paper():
 
 def test_features_is_table_7():
     table = studies.find("features")
-    assert [table.published[variant.name, "NER"] for variant in table.variants] == [
+    assert [table.published[variant.name, "NER dev"] for variant in table.variants] == [
         96.4, 91.0, 95.6, 94.9, 95.9, 96.1, 95.5,
     ]  # fmt: skip
+    test = {variant: figure for (variant, column), figure in table.published.items() if column == "NER test"}
+    assert test == {"fine-tuning": 92.4}
+    assert [(each.task, each.split) for each in table.measurements] == [
+        ("conll2003", "evaluation"),
+        ("conll2003", "test"),
+    ]
+
+
+def test_a_table_is_read_row_by_row_and_a_ragged_one_refused():
+    assert table(("x", "y"), {"a": (1.5, 2), "b": (3, 4)}) == {
+        ("a", "x"): 1.5, ("a", "y"): 2, ("b", "x"): 3, ("b", "y"): 4,
+    }  # fmt: skip
+    for ragged in ((1,), (1, 2, 3)):
+        with pytest.raises(ValueError, match="zip"):
+            table(("x", "y"), {"a": (1, 2), "b": ragged})
 
 
 def test_the_other_tables_as_they_are_printed():
@@ -171,6 +186,7 @@ def test_a_row_may_go_back_to_the_default_of_a_field_that_others_change():
         ({"published": {("c", "MNLI"): 1.0}}, "unknown variant"),
         ({"claims": [Claim("x", better="a", worse="z", on="MNLI")]}, "in a claim"),
         ({"claims": [Claim("x", better="a", worse="b", on="NER")]}, "in a claim"),
+        ({"measurements": [Measurement("NER", task="conll2003", split="dev")]}, "split of measurement .NER. 'dev'"),
     ],
 )
 def test_a_wrong_study_says_what_to_do(changes, message):
@@ -221,7 +237,14 @@ def test_unknown_names_have_the_nearest():
 def test_set_reaches_recipe_and_measurements():
     scale = scales.find("tiny").set(["schedule.steps=7", "finetune.peak=1e-3", "features.epochs=2"])
     assert (scale.recipe.schedule.steps, scale.finetune.peak, scale.features.epochs) == (7, 1e-3, 2.0)
+    together = ["inputs.format=full-sentences", "objective.kind=left-to-right", "objective.next_sentence=false"]
+    assert scale.set(together) == scale.set(together[::-1])
+    assert scale.set(["schedule.steps=1", "schedule.steps=2"]).recipe.schedule.steps == 2
     for wrong, message in (
+        ("objective.kind=left-to-right", "set objective.next_sentence=false too"),
+        ("finetune=1", "unknown field 'finetune'"),
+        ("schedule=1", "field 'schedule' is a group"),
+        ("features.batch=much", "features.batch is 'much'"),
         ("finetune.lr=1", "did you mean"),
         ("seed=3", "use --seeds"),
         ("schedule.steps", "write FIELD=VALUE"),

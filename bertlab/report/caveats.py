@@ -86,6 +86,17 @@ def judged(evidence: Evidence) -> list[str]:
     return lines
 
 
+def timed(evidence: Evidence) -> list[str]:
+    """How the curves over training time are read, if there are any."""
+    if all(point.seconds is None for each in evidence.pretrainings for point in each.curve):
+        return []
+    lines = ["Training time is that of the updates, evaluations not counted, on the machine that a run had."]
+    if len(evidence.machines) > 1:
+        told = " and ".join(f"{what} ({'; '.join(rows)})" for what, rows in evidence.machines.items())
+        lines.append(f"Machines differ, and times compare only between runs on the same: {told}.")
+    return lines
+
+
 def warnings(evidence: Evidence) -> list[str]:
     """Rows that have learnt nothing, and measurements on which pre-training does not help."""
     lines = [

@@ -61,7 +61,12 @@ class Cell:
 class Point:
     """A held-out evaluation during a pre-training."""
 
+    step: int
+    """Updates until then."""
     tokens: float
+    """Tokens trained on until then."""
+    seconds: float | None
+    """What the updates until then took, evaluations not counted; None where no time was kept."""
     loss: float | None
     """Masked-LM loss at 15 %, 80/10/10, in nats."""
     own_loss: float | None
@@ -304,6 +309,18 @@ class Evidence:
             for name, value in stamp:
                 found.setdefault(name, set()).add(value)
         return {name: sorted(found[name]) for name in NUMERICS if name in found}
+
+    @cached_property
+    def machines(self) -> dict[str, list[str]]:
+        """On what the pre-trainings ran, named by that in which they differ, each with its rows."""
+        runs = [(each.variant, dict((*each.host, *each.numerics))) for each in self.pretrainings if each.curve]
+        names = _distinct(name for _, facts in runs for name in facts)
+        differing = [name for name in names if len({facts.get(name) for _, facts in runs}) > 1]
+        found: dict[str, list[str]] = {}
+        for variant, facts in runs:
+            rows = found.setdefault(", ".join(f"{name} {facts.get(name, 'unknown')}" for name in differing), [])
+            rows.extend([variant] if variant not in rows else [])
+        return found
 
     @cached_property
     def deviating(self) -> dict[str, str]:

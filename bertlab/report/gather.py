@@ -63,7 +63,11 @@ def _cell(store: Store, cell: Mapping[str, Any], run: Run | None) -> Cell:
     status, reason = ("", "") if run else _fate(store, [cell["run_id"], cell["pretrain_id"]])
     result = run.result() if run else {}
     rows = result.get("rows", {})
-    figures = result.get("heldout" if cell["method"] == "pretraining" else "metrics", {})
+    judged = result  # on the evaluation split; the test split, if it is that which is asked for, stands beside it
+    if result.get("split", cell["split"]) != cell["split"]:
+        judged = result.get("test", {})
+        rows = {**rows, "evaluation": judged.get("rows", 0)}
+    figures = judged.get("heldout" if cell["method"] == "pretraining" else "metrics", {})
     value = number(figures.get(cell["metric"]))
     if run:
         status = str(result.get("status", "done"))
@@ -86,7 +90,7 @@ def _cell(store: Store, cell: Mapping[str, Any], run: Run | None) -> Cell:
         status=status,
         reason=reason,
         value=value,
-        majority=number(result.get("majority", {}).get(cell["metric"])),
+        majority=number(judged.get("majority", {}).get(cell["metric"])),
         train_rows=int(rows.get("train", 0)),
         evaluation_rows=int(rows.get("evaluation", 0)),
         seconds=_seconds(run) if run else 0.0,
@@ -104,17 +108,20 @@ def _fate(store: Store, run_ids: Iterable[str]) -> tuple[str, str]:
 
 
 def _curve(run: Run, result: Mapping[str, Any]) -> tuple[Point, ...]:
-    """The held-out evaluations over tokens. Steps all hold the same number of tokens, up to padding."""
+    """The held-out evaluations in order. Steps all hold the same number of tokens, up to padding."""
     steps = result.get("steps") or 0
     if not steps:
         return ()
     each = float(result.get("tokens", 0)) / steps
+    trained = [(line["step"], line["seconds"]) for line in run.timing() if line["stage"] == "train"]
     points = {}
     for line in run.metrics():
         names = ("heldout_masked_lm_loss", "heldout_own_loss", "heldout_causal_loss")
         losses = [number(line.get(name)) for name in names]
         if any(loss is not None for loss in losses):
-            points[int(line["step"])] = Point(line["step"] * each, *losses)
+            step = int(line["step"])
+            seconds = math.fsum(taken for until, taken in trained if until <= step) if trained else None
+            points[step] = Point(step, step * each, seconds, *losses)
     return tuple(points[step] for step in sorted(points))
 
 

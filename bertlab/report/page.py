@@ -131,6 +131,7 @@ def _section(evidence: Evidence, title: str, drawn: dict[str, str]) -> dict[str,
         "judged": caveats.judged(evidence),
         "warnings": caveats.warnings(evidence),
         "curves": drawn.get("curves"),
+        "timed": caveats.timed(evidence),
         "caveats": caveats.caveats(evidence),
     }
 

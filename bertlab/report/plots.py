@@ -1,7 +1,7 @@
-"""The figures of a report: per-seed points, and pre-training curves. SVG, 7.2 inches wide, the same bytes each time.
+"""The figures of a report: per-seed points, curves of pre-training, and what was measured during it.
 
-Seaborn's style and its palette for the colour-blind (lines differ in their dashes too), drawn on matplotlib's objects:
-no global state, no window system, no styles of the user's.
+SVG, 7.2 inches wide, the same bytes each time. Seaborn's style and its palette for the colour-blind (lines differ in
+their dashes too), drawn on matplotlib's objects: no global state, no window system, no styles of the user's.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import math
 import warnings
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,16 @@ _LEVEL: Any = (0, (5, 3.5))
 _INK, _PALE = "#222222", "#8A8A8A"
 _PANELS = 3
 """Panels side by side at most."""
+
+_COUNTS = ((1e9, " (billions)"), (1e6, " (millions)"), (1e3, " (thousands)"), (1.0, ""))
+_TIMES = ((3600.0, " (hours)"), (60.0, " (minutes)"), (1.0, " (seconds)"))
+"""Units of an axis, the largest first."""
+
+_ALONG = (("step", "steps", _COUNTS), ("tokens", "tokens", _COUNTS), ("seconds", "training time", _TIMES))
+"""What losses are drawn over: a field of a point, its name on the axis, its units."""
+
+_ROUND = (1, 2, 2.5, 5, 10)
+"""Steps between the numbers on an axis, but for powers of ten."""
 
 _SPAN = 2.0
 """Points that a panel shows at least: a tenth of a point is not to look like an effect."""
@@ -64,7 +75,7 @@ def points(evidence: Evidence) -> bytes | None:
 
 
 def curves(evidence: Evidence) -> bytes | None:
-    """An SVG of held-out loss over tokens, with the unigram entropy as a dashed line; None without any curve."""
+    """An SVG of held-out loss over steps, tokens and training time, the unigram entropy dashed; None without curves."""
     if not any(each.curve for each in evidence.pretrainings):
         return None
     return _draw(_curves, evidence)
@@ -194,6 +205,7 @@ def _points_keys(evidence: Evidence, colours: dict[int, str]) -> list[tuple[Arti
 def _curves(evidence: Evidence) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+    from matplotlib.ticker import MaxNLocator
 
     drawn = [row for row in evidence.trained if any(each.curve for each in evidence.of(row))]
     causal = [row for row in drawn if any(each.causal for each in evidence.of(row))]
@@ -204,70 +216,84 @@ def _curves(evidence: Evidence) -> Figure:
     panels = [("15 % masked as 80/10/10", judged, "loss")] if judged else []
     if own:
         panels.append(("15 % masked as in its own training", rows, "own_loss"))
-    if causal:
+    if causal:  # a loss of another kind, on axes of its own
         panels.append(("left to right", causal, "causal_loss"))
-    height = 3.7 + 0.19 * math.ceil((len(drawn) + 1) / 4)
-    figure = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="white")
-    grid = figure.subplots(1, len(panels), squeeze=False)
-    plateaus = sorted({each.plateau for each in evidence.pretrainings if each.plateau is not None and each.curve})
-    scale, unit = _unit(max(point.tokens for each in evidence.pretrainings for point in each.curve))
+    along = [(*each, values) for each in _ALONG if (values := _values(evidence, each[0]))]
     styles = {row: _line_style(row, drawn, evidence.baseline) for row in drawn}
-    for axes, (title, shown, name) in zip(grid.flat, panels, strict=True):
-        for row in shown:
-            _curve(axes, evidence.of(row), styles[row], scale, name)
-        for plateau in plateaus:
-            axes.axhline(plateau, color=_INK, linewidth=1, linestyle=_LEVEL, zorder=1)
-        axes.set_title(title, color=_INK)
-        axes.set_xlabel(f"tokens trained on{unit}")
-        axes.set_xlim(left=0)
-        _plain(axes)
-    if rows:
-        grid[0, 0].set_ylabel("held-out masked-LM loss (nats)")
-    if causal:  # the last panel: a loss of another kind
-        grid[0, -1].set_ylabel("held-out next-token loss (nats)")
-    keys: list[tuple[Artist, str]] = [(Line2D([], [], **styles[row]), escape.figure(row, 22)) for row in drawn]
+    keys: list[tuple[Artist, str]] = [(Line2D([], [], **styles[row]), escape.figure(row, 32)) for row in drawn]
+    plateaus = sorted({each.plateau for each in evidence.pretrainings if each.plateau is not None and each.curve})
     if plateaus:
         keys.append((Line2D([], [], color=_INK, linewidth=1, linestyle=_LEVEL), "unigram entropy"))
-    _legend(figure, keys, 4)
+    columns = _columns(keys)
+    height = 0.55 + 2.05 * len(panels) + 0.19 * math.ceil(len(keys) / columns)
+    figure = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="white")
+    grid = figure.subplots(len(panels), len(along), sharex="col", sharey="row", squeeze=False)
+    for line, (title, shown, name) in zip(grid, panels, strict=True):
+        line[0].set_title(f"Held-out text, {title}", loc="left", color=_INK)
+        line[0].set_ylabel("next-token loss (nats)" if name == "causal_loss" else "masked-LM loss (nats)")
+        for axes, (what, _, units, values) in zip(line, along, strict=True):
+            for row in shown:
+                _curve(axes, evidence.of(row), styles[row], what, _unit(max(values), units)[0], name)
+            for plateau in plateaus:
+                axes.axhline(plateau, color=_INK, linewidth=1, linestyle=_LEVEL, zorder=1)
+            _plain(axes)
+    for axes, (what, called, units, values) in zip(grid[-1], along, strict=True):
+        differ = "\non machines that differ" if what == "seconds" and len(evidence.machines) > 1 else ""
+        axes.set_xlabel(f"{called}{_unit(max(values), units)[1]}{differ}")
+        axes.set_xlim(left=0)
+        axes.xaxis.set_major_locator(MaxNLocator(5, steps=_ROUND))
+    _legend(figure, keys, columns)
     return figure
 
 
 def _milestones(evidence: Evidence) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+    from matplotlib.ticker import MaxNLocator
 
     rows = [row for row in evidence.variants if row not in evidence.alike and not evidence.untrained(row)]
     names = [name for name in evidence.measurements if any(len(evidence.over_steps(row, name)) > 1 for row in rows)]
-    height = 3.5 + 0.19 * math.ceil(len(rows) / 3)
-    figure = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="white")
+    steps = {row: max((int(each.result["steps"]) for each in evidence.of(row)), default=0) for row in rows}
+    scale, unit = _unit(max(steps.values()), _COUNTS)
     styles = {row: _line_style(row, rows, evidence.baseline) for row in rows}
+    keys: list[tuple[Artist, str]] = [(Line2D([], [], **styles[row]), escape.figure(row, 32)) for row in rows]
+    columns = _columns(keys)
+    height = 3.5 + 0.19 * math.ceil(len(keys) / columns)
+    figure = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="white")
     for name, axes in zip(names, figure.subplots(1, len(names), squeeze=False).flat, strict=True):
         for row in rows:
             line = evidence.over_steps(row, name)
-            axes.plot(list(line), list(line.values()), **styles[row])
+            axes.plot([part / 100 * steps[row] / scale for part in line], list(line.values()), **styles[row])
         axes.set_title(escape.figure(name), color=_INK)
-        axes.set_xlabel("% of the steps of pre-training")
+        axes.set_xlabel(f"steps of pre-training{unit}")
         axes.set_ylabel(_unit_of(evidence.column(name)[0]))
-        axes.set_xlim(0, 102)
+        axes.set_xlim(left=0)
+        axes.xaxis.set_major_locator(MaxNLocator(max(3, 11 // len(names)), steps=_ROUND))
         _plain(axes)
-    _legend(figure, [(Line2D([], [], **styles[row]), escape.figure(row, 34)) for row in rows], 3)
+    _legend(figure, keys, columns)
     return figure
 
 
-def _curve(axes: Axes, runs: list[Pretraining], style: dict[str, Any], scale: float, name: str) -> None:
+def _values(evidence: Evidence, name: str) -> list[float]:
+    """The field `name` of all points of all curves, where it is known."""
+    found = [getattr(point, name) for each in evidence.pretrainings for point in each.curve]
+    return [value for value in found if value is not None]
+
+
+def _curve(axes: Axes, runs: list[Pretraining], style: dict[str, Any], along: str, scale: float, name: str) -> None:
     """A row's losses `name`: each seed as a thin line, their mean, over the evaluations that all have, as the bold."""
-    lines = []
+    lines: list[dict[int, tuple[float, float]]] = []
     for run in runs:
-        line = {point.tokens: loss for point in run.curve if (loss := getattr(point, name)) is not None}
-        if line:
-            lines.append(line)
+        known = [(point.step, getattr(point, along), getattr(point, name)) for point in run.curve]
+        line = {step: (at / scale, loss) for step, at, loss in known if at is not None and loss is not None}
+        lines += [line] if line else []
     if not lines:
         return
     if len(lines) > 1:
         for line in lines:
-            axes.plot([tokens / scale for tokens in line], list(line.values()), color=style["color"], lw=0.6, alpha=0.5)
-    shared = sorted(set(lines[0]).intersection(*lines[1:]))
-    axes.plot([tokens / scale for tokens in shared], [mean([line[at] for line in lines]) for at in shared], **style)
+            axes.plot(*zip(*line.values(), strict=True), color=style["color"], lw=0.6, alpha=0.5)
+    shared = [[line[step] for line in lines] for step in sorted(set(lines[0]).intersection(*lines[1:]))]
+    axes.plot(*([mean([pair[part] for pair in pairs]) for pairs in shared] for part in (0, 1)), **style)
 
 
 def _line_style(row: str, rows: list[str], baseline: str) -> dict[str, Any]:
@@ -295,11 +321,17 @@ def _unit_of(cell: Cell) -> str:
     return metric if cell.method == "pretraining" else f"{metric} (points)"
 
 
-def _unit(tokens: float) -> tuple[float, str]:
-    for size, name in ((1e9, " (billions)"), (1e6, " (millions)"), (1e3, " (thousands)")):
-        if tokens >= size:
-            return size, name
-    return 1.0, ""
+def _unit(most: float, units: Sequence[tuple[float, str]]) -> tuple[float, str]:
+    """The largest unit of which an axis up to `most` holds at least one, or the smallest of all."""
+    return next(((size, name) for size, name in units if most >= size), units[-1])
+
+
+def _columns(keys: list[tuple[Artist, str]]) -> int:
+    """How many keys fit side by side, four at most."""
+    from matplotlib.textpath import TextPath
+
+    widest = max(TextPath((0, 0), name, size=_STYLE["legend.fontsize"]).get_extents().width for _, name in keys)
+    return max(1, min(4, int(72 * WIDTH / (widest + 36))))  # half an inch for the line and the spaces beside it
 
 
 def _legend(figure: Figure, keys: list[tuple[Artist, str]], columns: int) -> None:

@@ -20,6 +20,7 @@ def _glue(
     microworld: str,
     evaluation: str = "validation",
     name: str = "",
+    test: str = "",
 ) -> Task:
     return Task(
         kind="classification" if labels else "regression",
@@ -27,6 +28,7 @@ def _glue(
         dataset=dataset,
         hub=f"nyu-mll/glue:{dataset}",
         evaluation=evaluation,
+        test=test,
         text=text,
         labels=labels,
         microworld=microworld,
@@ -39,6 +41,7 @@ def _entities(name: str, types: tuple[str, ...], hub: str = "") -> Task:
         name=name,
         dataset=name,
         hub=hub,
+        test="test",
         text=("tokens",),
         label="ner_tags",
         labels=("O", *(f"{position}-{entity}" for entity in types for position in "BI")),
@@ -49,7 +52,16 @@ def _entities(name: str, types: tuple[str, ...], hub: str = "") -> Task:
 def _world(
     name: str, text: tuple[str, ...], labels: tuple[str, ...] = (), kind: Kind = "classification", label: str = "label"
 ) -> Task:
-    return Task(kind=kind, name=name, dataset="microworld", text=text, label=label, labels=labels, microworld=name)
+    return Task(
+        kind=kind,
+        name=name,
+        dataset="microworld",
+        test="test",
+        text=text,
+        label=label,
+        labels=labels,
+        microworld=name,
+    )
 
 
 def _squad(name: str, microworld: str) -> Task:
@@ -107,11 +119,11 @@ TASKS = WORLD | {
             name="mnli-mismatched",
         ),
         _glue("qnli", ("question", "sentence"), _TWO_WAY, "question-inference"),
-        _glue("mrpc", _SENTENCES, ("not_equivalent", "equivalent"), "paraphrase"),
+        _glue("mrpc", _SENTENCES, ("not_equivalent", "equivalent"), "paraphrase", test="test"),
         _glue("qqp", ("question1", "question2"), ("not_duplicate", "duplicate"), "paraphrase"),
         _glue("sst2", ("sentence",), ("negative", "positive"), "sentiment"),
         _glue("cola", ("sentence",), ("unacceptable", "acceptable"), "acceptability"),
-        _glue("stsb", _SENTENCES, (), "similarity"),
+        _glue("stsb", _SENTENCES, (), "similarity", test="test"),
         _glue("rte", _SENTENCES, _TWO_WAY, "inference"),
         _glue("wnli", _SENTENCES, ("not_entailment", "entailment"), "inference"),
         _squad("squad", "questions"),
@@ -138,6 +150,7 @@ TASKS = WORLD | {
             kind="tagging",
             name="ud_gum",
             dataset="ud_gum",
+            test="test",
             text=("tokens",),
             label="upos",
             labels=tuple(_PARTS_OF_SPEECH.split()),
@@ -145,6 +158,9 @@ TASKS = WORLD | {
     )
 }
 """Every task by its name."""
+
+HIDDEN = frozenset({"nyu-mll/glue:stsb"})
+"""Data sets whose test labels are public, but not in their copy on the Hub."""
 
 
 def find(name: str) -> Task:

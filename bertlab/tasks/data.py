@@ -29,6 +29,8 @@ class TaskData:
     """Names of the labels; none for numbers and spans."""
     train: Rows
     evaluation: Rows
+    test: Rows | None = None
+    """Rows that are judged too, if the task has such."""
     content: str
     """What the rows are: `sha256:...` over local files, `hub:<name>@<commit>` or `microworld:<version>/<task>`."""
 
@@ -38,7 +40,7 @@ class Located:
     """Where the rows of a task are, before any is read."""
 
     task: Task
-    """The task with the columns, splits and labels of the data set that is used."""
+    """The task with the columns, splits and labels of the data set that is used; `test` only if it has that split."""
     asked: str
     """The task that was asked for."""
     origin: Literal["microworld", "files", "hub"]
@@ -70,11 +72,16 @@ def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None 
     if task.microworld and (world or task.name in catalog.WORLD):
         if task.microworld not in catalog.WORLD:
             raise unknown("microworld task", task.microworld, catalog.WORLD)
-        return Located(task=catalog.WORLD[task.microworld], asked=asked, origin="microworld")
+        counterpart = catalog.WORLD[task.microworld]
+        test = counterpart.test if task.test else ""
+        return Located(task=dataclasses.replace(counterpart, test=test), asked=asked, origin="microworld")
     if machine.data is not None and task.dataset and (machine.data / task.dataset).is_dir():
-        return Located(task=task, asked=asked, origin="files", folder=machine.data / task.dataset)
+        folder = machine.data / task.dataset
+        test = task.test if files.has(folder, task.test) else ""
+        return Located(task=dataclasses.replace(task, test=test), asked=asked, origin="files", folder=folder)
     if task.hub:
-        return Located(task=task, asked=asked, origin="hub")
+        test = "" if task.hub in catalog.HIDDEN else task.test
+        return Located(task=dataclasses.replace(task, test=test), asked=asked, origin="hub")
     where = f"{machine.data} has no folder '{task.dataset}'" if machine.data is not None else "no --data was given"
     raise BadInput(
         f"task '{asked}' has no copy on the Hub that loads without a script, and {where}: "
@@ -101,7 +108,7 @@ def read(located: Located, machine: Machine) -> TaskData:
     """The rows that `locate` found; see `load` for what it raises."""
     known = content_of(located, machine)
     used = located.task
-    splits = (used.train, used.evaluation)
+    splits = _splits(used)
     columns = (*used.text, used.label)
     if located.origin == "microworld":
         values, places = _from_world(used, columns)
@@ -115,7 +122,7 @@ def read(located: Located, machine: Machine) -> TaskData:
     for rows, place in zip(values, places, strict=True):
         if not rows[-1]:
             raise BadInput(f"{place} has no rows: task '{located.asked}' needs some")
-    names, train, evaluation = checked(used, used.labels or named, values, places)
+    names, (train, evaluation, *test) = checked(used, used.labels or named, values, places)
     return TaskData(
         name=located.asked,
         dataset=used.dataset,
@@ -123,8 +130,24 @@ def read(located: Located, machine: Machine) -> TaskData:
         labels=names,
         train=train,
         evaluation=evaluation,
+        test=test[0] if test else None,
         content=known,
     )
+
+
+def untested(located: Located) -> str:
+    """Why a located task has no test split, and what to do."""
+    dataset, folder = located.task.dataset, located.folder
+    if located.task.hub in catalog.HIDDEN and folder is None:
+        return f"the Hub hides its labels: give --data DIR with a folder '{dataset}' that has them"
+    if folder is not None and not files.has(folder, "test"):
+        return f"{folder} has no test{files.SUFFIXES[0]} (or .parquet, .csv, .tsv): add it, or use another data set"
+    return f"task '{located.asked}' names none: report its evaluation split, or use a Task of your own with `test`"
+
+
+def _splits(task: Task) -> list[str]:
+    """The splits that are read: to train on, to evaluate on, and to test on if there is one."""
+    return [task.train, task.evaluation, *([task.test] if task.test else [])]
 
 
 def _check(task: Task, asked: str) -> None:
@@ -148,14 +171,13 @@ def _substituted(task: Task, asked: str, substitute: str, machine: Machine) -> T
     if folder is None or not folder.is_dir():
         there = files.folders(machine.data) if machine.data is not None else []
         raise unknown(f"data set to substitute for {asked}", substitute, {*catalog.TASKS, *there})
-    own = any((folder / f"{task.evaluation}{suffix}").is_file() for suffix in files.SUFFIXES)
     return dataclasses.replace(
         task,
         name=substitute,
         dataset=substitute,
         hub="",
         path="",
-        evaluation=task.evaluation if own else "validation",
+        evaluation=task.evaluation if files.has(folder, task.evaluation) else "validation",
         labels=(),
         microworld="",
     )
@@ -169,16 +191,17 @@ def content_of(located: Located, machine: Machine) -> str:
 
         return f"microworld:{microworld.VERSION}/{task.microworld}"
     if located.folder is not None:
-        return sources.content([files.find(located.folder, split) for split in (task.train, task.evaluation)], machine)
+        return sources.content([files.find(located.folder, split) for split in _splits(task)], machine)
     return f"hub:{task.hub}@{_commit(located)}"
 
 
 def _from_world(task: Task, columns: Sequence[str]) -> tuple[list[list[list[Any]]], list[str]]:
     from bertlab.text import microworld
 
-    splits = [microworld.rows(task.microworld, split) for split in ("train", "validation")]
-    values = [[[row[column] for row in rows] for column in columns] for rows in splits]
-    return values, [f"microworld {task.microworld} {split}" for split in ("train", "validation")]
+    splits: list[Any] = _splits(task)
+    read = [microworld.rows(task.microworld, split) for split in splits]
+    values = [[[row[column] for row in rows] for column in columns] for rows in read]
+    return values, [f"microworld {task.microworld} {split}" for split in splits]
 
 
 def _commit(located: Located) -> str:
@@ -195,14 +218,14 @@ def _commit(located: Located) -> str:
 
 
 def _from_hub(task: Task, columns: Sequence[str], commit: str) -> tuple[list[list[list[Any]]], tuple[str, ...]]:
-    """The columns of both splits, and the names of the labels as the Hub declares them, if it does."""
+    """The columns of each split, and the names of the labels as the Hub declares them, if it does."""
     import datasets
 
     datasets.disable_progress_bars()  # progress is drawn in one place, by the command line
     repository, _, configuration = task.hub.partition(":")
     values: list[list[list[Any]]] = []
     names: tuple[str, ...] = ()
-    for split in (task.train, task.evaluation):
+    for split in _splits(task):
         try:
             rows = datasets.load_dataset(repository, configuration or None, split=split, revision=commit)
         except Exception as error:  # of many kinds, see `_commit`

@@ -31,6 +31,11 @@ def find(folder: Path, split: str) -> Path:
     raise BadInput(f"{folder} has no {split}{SUFFIXES[0]} (or .parquet, .csv, .tsv): it has {_listed(there)}")
 
 
+def has(folder: Path, split: str) -> bool:
+    """Whether a folder has a file of a split."""
+    return any((folder / f"{split}{suffix}").is_file() for suffix in SUFFIXES)
+
+
 def folders(mirror: Path) -> list[str]:
     """The names of the data sets in a mirror, none if it cannot be listed."""
     try:

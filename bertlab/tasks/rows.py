@@ -34,12 +34,12 @@ class Rows:
         return len(self.labels)
 
 
-Splits = tuple[tuple[str, ...], Rows, Rows]
-"""The names of the labels (none where they are no labels), and the rows to train on and to evaluate on."""
+Splits = tuple[tuple[str, ...], list[Rows]]
+"""The names of the labels (none where they are no labels), and the rows of each split, those to train on first."""
 
 
 def checked(task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]) -> Splits:
-    """The rows of both splits out of their raw columns, the label's last; `places` says where each split is from.
+    """The rows of each split out of their raw columns, the label's last; `places` says where each split is from.
 
     `names` are the labels in their order, if they are known.
     """
@@ -50,8 +50,7 @@ def checked(task: Task, names: tuple[str, ...], values: list[list[list[Any]]], p
     if task.kind == "multiple-choice":
         return _chosen(task, values, places)
     one = _answered if task.kind == "span" else _scored
-    train, evaluation = (one(task, columns, place) for columns, place in zip(values, places, strict=True))
-    return (), train, evaluation
+    return (), [one(task, columns, place) for columns, place in zip(values, places, strict=True)]
 
 
 def _texts(task: Task, columns: list[list[Any]], place: str) -> tuple[list[Any], ...]:
@@ -76,15 +75,15 @@ def _chosen(task: Task, values: list[list[list[Any]]], places: list[str]) -> Spl
     for columns, place in zip(values, places, strict=True):
         classification.check_texts(columns[0], f"{place} column {task.text[0]}")
         splits.append((columns[0], *multiple_choice.endings(columns[1:-1], task.text[1:], place)))
-    counts = [len(columns) - 1 for columns in splits]
-    if counts[0] != counts[1]:
-        raise BadInput(f"{places[1]} has {counts[1]} endings a row, {places[0]} {counts[0]}: give as many in both")
-    names = tuple(str(number) for number in range(counts[0]))
-    train, evaluation = (
+    first = len(splits[0]) - 1
+    for texts, place in zip(splits[1:], places[1:], strict=True):
+        if len(texts) - 1 != first:
+            raise BadInput(f"{place} has {len(texts) - 1} endings a row, {places[0]} {first}: give as many in both")
+    names = tuple(str(number) for number in range(first))
+    return names, [
         Rows(text=text, labels=classification.labels(raw[-1], names, f"{place} column {task.label}").tolist())
         for text, raw, place in zip(splits, values, places, strict=True)
-    )
-    return names, train, evaluation
+    ]
 
 
 def _classified(task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]) -> Splits:
@@ -96,7 +95,7 @@ def _classified(task: Task, names: tuple[str, ...], values: list[list[list[Any]]
         splits.append(Rows(text=_texts(task, rows, place), labels=labels.tolist()))
     if len(names) < 2:
         raise BadInput(f"{where[0]} has the label {names[0]!r} alone: a task needs at least two")
-    return names, splits[0], splits[1]
+    return names, splits
 
 
 def _tagged(task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]) -> Splits:
@@ -109,8 +108,7 @@ def _tagged(task: Task, names: tuple[str, ...], values: list[list[list[Any]]], p
         if not any(tokens):
             raise BadInput(f"{place} has no words: a task needs some")
     names = names or tagging.label_names(tags)
-    rows = [
+    return names, [
         Rows(text=(tokens,), labels=tagging.numbers(marks, names, place))
         for tokens, marks, place in zip(words, tags, places, strict=True)
     ]
-    return names, rows[0], rows[1]

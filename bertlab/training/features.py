@@ -6,6 +6,7 @@ by side, or their learned weighted sum. The encoder reads every row once; only t
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -47,10 +48,10 @@ def probe(
     if data.kind != "tagging":
         raise BadInput(f"task '{data.name}' is {data.kind}: the feature-based approach tags words; use method finetune")
     opened = open_pretrained(pretrained, milestone)
-    train, judged = encode(data, opened, settings.length, settings.rows, settings.evaluation_rows)
+    train, *judged = encode(data, opened, settings.length, settings.rows, settings.evaluation_rows)
     encoder = opened.model.encoder
     levels = settings.levels(len(encoder.layers))
-    features = {id(part): activations(opened, part, levels, machine, progress) for part in (train, judged)}
+    features = {id(part): activations(opened, part, levels, machine, progress) for part in (train, *judged)}
     width = features[id(train)].shape[1]
     summed = len(levels) if settings.summed else 0
     units = settings.recurrent_hidden or encoder.hidden
@@ -77,8 +78,10 @@ def probe(
     words = np.diff(train.target_offsets)
     stream = Stream(words, settings.batch, settings.epochs, settings.steps, lambda rows: build(train, rows), key)
     curve = learn(model, logits, stream, settings, model.noise, machine, progress, f"training on features {data.name}")
-    batches = examples.by_length(np.diff(judged.target_offsets), EVALUATION_TOKENS)
-    scores = predict(model, logits, judged, batches, machine, lambda rows: build(judged, rows))
+    scores = []
+    for part in judged:
+        batches = examples.by_length(np.diff(part.target_offsets), EVALUATION_TOKENS)
+        scores.append(predict(model, logits, part, batches, machine, partial(build, part)))
     return outcome(data, train, judged, scores, curve, stream.steps)
 
 

@@ -74,7 +74,7 @@ def finetune(
     as a fine-tuning is short.
     """
     opened = open_pretrained(pretrained, milestone)
-    train, judged = encode(data, opened, settings.length, settings.rows, settings.evaluation_rows)
+    train, *judged = encode(data, opened, settings.length, settings.rows, settings.evaluation_rows)
     encoder: Encoder | RecurrentEncoder = opened.model.encoder
     if settings.recurrent:
         encoder = RecurrentEncoder(opened.model.encoder, keyed.key("finetune", seed, restart, "recurrent"))
@@ -94,23 +94,27 @@ def finetune(
     key = ("finetune", seed, restart)
     stream = Stream(train.lengths, settings.batch, settings.epochs, settings.steps, built(train), key)
     curve = learn(model, logits, stream, settings, model.noise, machine, progress, f"fine-tuning {data.name}")
-    batches = examples.by_length(judged.lengths, EVALUATION_TOKENS // judged.choices)
-    scores = predict(model, logits, judged, batches, machine, built(judged))
+    scores = []
+    for part in judged:
+        batches = examples.by_length(part.lengths, EVALUATION_TOKENS // part.choices)
+        scores.append(predict(model, logits, part, batches, machine, built(part)))
     return outcome(data, train, judged, scores, curve, stream.steps)
 
 
-def encode(
-    data: TaskData, pretrained: Pretrained, length: int, rows: int, evaluation_rows: int
-) -> tuple[Examples, Examples]:
-    """The training rows (a keyed sample of `rows`, the same for every model and seed) and the first evaluation rows."""
+def encode(data: TaskData, pretrained: Pretrained, length: int, rows: int, evaluation_rows: int) -> list[Examples]:
+    """The training rows (a keyed sample of `rows`, the same for every model and seed), the first evaluation rows and,
+    if the task has such, as many of the first test rows."""
     count = len(data.train)
     chosen = np.arange(count)
     if 0 < rows < count:
         chosen = np.sort(keyed.permutation(keyed.key("training rows"), count)[:rows])
-    judged = np.arange(len(data.evaluation))[: evaluation_rows or None]
     length = min(length, pretrained.positions)
-    train = _encoded(data, data.train, chosen, pretrained.tokenizer, length, training=True)
-    return train, _encoded(data, data.evaluation, judged, pretrained.tokenizer, length, training=False)
+    encoded = [_encoded(data, data.train, chosen, pretrained.tokenizer, length, training=True)]
+    for part in (data.evaluation, data.test):
+        if part is not None:
+            first = np.arange(len(part))[: evaluation_rows or None]
+            encoded.append(_encoded(data, part, first, pretrained.tokenizer, length, training=False))
+    return encoded
 
 
 def _encoded(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -13,19 +14,22 @@ from scipy.special import log_softmax
 from bertlab.tasks import metrics, span, squad
 from bertlab.tasks.data import TaskData
 from bertlab.tasks.examples import Examples, Floats
+from bertlab.tasks.rows import Rows
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """What a model's scores on the evaluation rows say."""
+    """What a model's scores on the rows of one split say."""
 
+    rows: int
+    """How many there are."""
     metrics: dict[str, float]
-    """On the evaluation rows, in points."""
+    """In points."""
     majority: dict[str, float]
     """The same metrics of the best constant guess from the training rows: the most frequent label or answer, or the
     mean."""
     predictions: dict[str, npt.NDArray[Any]]
-    """Of each evaluation row, or of each word: `prediction` and `label` and, of labels, the `log_likelihood` of the
+    """Of each row, or of each word: `prediction` and `label` and, of labels, the `log_likelihood` of the
     right one (nats); for tagging also `sentence`, the row that the word is of. Of each question of spans: `prediction`,
     from which to which character of the context, 0 to 0 for no answer; `exact` and `f1`, 0 to 1; `log_likelihood` of
     the likeliest right answer."""
@@ -37,26 +41,37 @@ class Judgement:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome(Judgement):
-    """What a measurement leaves."""
+    """What a measurement leaves: the judgement of the evaluation rows, and beside it that of the test rows, if any."""
 
+    test: Judgement | None = None
     curve: list[dict[str, float]]
     """`step` and the mean training `loss` since the point before (nats)."""
     steps: int
     training_rows: int
-    evaluation_rows: int
 
 
 def outcome(
-    data: TaskData, train: Examples, judged: Examples, scores: Floats, curve: list[dict[str, float]], steps: int
+    data: TaskData,
+    train: Examples,
+    judged: Sequence[Examples],
+    scores: Sequence[Floats],
+    curve: list[dict[str, float]],
+    steps: int,
 ) -> Outcome:
-    """Judges the logits of the evaluation rows, (W, C), by the kind of the task."""
+    """Judges the logits, (W, C), of the evaluation rows and of the test rows, if any, by the kind of the task."""
+    found = _judge(data, data.evaluation, train, judged[0], scores[0])
+    test = None
+    if data.test is not None:
+        test = _judge(data, data.test, train, judged[1], scores[1], found.threshold)
+    return Outcome(**vars(found), test=test, curve=curve, steps=steps, training_rows=train.rows)
+
+
+def _judge(
+    data: TaskData, rows: Rows, train: Examples, judged: Examples, scores: Floats, threshold: float | None = None
+) -> Judgement:
     if data.kind == "span":
-        found = _answers(data, cast(span.Windows, judged), scores)
-    elif data.kind == "regression":
-        found = _numbers(train, judged, scores)
-    else:
-        found = _labels(data, train, judged, scores)
-    return Outcome(**vars(found), curve=curve, steps=steps, training_rows=train.rows, evaluation_rows=judged.rows)
+        return _answers(data, rows, cast(span.Windows, judged), scores, threshold)
+    return _numbers(train, judged, scores) if data.kind == "regression" else _labels(data, train, judged, scores)
 
 
 def _labels(data: TaskData, train: Examples, judged: Examples, scores: Floats) -> Judgement:
@@ -69,6 +84,7 @@ def _labels(data: TaskData, train: Examples, judged: Examples, scores: Floats) -
     if data.kind == "tagging":
         predictions["sentence"] = judged.owners.astype(np.int32)
     return Judgement(
+        rows=judged.rows,
         metrics=metrics.of(data.kind, prediction, label, judged.owners, data.labels),
         majority=metrics.majority(data.kind, train.targets, label, judged.owners, data.labels),
         predictions=predictions,
@@ -79,6 +95,7 @@ def _labels(data: TaskData, train: Examples, judged: Examples, scores: Floats) -
 def _numbers(train: Examples, judged: Examples, scores: Floats) -> Judgement:
     prediction, label = scores[:, 0].astype(np.float64), judged.targets
     return Judgement(
+        rows=judged.rows,
         metrics=metrics.regression(prediction, label),
         majority=metrics.regression(np.full_like(prediction, train.targets.mean()), label),
         predictions={"prediction": prediction.astype(np.float32), "label": label.astype(np.float32)},
@@ -87,22 +104,26 @@ def _numbers(train: Examples, judged: Examples, scores: Floats) -> Judgement:
     )
 
 
-def _answers(data: TaskData, judged: span.Windows, scores: Floats) -> Judgement:
-    contexts = data.evaluation.text[1][: judged.rows]
-    right = cast(list[span.Answers], data.evaluation.labels)[: judged.rows]
+def _answers(
+    data: TaskData, rows: Rows, judged: span.Windows, scores: Floats, threshold: float | None = None
+) -> Judgement:
+    """Without a `threshold` for questions that may have no answer, the best one for these rows is taken."""
+    contexts = rows.text[1][: judged.rows]
+    right = cast(list[span.Answers], rows.labels)[: judged.rows]
     train = cast(list[span.Answers], data.train.labels)
     found = span.best(judged, scores)
     places = np.stack([found.begins, found.ends], axis=1)
-    threshold = None
-    if not all(answers.texts for answers in (*train, *right)):
+    if threshold is None and not all(answers.texts for answers in (*train, *right)):
         _, answered = _scored(contexts, places, right)
         threshold = squad.threshold(found.margins, answered, np.array([float(not each.texts) for each in right]))
+    if threshold is not None:
         places = np.where(found.margins[:, None] > threshold, places, 0)
     exact, f1 = _scored(contexts, places, right)
     # The most frequent answer of the training rows, in their normal form, "" for none.
     guess = Counter(squad.normalised(each.texts[0]) if each.texts else "" for each in train).most_common(1)[0][0]
     texts = {context[begin:end] for context, (begin, end) in zip(contexts, places, strict=True)}
     return Judgement(
+        rows=judged.rows,
         metrics={"exact": 100 * float(exact.mean()), "f1": 100 * float(f1.mean())},
         majority={
             "exact": 100 * float(np.mean([squad.exact(guess, each.texts) for each in right])),

@@ -38,6 +38,13 @@ def test_all_cells_are_there(finished):
                 assert set(kept.files) >= {"prediction", "label", "log_likelihood"}
                 assert len(kept["prediction"]) == len(kept["label"])
                 assert (kept["log_likelihood"] <= 0).all()
+                tested = run.result().get("test")
+                assert (tested is not None) is (run.result()["task"] == "conll2003")
+                if tested:
+                    assert tested["metrics"].keys() == run.result()["metrics"].keys() == tested["majority"].keys()
+                    right = kept["test_prediction"] == kept["test_label"]
+                    assert tested["metrics"]["accuracy"] == pytest.approx(100 * right.mean())
+                    assert len(set(kept["test_sentence"])) == tested["rows"] == 64
     assert not list(finished.rglob("*.ckpt")) + list(finished.rglob("checkpoint")) + list(finished.glob("*/.*.work"))
 
 

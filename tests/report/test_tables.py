@@ -99,6 +99,26 @@ def test_tidy_has_the_columns_of_the_interface(builder: Any, fill: Callable[...,
     assert (first["dataset"], lines[2]["task"], lines[2]["dataset"]) == ("mnli", "conll2003", "bc5cdr")
 
 
+def test_both_splits_of_one_run_are_columns_with_their_own_figures(builder: Any) -> None:
+    builder.cell("80/10/10", "NER", 95.0, pretrain_id=builder.pretrain("80/10/10"), test=91.0)
+    evidence = gathered(builder)
+    table = tables.results(evidence)
+    shown = dict(zip(table.columns, row(table, "80/10/10"), strict=False))
+    assert (shown["NER"], shown["NER test"]) == ("95.00 (n = 1x1)", "91.00 (n = 1x1)")
+    assert [evidence.majority(name) for name in evidence.measurements] == [0.0, 1.0]
+    lines = list(csv.DictReader(io.StringIO(tables.tidy([evidence]))))
+    assert [(line["split"], line["value"]) for line in lines] == [("validation", "95.0"), ("test", "91.0")]
+    assert len({line["run_id"] for line in lines}) == 1
+    assert [cell.evaluation_rows for cell in evidence.cells] == [500, 70]
+
+
+def test_a_result_from_before_there_were_test_splits_has_none(builder: Any) -> None:
+    builder.cell("80/10/10", "NER", 95.0, pretrain_id=builder.pretrain("80/10/10"))
+    builder.cells.append({**builder.cells[-1], "measurement": "NER test", "split": "test"})
+    evidence = gathered(builder)
+    assert [cell.value for cell in evidence.cells] == [95.0, None]
+
+
 def test_a_cell_of_two_records_is_one_line(builder: Any, fill: Callable[..., None]) -> None:
     fill(builder, seeds=(0,))
     evidence = gathered(builder)

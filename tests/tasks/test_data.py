@@ -84,6 +84,44 @@ def test_a_substitute_that_is_a_folder_of_the_mirror(mirror):
     assert found.dataset == "proteins"
 
 
+def test_a_test_split_is_read_where_it_is(mirror, write):
+    task = catalog.find("conll2003")
+    before = data.load(task, machine=mirror, world=False)
+    assert before.test is None
+    write(mirror.data / "conll2003" / "test.jsonl", SENTENCES[:1])
+    after = data.load(task, machine=mirror, world=False)
+    assert [tags.tolist() for tags in after.test.labels] == [[1, 0]]
+    assert [tags.tolist() for tags in after.evaluation.labels] == [[1, 0], [0]]
+    assert after.content != before.content, "its rows are part of what is measured"
+    write(mirror.data / "bc5cdr" / "test.parquet", CHEMICALS * 3)
+    assert len(data.load(task, machine=mirror, world=False, substitute="bc5cdr").test) == 3
+    assert data.load(task, machine=mirror, world=False, substitute="proteins").test is None
+    write(mirror.data / "mnli" / "test.jsonl", PAIRS)
+    assert data.load(catalog.find("mnli"), machine=mirror, world=False).test is None, "its labels are not public"
+
+
+def test_the_counterpart_is_tested_if_the_task_is(tmp_path):
+    machine = Machine(cache=tmp_path)
+    entities = data.load(catalog.find("conll2003"), machine=machine, world=True)
+    assert entities.test is not None
+    assert set(map(tuple, entities.test.text[0])).isdisjoint(map(tuple, entities.evaluation.text[0]))
+    assert data.load(catalog.find("mnli"), machine=machine, world=True).test is None
+    assert data.load(catalog.find("inference"), machine=machine, world=False).test is not None
+
+
+def test_a_test_split_that_a_task_of_the_users_own_names_must_be_there(tmp_path, write):
+    for split in ("train", "validation"):
+        write(tmp_path / f"{split}.jsonl", [{"text": "a", "class": "x"}, {"text": "b", "class": "y"}])
+    task = dataclasses.replace(OWN, path=str(tmp_path), test="later")
+    assert "has no later.jsonl" in message(task, Machine(cache=tmp_path / "cache"))
+
+
+def test_where_the_hub_hides_the_labels_there_is_no_test_split():
+    for name, test in (("stsb", ""), ("mrpc", "test")):
+        located = data.locate(catalog.find(name), machine=Machine(), world=False)
+        assert (located.origin, located.task.test) == ("hub", test)
+
+
 def test_substitutes_that_cannot_be(mirror):
     assert "mnli is classification" in message(catalog.find("conll2003"), mirror, substitute="mnli")
     assert "did you mean 'proteins'" in message(catalog.find("conll2003"), mirror, substitute="protein")
@@ -154,7 +192,7 @@ def test_the_hub_without_a_network(tmp_path, write, monkeypatch):
         }
     )
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hub-cache")
-    for split in ("train", "validation"):
+    for split in ("train", "validation", "test"):
         rows = datasets.Dataset.from_list([{"tokens": ["a", "b"], "ner_tags": [2, 1]}], features=features)
         (tmp_path / "hub" / "data").mkdir(parents=True, exist_ok=True)
         rows.to_parquet(tmp_path / "hub" / "data" / f"{split}-00000-of-00001.parquet")

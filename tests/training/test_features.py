@@ -31,6 +31,13 @@ def test_tags_are_learnt(run, entities):
     assert found.steps == found.curve[-1]["step"]
 
 
+def test_test_rows_are_judged_by_the_same_training(run, entities):
+    alone, tested = run(entities, SHORT), run(dataclasses.replace(entities, test=entities.evaluation), SHORT)
+    assert alone.curve == tested.curve
+    assert tested.metrics == tested.test.metrics == alone.metrics
+    assert tested.majority == tested.test.majority
+
+
 def test_the_same_bits_each_time_and_others_for_a_restart(run, entities):
     one, two, other = run(entities, SHORT), run(entities, SHORT), run(entities, SHORT, restart=1)
     assert one.curve == two.curve

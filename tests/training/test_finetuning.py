@@ -40,7 +40,7 @@ def test_classification_is_learnt(run, pairs):
     assert found.metrics["accuracy"] > 90
     assert found.majority["accuracy"] < 65
     assert not found.collapsed
-    assert (found.training_rows, found.evaluation_rows, found.steps) == (320, 120, 80)
+    assert (found.training_rows, found.rows, found.steps) == (320, 120, 80)
     assert found.curve[-1]["step"] == 80
     assert found.curve[-1]["loss"] < found.curve[0]["loss"] / 2
 
@@ -61,7 +61,7 @@ def test_spans_are_found_and_questions_without_answer_left_alone(run, questions)
     found = run(questions)
     assert found.metrics["exact"] > 80
     assert found.majority == {"exact": pytest.approx(66), "f1": pytest.approx(66)}, "`ab` is the most frequent answer"
-    assert found.evaluation_rows == 100
+    assert found.rows == 100
     kept = found.predictions
     assert {name: len(values) for name, values in kept.items()} == dict.fromkeys(
         ("prediction", "exact", "f1", "log_likelihood"), 100
@@ -119,6 +119,25 @@ def test_predictions_are_kept_for_each_row(run, pairs):
 
 
 @pytest.mark.parametrize("kind", ["pairs", "entities", "questions", "choices", "scores"])
+def test_test_rows_are_judged_by_the_same_training(run, kind, request):
+    data = request.getfixturevalue(kind)
+    half = len(data.evaluation) // 2
+    rest = Rows(text=tuple(column[half:] for column in data.evaluation.text), labels=data.evaluation.labels[half:])
+    alone, tested = run(data, SHORT), run(dataclasses.replace(data, test=rest), SHORT)
+    assert alone.test is None
+    assert same(alone, tested), "test rows change what is trained, or how the others are judged"
+    assert tested.test.rows == len(rest)
+    # The same rows of the same model; a threshold is that of the evaluation rows.
+    assert tested.test.threshold == alone.threshold
+    count = len(tested.test.predictions["prediction"])
+    for name, values in tested.test.predictions.items():
+        if name == "sentence":
+            assert values.max() == len(rest) - 1
+        else:
+            assert np.allclose(values, alone.predictions[name][-count:], atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["pairs", "entities", "questions", "choices", "scores"])
 def test_the_same_bits_each_time(run, kind, request):
     data = request.getfixturevalue(kind)
     assert same(run(data, SHORT), run(data, SHORT))
@@ -140,7 +159,7 @@ def test_evaluation_does_not_depend_on_its_batches(run, kind, request, monkeypat
 def test_bounds_on_rows_and_steps(run, pairs):
     settings = dataclasses.replace(SETTINGS, rows=48, evaluation_rows=10, epochs=1.5)
     found = run(pairs, settings)
-    assert (found.training_rows, found.evaluation_rows, found.steps) == (48, 10, 5)
+    assert (found.training_rows, found.rows, found.steps) == (48, 10, 5)
     assert found.predictions["label"].tolist() == pairs.evaluation.labels[:10]
     assert run(pairs, dataclasses.replace(settings, steps=2)).steps == 2
 
