@@ -22,6 +22,7 @@ from bertlab.store import Run, Store
 if TYPE_CHECKING:
     import numpy as np
 
+    from bertlab.study import Task
     from bertlab.tasks.data import Located as TaskRows
     from bertlab.tasks.data import TaskData
     from bertlab.text.sources import Located
@@ -121,6 +122,11 @@ class Measure:
     """The study, row and column that first asked for it."""
     milestone: int = 100
     """Per cent of the pre-training's steps after which its weights are measured."""
+    first: TaskRows | None = None
+    """A task that all weights are trained on before."""
+    first_content: str = ""
+    held_back: bool = False
+    """Judged on rows held back from the training rows: a try of its settings, not a result."""
 
     @property
     def kind(self) -> Literal["finetune", "features"]:
@@ -139,23 +145,30 @@ class Measure:
 
     def science(self) -> dict[str, Any]:
         """What the id is made of: of the task only what changes the numbers."""
-        task = self.data.task
-        return {
+        made: dict[str, Any] = {
             "pretrain": self.pretrain.id,
             "data": self.content,
-            "task": {"kind": task.kind, "train": task.train, "evaluation": task.evaluation, "text": task.text}
-            | {"label": task.label, "labels": task.labels}
-            | ({"test": task.test} if task.test else {}),
+            "task": _asked(self.data.task),
             "settings": science(self.settings),
             "restart": self.restart,
-        } | ({"milestone": self.milestone} if self.milestone < 100 else {})
+        }
+        if self.milestone < 100:
+            made["milestone"] = self.milestone
+        if self.first is not None:
+            made["first"] = {"data": self.first_content, "task": _asked(self.first.task)}
+        if self.held_back:
+            made["held_back"] = True
+        return made
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
         """Trains and measures; leaves the predictions in `work`."""
+        from bertlab.tasks.data import held_back
         from bertlab.training import features, finetuning
 
         pretrained, task = _finished(store, self.pretrain.id), self.data.task
         data = rows(self.data, machine)
+        if self.held_back:
+            data = held_back(data)
         arguments: dict[str, Any] = {
             "milestone": self.milestone,
             "seed": self.pretrain.recipe.seed,
@@ -166,7 +179,8 @@ class Measure:
         if isinstance(self.settings, Features):
             outcome = features.probe(pretrained.path, data, self.settings, **arguments)
         else:
-            outcome = finetuning.finetune(pretrained.path, data, self.settings, **arguments)
+            first = None if self.first is None else rows(self.first, machine)
+            outcome = finetuning.finetune(pretrained.path, data, self.settings, first=first, **arguments)
         predictions, tested = outcome.predictions, {}
         if outcome.test is not None:
             predictions = predictions | {f"test_{name}": each for name, each in outcome.test.predictions.items()}
@@ -177,7 +191,7 @@ class Measure:
             "status": "collapsed" if outcome.collapsed else "done",
             "task": self.data.asked,
             "dataset": task.dataset,
-            "split": task.evaluation,
+            "split": "held back" if self.held_back else task.evaluation,
             "method": self.kind,
             "metrics": outcome.metrics,
             "majority": outcome.majority,
@@ -189,6 +203,7 @@ class Measure:
             "restart": self.restart,
             "settings": science(self.settings),
             "curve": outcome.curve,
+            **({"first": self.first.asked} if self.first else {}),
             **({"test": tested} if tested else {}),
             **({} if outcome.threshold is None else {"threshold": outcome.threshold}),
         }
@@ -203,6 +218,11 @@ def needs(job: Job) -> tuple[Job, ...]:
     if isinstance(job, Measure):
         return (job.pretrain,)
     return (job.corpus,) if isinstance(job, Pretrain) else ()
+
+
+def _asked(task: Task) -> dict[str, Any]:
+    names = ("kind", "train", "evaluation", "text", "label", "labels", *(("test",) if task.test else ()))
+    return {name: getattr(task, name) for name in names}
 
 
 @lru_cache(maxsize=8)

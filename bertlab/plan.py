@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from bertlab.machine import Machine
 from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer
 from bertlab.scales import Scale
 from bertlab.store import Store, digest
-from bertlab.study import Measurement, Method, Study, Task, Variant
+from bertlab.study import Kind, Measurement, Method, Study, Task, Variant
 from bertlab.tasks import catalog, metrics
 from bertlab.tasks import data as task_data
 from bertlab.text import sources
@@ -41,12 +41,18 @@ class Request:
     """A `vocab.txt` to use instead of training one."""
     substitutes: Mapping[str, str] = field(default_factory=dict)
     """Data sets measured in place of a task's own."""
+    first: Mapping[str, str] = field(default_factory=dict)
+    """Data sets that all weights are trained on before a task is."""
     seeds: int = 1
     restarts: int = 0
     """Fine-tuning seeds within a pre-training; 0 for the scale's."""
     only: tuple[str, ...] = ()
     """Rows to run; empty for all."""
     scratch: bool = False
+    held_back: bool = False
+    """Judge fine-tunings on rows held back from their training rows."""
+    searched: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """What a search chose, by task; it is in the scale, and told."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.seeds <= 1000:
@@ -106,6 +112,8 @@ class Plan:
             cells = [cell for cell in self.cells if cell.study.name == study.name]
             record = self._record(study, cells, command)
             setting = canonical([self.request.scale, self.corpora, dict(self.request.substitutes)])
+            if self.request.first:
+                setting += canonical(dict(self.request.first))
             mark = hashlib.sha256(setting.encode()).hexdigest()[:8]
             kept[f"{study.name}--{self.request.scale.name}--{mark}"] = record
         return kept
@@ -123,6 +131,8 @@ class Plan:
             "corpus": list(self.corpora),
             "world": self.world,
             "substitutes": dict(self.request.substitutes),
+            "first": dict(self.request.first),
+            "searched": {task: dict(changes) for task, changes in self.request.searched.items()},
             "positions": self.request.scale.recipe.model.positions,
             "rows": [
                 {"variant": variant, "pretrain_seed": cell.pretrain.recipe.seed, "pretrain_id": run_id}
@@ -153,18 +163,12 @@ def make(request: Request, machine: Machine) -> Plan:
     base = dataclasses.replace(request.scale.recipe, corpus=corpus)
     if request.vocabulary is not None:
         base = dataclasses.replace(base, tokenizer=_given(base, request.vocabulary))
-    for name in request.substitutes:
-        used = [_task(each.task).name for study in request.studies for each in study.measurements if each.task]
-        if name not in used:
-            raise unknown("task in --substitute", name, sorted(set(used)))
-    tasks: dict[Task, tuple[task_data.Located, str]] = {}
-
-    def located_task(named: str | Task) -> tuple[task_data.Located, str]:
-        task = _task(named)
-        if task not in tasks:
-            found = task_data.locate(task, machine=machine, world=world, substitute=request.substitutes.get(task.name))
-            tasks[task] = found, task_data.content_of(found, machine)
-        return tasks[task]
+    used = sorted({_task(each.task).name for study in request.studies for each in study.measurements if each.task})
+    for option, named in (("substitute", request.substitutes), ("first", request.first)):
+        for name in named:
+            if name not in used:
+                raise unknown(f"task in --{option}", name, used)
+    tasks = _Tasks(request, machine, world)
 
     cells = []
     for study in request.studies:
@@ -177,14 +181,14 @@ def make(request: Request, machine: Machine) -> Plan:
                     request.scale.milestones,
                 )
                 for measurement in study.measurements:
-                    jobs = _jobs(pretrain, variant, measurement, request, located_task)
+                    jobs = _jobs(pretrain, variant, measurement, request, tasks)
                     cells += [Cell(study, variant.name, measurement, job) for job in jobs]
     return Plan(
         request=request,
         corpora=tuple(each.source.name for each in located),
         world=world,
         cells=tuple(cells),
-        jobs=_in_order([cell.job for cell in cells]),
+        jobs=in_order([cell.job for cell in cells]),
         asked=len({(c.study.name, c.variant, c.job.id) for c in cells if isinstance(c.job, Measure)})
         + len({(c.study.name, c.variant, c.pretrain.recipe.seed) for c in cells}),
     )
@@ -195,30 +199,64 @@ def _jobs(
     variant: Variant,
     measurement: Measurement,
     request: Request,
-    locate: Callable[[str | Task], tuple[task_data.Located, str]],
+    tasks: _Tasks,
 ) -> Iterator[Measure | Pretrain]:
     """The jobs of one column for one pre-training of a row: over milestones, and restarts within each."""
     method = variant.method or measurement.method
     if method == "pretraining":
         yield pretrain
         return
-    data, content = locate(measurement.task)
+    data, content = tasks.find(measurement.task)
     if measurement.metric not in metrics.NAMES[data.task.kind]:
         what = f"metric of a {data.task.kind} task in measurement '{measurement.name}'"
         raise unknown(what, measurement.metric, metrics.NAMES[data.task.kind])
     if measurement.split == "test" and not data.task.test:
         raise BadInput(f"measurement '{measurement.name}' reports a test split: {task_data.untested(data)}")
-    settings = _settings(request.scale, variant, method, data.task)
+    settings = _settings(request.scale, variant, method, data.task.kind, data.asked)
     for milestone in _milestones(pretrain, measurement, request.scale):
         for restart in range(request.restarts or request.scale.restarts):
             name = "-".join((pretrain.name, measurement.name, *([f"{milestone}%"] if milestone < 100 else [])))
-            yield Measure(pretrain, data, content, settings, restart, name, milestone)
+            first = tasks.first(measurement.task) if method == "finetune" else (None, "")
+            yield Measure(pretrain, data, content, settings, restart, name, milestone, *first, request.held_back)
 
 
-def _settings(scale: Scale, variant: Variant, method: Method, task: Task) -> Finetuning | Features:
+class _Tasks:
+    """The tasks of a request: where each is and what its rows are, found once."""
+
+    def __init__(self, request: Request, machine: Machine, world: bool) -> None:
+        self._request, self._machine, self._world = request, machine, world
+        self._found: dict[tuple[Task, str | None], tuple[task_data.Located, str]] = {}
+
+    def find(self, named: str | Task) -> tuple[task_data.Located, str]:
+        """A task, or what stands in for it."""
+        task = _task(named)
+        return self._locate(task, self._request.substitutes.get(task.name))
+
+    def first(self, named: str | Task) -> tuple[task_data.Located | None, str]:
+        """What all weights are trained on before a task, if anything. Raises `BadInput` if it does not fit the head."""
+        task = _task(named)
+        if task.name not in self._request.first:
+            return None, ""
+        name = self._request.first[task.name]
+        located, _ = self._locate(task, name)
+        before = dataclasses.replace(located.task, evaluation=located.task.train, test="")  # nothing is judged on it
+        ours = self.find(task)[0].task.labels
+        if before.labels and ours and before.labels != ours:
+            raise BadInput(f"--first {task.name}={name}: its labels are {before.labels}, not {ours}: no head fits both")
+        located = dataclasses.replace(located, task=before, asked=name)
+        return located, task_data.content_of(located, self._machine)
+
+    def _locate(self, task: Task, instead: str | None) -> tuple[task_data.Located, str]:
+        if (task, instead) not in self._found:
+            found = task_data.locate(task, machine=self._machine, world=self._world, substitute=instead)
+            self._found[task, instead] = found, task_data.content_of(found, self._machine)
+        return self._found[task, instead]
+
+
+def _settings(scale: Scale, variant: Variant, method: Method, kind: Kind, asked: str) -> Finetuning | Features:
     if method == "features":
         return dataclasses.replace(scale.features, layers=variant.layers or scale.features.layers)
-    settings = scale.tagging if task.kind == "tagging" else scale.finetune
+    settings = scale.finetuning(kind, asked)
     return dataclasses.replace(settings, recurrent=variant.recurrent or settings.recurrent)
 
 
@@ -245,7 +283,7 @@ def _rows(study: Study, base: Recipe, request: Request) -> list[tuple[Variant, R
     return rows
 
 
-def _in_order(asked: Sequence[Job]) -> tuple[Job, ...]:
+def in_order(asked: Sequence[Job]) -> tuple[Job, ...]:
     """Corpora first; then each pre-training, followed at once by what is measured on it."""
     found: dict[str, Job] = {}
 

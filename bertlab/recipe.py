@@ -313,10 +313,17 @@ class Finetuning:
     weight_decay: float = 0.01
     recurrent: bool = False
     """A two-layer BiLSTM, randomly initialised, between the encoder and the head (BERT section 5.1)."""
+    frozen: bool = False
+    """The encoder stays as it is, without dropout; pooler, BiLSTM and head are trained."""
+    layer_decay: float = 1.0
+    """A layer's learning rate as a share of the one above it; the embeddings are below all, the head above."""
 
     def __post_init__(self) -> None:
         _check_measurement("finetune", self.batch, self.epochs, self.peak, self.length)
         _require(0 <= self.dropout < 1, f"finetune.dropout is {self.dropout}: give a share from 0 to under 1")
+        _require(
+            0 < self.layer_decay <= 1, f"finetune.layer_decay is {self.layer_decay}: give a share above 0, 1 at most"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,11 +11,18 @@ the training rows of the baseline, on the microworld and on real text.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from bertlab.errors import BadInput, unknown
 from bertlab.identity import set_fields
 from bertlab.recipe import Features, Finetuning, Inputs, Model, Recipe, Schedule, Tokenizer
+
+FINETUNED = ("finetune", "tagging", "span")
+"""The settings of a scale for training all weights."""
+GROUPS = (*FINETUNED, "features")
+"""What a scale says of measurements; all else is of the recipe."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,17 +33,36 @@ class Scale:
     purpose: str
     recipe: Recipe
     finetune: Finetuning
-    """Classification, all weights trained."""
+    """All weights trained, for every kind of task that has no setting of its own."""
     tagging: Finetuning
     """Tagging, all weights trained."""
+    span: Finetuning
+    """Questions about a context, all weights trained."""
     features: Features
     """Tagging from frozen features."""
     restarts: int
     """Fine-tuning seeds within each pre-training seed."""
     corpus: tuple[str, ...]
     """Names of the corpora that are used when none is asked for."""
+    tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of single tasks, by name, the fields in which they differ from the setting of their kind."""
+    given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What a user or a search set, by group or task: it goes before `tasks`."""
+    grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """The values of each field of a fine-tuning that `--search` tries."""
     milestones: int = 10
     """Checkpoints kept of each pre-training, evenly spaced over its steps."""
+
+    def finetuning(self, kind: str, task: str) -> Finetuning:
+        """How all weights are trained on a task of `kind`."""
+        group = kind if kind in ("tagging", "span") else "finetune"
+        changes = {**self.tasks.get(task, {}), **self.given.get(group, {}), **self.given.get(task, {})}
+        settings: Finetuning = dataclasses.replace(getattr(self, group), **changes)
+        return settings
+
+    def give(self, task: str, changes: Mapping[str, Any]) -> Scale:
+        """This scale with fields of one task's fine-tuning set."""
+        return dataclasses.replace(self, given={**self.given, task: {**self.given.get(task, {}), **changes}})
 
     def set(self, assignments: list[str]) -> Scale:
         """This scale with `FIELD=VALUE` assignments applied, as `schedule.steps=500` or `finetune.peak=3e-4`.
@@ -44,7 +70,8 @@ class Scale:
         Their order does not matter; of two for one field the last holds. Raises `BadInput` for an unknown field (with
         the nearest name), for a value of another type and for values that do not go together.
         """
-        texts: dict[str, dict[str, str]] = {"recipe": {}, "finetune": {}, "tagging": {}, "features": {}}
+        texts: dict[str, dict[str, str]] = {"recipe": {}, **{group: {} for group in GROUPS}}
+        tasks: dict[str, dict[str, str]] = {}
         for assignment in assignments:
             path, equals, text = assignment.partition("=")
             if not equals:
@@ -52,15 +79,27 @@ class Scale:
             if path in ("seed", "corpus.sources"):
                 raise BadInput(f"--set {path}: use {'--seeds' if path == 'seed' else '--corpus'} instead")
             group, _, rest = path.partition(".")
-            if group in ("finetune", "tagging", "features") and rest:
+            if group in GROUPS and rest:
                 texts[group][rest] = text
+            elif group == "tasks":
+                task, _, name = rest.rpartition(".")
+                if not task:
+                    raise BadInput(f"--set '{assignment}': write tasks.TASK.FIELD=VALUE, as tasks.squad_v2.epochs=2")
+                tasks.setdefault(task, {})[name] = text
             else:
                 texts["recipe"][path] = text
         changes = {
             group: set_fields(getattr(self, group), given, "" if group == "recipe" else f"{group}.")
             for group, given in texts.items()
         }
-        return dataclasses.replace(self, **changes)
+        scale = dataclasses.replace(self, **changes)
+        for group, given in texts.items():
+            if group in FINETUNED:
+                scale = scale.give(group, {name: getattr(changes[group], name) for name in given})
+        for task, given in tasks.items():
+            found = set_fields(Finetuning(), given, f"tasks.{task}.")
+            scale = scale.give(task, {name: getattr(found, name) for name in given})
+        return scale
 
 
 def find(name: str) -> Scale:
@@ -71,6 +110,11 @@ def find(name: str) -> Scale:
 
 
 _SMALL = Model(layers=4, hidden=128, heads=2, positions="rotary", dropout=0.0, initialisation="width")
+
+_PAPERS_GRID = {"batch": (16, 32), "peak": (5e-5, 3e-5, 2e-5), "epochs": (2, 3, 4)}
+"""BERT appendix A.3."""
+_PAPERS_TASKS = {"squad_v2": {"epochs": 2.0, "batch": 48}, "swag": {"batch": 16, "peak": 2e-5}}
+"""BERT sections 4.3 and 4.4. Those of SQuAD 1.1 (4.2: 3 epochs, 5e-5, 32) and GLUE are the defaults."""
 
 SCALES = {
     scale.name: scale
@@ -86,7 +130,9 @@ SCALES = {
             ),
             finetune=Finetuning(peak=1e-3, rows=64, steps=10, evaluation_rows=64, length=32),
             tagging=Finetuning(peak=1e-3, rows=64, steps=10, evaluation_rows=64, length=32),
+            span=Finetuning(peak=1e-3, rows=64, steps=10, evaluation_rows=64, length=32),
             features=Features(peak=1e-3, rows=64, steps=10, evaluation_rows=64, length=32),
+            grid={"peak": (5e-4, 1e-3)},
             restarts=1,
             corpus=("microworld",),
             milestones=2,
@@ -102,7 +148,9 @@ SCALES = {
             ),
             finetune=Finetuning(peak=5e-4, epochs=5, rows=10_000, length=64),
             tagging=Finetuning(peak=1e-3, epochs=8, rows=10_000, length=64, dropout=0.0),
+            span=Finetuning(peak=5e-4, epochs=5, rows=10_000, length=64),
             features=Features(peak=2e-3, epochs=6, rows=10_000, length=64),
+            grid={"peak": (2.5e-4, 5e-4, 1e-3), "epochs": (3, 5, 8)},
             restarts=1,
             corpus=("microworld",),
         ),
@@ -117,7 +165,9 @@ SCALES = {
             ),
             finetune=Finetuning(peak=2e-4, epochs=3, rows=50_000, length=128),
             tagging=Finetuning(peak=5e-4, epochs=4, rows=50_000, length=128),
+            span=Finetuning(peak=2e-4, epochs=3, rows=50_000, length=128),
             features=Features(peak=1e-3, epochs=8, rows=50_000, length=128),
+            grid={"peak": (1e-4, 2e-4, 4e-4), "epochs": (2, 3, 4)},
             restarts=3,
             corpus=("wikitext-103",),
         ),
@@ -127,7 +177,10 @@ SCALES = {
             recipe=Recipe(schedule=Schedule(batch=1024, steps=50_000, peak=4e-4, warmup=0.05)),
             finetune=Finetuning(),
             tagging=Finetuning(),
+            span=Finetuning(length=384),
             features=Features(),
+            tasks=_PAPERS_TASKS,
+            grid=_PAPERS_GRID,
             restarts=5,
             corpus=("wikipedia",),
         ),
@@ -137,7 +190,10 @@ SCALES = {
             recipe=Recipe(inputs=Inputs(final_length=512, final_share=0.1)),
             finetune=Finetuning(),
             tagging=Finetuning(),
+            span=Finetuning(length=384),
             features=Features(),
+            tasks=_PAPERS_TASKS,
+            grid=_PAPERS_GRID,
             restarts=5,
             corpus=("wikipedia",),
         ),

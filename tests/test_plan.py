@@ -227,3 +227,65 @@ def test_a_recurrent_row_is_fine_tuned_otherwise(machine):
     assert kinds(made).count("pretrain") == 1
     assert {cell.job.settings.recurrent for cell in made.cells if cell.variant == "with a BiLSTM"
             and cell.job.kind == "finetune"} == {True}  # fmt: skip
+
+
+def test_what_comes_first_is_part_of_a_fine_tuning_and_of_no_other(machine):
+    alone, both = (plan.make(request(first=first), machine) for first in ({}, {"conll2003": "entities"}))
+    changed = {job.label for job in both.jobs} - {
+        job.label for job in alone.jobs if job.id in {j.id for j in both.jobs}
+    }
+    assert {job.data.asked for job in both.jobs if job.label in changed} == {"conll2003"}
+    assert {job.kind for job in both.jobs if job.label in changed} == {"finetune"}
+    assert all(job.first.task.evaluation == "train" for job in both.jobs if job.label in changed)
+
+
+@pytest.mark.parametrize(
+    ("first", "message"),
+    [
+        ({"squad": "questions"}, "unknown task in --first 'squad'"),
+        ({"mnli": "sentiment"}, "no head fits both"),
+        ({"mnli": "questions"}, "questions is span"),
+        ({"mnli": "nowhere"}, "unknown data set for mnli"),
+    ],
+)
+def test_what_comes_first_must_fit(machine, first, message):
+    with pytest.raises(BadInput, match=message):
+        plan.make(request(first=first), machine)
+
+
+def test_a_setting_of_a_task_goes_before_that_of_its_kind_and_what_is_set_before_both():
+    scale = dataclasses.replace(scales.find("smoke"), tasks={"squad_v2": {"epochs": 2.0, "batch": 48}})
+    assert scale.finetuning("span", "squad") == scale.span
+    assert scale.finetuning("tagging", "conll2003") == scale.tagging
+    assert scale.finetuning("regression", "stsb") == scale.finetune
+    plain = scale.finetuning("span", "squad_v2")
+    assert (plain.epochs, plain.batch, plain.length) == (2.0, 48, scale.span.length)
+    asked = scale.set(["span.epochs=7", "finetune.epochs=1"])
+    assert asked.finetuning("span", "squad_v2").epochs == asked.finetuning("span", "squad").epochs == 7
+    assert asked.finetuning("span", "squad_v2").batch == 48
+    one = scale.set(["tasks.squad_v2.epochs=9", "span.epochs=7"])
+    assert (one.finetuning("span", "squad_v2").epochs, one.finetuning("span", "squad").epochs) == (9, 7)
+    for wrong, message in (("tasks.squad_v2.lr=1", "did you mean"), ("tasks.epochs=1", "tasks.TASK.FIELD")):
+        with pytest.raises(BadInput, match=message):
+            scale.set([wrong])
+
+
+def test_at_the_papers_scale_fine_tunings_are_the_papers():
+    paper = scales.find("paper")
+    found = {
+        (kind, task): (each.batch, each.epochs, each.peak, each.length, each.dropout)
+        for kind, task in (
+            ("classification", "mnli"),
+            ("span", "squad"),
+            ("span", "squad_v2"),
+            ("multiple-choice", "swag"),
+        )
+        if (each := paper.finetuning(kind, task))
+    }
+    assert found == {
+        ("classification", "mnli"): (32, 3.0, 5e-5, 128, 0.1),
+        ("span", "squad"): (32, 3.0, 5e-5, 384, 0.1),
+        ("span", "squad_v2"): (48, 2.0, 5e-5, 384, 0.1),
+        ("multiple-choice", "swag"): (16, 3.0, 2e-5, 128, 0.1),
+    }
+    assert paper.grid == {"batch": (16, 32), "peak": (5e-5, 3e-5, 2e-5), "epochs": (2, 3, 4)}

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertlab.cli.console import complain, exit_codes, say
+from bertlab.cli.carry_out import carry_out
+from bertlab.cli.console import exit_codes, say
 from bertlab.cli.options import Runs
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ def ablate(
     substitute: Annotated[
         list[str] | None, typer.Option(help="Measure on another data set of the same kind.", metavar="TASK=DATASET")
     ] = None,
+    first: Annotated[
+        list[str] | None,
+        typer.Option(help="Train on another data set before a task, as squad=triviaqa.", metavar="TASK=DATASET"),
+    ] = None,
     seeds: Annotated[int, typer.Option(help="Pre-training seeds, paired across rows.")] = 1,
     restarts: Annotated[int, typer.Option(help="Fine-tuning seeds within each; 0 for the scale's.")] = 0,
     only: Annotated[list[str] | None, typer.Option(help="Run this row only.", metavar="VARIANT")] = None,
@@ -41,6 +46,9 @@ def ablate(
         list[str] | None, typer.Option("--set", help="Set a field, as schedule.steps=500.", metavar="FIELD=VALUE")
     ] = None,
     scratch: Annotated[bool, typer.Option("--scratch", help="Add the row without pre-training.")] = False,
+    search: Annotated[
+        bool, typer.Option("--search", help="Choose each task's fine-tuning on the baseline, from the scale's grid.")
+    ] = False,
     gpus: Annotated[int, typer.Option(min=0, max=1, help="1 to use a GPU.")] = 0,
     threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0 for one a core.")] = 0,
     precision: Annotated[str, typer.Option(help="auto, fp32 or bf16.")] = "auto",
@@ -52,6 +60,7 @@ def ablate(
     """Run studies: pre-train their rows, measure them over seeds, show the table beside the paper's."""
     from bertlab import plan as planning
     from bertlab import scales
+    from bertlab.cli.plan_table import draw
     from bertlab.machine import Machine
     from bertlab.store import Store
 
@@ -60,7 +69,8 @@ def ablate(
         scale=scales.find(scale).set(set_ or []),
         corpora=tuple(corpus or ()),
         vocabulary=vocab,
-        substitutes=_substitutes(substitute or []),
+        substitutes=_pairs("--substitute", substitute or [], "conll2003=bc5cdr"),
+        first=_pairs("--first", first or [], "squad=triviaqa"),
         seeds=seeds,
         restarts=restarts,
         only=tuple(only or ()),
@@ -69,56 +79,36 @@ def ablate(
     machine = Machine(runs=runs, data=data, precision=precision, threads=threads, gpus=gpus, micro_batch=micro_batch)
     plan = planning.make(request, machine)
     store = Store(runs)
-    from bertlab.cli.plan_table import draw
 
+    if search:
+        from bertlab import search as searching
+
+        tried = searching.make(request, machine)
+        if tried.plan.pending(store):
+            draw(tried.plan, store, "settings to try on the baseline")
+            if dry_run:
+                return 0
+            carry_out(tried.plan.jobs, store, machine, retry=retry)
+        plan = planning.make(tried.chosen(store), machine)
     draw(plan, store)
-    if dry_run:
-        return 0
-    return _carry_out(plan, store, machine, retry)
+    return 0 if dry_run else _carry_out(plan, store, machine, retry)
 
 
 def _carry_out(plan: Plan, store: Store, machine: Machine, retry: bool) -> int:
-    from bertlab.cli.live import Live
     from bertlab.cli.results import print_record
-    from bertlab.errors import BadInput
-    from bertlab.execution.in_process import execute
-    from bertlab.jobs import Measure, rows
-    from bertlab.progress import signals_as_flags
 
-    pending = plan.pending(store)
-    for job in pending:  # before anything is spent: can the tasks be read?
-        if isinstance(job, Measure):
-            rows(job.data, machine)
-    fresh = not store.root.exists()
-    store.prepare()
-    if retry:
-        for job in pending:
-            store.forgive(job.id)
     records = plan.records(f"bertlab {shlex.join(sys.argv[1:])}")
 
     def started() -> None:
         for name, record in records.items():
             store.remember(name, record)
 
-    try:
-        with signals_as_flags(), Live() as live:
-            lost = execute(pending, store, machine, live, started)
-    except BadInput:
-        if fresh:
-            store.remove_if_empty()
-        raise
-    started()
+    complete = carry_out(plan.jobs, store, machine, retry=retry, started=started)
     for record in records.values():
         print_record(record, store.root)
-    if lost:
-        complain(f"{len(lost)} of {len(plan.jobs)} jobs have no result; `bertlab runs` says why:")
-        for job in lost:
-            failure = store.failure(job.id)
-            reason = f"{failure['status']}: {failure['reason']}" if failure else "what it needs has failed"
-            complain(f"  {job.kind} {job.label}: {reason}")
-        return 1
-    say(f"everything is finished in {store.root}; `bertlab report` writes tables and plots")
-    return 0
+    if complete:
+        say(f"everything is finished in {store.root}; `bertlab report` writes tables and plots")
+    return 0 if complete else 1
 
 
 def _studies(names: list[str]) -> tuple[Study, ...]:
@@ -128,13 +118,13 @@ def _studies(names: list[str]) -> tuple[Study, ...]:
     return tuple(studies.find(name) for name in wanted)
 
 
-def _substitutes(pairs: list[str]) -> dict[str, str]:
+def _pairs(option: str, pairs: list[str], example: str) -> dict[str, str]:
     from bertlab.errors import BadInput
 
     chosen = {}
     for pair in pairs:
         task, equals, dataset = pair.partition("=")
         if not (task and equals and dataset):
-            raise BadInput(f"--substitute '{pair}': write TASK=DATASET, as conll2003=bc5cdr")
+            raise BadInput(f"{option} '{pair}': write TASK=DATASET, as {example}")
         chosen[task] = dataset
     return chosen

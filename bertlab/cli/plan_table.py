@@ -21,8 +21,8 @@ KINDS = {
 }
 
 
-def draw(plan: Plan, store: Store) -> None:
-    """Prints the plan of what a store still lacks."""
+def draw(plan: Plan, store: Store, what: str = "") -> None:
+    """Prints the plan of what a store still lacks; `what` says what it is of, if not of the studies' rows."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -30,7 +30,8 @@ def draw(plan: Plan, store: Store) -> None:
     pending = plan.pending(store)
     corpora = " + ".join(plan.corpora)
     names = ", ".join(study.name for study in plan.request.studies)
-    table = Table(title=Text(f"{names}: scale {plan.request.scale.name} on {corpora}"), box=SIMPLE_HEAD)
+    title = f"{names}{what and ', '}{what}: scale {plan.request.scale.name} on {corpora}"
+    table = Table(title=Text(title), box=SIMPLE_HEAD)
     table.title_justify = "left"
     for name in ("job", "done", "to run", "tokens", "FLOP", "disk", "about"):
         table.add_column(name, justify="left" if name == "job" else "right")

@@ -33,6 +33,15 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(Layer(model, self.noise) for _ in range(model.layers))
         self.rotary = Rotary(positions, model.hidden // model.heads) if model.positions == "rotary" else None
 
+    def freeze(self) -> None:
+        """Keeps the weights as they are from now on; what is computed has no dropout and leaves no graph."""
+        self.requires_grad_(False)
+        self.eval()
+
+    def train(self, mode: bool = True) -> Encoder:
+        """Sets the mode, which of a frozen encoder is always that of evaluation."""
+        return super().train(mode and any(value.requires_grad for value in self.parameters()))
+
     def forward(
         self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, rows: Tensor | None = None
     ) -> Tensor:

@@ -36,6 +36,12 @@ def facts(evidence: Evidence) -> list[tuple[str, str]]:
         )
     )
     found += [(name, _task(evidence.column(name))) for name in evidence.measurements]
+    found += [(f"Before {task}", f"trained on {name}") for task, name in evidence.record.get("first", {}).items()]
+    for task, setting in evidence.record.get("searched", {}).items():
+        told = ", ".join(f"{name} {value:g}" for name, value in setting.items())
+        found.append(
+            (f"Fine-tuning on {task}", f"{told}; chosen for all rows on the baseline, by held-back training rows")
+        )
     return found + _machine(evidence) + _time(evidence)
 
 

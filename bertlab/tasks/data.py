@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from bertlab.errors import BadInput, unknown
+from bertlab.inputs import keyed
 from bertlab.machine import Machine
 from bertlab.study import Kind, Task
 from bertlab.tasks import catalog, files
@@ -135,6 +138,14 @@ def read(located: Located, machine: Machine) -> TaskData:
     )
 
 
+def held_back(data: TaskData) -> TaskData:
+    """The task with a keyed eighth of its training rows in place of what it is judged on: to choose settings by."""
+    order = keyed.permutation(keyed.key("held back"), len(data.train))
+    size = max(1, len(order) // 8)
+    rest, held = np.sort(order[size:]), np.sort(order[:size])
+    return dataclasses.replace(data, train=data.train.take(rest), evaluation=data.train.take(held), test=None)
+
+
 def untested(located: Located) -> str:
     """Why a located task has no test split, and what to do."""
     dataset, folder = located.task.dataset, located.folder
@@ -165,12 +176,14 @@ def _substituted(task: Task, asked: str, substitute: str, machine: Machine) -> T
     if substitute in catalog.TASKS:
         other = catalog.TASKS[substitute]
         if other.kind != task.kind:
-            raise BadInput(f"--substitute {asked}={substitute}: {asked} is {task.kind}, {substitute} is {other.kind}")
+            raise BadInput(
+                f"{asked}={substitute}: {asked} is {task.kind}, {substitute} is {other.kind}; name one of its kind"
+            )
         return other
     folder = machine.data / substitute if machine.data is not None else None
     if folder is None or not folder.is_dir():
         there = files.folders(machine.data) if machine.data is not None else []
-        raise unknown(f"data set to substitute for {asked}", substitute, {*catalog.TASKS, *there})
+        raise unknown(f"data set for {asked}", substitute, {*catalog.TASKS, *there})
     return dataclasses.replace(
         task,
         name=substitute,

@@ -33,6 +33,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def take(self, rows: Integers) -> Rows:
+        """The rows of these numbers."""
+        labels: list[Any] = [self.labels[row] for row in rows]
+        return Rows(text=tuple([column[row] for row in rows] for column in self.text), labels=labels)
+
 
 Splits = tuple[tuple[str, ...], list[Rows]]
 """The names of the labels (none where they are no labels), and the rows of each split, those to train on first."""

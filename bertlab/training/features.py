@@ -24,7 +24,7 @@ from bertlab.tasks import examples
 from bertlab.tasks.data import TaskData
 from bertlab.tasks.examples import Examples, Integers
 from bertlab.training import evaluation
-from bertlab.training.finetuning import Pretrained, encode, open_pretrained
+from bertlab.training.finetuning import Pretrained, encode_judged, encode_training, open_pretrained
 from bertlab.training.learning import EVALUATION_TOKENS, Stream, learn, predict, tensors
 from bertlab.training.outcome import Outcome, outcome
 
@@ -48,7 +48,7 @@ def probe(
     if data.kind != "tagging":
         raise BadInput(f"task '{data.name}' is {data.kind}: the feature-based approach tags words; use method finetune")
     opened = open_pretrained(pretrained, milestone)
-    train, *judged = encode(data, opened, settings.length, settings.rows, settings.evaluation_rows)
+    train, judged = encode_training(data, opened, settings), encode_judged(data, opened, settings)
     encoder = opened.model.encoder
     levels = settings.levels(len(encoder.layers))
     features = {id(part): activations(opened, part, levels, machine, progress) for part in (train, *judged)}

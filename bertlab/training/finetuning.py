@@ -67,15 +67,21 @@ def finetune(
     restart: int,
     machine: Machine,
     progress: Progress,
+    first: TaskData | None = None,
 ) -> Outcome:
-    """Trains all weights of the model in `pretrained`, as it was at `milestone`, and a new head on a task; measures it.
+    """Trains the model in `pretrained`, as it was at `milestone`, under a new head on a task, and measures it.
+
+    With `first`, model and head are trained on the rows of that task, of the same kind and labels, before.
 
     Raises `RunFailed` if the gradient is not finite, `Interrupted` when a signal came: nothing is left to resume from,
     as a fine-tuning is short.
     """
     opened = open_pretrained(pretrained, milestone)
-    train, *judged = encode(data, opened, settings.length, settings.rows, settings.evaluation_rows)
+    judged = encode_judged(data, opened, settings)
+    train = encode_training(data, opened, settings)
     encoder: Encoder | RecurrentEncoder = opened.model.encoder
+    if settings.frozen:
+        opened.model.encoder.freeze()
     if settings.recurrent:
         encoder = RecurrentEncoder(opened.model.encoder, keyed.key("finetune", seed, restart, "recurrent"))
     head = keyed.key("finetune", seed, restart, "head")
@@ -91,35 +97,47 @@ def finetune(
         found = model(*inputs, batch["positions"]) if isinstance(model, TaggingModel) else model(*inputs)
         return found
 
-    key = ("finetune", seed, restart)
-    stream = Stream(train.lengths, settings.batch, settings.epochs, settings.steps, built(train), key)
-    curve = learn(model, logits, stream, settings, model.noise, machine, progress, f"fine-tuning {data.name}")
+    def trained(rows: Examples, name: str, *key: int | str) -> tuple[list[dict[str, float]], int]:
+        """Trains on some rows: the curve of the loss, and the steps."""
+        stream = Stream(rows.lengths, settings.batch, settings.epochs, settings.steps, built(rows), key)
+        told = f"fine-tuning {name}"
+        return learn(model, logits, stream, settings, model.noise, machine, progress, told), stream.steps
+
+    if first is not None:
+        trained(encode_training(first, opened, settings), first.name, "finetune", seed, restart, "first")
+    curve, steps = trained(train, data.name, "finetune", seed, restart)
     scores = []
     for part in judged:
         batches = examples.by_length(part.lengths, EVALUATION_TOKENS // part.choices)
         scores.append(predict(model, logits, part, batches, machine, built(part)))
-    return outcome(data, train, judged, scores, curve, stream.steps)
+    return outcome(data, train, judged, scores, curve, steps)
 
 
-def encode(data: TaskData, pretrained: Pretrained, length: int, rows: int, evaluation_rows: int) -> list[Examples]:
-    """The training rows (a keyed sample of `rows`, the same for every model and seed), the first evaluation rows and,
-    if the task has such, as many of the first test rows."""
+def encode_training(data: TaskData, pretrained: Pretrained, settings: recipe.Finetuning | recipe.Features) -> Examples:
+    """The training rows: a keyed sample of `settings.rows`, the same for every model and seed."""
     count = len(data.train)
     chosen = np.arange(count)
-    if 0 < rows < count:
-        chosen = np.sort(keyed.permutation(keyed.key("training rows"), count)[:rows])
-    length = min(length, pretrained.positions)
-    encoded = [_encoded(data, data.train, chosen, pretrained.tokenizer, length, training=True)]
+    if 0 < settings.rows < count:
+        chosen = np.sort(keyed.permutation(keyed.key("training rows"), count)[: settings.rows])
+    return _encoded(data, data.train, chosen, pretrained, settings.length, training=True)
+
+
+def encode_judged(
+    data: TaskData, pretrained: Pretrained, settings: recipe.Finetuning | recipe.Features
+) -> list[Examples]:
+    """The first evaluation rows and, if the task has such, as many of the first test rows."""
+    encoded = []
     for part in (data.evaluation, data.test):
         if part is not None:
-            first = np.arange(len(part))[: evaluation_rows or None]
-            encoded.append(_encoded(data, part, first, pretrained.tokenizer, length, training=False))
+            first = np.arange(len(part))[: settings.evaluation_rows or None]
+            encoded.append(_encoded(data, part, first, pretrained, settings.length, training=False))
     return encoded
 
 
 def _encoded(
-    data: TaskData, rows: Rows, which: Integers, tokenizer: WordPiece, length: int, *, training: bool
+    data: TaskData, rows: Rows, which: Integers, pretrained: Pretrained, length: int, *, training: bool
 ) -> Examples:
+    tokenizer, length = pretrained.tokenizer, min(length, pretrained.positions)
     text: list[list[Any]] = [[column[row] for row in which] for column in rows.text]
     labels: list[Any] = [rows.labels[row] for row in which]
     if data.kind == "tagging":

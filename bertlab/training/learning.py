@@ -111,8 +111,9 @@ class Measuring(LightningModule):
         self.figures: dict[str, float] = {}
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """AdamW in BERT's two groups."""
-        return optimization.build(self.model, recipe.Optimizer(weight_decay=self.settings.weight_decay))
+        """AdamW in BERT's two groups, or in those of each level of the encoder."""
+        settings = recipe.Optimizer(weight_decay=self.settings.weight_decay)
+        return optimization.build(self.model, settings, getattr(self.settings, "layer_decay", 1.0))
 
     def training_step(self, batch: dict[str, Tensor], index: int) -> None:
         """Forward, backward and update of step `self.step`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -13,25 +14,42 @@ from bertlab import recipe
 from bertlab.errors import RunFailed
 
 
-def parameter_groups(module: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
-    """The trainable parameters in two groups: matrices with weight decay; biases and LayerNorm without."""
+def parameter_groups(module: nn.Module, weight_decay: float, layer_decay: float = 1.0) -> list[dict[str, Any]]:
+    """The trainable parameters in two groups: matrices with weight decay; biases and LayerNorm without.
+
+    With a `layer_decay` below 1, two groups for each level of the encoder, `share` of the learning rate falling by that
+    factor from the head (1) to the last layer and on to the embeddings (Clark et al. 2020, appendix A).
+    """
     named = [(name, value) for name, value in module.named_parameters() if value.requires_grad]
-    decayed = [value for _, value in named if value.dim() >= 2]
-    plain = [value for _, value in named if value.dim() < 2]
-    groups = [{"params": decayed, "weight_decay": weight_decay}, {"params": plain, "weight_decay": 0.0}]
+    levels = [_level(name) for name, _ in named] if layer_decay < 1 else [None] * len(named)
+    top = max((level for level in levels if level is not None), default=-1) + 1
+    groups = []
+    for level in dict.fromkeys(levels):
+        share = layer_decay ** (top - level) if level is not None else 1.0
+        values = [value for (_, value), each in zip(named, levels, strict=True) if each == level]
+        decayed, plain = [each for each in values if each.dim() >= 2], [each for each in values if each.dim() < 2]
+        groups.append({"params": decayed, "weight_decay": weight_decay, "share": share})
+        groups.append({"params": plain, "weight_decay": 0.0, "share": share})
     return [group for group in groups if group["params"]]
 
 
-def build(module: nn.Module, settings: recipe.Optimizer) -> torch.optim.Optimizer:
+def _level(name: str) -> int | None:
+    """The level of the encoder that a parameter is of: 0 for the embeddings, then its layers; None above them."""
+    found = re.search(r"(?:^|\.)encoder\.(?:layers\.(\d+)|embeddings)\.", name)
+    return None if found is None else int(found[1]) + 1 if found[1] else 0
+
+
+def build(module: nn.Module, settings: recipe.Optimizer, layer_decay: float = 1.0) -> torch.optim.Optimizer:
     """The optimiser of a module. Its rate is set at every update by `update`."""
-    groups = parameter_groups(module, settings.weight_decay)
+    groups = parameter_groups(module, settings.weight_decay, layer_decay)
     kind: Callable[..., torch.optim.Optimizer] = torch.optim.AdamW if settings.bias_correction else UncorrectedAdamW
     options = {"fused": True} if settings.bias_correction else {}
     return kind(groups, lr=0.0, betas=(settings.beta1, settings.beta2), eps=settings.epsilon, **options)
 
 
 def update(optimizer: torch.optim.Optimizer, rate: float, clip: float, step: int) -> None:
-    """One update at learning rate `rate`, gradients clipped to the global norm `clip`; gradients are freed.
+    """One update at learning rate `rate`, or each group's share of it; gradients are clipped to the global norm `clip`
+    and freed.
 
     Raises `RunFailed` with status `diverged`, before anything is changed, if the gradient's norm is not finite.
     """
@@ -40,7 +58,7 @@ def update(optimizer: torch.optim.Optimizer, rate: float, clip: float, step: int
     if not math.isfinite(norm):
         raise RunFailed(f"the gradient is not finite at step {step}", status="diverged")
     for group in optimizer.param_groups:
-        group["lr"] = rate
+        group["lr"] = rate * group["share"]
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
 

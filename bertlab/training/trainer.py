@@ -43,6 +43,8 @@ def fit(trainer: Trainer, module: LightningModule, data: object) -> None:
     with warnings.catch_warnings():
         # Batches are a function of the step and cost microseconds: worker processes would only slow them down.
         warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+        # A frozen encoder is, so that it has no dropout.
+        warnings.filterwarnings("ignore", message=".*in eval mode at the start of training.*")
         # Lightning asks torch's pytree in a way that torch is about to drop.
         warnings.filterwarnings("ignore", message=".*isinstance\\(treespec, LeafSpec\\).*")
         # The stream is indexed by step and has no length.

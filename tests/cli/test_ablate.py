@@ -223,3 +223,25 @@ def test_the_curve_has_a_line_a_step_and_no_clock(finished):
     assert [line["step"] for line in lines if "heldout_masked_lm_loss" in line] == [10, 20]
     assert not any("second" in name and name != "next_sentence_loss" for line in lines for name in line)
     assert sum(line["seconds"] for line in run.timing()) > 0
+
+
+def test_search_tries_on_the_baseline_and_measures_with_what_won(call, finished, smoke, tmp_path, capsys):
+    runs = tmp_path / "runs"
+    shutil.copytree(finished, runs)
+    searched = (*smoke, "--only", "80/10/10", "--search", "--first", "conll2003=entities", "--runs", runs)
+    assert call(*searched, "--dry-run") == 0
+    assert "settings to try on the baseline" in capsys.readouterr().out
+    before = {run.id for run in Store(runs).runs()}
+    assert call(*searched) == 0
+    new = [run for run in Store(runs).runs() if run.id not in before]
+    tries = [run for run in new if run.result()["split"] == "held back"]
+    assert len(tries) == 4, "two settings on each of two tasks"
+    assert all(run.result()["rows"]["evaluation"] <= 64 for run in tries)
+    assert {run.result().get("first") for run in new if run.result()["task"] == "conll2003"} == {"entities"}
+    assert call("report", "--runs", runs, "--out", tmp_path / "reports") == 0
+    page = (tmp_path / "reports" / "masking.md").read_text(encoding="utf-8")
+    assert "chosen for all rows on the baseline" in page
+    assert "trained on entities" in page
+    capsys.readouterr()
+    assert call(*searched) == 0
+    assert "settings to try" not in capsys.readouterr().out

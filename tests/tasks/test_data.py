@@ -218,3 +218,15 @@ def test_a_hub_that_cannot_be_reached(tmp_path, monkeypatch):
     assert "nyu-mll/glue:mnli: OSError: no route" in found
     assert "give --data DIR" in found
     assert "no copy on the Hub" in message(catalog.find("btc"), machine)
+
+
+def test_an_eighth_of_the_training_rows_is_held_back(machine):
+    found = data.load(catalog.find("sentiment"), machine=machine, world=True)
+    held = data.held_back(found)
+    assert len(held.evaluation) == len(found.train) // 8
+    assert held.test is None
+    whole = list(zip(found.train.text[0], found.train.labels, strict=True))
+    parts = [list(zip(part.text[0], part.labels, strict=True)) for part in (held.train, held.evaluation)]
+    assert sorted(parts[0] + parts[1]) == sorted(whole)
+    assert parts[1] != whole[: len(parts[1])], "they are drawn, not the first"
+    assert data.held_back(found) == held

@@ -10,7 +10,7 @@ from bertlab.errors import BadInput
 from bertlab.progress import silent
 from bertlab.recipe import Features
 from bertlab.training.features import activations, probe
-from bertlab.training.finetuning import encode, open_pretrained
+from bertlab.training.finetuning import encode_training, open_pretrained
 
 SETTINGS = Features(batch=16, epochs=4, peak=1e-2, length=32)
 SHORT = dataclasses.replace(SETTINGS, steps=4)
@@ -47,7 +47,7 @@ def test_the_same_bits_each_time_and_others_for_a_restart(run, entities):
 
 def test_activations_are_the_top_layers_at_first_pieces(pretrained, entities, machine):
     opened = open_pretrained(pretrained)
-    train, _ = encode(entities, opened, 32, 0, 0)
+    train = encode_training(entities, opened, Features(length=32))
     found = activations(opened, train, range(1, 3), machine, silent)
     assert found.shape == (len(train.targets), 2 * 32), "two levels side by side"
     row = int(np.argmax(np.diff(train.target_offsets)))

@@ -229,3 +229,43 @@ def test_a_bilstm_between_encoder_and_head_is_learnt_and_repeats_itself(run, pai
     short = dataclasses.replace(SHORT, recurrent=True)
     assert same(run(pairs, short), run(pairs, short))
     assert not same(run(pairs, short), run(pairs, SHORT))
+
+
+@pytest.fixture
+def encoders(monkeypatch):
+    """The encoders of the models that are made, as they are at the end, and whether any had noise in its graph."""
+    kept = []
+    made = finetuning.open_pretrained
+
+    def opened(*arguments):
+        found = made(*arguments)
+        kept.append(found.model.encoder)
+        return found
+
+    monkeypatch.setattr(finetuning, "open_pretrained", opened)
+    return kept
+
+
+@pytest.mark.parametrize("recurrent", [False, True])
+def test_a_frozen_encoder_stays_as_it_is_and_the_rest_learns(run, pairs, encoders, pretrained, recurrent):
+    settings = dataclasses.replace(SHORT, frozen=True, recurrent=recurrent, dropout=0.5)
+    before = finetuning.open_pretrained(pretrained).model.encoder.state_dict()
+    found = run(pairs, settings)
+    after = encoders[-1]
+    assert all((value == before[name]).all() for name, value in after.state_dict().items())
+    assert all(value.grad is None and not value.requires_grad for value in after.parameters())
+    assert not after.train().training, "a frozen encoder has no dropout"
+    assert found.curve[-1]["loss"] != found.curve[0]["loss"]
+
+
+def test_what_comes_first_is_what_the_second_starts_from(run, pairs):
+    turned = dataclasses.replace(
+        pairs, name="turned", train=dataclasses.replace(pairs.train, labels=[1 - label for label in pairs.train.labels])
+    )
+    barely = dataclasses.replace(SETTINGS, peak=1e-6)
+    assert run(pairs, first=pairs).metrics["accuracy"] > 90
+    stages = []
+    after = run(pairs, first=turned, progress=lambda done, total, stage, **_: stages.append(stage))
+    assert list(dict.fromkeys(stages)) == ["fine-tuning turned", "fine-tuning pairs"]
+    assert not same(after, run(pairs))
+    assert run(pairs, barely, first=turned).curve != run(pairs, barely).curve

@@ -12,9 +12,11 @@ from bertlab import progress as signals
 from bertlab import scales
 from bertlab.errors import RunFailed
 from bertlab.inputs.batches import Batches
-from bertlab.model.heads import PretrainingModel
+from bertlab.model.encoder import Encoder
+from bertlab.model.heads import ClassificationModel, Pooler, PretrainingModel
+from bertlab.model.recurrent import RecurrentEncoder
 from bertlab.progress import Interrupted, silent
-from bertlab.recipe import Inputs, Masking, Objective, Optimizer
+from bertlab.recipe import Inputs, Masking, Model, Objective, Optimizer
 from bertlab.training import checkpoints, optimization
 from bertlab.training.pretraining import pretrain
 
@@ -221,6 +223,26 @@ def test_biases_and_layernorm_are_not_decayed():
     decayed, plain = optimization.parameter_groups(Linear(), 0.01)
     assert (len(decayed["params"]), decayed["weight_decay"]) == (1, 0.01)
     assert (len(plain["params"]), plain["weight_decay"]) == (3, 0.0)
+
+
+def test_rates_fall_by_a_factor_from_the_head_to_the_embeddings():
+    """Two layers at 0.5: the head at the peak, the last layer at half of it, the first at a quarter, then an eighth."""
+    shape = Model(layers=2, hidden=8, heads=2)
+    for wrap in (lambda encoder: encoder, lambda encoder: RecurrentEncoder(encoder, 0)):
+        model = ClassificationModel(wrap(Encoder(shape, 20, 16)), Pooler(8), 2, 0.0, 0)
+        optimizer = optimization.build(model, Optimizer(), layer_decay=0.5)
+        for value in model.parameters():
+            value.grad = torch.zeros_like(value)
+        optimization.update(optimizer, 0.8, 1.0, 0)
+        rates = {id(value): group["lr"] for group in optimizer.param_groups for value in group["params"]}
+        found = {name: rates[id(value)] for name, value in model.named_parameters()}
+        for name, rate in found.items():
+            place = name.removeprefix("encoder.").removeprefix("encoder.")
+            wanted = {"embeddings": 0.1, "layers.0": 0.2, "layers.1": 0.4}
+            assert rate == pytest.approx(next((wanted[each] for each in wanted if place.startswith(each)), 0.8)), name
+        assert set(map(float, found.values())) == {0.1, 0.2, 0.4, 0.8}
+        decayed = {id(value) for group in optimizer.param_groups if group["weight_decay"] for value in group["params"]}
+        assert decayed == {id(value) for value in model.parameters() if value.dim() >= 2}
 
 
 def test_adam_without_bias_correction_is_googles():

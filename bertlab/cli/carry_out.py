@@ -1,0 +1,61 @@
+"""Carries out jobs with live progress, and says of those that have no result why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from bertlab.cli.console import complain
+
+if TYPE_CHECKING:
+    from bertlab.jobs import Job
+    from bertlab.machine import Machine
+    from bertlab.store import Store
+
+
+def carry_out(
+    jobs: Sequence[Job],
+    store: Store,
+    machine: Machine,
+    *,
+    retry: bool = False,
+    started: Callable[[], None] = lambda: None,
+) -> bool:
+    """Runs those of `jobs` that are not finished; whether all have a result then.
+
+    Tasks are read before anything is spent. `started` is called when the first training begins, and at the end. Raises
+    `BadInput`, and then leaves no store where there was none.
+    """
+    from bertlab.cli.live import Live
+    from bertlab.errors import BadInput
+    from bertlab.execution.in_process import execute
+    from bertlab.jobs import Measure, rows
+    from bertlab.progress import signals_as_flags
+
+    done = {run.id for run in store.runs()}
+    pending = [job for job in jobs if job.id not in done]
+    for job in pending:
+        if isinstance(job, Measure):
+            for data in (job.data, job.first):
+                if data is not None:
+                    rows(data, machine)
+    fresh = not store.root.exists()
+    store.prepare()
+    if retry:
+        for job in pending:
+            store.forgive(job.id)
+    try:
+        with signals_as_flags(), Live() as live:
+            lost = execute(pending, store, machine, live, started)
+    except BadInput:
+        if fresh:
+            store.remove_if_empty()
+        raise
+    started()
+    if lost:
+        complain(f"{len(lost)} of {len(jobs)} jobs have no result; `bertlab runs` says why:")
+    for job in lost:
+        failure = store.failure(job.id)
+        reason = f"{failure['status']}: {failure['reason']}" if failure else "what it needs has failed"
+        complain(f"  {job.kind} {job.label}: {reason}")
+    return not lost
