@@ -7,10 +7,9 @@ from typing import Any
 
 from bertlab.text.microworld import retelling
 from bertlab.text.microworld.draw import Draw
-from bertlab.text.microworld.language import RESTATE, SEASONS, sentence
+from bertlab.text.microworld.language import RESTATE, sentence
 from bertlab.text.microworld.lexicon import lexicon
 from bertlab.text.microworld.stage import Stage
-from bertlab.text.microworld.world import NAMED, named
 
 Story = tuple[str, str, list[str]]
 """How it starts, how it goes on, and three ways that it does not."""
@@ -45,14 +44,4 @@ def _certainty(stage: Stage) -> Story:
     return start, draw.one(claims[status].tails), draw.some(wrong, 3)
 
 
-def _sort(stage: Stage) -> Story:
-    """What a person, a place, a group or a work does, by the word for it."""
-    draw = stage.draw
-    one, *others = (named(draw, on, stage.pool) for on in draw.some(tuple(NAMED), 4))
-    known = draw.one(("mentioned", "remembered", "talked about"))
-    start = sentence(f"the {stage.word(one.category.kinds)} {one.name} was {known} {draw.one(SEASONS)}")
-    right, *wrong = (f"{one.name} {draw.one(being.category.deeds)}" for being in (one, *others))
-    return f"{start} They say that", right, wrong
-
-
-_STORIES = (_retold, _certainty, _sort)
+_STORIES = (_retold, _certainty)

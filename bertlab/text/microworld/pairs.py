@@ -10,7 +10,7 @@ from bertlab.text.microworld.draw import Draw
 from bertlab.text.microworld.language import sentence
 from bertlab.text.microworld.stage import Stage
 
-JOINT = ", and "
+JOINT = " and "
 
 
 def paraphrase(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:

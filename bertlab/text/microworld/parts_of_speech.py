@@ -1,8 +1,9 @@
 """Parts of speech: words that no training row has, where the words around them leave several parts possible.
 
 After `was` may come an adjective or a participle, after a name a verb, an adverb or another name, after `the` a noun
-or an adjective. So neither a list of the training words nor the pattern of a sentence is enough; the documents show
-the words in places that tell. The tags are those of Universal Dependencies.
+or an adjective; and some names are words otherwise: "the brewery Potter", "the brave potter". So neither a list of the
+training words nor the pattern of a sentence is enough; the documents show the words in places that tell. The tags are
+those of Universal Dependencies.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ _CLOSED = {
 """The words that every row may have."""
 
 _TAGS = {"adjective": "ADJ", "noun": "NOUN", "past": "VERB", "participle": "VERB", "saying": "VERB", "manner": "ADV"}
+
+BORROWED = 0.4
+"""Share of the names that are words of the world, as people are called Rich and Baker."""
 
 _CLAUSES = (
     "{name} was {adjective}",
@@ -86,6 +90,10 @@ def row(draw: Draw, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:
     """One row: `tokens` and as many tags, `upos`; its open-class words are all `rare`, or none is."""
     known = words(rare)
 
+    def name() -> str:
+        borrowed = draw.chance(BORROWED)
+        return draw.one(known[draw.one(("adjective", "noun"))]).capitalize() if borrowed else draw.one(pool)
+
     def fill(slot: re.Match[str]) -> str:
         what = slot.group(1)
         if what in _TAGS:
@@ -94,7 +102,7 @@ def row(draw: Draw, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:
             return draw.one(SEASONS)
         if what == "clause":
             return _SLOT.sub(fill, draw.one(_CLAUSES))
-        return f"<PROPN:{draw.one(pool)}>" + (f" <PROPN:{draw.one(pool)}>" if draw.chance(0.35) else "")
+        return " ".join(f"<PROPN:{name()}>" for _ in range(1 + draw.chance(0.35)))
 
     tokens: list[str] = []
     tags: list[str] = []
