@@ -26,7 +26,7 @@ GOLDEN_ROWS = {
     "question-inference": "844fc092fc289d955911078d98afc0315924efbe75c4dd07d2457a8b9379feb6",
     "paraphrase": "0e7429e8bc7939f70d1623b9a991ce35107dc51360c2d738d1433586033fd82f",
     "similarity": "f8f451294a25e28a37ed258d198f947dc493600f409d03089869ea603f2b1028",
-    "completion": "a8658908c94ccf9d228579e1113900b4f79e3052782b141b541fabe03473811c",
+    "completion": "1f5ec77b89ba9bdb2517bafcc7ad176fbccec83fcd229ded449d554b072e87da",
     "parts-of-speech": "6c9fc965d05f028daf62b4569bb2032d23eb14f650ae6d757d3eea300bbc4f37",
 }
 
@@ -326,7 +326,7 @@ def test_one_ending_follows() -> None:
             start = start[: start.index(".") + 1]
             follows = [meanings(ending) == meanings(start) for ending in endings]
         assert follows == [number == row["label"] for number in range(4)]
-    assert 100 < told < 200
+    assert 150 < told < 250
 
 
 def test_a_sentence_answers_a_question_of_its_kind() -> None:

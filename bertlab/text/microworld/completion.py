@@ -44,4 +44,4 @@ def _certainty(stage: Stage) -> Story:
     return start, draw.one(claims[status].tails), draw.some(wrong, 3)
 
 
-_STORIES = (_retold, _certainty)
+_STORIES = (_retold, _retold, _certainty)
