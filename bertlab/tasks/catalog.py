@@ -96,6 +96,7 @@ WORLD = {
         _world("questions-unanswerable", _QUESTION, kind="span", label="answers"),
         _world("completion", _ENDINGS, kind="multiple-choice"),
         _world("entities", ("tokens",), kind="tagging", label="ner_tags"),
+        _world("parts-of-speech", ("tokens",), kind="tagging", label="upos"),
     )
 }
 """The tasks of the embedded world, counterparts of the others."""
@@ -145,7 +146,6 @@ TASKS = WORLD | {
         ),
         _entities("bc5cdr", ("Chemical", "Disease")),
         _entities("btc", ("PER", "LOC", "ORG")),
-        # No counterpart: nearly every word of the embedded world has one part of speech, and a word list would do.
         Task(
             kind="tagging",
             name="ud_gum",
@@ -154,6 +154,7 @@ TASKS = WORLD | {
             text=("tokens",),
             label="upos",
             labels=tuple(_PARTS_OF_SPEECH.split()),
+            microworld="parts-of-speech",
         ),
     )
 }

@@ -35,7 +35,8 @@ class TaskData:
     test: Rows | None = None
     """Rows that are judged too, if the task has such."""
     content: str
-    """What the rows are: `sha256:...` over local files, `hub:<name>@<commit>` or `microworld:<version>/<task>`."""
+    """What the rows are: `sha256:...` over local files, `hub:<name>@<commit>` or `microworld:<version>/<task>`, with
+    `@<version>` of its own if the rows of the task have changed since."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,7 +203,7 @@ def content_of(located: Located, machine: Machine) -> str:
     if located.origin == "microworld":
         from bertlab.text import microworld
 
-        return f"microworld:{microworld.VERSION}/{task.microworld}"
+        return f"microworld:{microworld.version(task.microworld)}"
     if located.folder is not None:
         return sources.content([files.find(located.folder, split) for split in _splits(task)], machine)
     return f"hub:{task.hub}@{_commit(located)}"

@@ -2,12 +2,13 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.study import Task
-from bertlab.tasks import catalog, data
+from bertlab.tasks import catalog, data, metrics
 
 PAIRS = [{"premise": "a b", "hypothesis": "c", "label": label} for label in (0, 1, 2, 0)]
 SENTENCES = [{"tokens": ["a", "b"], "ner_tags": ["B-PER", "O"]}, {"tokens": ["c"], "ner_tags": ["O"]}]
@@ -46,6 +47,21 @@ def test_the_counterpart_in_the_embedded_world(tmp_path):
     assert entities.labels[0] == "O"
     assert len(entities.labels) == 9
     assert [len(tags) for tags in entities.train.labels] == [len(words) for words in entities.train.text[0]]
+
+
+def test_rows_that_changed_while_the_documents_did_not_have_a_version_of_their_own(tmp_path):
+    machine = Machine(cache=tmp_path)
+    assert data.content(catalog.find("rte"), machine=machine, world=True) == "microworld:1/inference"
+    assert data.content(catalog.find("mrpc"), machine=machine, world=True) == "microworld:1/paraphrase@2"
+
+
+def test_parts_of_speech_are_measured_by_accuracy(tmp_path):
+    found = data.load(catalog.find("ud_gum"), machine=Machine(cache=tmp_path), world=True)
+    words = np.concatenate(found.evaluation.labels)
+    owners = np.zeros(len(words), np.int64)
+    assert set(metrics.of(found.kind, words, words, owners, found.labels)) == {"accuracy"}
+    floor = metrics.majority(found.kind, np.concatenate(found.train.labels), words, owners, found.labels)
+    assert floor["accuracy"] < 35
 
 
 def test_tasks_of_the_embedded_world_have_names_of_their_own(tmp_path):

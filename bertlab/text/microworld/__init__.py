@@ -19,7 +19,7 @@ from bertlab.text.microworld import tasks as _tasks
 from bertlab.text.microworld.tasks import Split
 
 VERSION = 1
-"""Raised when any document or row changes; it is part of the identity of what was trained on them."""
+"""Raised when any document changes; it is part of the identity of what was trained on them. See also `version`."""
 
 DOCUMENTS = 12_000
 """Documents of the default corpus: about 1.6 million WordPieces of a vocabulary of 4,096."""
@@ -32,12 +32,19 @@ def documents(count: int = DOCUMENTS, seed: int = 0) -> Iterator[str]:
     return _documents.documents(count, seed, VERSION)
 
 
+def version(task: str) -> str:
+    """What the rows of a task are: `1/sentiment`, or `1/paraphrase@2` where they have changed and the documents not."""
+    own = _tasks.VERSIONS.get(task, 1)
+    return f"{VERSION}/{task}" + (f"@{own}" if own > 1 else "")
+
+
 def rows(task: str, split: Split) -> list[dict[str, Any]]:
     """The rows of one split of a task, always the same. Raises `BadInput` for an unknown task or split.
 
     Columns: inference (premise, hypothesis, label: 0 entailed, 1 open, 2 contradicted); question-inference (question,
     sentence, label: 0 answers it); paraphrase (sentence1, sentence2, label); similarity (the same, label 0.0 to 5.0);
     sentiment and acceptability (sentence, label); entities (tokens, ner_tags: BIO of PER, LOC, ORG, MISC); questions
-    and questions-unanswerable (SQuAD's); completion (startphrase, ending0 to ending3, label).
+    and questions-unanswerable (SQuAD's); completion (startphrase, ending0 to ending3, label); parts-of-speech (tokens,
+    upos: tags of Universal Dependencies).
     """
     return _tasks.rows(task, split, VERSION)

@@ -8,7 +8,6 @@ that something is so) and who did what.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from bertlab.text.microworld import language
@@ -16,7 +15,8 @@ from bertlab.text.microworld.draw import Draw
 from bertlab.text.microworld.entities import cue
 from bertlab.text.microworld.language import SEASONS, sentence
 from bertlab.text.microworld.lexicon import lexicon
-from bertlab.text.microworld.world import NAMED, SORTS, Being, kinds, named, unnamed
+from bertlab.text.microworld.stage import Stage
+from bertlab.text.microworld.world import NAMED, SORTS, kinds, named, unnamed
 
 ENTAILED, OPEN, CONTRADICTED = 0, 1, 2
 NOISE = 0.03
@@ -30,26 +30,9 @@ _SORTED = ("animal", "thing", "place", "group", "work")
 _UNSURE = ("perhaps", "{other} hoped that", "it may be that", "{other} dreamed that", "no one knew whether")
 
 
-@dataclass(frozen=True)
-class Stage:
-    """Who a row is about."""
-
-    draw: Draw
-    pool: Sequence[str]
-    rare: bool
-    one: Being
-    two: Being
-    three: Being
-    here: Being
-    there: Being
-
-    def word(self, words: Sequence[str]) -> str:
-        """One of the `words`; without the rare ones if there are to be none."""
-        return self.draw.one(words if self.rare else words[::3])
-
-    def unsure(self, clause: str) -> str:
-        """The clause, said by someone who does not know."""
-        return f"{self.draw.one(_UNSURE).format(other=self.three.name)} {clause}"
+def _unsure(stage: Stage, clause: str) -> str:
+    """The clause, said by someone who does not know."""
+    return f"{stage.draw.one(_UNSURE).format(other=stage.three.name)} {clause}"
 
 
 Scene = Callable[[Stage], tuple[str, Callable[[int], str]]]
@@ -60,8 +43,7 @@ def row(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str,
 
     Of each list of kinds and claim words, two in three are `rare`: no training row has them, other rows do.
     """
-    one, two, three = (named(draw, "person", pool) for _ in range(3))
-    stage = Stage(draw, pool, rare, one, two, three, named(draw, "place", pool), named(draw, "place", pool))
+    stage = Stage.of(draw, pool, rare=rare)
     hypothesis, premise = draw.one(_SCENES)(stage)
     clause = premise(label)
     told = [sentence(clause)]
@@ -92,7 +74,7 @@ def _trait(stage: Stage) -> tuple[str, Callable[[int], str]]:
     def premise(label: int) -> str:
         if label == OPEN:
             if draw.chance(0.3):
-                return stage.unsure(f"{one.name} was {draw.one(scale.poles[pole])}")
+                return _unsure(stage, f"{one.name} was {draw.one(scale.poles[pole])}")
             off = draw.other(scales, scale)
             mine = language.trait(draw, one.name, off, draw.below(2), one.noun)
             if draw.chance(ALONE):
@@ -162,7 +144,7 @@ def _choice(stage: Stage) -> tuple[str, Callable[[int], str]]:
     def premise(label: int) -> str:
         if label == OPEN:
             if draw.chance(0.5):
-                return stage.unsure(f"{one.name} {verb} a {stage.word(category.kinds)}")
+                return _unsure(stage, f"{one.name} {verb} a {stage.word(category.kinds)}")
             return f"{stage.two.name} {verb} a {stage.word(category.kinds)} and told {one.name} about it"
         chosen = category
         if label == CONTRADICTED:
@@ -180,7 +162,7 @@ def _deed(stage: Stage) -> tuple[str, Callable[[int], str]]:
     def premise(label: int) -> str:
         if label == OPEN:
             if draw.chance(0.3):
-                return stage.unsure(f"{one.name} {draw.one(verbs.sides[side]).past} {two.name}")
+                return _unsure(stage, f"{one.name} {draw.one(verbs.sides[side]).past} {two.name}")
             if draw.chance(0.25):
                 return language.deed(draw, two.name, verbs, side, one.name)
             return language.deed(draw, one.name, draw.other(lexicon().deeds, verbs), draw.below(2), two.name)
@@ -200,7 +182,7 @@ def _treatment(stage: Stage) -> tuple[str, Callable[[int], str]]:
     def premise(label: int) -> str:
         if label == OPEN:
             if draw.chance(0.4):
-                return stage.unsure(f"{one.name} {draw.one(verbs.sides[side]).past} the {thing.kind}")
+                return _unsure(stage, f"{one.name} {draw.one(verbs.sides[side]).past} the {thing.kind}")
             return language.deed(draw, stage.two.name, verbs, draw.below(2), f"the {thing.kind}")
         return language.deed(draw, one.name, verbs, side if label == ENTAILED else 1 - side, f"the {thing.kind}")
 
@@ -217,7 +199,7 @@ def _transfer(stage: Stage) -> tuple[str, Callable[[int], str]]:
         noun = f"a {thing.kind}"
         if label == OPEN:
             if draw.chance(0.4):
-                return stage.unsure(language.transfer(draw, one.name, two.name, verbs, noun))
+                return _unsure(stage, language.transfer(draw, one.name, two.name, verbs, noun))
             return language.transfer(draw, one.name, stage.three.name, verbs, noun)
         giver, receiver = (one, two) if label == ENTAILED else (two, one)
         return language.transfer(draw, giver.name, receiver.name, verbs, noun)
@@ -247,7 +229,7 @@ def _journey(stage: Stage) -> tuple[str, Callable[[int], str]]:
         way = draw.one(("walked", "travelled", "rode", "went", "hurried", "moved"))
         if label == OPEN:
             if draw.chance(0.5):
-                return stage.unsure(f"{one.name} {way} from {here.name} to {there.name}")
+                return _unsure(stage, f"{one.name} {way} from {here.name} to {there.name}")
             return f"{stage.two.name} left {here.name} and {way} to {there.name} to forget {one.name}"
         start, end = (here, there) if label == ENTAILED else (there, here)
         return draw.one(

@@ -1,4 +1,4 @@
-"""Tasks on one sentence or on two of the same shape: paraphrase, similarity, sentiment, acceptability."""
+"""Tasks on one sentence: sentiment, acceptability."""
 
 from __future__ import annotations
 
@@ -8,68 +8,8 @@ from typing import Any
 from bertlab.text.microworld import language
 from bertlab.text.microworld.draw import Draw
 from bertlab.text.microworld.language import SEASONS, sentence
-from bertlab.text.microworld.lexicon import Scale, Verb, lexicon
+from bertlab.text.microworld.lexicon import lexicon
 from bertlab.text.microworld.world import named, unnamed
-
-
-def paraphrase(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
-    """Two sentences of one meaning (1), or of two that share most words (0)."""
-    one, two = named(draw, "person", pool), named(draw, "person", pool)
-    thing = unnamed(draw, "thing")
-    form = draw.below(4)
-    if form == 0:
-        verbs, side = draw.one(lexicon().deeds), draw.below(2)
-        first = language.deed(draw, one.name, verbs, side, two.name)
-        if label:
-            second = language.deed(draw, one.name, verbs, side, two.name)
-        elif draw.chance(0.5):
-            second = language.deed(draw, two.name, verbs, side, one.name)
-        else:
-            second = language.deed(draw, one.name, verbs, 1 - side, two.name)
-    elif form == 1:
-        transfers = draw.one(lexicon().transfers)
-        noun = f"the {thing.kind}"
-        side = draw.below(2)
-        first = language.transfer(draw, one.name, two.name, transfers, noun, side)
-        giver, receiver = (one, two) if label else (two, one)
-        second = language.transfer(draw, giver.name, receiver.name, transfers, noun, 1 - side)
-    elif form == 2:
-        scale, pole = draw.one(lexicon().scales["person"]), draw.below(2)
-        first = language.comparison(draw, one.name, two.name, scale, pole)
-        more, less = (one, two) if label else (two, one)
-        second = language.comparison(draw, more.name, less.name, scale, pole)
-    else:
-        scale, pole = draw.one(lexicon().scales["thing"]), draw.below(2)
-        verbs, side = draw.one(lexicon().treatments), draw.below(2)
-        first, second = (
-            language.deed(draw, one.name, verbs, side, f"the {draw.one(scale.poles[end])} {thing.kind}")
-            for end in (pole, pole if label else 1 - pole)
-        )
-    return {"sentence1": sentence(first), "sentence2": sentence(second), "label": label}
-
-
-def similarity(draw: Draw, pool: Sequence[str]) -> dict[str, Any]:
-    """Two sentences and how much they have in common, 0 to 5: agent, deed, quality, thing and place weigh the same."""
-    slots = [draw.chance(0.55) for _ in range(5)]
-    one, place, thing = named(draw, "person", pool), named(draw, "place", pool), unnamed(draw, "thing")
-    scale, pole = draw.one(lexicon().scales["thing"]), draw.below(2)
-    verbs, side = draw.one(lexicon().treatments), draw.below(2)
-
-    def say(who: str, act: Sequence[Verb], look: Sequence[str], what: Sequence[str], where: str) -> str:
-        return sentence(f"{who} {draw.one(act).past} the {draw.one(look)} {draw.one(what)} in {where}")
-
-    first = say(one.name, verbs.sides[side], scale.poles[pole], thing.category.kinds, place.name)
-    other = draw.other(lexicon().treatments, verbs)
-    look: Scale = draw.other(lexicon().scales["thing"], scale)
-    second = say(
-        one.name if slots[0] else named(draw, "person", pool).name,
-        verbs.sides[side] if slots[1] else draw.one((verbs.sides[1 - side], other.sides[0])),
-        scale.poles[pole] if slots[2] else draw.one((scale.poles[1 - pole], look.poles[0])),
-        thing.category.kinds if slots[3] else unnamed(draw, "thing").category.kinds,
-        place.name if slots[4] else named(draw, "place", pool).name,
-    )
-    score = sum(slots) + 0.4 * (draw.uniform() - 0.5)
-    return {"sentence1": first, "sentence2": second, "label": round(min(5.0, max(0.0, score)), 2)}
 
 
 def sentiment(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:

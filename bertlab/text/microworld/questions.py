@@ -1,4 +1,4 @@
-"""Facts with the questions they answer: question-sentence inference, extractive questions, completion."""
+"""Facts with the questions they answer: question-sentence inference, extractive questions."""
 
 from __future__ import annotations
 
@@ -72,17 +72,12 @@ TOPICS = 6
 
 
 def question_inference(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
-    """A question and a sentence that answers it (0), or one on the same people that does not (1)."""
+    """A question and a sentence of two facts, one of which answers it (0), or neither, on the same people (1)."""
     one, two = named(draw, "person", pool), named(draw, "person", pool)
-    topic = draw.below(TOPICS)
-    told = fact(draw, one, two, pool, topic)
-    clause = told.clause
-    if label:
-        about, beside = (one, two) if draw.chance(0.5) else (two, one)
-        clause = fact(draw, about, beside, pool, topic if draw.chance(0.6) else draw.below(TOPICS)).clause
-    if draw.chance(0.5):
-        clause = f"{clause} {draw.one(language.SEASONS)}"
-    return {"question": sentence(told.question, "?"), "sentence": sentence(clause), "label": label}
+    asked, beside, instead = (fact(draw, one, two, pool, topic) for topic in draw.some(range(TOPICS), 3))
+    first, second = draw.some([beside.clause, (instead if label else asked).clause], 2)
+    clause = f"{first}, {draw.one(('and', *language.CONTRAST))} {second}"
+    return {"question": sentence(asked.question, "?"), "sentence": sentence(clause), "label": label}
 
 
 def extractive(draw: Draw, answerable: bool, pool: Sequence[str], number: str) -> dict[str, Any]:
@@ -110,59 +105,3 @@ def extractive(draw: Draw, answerable: bool, pool: Sequence[str], number: str) -
         "question": sentence(asked.question, "?"),
         "answers": answers,
     }
-
-
-def completion(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
-    """The start of a story and four endings, of which only number `label` follows."""
-    one, two = named(draw, "person", pool), named(draw, "person", pool)
-    thing = unnamed(draw, "thing")
-    form = draw.below(4)
-    said = draw.one(language.RESTATE)
-    if form == 0:
-        verbs, side = draw.one(lexicon().deeds), draw.below(2)
-        verb = draw.one(verbs.sides[side])
-        start = f"{sentence(f'{one.name} {verb.past} {two.name}')} {said.capitalize()},"
-        again, against = draw.other(verbs.sides[side], verb), draw.one(verbs.sides[1 - side])
-        right = f"{two.name} was {again.participle} by {one.name}"
-        wrong = [
-            f"{one.name} was {again.participle} by {two.name}",
-            f"{two.name} was {against.participle} by {one.name}",
-            f"{one.name} {against.past} {two.name}",
-        ]
-    elif form == 1:
-        transfers = draw.one(lexicon().transfers)
-        give, get = draw.one(transfers[0]), draw.one(transfers[1])
-        off = draw.one(draw.other(lexicon().transfers, transfers)[1])
-        start = f"{sentence(f'{one.name} {give.past} a {thing.kind} to {two.name}')} {said.capitalize()},"
-        name = thing.category.name
-        right = f"{two.name} {get.past} the {name} from {one.name}"
-        wrong = [
-            f"{one.name} {get.past} the {name} from {two.name}",
-            f"{two.name} {off.past} the {name} from {one.name}",
-            f"{two.name} {get.past} the {unnamed(draw, 'animal').category.name} from {one.name}",
-        ]
-    elif form == 2:
-        scales = draw.some(lexicon().scales["person"], 2)
-        pole = draw.below(2)
-        word = draw.one(scales[0].poles[pole])
-        start = f"{sentence(f'{one.name}, a {one.noun}, was {word}')} {said.capitalize()},"
-        same = draw.one(scales[0].poles[pole])
-        right = f"{one.subject} was {same}"
-        wrong = [
-            f"{'he' if one.female else 'she'} was {same}",
-            f"{one.subject} was {draw.one(scales[0].poles[1 - pole])}",
-            f"{one.subject} was {draw.one(draw.one(scales[1].poles))}",
-        ]
-    else:
-        other = draw.other(lexicon().categories["job"], one.category)
-        start = f"{sentence(f'{one.name}, a {one.noun}, worked as a {one.kind}')} Like every {one.category.name},"
-        deed = draw.one(one.category.deeds)
-        right = f"{one.subject} {deed}"
-        wrong = [
-            f"{'he' if one.female else 'she'} {deed}",
-            f"{one.subject} {draw.one(other.deeds)}",
-            f"{one.object} {deed}",
-        ]
-    endings = [f"{ending}." for ending in wrong]
-    endings.insert(label, f"{right}.")
-    return {"startphrase": start, **{f"ending{index}": ending for index, ending in enumerate(endings)}, "label": label}
