@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bertlab.cost import phases
 from bertlab.inputs.audit import prediction, sequences
 from bertlab.inputs.audit.checks import Check
-from bertlab.inputs.audit.drawing import Drawn, Source, draw
+from bertlab.inputs.audit.drawing import Drawn, Source, Steps, draw
 from bertlab.inputs.audit.tracing import structure, trace
 from bertlab.inputs.batches import Batches, Corpus
 from bertlab.recipe import Masking, Model, Objective, Optimizer, Recipe, Schedule
@@ -108,7 +108,7 @@ def _audit(
     )
 
 
-def _beside(recipe: Recipe, corpus: Corpus, length: int, first: int, until: int | None) -> sequences.Steps | None:
+def _beside(recipe: Recipe, corpus: Corpus, length: int, first: int, until: int | None) -> Steps | None:
     """Batches in the format by whose tokens those of the recipe's are counted."""
     if recipe.inputs.counted is None:
         return None

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+Shares = npt.NDArray[np.float64]
 
 UNLIKELY = 1e-6
 """The two-sided p below which a share fails."""
@@ -38,49 +40,78 @@ class Check:
     """Of a check that fails: the first place that shows it."""
 
 
-def always(figure: str, expected: str, wrong: Flags, where: Callable[[int], str], found: str = "") -> Check:
+def always(
+    figure: str,
+    expected: str,
+    wrong: npt.ArrayLike,
+    where: Callable[[int], str],
+    found: str = "always",
+    of: str = "sequences",
+) -> Check:
     """What must hold for each of N things: `wrong` (N,) says where it does not, and `where` what number i is called."""
+    wrong = np.asarray(wrong)
     count = int(wrong.sum())
-    found = found if not count else f"{found}, not so in {count:,}" if found else f"not so in {count:,}"
+    found = f"{found}, but not in {count:,}" if count else found
     first = where(int(wrong.argmax())) if count else ""
-    return Check(figure, found or "always", expected, f"exact, {len(wrong):,}", not count, first)
+    return Check(figure, found, expected, f"exact, {len(wrong):,} {of}", not count, first)
 
 
-def share(figure: str, hits: int, total: int, expected: float, at_most: bool = False) -> Check:
-    """A share of `total` independent draws: the exact binomial test, one-sided with `at_most`."""
+def share(figure: str, hits: int, draws: int, expected: float, of: str = "tokens", at_most: bool = False) -> Check:
+    """A share of independent `draws`: the exact binomial test, one-sided with `at_most`."""
     from scipy.stats import binomtest
 
     said = f"{'at most ' if at_most else ''}{expected:.2%}"
-    if not total:
+    if not draws:
         return untested(figure, said, "none drawn")
-    p = binomtest(hits, total, min(expected, 1.0), alternative="greater" if at_most else "two-sided").pvalue
-    return Check(figure, f"{hits / total:.2%}", said, f"p = {p:.2g}, {total:,}", bool(p >= UNLIKELY))
+    p = binomtest(hits, draws, expected, alternative="greater" if at_most else "two-sided").pvalue
+    return _likely(figure, f"{hits / draws:.2%}", said, float(p), f"{draws:,} {of}")
 
 
-def total(figure: str, found: float, expected: float, variance: float, unit: float, count: int) -> Check:
-    """A sum over draws, against its expectation and variance; shown as shares of `unit`."""
-    from scipy.stats import norm
+def total(
+    figure: str, found: float, expected: float, variance: float, unit: float, draws: int, of: str = "tokens"
+) -> Check:
+    """A sum over `draws`, against its expectation and variance; shown in shares of `unit`."""
+    if variance < _LEAST_VARIANCE:
+        return untested(figure, f"{expected / unit:.2%}" if unit else "", f"too few, {draws:,} {of}")
+    p = _two_sided((found - expected) / math.sqrt(variance))
+    return _likely(figure, f"{found / unit:.2%}", f"{expected / unit:.2%}", p, f"{draws:,} {of}")
 
-    if not unit or variance < _LEAST_VARIANCE:
-        return untested(figure, f"{expected / unit:.2%}" if unit else "", f"too few, {count:,}")
-    p = 2 * float(norm.sf(abs(found - expected) / math.sqrt(variance)))
-    shown = f"{found / unit:.2%}", f"{expected / unit:.2%}"
-    return Check(figure, *shown, f"p = {p:.2g}, {count:,}", p >= UNLIKELY)
+
+def evenly(figure: str, expected: str, counts: Numbers, rates: Shares, least: float = 20.0) -> Check:
+    """Whether `counts` (N,) come about at the `rates` (N,): a chi-squared test of bins that `least` are expected in."""
+    from scipy.stats import chi2
+
+    draws = int(counts.sum())
+    bins = min(64, int(draws / least))
+    if bins < 2:
+        return untested(figure, expected, f"too few, {draws:,} tokens")
+    number = np.minimum((np.cumsum(rates) / rates.sum() * bins).astype(np.int64), bins - 1)
+    wanted = np.bincount(number, rates, bins) * (draws / rates.sum())
+    statistic = float(((np.bincount(number, counts, bins) - wanted) ** 2 / wanted).sum())
+    p = float(chi2.sf(statistic, bins - 1))
+    return _likely(figure, f"chi-squared {statistic:.1f} in {bins} bins", expected, p, f"{draws:,} tokens")
 
 
-def uncorrelated(figure: str, one: Numbers, other: Numbers) -> Check:
-    """Whether two orders of the same N things have nothing to do with each other: Spearman's rank correlation."""
-    from scipy.stats import norm
-
-    count = len(one)
-    if count < _LEAST_VARIANCE:
-        return untested(figure, "correlation 0", f"too few, {count:,}")
-    ranks = [np.argsort(np.argsort(each)) - (count - 1) / 2 for each in (one, other)]
+def uncorrelated(figure: str, one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Check:
+    """Whether two orders of the same N sequences have nothing to do with each other: Spearman's rank correlation."""
+    draws = len(one)
+    if draws < _LEAST_VARIANCE:
+        return untested(figure, "correlation 0", f"too few, {draws:,} sequences")
+    ranks = [np.argsort(np.argsort(each)) - (draws - 1) / 2 for each in (one, other)]
     correlation = float(ranks[0] @ ranks[1] / math.sqrt((ranks[0] @ ranks[0]) * (ranks[1] @ ranks[1])))
-    p = 2 * float(norm.sf(abs(correlation) * math.sqrt(count - 1)))
-    return Check(figure, f"correlation {correlation:.3f}", "correlation 0", f"p = {p:.2g}, {count:,}", p >= UNLIKELY)
+    p = _two_sided(correlation * math.sqrt(draws - 1))
+    return _likely(figure, f"correlation {correlation:.3f}", "correlation 0", p, f"{draws:,} sequences")
 
 
 def untested(figure: str, expected: str, reason: str) -> Check:
     """A figure of which too little was drawn."""
     return Check(figure, "", expected, reason, None)
+
+
+def _likely(figure: str, found: str, expected: str, p: float, draws: str) -> Check:
+    return Check(figure, found, expected, f"p = {p:.2g}, {draws}", p >= UNLIKELY)
+
+
+def _two_sided(deviations: float) -> float:
+    """The chance of a normal variable to lie so many standard deviations or more from its mean."""
+    return math.erfc(abs(deviations) / math.sqrt(2))

@@ -57,8 +57,9 @@ class Drawn:
     def chosen(self) -> Flags:
         """(R, T) whether each token is predicted."""
         rows, slots = np.nonzero(self.batch.weights > 0)
-        chosen = np.zeros(self.batch.tokens.shape, dtype=np.bool_)
-        chosen[rows, self.batch.positions[rows, slots].clip(0, chosen.shape[1] - 1)] = True
+        chosen: Flags = np.zeros(self.batch.tokens.shape, dtype=np.bool_)
+        columns = self.batch.positions[rows, slots]
+        chosen[rows, columns.clip(0, chosen.shape[1] - 1)] = True
         return chosen
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from bertlab.inputs.audit.checks import UNLIKELY, Check, Flags, Numbers, always, share, total, untested
+import numpy as np
+import numpy.typing as npt
+
+from bertlab.inputs.audit.checks import Check, Flags, Numbers, always, evenly, share, total, untested
 from bertlab.inputs.audit.drawing import Drawn
 from bertlab.inputs.audit.tracing import Structure
 from bertlab.inputs.batches import Corpus
 from bertlab.recipe import Masking
-
-_BIN = 20
-"""Random tokens that are expected in a bin at least."""
 
 
 def left_to_right(drawn: Drawn, corpus: Corpus) -> list[Check]:
@@ -40,7 +40,8 @@ def masked(rows: Structure, masking: Masking, corpus: Corpus) -> list[Check]:
     special = (chosen & ~rows.ordinary).any(axis=1)
     chosen &= rows.ordinary
     shown, then = drawn.batch.tokens[chosen], rows.tokens[chosen]
-    hidden, same = shown == tokenizer.mask, shown == then
+    hidden = np.asarray(shown == tokenizer.mask)
+    same = np.asarray(shown == then) & ~hidden
     vocabulary = np.asarray(tokenizer.ordinary)
     # A random token is the one that was there as often as chance has it.
     alike = masking.random * float(np.isin(then, vocabulary).mean()) / len(vocabulary)
@@ -58,10 +59,10 @@ def masked(rows: Structure, masking: Masking, corpus: Corpus) -> list[Check]:
         always("specials chosen", "never", special, drawn.name, "never"),
         _empty_slots(drawn, ~active),
         share("chosen, shown as [MASK]", int(hidden.sum()), len(shown), masking.mask),
-        share("chosen, kept", int((same & ~hidden).sum()), len(shown), masking.keep + alike),
+        share("chosen, kept", int(same.sum()), len(shown), masking.keep + alike),
         share("chosen, another shown", int(replaced.sum()), len(shown), masking.random - alike),
         always("shown for the chosen", "[MASK] or ordinary tokens", strange.any(axis=1), drawn.name),
-        *([_evenly(shown[replaced], then, masking, vocabulary)] if masking.random else []),
+        *([_random(shown[replaced], then, vocabulary)] if masking.random else []),
         _spread(rows, chosen),
         _unalike(rows, chosen),
     ]
@@ -100,26 +101,12 @@ def _empty_slots(drawn: Drawn, empty: Flags) -> Check:
     return always("weights", "1, and in empty slots all 0", wrong.any(axis=1), drawn.name)
 
 
-def _evenly(shown: Numbers, then: Numbers, masking: Masking, vocabulary: Numbers) -> Check:
-    """Random tokens come evenly from the ordinary vocabulary: a chi-squared test of bins of ids."""
-    from scipy.stats import chi2
-
-    figure, expected = "random tokens", "each ordinary token as often"
+def _random(shown: npt.NDArray[Any], then: npt.NDArray[Any], vocabulary: npt.NDArray[Any]) -> Check:
+    """Random tokens come evenly from the ordinary vocabulary; that one is replaced by itself is not seen."""
     size = int(max(shown.max(initial=0), then.max(initial=0), vocabulary.max())) + 1
-    # A token is not seen to be replaced by itself.
     rates = np.zeros(size)
-    rates[vocabulary] = masking.random / len(vocabulary)
-    rates *= len(then) - np.bincount(then, minlength=size)
-    bins = min(64, int(rates.sum() / _BIN))
-    if bins < 2:
-        return untested(figure, expected, f"too few, {len(shown):,}")
-    number = np.minimum((np.cumsum(rates) / rates.sum() * bins).astype(np.int64), bins - 1)
-    counts = np.bincount(number, np.bincount(shown, minlength=size), bins)
-    wanted = np.bincount(number, rates, bins) * (len(shown) / rates.sum())
-    statistic = float(((counts - wanted) ** 2 / wanted).sum())
-    p = float(chi2.sf(statistic, bins - 1))
-    found = f"chi-squared {statistic:.1f} in {bins} bins"
-    return Check(figure, found, expected, f"p = {p:.2g}, {len(shown):,}", p >= UNLIKELY)
+    rates[vocabulary] = len(then) - np.bincount(then, minlength=size)[vocabulary]
+    return evenly("random tokens", "each ordinary token as often", np.bincount(shown, minlength=size), rates)
 
 
 def _spread(rows: Structure, chosen: Flags) -> Check:

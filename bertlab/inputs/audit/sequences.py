@@ -6,8 +6,8 @@ import dataclasses
 
 import numpy as np
 
-from bertlab.inputs.audit.checks import Check, Flags, Numbers, always, share, total, uncorrelated, untested
-from bertlab.inputs.audit.drawing import Drawn, Source, Steps
+from bertlab.inputs.audit.checks import Check, Flags, always, share, total, uncorrelated, untested
+from bertlab.inputs.audit.drawing import Steps
 from bertlab.inputs.audit.tracing import Structure, Traced
 from bertlab.inputs.batches import FEWEST, Corpus
 from bertlab.inputs.formats import Text
@@ -25,22 +25,22 @@ def batches(steps: Steps, recipe: Recipe, length: int, beside: Steps | None) -> 
     whole = recipe.inputs.format == "segment-pair"
     wrong = steps.widths != length if whole else (steps.widths - steps.longest) >= _STEP
     expected = f"up to {length} tokens" if whole else f"fewer than {_STEP} columns beyond the longest"
-    checks = [always("padding", expected, wrong, steps.name, f"{padding:.2%}")]
+    checks = [always("padding", expected, wrong, steps.name, f"{padding:.2%}", "batches")]
     if beside is None:
         found = f"{steps.rows.mean():,.1f}"
         size = recipe.schedule.batch
-        return [*checks, always("sequences a batch", f"{size:,}", steps.rows != size, steps.name, found)]
+        return [*checks, always("sequences a batch", f"{size:,}", steps.rows != size, steps.name, found, "batches")]
     uneven = np.abs(steps.tokens - np.median(steps.tokens)) >= length
     found = f"{steps.tokens.mean():,.1f} in {steps.rows.mean():,.1f} sequences"
-    checks.append(always("tokens a batch", "even, to a sequence", uneven, steps.name, found))
+    checks.append(always("tokens a batch", "even, to a sequence", uneven, steps.name, found, "batches"))
     count = len(beside.tokens)
     figure = f"tokens, of those of {recipe.inputs.counted}"
     if count < 2:
-        return [*checks, untested(figure, "100 %", f"too few, {count}")]
+        return [*checks, untested(figure, "100 %", f"too few, {count} batches")]
     mean, variance = float(beside.tokens.mean()), float(beside.tokens.var(ddof=1)) / count
     variance += length**2 / len(steps.tokens) + 1.0  # it is rounded, and a batch ends with a whole sequence
-    found = float(steps.tokens.mean()) * count
-    return [*checks, total(figure, found, mean * count, variance * count**2, mean * count, count)]
+    sums = float(steps.tokens.mean()) * count, mean * count
+    return [*checks, total(figure, *sums, variance * count**2, sums[1], count, "batches")]
 
 
 def layout(rows: Structure, recipe: Recipe, length: int, corpus: Corpus) -> list[Check]:
@@ -63,7 +63,7 @@ def layout(rows: Structure, recipe: Recipe, length: int, corpus: Corpus) -> list
     stray &= rows.ordinary
     padded = ((batch.tokens != tokenizer.pad) & (batch.tokens >= 0) & beyond) | (batch.segments != 0) & beyond
     behind = np.cumsum(rows.inner, axis=1) - rows.inner > 0
-    segments = np.where(beyond, 0, behind & recipe.inputs.pairs)
+    segments = behind & recipe.inputs.pairs
     sizes = batch.lengths
     return [
         always("specials", expected, ~framed | stray.any(axis=1), name),
@@ -75,7 +75,7 @@ def layout(rows: Structure, recipe: Recipe, length: int, corpus: Corpus) -> list
             f"{sizes.min()} to {sizes.max()}, mean {sizes.mean():.1f}",
         ),
         always("beyond a sequence", "[PAD] of segment 0", padded.any(axis=1), name),
-        always("segments", "0, and 1 for the second", (segments != batch.segments).any(axis=1), name),
+        always("segments", "0, and 1 for the second", ((segments != batch.segments) & ~beyond).any(axis=1), name),
     ]
 
 
@@ -113,23 +113,24 @@ def pairs(rows: Structure, traced: Traced, recipe: Recipe) -> list[Check]:
         always("'another document'", "text of another document", random & paired & ~traced.away, name),
     ]
     if recipe.inputs.format == "segment-pair":
-        return [share("pairs from another document", int(random.sum()), len(random), 0.5), *strays]
+        return [share("pairs from another document", int(random.sum()), len(random), 0.5, "sequences"), *strays]
     # Rows of a document are drawn on each other: documents are what is independent.
     document = np.searchsorted(traced.ends, rows.drawn.batch.rows, side="right")
     excess = np.bincount(document, random - 0.5)
     if (excess != 0).sum() < _FEWEST_DOCUMENTS:
-        return [untested("pairs from another document", "50.00%", f"too few, {len(random):,}"), *strays]
+        return [untested("pairs from another document", "50.00%", f"too few, {len(random):,} sequences"), *strays]
     half = len(random) / 2
     variance = float((excess**2).sum())
-    balance = total("pairs from another document", float(random.sum()), half, variance, 2 * half, len(random))
+    balance = total(
+        "pairs from another document", float(random.sum()), half, variance, 2 * half, len(random), "sequences"
+    )
     return [balance, *strays]
 
 
 def coverage(rows: Structure, traced: Traced, recipe: Recipe, length: int, corpus: Corpus) -> list[Check]:
     """What a pass loses of the text, and sees twice."""
     starts = rows.drawn.batch.rows
-    random = rows.drawn.batch.next_sentence == 1
-    own = rows.ordinary & ~(rows.second & random[:, None]) & (traced.places >= 0)
+    own = rows.ordinary & ~(rows.second & ~traced.follows[:, None]) & (traced.places >= 0)
     size = _used(rows, traced, recipe, corpus)
     order = uncorrelated("order of the rows, and the text's", np.arange(len(starts)), starts)
     if recipe.inputs.format == "segment-pair":
@@ -150,7 +151,9 @@ def passes(rows: Structure, traced: Traced, recipe: Recipe) -> list[Check]:
     before_last = int((document < documents - 1).sum())
     holds = count >= int(steps / wanted) and (before_last <= steps / wanted or documents <= FEWEST)
     found = f"{steps / count:.1f} over {documents:,} documents"
-    return [Check("passes over the text", found, f"{wanted}, or {FEWEST} documents", f"exact, {count:,}", holds)]
+    return [
+        Check("passes over the text", found, f"{wanted}, or {FEWEST} documents", f"exact, {count:,} sequences", holds)
+    ]
 
 
 def _used(rows: Structure, traced: Traced, recipe: Recipe, corpus: Corpus) -> int:
@@ -166,20 +169,21 @@ def _once(rows: Structure, traced: Traced, own: Flags, size: int | None) -> Chec
     figure = "tokens of the text in a pass"
     drawn = rows.drawn
     row, column = np.nonzero(own)
-    places = traced.places[row, column]
-    order = np.argsort(places, kind="stable")
-    again = np.flatnonzero(np.diff(places[order]) == 0)
-    where = drawn.name(row[order[again[0] + 1]]) if len(again) else ""
-    twice = f"{len(again):,} twice"
-    test = f"exact, {len(places):,}"
+    order = np.argsort(traced.places[row, column], kind="stable")
+    places = traced.places[row, column][order]
+    again = np.append(False, places[1:] == places[:-1])
+    twice = int(again.sum())
+    where = drawn.name(row[order[again.argmax()]]) if twice else ""
+    test = f"exact, {len(places):,} tokens"
     if size is None or not drawn.whole:
-        return Check(figure, twice, "none twice", test, not len(again), where)
-    distinct = np.unique(places)
+        return Check(figure, f"{twice:,} twice", "none twice", test, not twice, where)
+    distinct = places[~again]
     lost = size - len(distinct)
-    if lost and not where:
-        first = int(np.setdiff1d(np.arange(size), distinct, assume_unique=True)[0])
+    if lost and not twice:
+        gaps = np.append(distinct, size) != np.arange(len(distinct) + 1)
+        first = int(gaps.argmax())
         where = f"token {first:,} of the text, in document {np.searchsorted(traced.ends, first, side='right'):,}"
-    return Check(figure, f"{lost:,} lost, {twice}", "each once", test, not lost and not len(again), where)
+    return Check(figure, f"{lost:,} lost, {twice:,} twice", "each once", test, not lost and not twice, where)
 
 
 def _full(rows: Structure, traced: Traced, recipe: Recipe, length: int, text: Text) -> Check:
@@ -210,7 +214,7 @@ def _left_out(rows: Structure, own: Flags, recipe: Recipe, length: int, size: in
     starts = rows.drawn.batch.rows[order]
     cut = np.diff(np.append(starts, size)) - own.sum(axis=1)[order] > 0
     loose = cut & (rows.drawn.batch.lengths[order] < length)
-    check = share(figure, int(loose.sum()), len(starts), expected, at_most=True)
+    check = share(figure, int(loose.sum()), len(starts), expected, "sequences", at_most=True)
     lost = (size - int(own.sum())) / size
     return dataclasses.replace(check, found=f"{check.found}; lost in all: {lost:.2%} of the tokens")
 
@@ -223,4 +227,4 @@ def _short(rows: Structure, traced: Traced, recipe: Recipe, length: int) -> Chec
     free = (rows.drawn.batch.next_sentence == 0) & (ends - starts >= 2 * room)
     short = int((rows.drawn.batch.lengths[free] < length).sum())
     # The shorter length is drawn from 2 up to the whole room, which is not short.
-    return share("pairs cut short", short, int(free.sum()), recipe.inputs.short * (1 - 1 / (room - 1)))
+    return share("pairs cut short", short, int(free.sum()), recipe.inputs.short * (1 - 1 / (room - 1)), "sequences")
