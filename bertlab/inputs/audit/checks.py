@@ -77,19 +77,19 @@ def total(
     return _likely(figure, f"{found / unit:.2%}", f"{expected / unit:.2%}", p, f"{draws:,} {of}")
 
 
-def evenly(figure: str, expected: str, counts: Numbers, rates: Shares, least: float = 20.0) -> Check:
-    """Whether `counts` (N,) come about at the `rates` (N,): a chi-squared test of bins that `least` are expected in."""
-    from scipy.stats import chi2
+def evenly(figure: str, expected: str, counts: Numbers, rates: Shares) -> Check:
+    """Whether `counts` (N,) come about at the `rates` (N,): chi-squared, by a gamma law of its mean and variance."""
+    from scipy.stats import gamma
 
-    draws = int(counts.sum())
-    bins = min(64, int(draws / least))
-    if bins < 2:
-        return untested(figure, expected, f"too few, {draws:,} tokens")
-    number = np.minimum((np.cumsum(rates) / rates.sum() * bins).astype(np.int64), bins - 1)
-    wanted = np.bincount(number, rates, bins) * (draws / rates.sum())
-    statistic = float(((np.bincount(number, counts, bins) - wanted) ** 2 / wanted).sum())
-    p = float(chi2.sf(statistic, bins - 1))
-    return _likely(figure, f"chi-squared {statistic:.1f} in {bins} bins", expected, p, f"{draws:,} tokens")
+    draws, kinds = int(counts.sum()), len(counts)
+    if draws < kinds:
+        return untested(figure, expected, f"too few, {draws:,} tokens for {kinds:,}")
+    wanted = rates * (draws / rates.sum())
+    statistic = float(((counts - wanted) ** 2 / wanted).sum())
+    mean = kinds - 1
+    variance = 2 * mean + float((1 / wanted).sum()) - (kinds**2 + 2 * kinds - 2) / draws
+    p = float(gamma.sf(statistic, mean**2 / variance, scale=variance / mean))
+    return _likely(figure, f"chi-squared {statistic:,.0f} of {kinds:,}", expected, p, f"{draws:,} tokens")
 
 
 def uncorrelated(figure: str, one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Check:

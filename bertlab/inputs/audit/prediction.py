@@ -104,9 +104,8 @@ def _empty_slots(drawn: Drawn, empty: Flags) -> Check:
 def _random(shown: npt.NDArray[Any], then: npt.NDArray[Any], vocabulary: npt.NDArray[Any]) -> Check:
     """Random tokens come evenly from the ordinary vocabulary; that one is replaced by itself is not seen."""
     size = int(max(shown.max(initial=0), then.max(initial=0), vocabulary.max())) + 1
-    rates = np.zeros(size)
-    rates[vocabulary] = len(then) - np.bincount(then, minlength=size)[vocabulary]
-    return evenly("random tokens", "each ordinary token as often", np.bincount(shown, minlength=size), rates)
+    counts, kept = (np.bincount(each, minlength=size)[vocabulary] for each in (shown, then))
+    return evenly("random tokens", "each ordinary token as often", counts, (len(then) - kept).astype(np.float64))
 
 
 def _spread(rows: Structure, chosen: Flags) -> Check:
