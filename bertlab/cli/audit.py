@@ -117,20 +117,23 @@ def _prepare(plan: Plan, store: Store, machine: Machine) -> dict[str, TokenisedC
 
 
 def _audit(plan: Plan, opened: dict[str, TokenisedCorpus], show: bool) -> list[tuple[list[str], list[Audited]]]:
-    """What was found, for each set of rows that share their batches."""
+    """What was found, for each set of rows that share their batches; the same sequences are drawn in full only once."""
+    from bertlab.inputs.audit import LESS, MOST, same_batches, same_sequences
     from bertlab.inputs.audit import audit as audited
-    from bertlab.inputs.audit import same_inputs
     from bertlab.progress import signals_as_flags
 
     shared: dict[Any, list[Any]] = {}
     for cell in plan.cells:
-        shared.setdefault((same_inputs(cell.pretrain.recipe), cell.pretrain.corpus.id), []).append(cell)
+        shared.setdefault((same_batches(cell.pretrain.recipe), cell.pretrain.corpus.id), []).append(cell)
     several = len(plan.request.studies) > 1
     found = []
+    traced = set()
     with signals_as_flags():
-        for (_, corpus), cells in shared.items():
+        for (recipe, corpus), cells in shared.items():
             rows = [f"{cell.study.name}: {cell.variant}" if several else cell.variant for cell in cells]
-            results = audited(cells[0].pretrain.recipe, opened[corpus])
+            sequences = same_sequences(recipe), corpus
+            results = audited(cells[0].pretrain.recipe, opened[corpus], most=LESS if sequences in traced else MOST)
+            traced.add(sequences)
             found.append((rows, results))
             for each in results if show else ():
                 _draw(rows, each)

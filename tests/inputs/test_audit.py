@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bertlab.inputs import batches, keyed, masking
-from bertlab.inputs.audit import Audited, audit, same_inputs
+from bertlab.inputs.audit import Audited, audit, same_batches, same_sequences
 from bertlab.inputs.audit.search import elsewhere
 from bertlab.inputs.batches import Batches
 from bertlab.inputs.collator import Batch
@@ -486,11 +486,13 @@ def test_segments_are_found_in_other_documents() -> None:
 
 def test_rows_that_share_their_batches() -> None:
     base = recipe()
-    assert same_inputs(base) == same_inputs(dataclasses.replace(base, model=Model(layers=1)))
-    assert same_inputs(base) == same_inputs(dataclasses.replace(base, objective=Objective()))
-    assert same_inputs(base) != same_inputs(recipe(Masking(rate=0.2)))
-    assert same_inputs(base) != same_inputs(recipe(causal=True))
-    assert same_inputs(recipe(causal=True)) == same_inputs(recipe(Masking(rate=0.2), causal=True))
+    assert same_batches(base) == same_batches(dataclasses.replace(base, model=Model(layers=1)))
+    assert same_batches(base) == same_batches(dataclasses.replace(base, objective=Objective()))
+    assert same_batches(base) != same_batches(recipe(Masking(rate=0.2)))
+    assert same_batches(base) != same_batches(recipe(causal=True))
+    assert same_sequences(base) == same_sequences(recipe(Masking(rate=0.2))) == same_sequences(recipe(causal=True))
+    assert same_sequences(base) != same_sequences(recipe(copies=3))
+    assert same_batches(recipe(causal=True)) == same_batches(recipe(Masking(rate=0.2), causal=True))
 
 
 def found_in(corpus: Any, given: Recipe, source: Callable[[int], Batch]) -> set[str]:

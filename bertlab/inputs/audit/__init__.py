@@ -18,10 +18,12 @@ from bertlab.inputs.audit.tracing import structure, trace
 from bertlab.inputs.batches import Batches, Corpus
 from bertlab.recipe import Masking, Model, Objective, Optimizer, Recipe, Schedule
 
-__all__ = ["Audited", "Check", "audit", "same_inputs"]
+__all__ = ["LESS", "MOST", "Audited", "Check", "audit", "same_batches", "same_sequences"]
 
 MOST = 4_000_000
 """Tokens that are drawn of the first pass at most, and an eighth of them of each later one."""
+LESS = MOST // 4
+"""The same where only masks are new: enough for them."""
 _BESIDE = 200
 """Batches of another format that give the tokens of its batch."""
 
@@ -59,7 +61,7 @@ def audit(recipe: Recipe, corpus: Corpus, source: Source | None = None, most: in
     ]
 
 
-def same_inputs(recipe: Recipe) -> Recipe:
+def same_batches(recipe: Recipe) -> Recipe:
     """The recipe without what its batches do not depend on: recipes that give equal ones have the same batches."""
     schedule = Schedule(batch=recipe.schedule.batch, steps=recipe.schedule.steps)
     if not (recipe.inputs.passes or recipe.inputs.final_length):
@@ -71,6 +73,13 @@ def same_inputs(recipe: Recipe) -> Recipe:
         model=Model(),
         schedule=schedule,
         optimizer=Optimizer(),
+    )
+
+
+def same_sequences(recipe: Recipe) -> Recipe:
+    """The same for what is predicted in them: recipes that give equal ones have the same sequences in the same order."""
+    return dataclasses.replace(
+        same_batches(recipe), masking=Masking(), objective=Objective(kind="masked", next_sentence=False)
     )
 
 
