@@ -20,8 +20,8 @@ from bertlab.recipe import Masking, Model, Objective, Optimizer, Recipe, Schedul
 
 __all__ = ["LESS", "MOST", "Audited", "Check", "audit", "same_batches", "same_sequences"]
 
-MOST = 4_000_000
-"""Tokens that are drawn of the first pass at most, and an eighth of them of each later one."""
+MOST = 6_000_000
+"""Tokens, padding included, that are drawn of the first pass at most, and an eighth of them of each later one."""
 LESS = MOST // 4
 """The same where only masks are new: enough for them."""
 _BESIDE = 200
@@ -77,7 +77,7 @@ def same_batches(recipe: Recipe) -> Recipe:
 
 
 def same_sequences(recipe: Recipe) -> Recipe:
-    """The same for what is predicted in them: recipes that give equal ones have the same sequences in the same order."""
+    """The same without what is predicted: recipes that give equal ones have the same sequences in the same order."""
     return dataclasses.replace(
         same_batches(recipe), masking=Masking(), objective=Objective(kind="masked", next_sentence=False)
     )
@@ -88,7 +88,7 @@ def _audit(
 ) -> Audited:
     masking = None if recipe.objective.causal else recipe.masking
     copies = recipe.inputs.copies if recipe.inputs.pairs else 1
-    drawn = draw(source, 0, length, first, until, most)
+    drawn = draw(source, 0, first, until, most)
     assert drawn is not None  # the first pass begins with the first step
     rows = structure(drawn, recipe, corpus)
     traced = trace(rows, recipe, corpus)
@@ -103,7 +103,7 @@ def _audit(
     checks += prediction.left_to_right(drawn, corpus) if masking is None else prediction.masked(rows, masking, corpus)
     seen: list[tuple[int, Drawn]] = [(0, drawn)]
     for number in sorted({copies, math.lcm(copies, recipe.masking.copies)} if masking else {copies}):
-        later = draw(source, number, length, first, until, most // 8)
+        later = draw(source, number, first, until, most // 8)
         if later is not None:
             seen.append((number, later))
             checks += prediction.between_passes(rows, structure(later, recipe, corpus), masking, number)
@@ -127,6 +127,6 @@ def _beside(recipe: Recipe, corpus: Corpus, length: int, first: int, until: int 
         objective=dataclasses.replace(recipe.objective, next_sentence=False),
     )
     most = _BESIDE * length * recipe.schedule.batch
-    beside = draw(Batches(other, corpus).batch, 0, length, first, until, most)
+    beside = draw(Batches(other, corpus).batch, 0, first, until, most)
     assert beside is not None
     return beside.steps

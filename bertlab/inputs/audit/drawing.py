@@ -63,11 +63,10 @@ class Drawn:
         return chosen
 
 
-def draw(source: Source, epoch: int, length: int, first: int, until: int | None, most: int) -> Drawn | None:
-    """The rows of pass `epoch`, from where it begins until it ends or has given `most` tokens.
+def draw(source: Source, epoch: int, first: int, until: int | None, most: int) -> Drawn | None:
+    """The rows of pass `epoch`, from where it begins until it ends or has given `most` tokens, padding included.
 
-    Only of steps from `first` up to `until` (None: without end), whose rows have at most `length` tokens. None if the
-    pass is not reached.
+    Only of steps from `first` up to `until` (None: without end). None if the pass is not reached.
     """
     start = _begin(source, epoch, first, until)
     if start is None:
@@ -78,11 +77,12 @@ def draw(source: Source, epoch: int, length: int, first: int, until: int | None,
     while tokens < most and (until is None or step < until) and not (batches and batches[-1].epochs.max() > epoch):
         stop_if_asked()
         batches.append(source(step))
-        tokens += int(batches[-1].lengths.sum())
+        tokens += batches[-1].tokens.size
         step += 1
     sizes = [len(batch.rows) for batch in batches]
+    columns = max(batch.tokens.shape[1] for batch in batches)
     slots = max(batch.positions.shape[1] for batch in batches)
-    rows = joined([_widened(batch, length, slots) for batch in batches])
+    rows = joined([_widened(batch, columns, slots) for batch in batches])
     kept = np.flatnonzero(rows.epochs == epoch)
     return Drawn(
         batch=Batch(**{each.name: getattr(rows, each.name)[kept] for each in dataclasses.fields(Batch)}),
