@@ -286,7 +286,8 @@ def test_a_batch_lacks_a_row(corpus: Any) -> None:
         kept = np.flatnonzero(batch.rows != lost)
         return Batch(**{name: array[kept] for name, array in vars(batch).items()})
 
-    assert COVERAGE in found(corpus, given, alter=alter)
+    # A batch of these holds as many tokens as a batch may, to a sequence.
+    assert found(corpus, given, alter=alter) == {COVERAGE}
 
 
 def test_batches_that_are_too_small(corpus: Any) -> None:
@@ -370,7 +371,7 @@ def test_rows_in_the_order_of_the_text(corpus: Any, monkeypatch: pytest.MonkeyPa
 
 
 def test_more_pairs_are_cut_short(corpus: Any) -> None:
-    assert "pairs cut short" in found(corpus, recipe(), recipe(short=0.3))
+    assert found(corpus, recipe(), recipe(short=0.3)) == {"pairs cut short", "text cut from rows that are not full"}
 
 
 def test_another_number_of_passes(corpus: Any) -> None:
@@ -414,15 +415,17 @@ def test_a_wrong_label_of_a_pair(corpus: Any, name: Format, label: int, figure: 
         batch.next_sentence[batch.rows == row] = 1 - label
         return batch
 
-    assert figure in found(corpus, given, alter=alter) <= {figure, COVERAGE}
+    # Where no token may be lost, the second segment of a true pair is missed.
+    missed = {COVERAGE} if name == "sentence-pair" and label == 0 else set()
+    assert found(corpus, given, alter=alter) == {figure} | missed
 
 
 def test_a_label_without_a_pair(corpus: Any) -> None:
     def alter(batch: Batch) -> Batch:
-        batch.next_sentence[0] = 1
+        batch.next_sentence[:] = 1
         return batch
 
-    assert "next-sentence label" in found(corpus, recipe(format="doc-sentences"), alter=alter)
+    assert found(corpus, recipe(format="doc-sentences"), alter=alter) == {"next-sentence label"}
 
 
 # Left to right
@@ -441,7 +444,7 @@ def test_something_is_hidden_from_left_to_right(corpus: Any) -> None:
         batch.tokens[0, 3] = corpus.tokenizer.mask
         return batch
 
-    assert "[MASK]" in found(corpus, recipe(causal=True), alter=alter)
+    assert {"[MASK]", "targets", "labels put back"} <= found(corpus, recipe(causal=True), alter=alter)
 
 
 def test_a_failure_says_where(corpus: Any) -> None:
