@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from bertlab.cli.ablate import ablate
+from bertlab.cli.audit import audit
 from bertlab.cli.console import complain
 from bertlab.cli.export import export
 from bertlab.cli.fill_mask import fill_mask
@@ -21,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for command in (ablate, report, studies, runs, fill_mask, export):
+for command in (ablate, audit, report, studies, runs, fill_mask, export):
     app.command()(command)
 
 

@@ -56,7 +56,8 @@ class Batch:
     next_sentence: Integers
     """(B,) 0 if the second segment follows the first, 1 if it is random, as in BERT; 0 where there is none."""
     rows: Numbers
-    """(B,) stable names of the rows: the same name means the same tokens before masking."""
+    """(B,) stable names of the rows: the same name means the same tokens before masking. In the first pass it is the
+    offset of the first token that the row stands for."""
     epochs: Numbers
     """(B,) pass over the data in which each row is."""
 

@@ -1,0 +1,147 @@
+"""Traces rows back to the text: where each token of a row stands there, found by its content.
+
+The name of a row in the first pass is the offset of the first token that it stands for. There its text is looked for,
+and only there, with the labels put back in their places; a segment that comes from another document is looked for in
+the whole text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bertlab.inputs.audit.checks import Flags, Numbers
+from bertlab.inputs.audit.drawing import Drawn
+from bertlab.inputs.audit.search import elsewhere
+from bertlab.inputs.batches import Corpus
+from bertlab.inputs.formats import Text
+from bertlab.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Structure:
+    """R rows of T columns taken apart by their specials alone."""
+
+    drawn: Drawn
+    tokens: Numbers
+    """(R, T) ids with the labels put back where something else is shown."""
+    ordinary: Flags
+    """(R, T) all but [CLS], [SEP] and padding."""
+    second: Flags
+    """(R, T) the ordinary tokens behind the first inner [SEP] of a pair."""
+    inner: Flags
+    """(R, T) each [SEP] but the last."""
+
+    @property
+    def sizes(self) -> Numbers:
+        """(R,) ordinary tokens of each row."""
+        return np.asarray(self.ordinary.sum(axis=1))
+
+    @property
+    def rank(self) -> Numbers:
+        """(R, T) for each ordinary token how many stand before it in its row."""
+        return np.asarray(np.cumsum(self.ordinary, axis=1) - 1)
+
+
+@dataclass(frozen=True)
+class Traced:
+    """Where the tokens of R rows of T columns stand in a text."""
+
+    places: Numbers
+    """(R, T) offset in the text of each ordinary token; -1 where none was found, and for what is none."""
+    agrees: Flags
+    """(R,) whether each segment was found: the first at the place that the row is named by."""
+    follows: Flags
+    """(R,) whether a second segment that is said to follow was found behind the first."""
+    away: Flags
+    """(R,) whether another second segment was found in another document."""
+    known: Flags
+    """(R,) whether it was found anywhere, or there is none."""
+    ends: Numbers
+    """(D,) offsets where the documents of the text end."""
+
+    @property
+    def document(self) -> Numbers:
+        """(R, T) the document of each token; meaningless where it has no place."""
+        return np.searchsorted(self.ends, self.places, side="right")
+
+
+def structure(drawn: Drawn, recipe: Recipe, corpus: Corpus) -> Structure:
+    """Takes the rows apart."""
+    batch, columns = drawn.batch, np.arange(drawn.batch.tokens.shape[1])
+    tokens = batch.tokens.astype(np.int64)
+    if not recipe.objective.causal:
+        rows, slots = np.nonzero(batch.weights > 0)
+        tokens[rows, batch.positions[rows, slots].clip(0, len(columns) - 1)] = batch.targets[rows, slots]
+    inside = (columns > 0) & (columns < batch.lengths[:, None] - 1)
+    inner = inside & (tokens == corpus.tokenizer.sep)
+    ordinary = inside & ~inner
+    second = ordinary & (np.cumsum(inner, axis=1) > 0) & recipe.inputs.pairs
+    return Structure(drawn=drawn, tokens=tokens, ordinary=ordinary, second=second, inner=inner)
+
+
+def trace(rows: Structure, recipe: Recipe, corpus: Corpus) -> Traced:
+    """Finds the rows of the first pass in the text."""
+    text, drawn = corpus.train, rows.drawn
+    tokens, ends = np.asarray(text.tokens), document_ends(text)
+    reach = rows.tokens.shape[1] if recipe.inputs.format == "segment-pair" else 0  # its segments may be cut in front
+    rank = rows.rank
+    first = rows.ordinary & ~rows.second
+    sizes = first.sum(axis=1), rows.second.sum(axis=1)
+
+    begin, agrees = _settle(tokens, rows.tokens, first, rank, drawn.batch.rows, reach)
+    paired = sizes[1] > 0
+    follows, away, known = np.zeros_like(paired), np.zeros_like(paired), ~paired
+    second = np.full(len(paired), -1)
+    behind = np.flatnonzero(paired & (drawn.batch.next_sentence == 0))
+    after = rank[behind] - sizes[0][behind, None]
+    second[behind], follows[behind] = _settle(
+        tokens, rows.tokens[behind], rows.second[behind], after, begin[behind] + sizes[0][behind], reach
+    )
+    known |= follows
+    looked = np.flatnonzero(paired & ~follows)
+    wanted = _justified(rows.tokens[looked], rows.second[looked])
+    home = np.searchsorted(ends, begin[looked], side="right")
+    second[looked], known[looked] = elsewhere(tokens, ends, wanted, sizes[1][looked], home)
+    away[looked] = second[looked] >= 0
+
+    places = begin[:, None] + rank
+    np.add(places, (second - begin - sizes[0])[:, None], out=places, where=rows.second)
+    placed = rows.ordinary & (places >= 0) & (places < len(tokens)) & ~(rows.second & (second < 0)[:, None])
+    return Traced(
+        places=np.where(placed, places, -1), agrees=agrees & known, follows=follows, away=away, known=known, ends=ends
+    )
+
+
+def document_ends(text: Text) -> Numbers:
+    """(D,) where the documents of a text end."""
+    return np.asarray(text.sentences)[np.asarray(text.documents[1:])]
+
+
+def _settle(
+    text: npt.NDArray[Any], tokens: Numbers, segment: Flags, rank: Numbers, start: Numbers, reach: int
+) -> tuple[Numbers, Flags]:
+    """The first offset from `start` (R,) on, at most `reach` behind it, at which the text has what each `segment`
+    (R, T) has, and whether there is one; `start` if not.
+    """
+    begin, found = start.astype(np.int64), np.zeros(len(start), dtype=np.bool_)
+    left = np.arange(len(start))
+    for shift in range(reach + 1):
+        at = (start[left] + shift)[:, None] + rank[left]
+        there = (text.take(at, mode="clip") == tokens[left]) & (at >= 0) & (at < len(text))
+        same = (there | ~segment[left]).all(axis=1)
+        begin[left[same]] += shift
+        found[left[same]] = True
+        left = left[~same]
+        if not len(left):
+            break
+    return begin, found
+
+
+def _justified(tokens: Numbers, segment: Flags) -> Numbers:
+    """The tokens of each segment moved to the left, (R, T)."""
+    order = np.argsort(~segment, axis=1, kind="stable")
+    return np.take_along_axis(tokens, order, axis=1)

@@ -1,0 +1,96 @@
+"""`bertlab audit` at smoke scale on a small text: every study is clean, faults give exit 1, nothing is trained."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bertlab import studies
+from bertlab.inputs.masking import Masks
+from bertlab.store import Store
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    return tmp_path_factory.mktemp("audit") / "runs"
+
+
+@pytest.fixture
+def audit(call, capsys, text_file, runs):
+    """Runs an audit; gives its exit status, output and errors."""
+
+    def audited(*arguments):
+        code = call("audit", *arguments, "--scale", "smoke", "--corpus", text_file, "--runs", runs)
+        return code, *capsys.readouterr()
+
+    return audited
+
+
+def test_every_study_is_clean_and_each_row_is_in_one_audit(audit, runs):
+    code, output, errors = audit("all", "--json")
+    assert code == 0, errors
+    found = json.loads(output)
+    assert all(each["holds"] for each in found)
+    rows = [row for each in found for row in each["variants"]]
+    expected = [f"{name}: {row.name}" for name in studies.names() for row in studies.find(name).variants]
+    assert sorted(rows) == sorted(expected)
+    baseline = next(each["variants"] for each in found if "masking: 80/10/10" in each["variants"])
+    assert {"nsp: BERT", "nsp: no NSP", "formats: segment pair", "size: L/4", "features: last"} <= set(baseline)
+    assert "nsp: LTR & no NSP" not in baseline
+    assert [run.kind for run in Store(runs).runs()] == ["corpus"]
+
+
+def test_a_table_of_figures_with_their_tests(audit):
+    code, output, errors = audit("masking", "--only", "80/10/10", "--only", "100/0/0")
+    assert (code, errors) == (0, "")
+    assert "80/10/10: at most 32 tokens a sequence" in output
+    for column in ("figure", "found", "expected", "test", "holds", "p = ", "exact, "):
+        assert column in output
+    assert "0 fail" in output
+    assert "80/0/20" not in output
+
+
+def test_a_fault_is_a_line_and_exit_1(audit, monkeypatch):
+    keys = Masks.keys
+    monkeypatch.setattr(Masks, "keys", lambda self, rows, epoch: keys(self, rows, 0))
+    code, output, errors = audit("dynamic", "--set", "schedule.batch=64")
+    assert code == 1
+    assert "FAILS" in output
+    lines = errors.splitlines()
+    assert any(line.startswith("dynamic: chosen again after 10 passes: 100.00%; expected 1") for line in lines)
+    assert any(line.startswith("static, ten copies: chosen again after 1 pass: ") for line in lines)
+    assert not any(line.startswith("static, one mask: ") for line in lines)
+
+
+def test_a_fault_is_in_the_json(audit, monkeypatch):
+    apply = Masks.apply
+
+    def shifted(self, tokens, *given):
+        positions, targets, weights = apply(self, tokens, *given)
+        return positions, targets + (targets > 0), weights
+
+    monkeypatch.setattr(Masks, "apply", shifted)
+    code, output, errors = audit("masking", "--only", "80/10/10", "--json")
+    assert code == 1
+    (found,) = json.loads(output)
+    assert not found["holds"]
+    failed = {check["figure"]: check["where"] for check in found["checks"] if check["holds"] is False}
+    assert failed["labels put back"] == "step 0, row 0"
+    assert "80/10/10: labels put back: " in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["maskin"], "did you mean 'masking'"),
+        (["masking", "--only", "80/10/1"], "did you mean '80/10/10'"),
+        (["masking", "--set", "masking.ratee=0.2"], "did you mean 'masking.rate'"),
+        (["dynamic", "--set", "schedule.steps=1000000"], "inputs.passes is 40"),
+    ],
+)
+def test_bad_input_is_a_line_and_exit_2(audit, arguments, says):
+    code, _, errors = audit(*arguments)
+    assert code == 2
+    assert says in errors
+    assert len(errors.splitlines()) == 1

@@ -1,0 +1,513 @@
+"""An audit passes clean batches of every format and schedule, and finds each planted fault by the check made for it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bertlab.inputs import batches, keyed, masking
+from bertlab.inputs.audit import Audited, audit, same_batches, same_sequences
+from bertlab.inputs.audit.search import elsewhere
+from bertlab.inputs.batches import Batches
+from bertlab.inputs.collator import Batch
+from bertlab.inputs.formats import Rows, segment_pair
+from bertlab.recipe import Format, Inputs, Masking, Model, Objective, Recipe, Schedule
+
+FORMATS: tuple[Format, ...] = ("segment-pair", "sentence-pair", "full-sentences", "doc-sentences")
+BALANCE = "pairs from another document"
+COVERAGE = "tokens of the text in a pass"
+MASK, KEEP, RANDOM = "chosen, shown as [MASK]", "chosen, kept", "chosen, another shown"
+AGAIN = "chosen again after 10 passes"
+
+Altered = Callable[[Batch], Batch]
+
+
+def recipe(masked: Masking | None = None, causal: bool = False, batch: int = 16, **inputs: Any) -> Recipe:
+    kind = "left-to-right" if causal else "masked"
+    return Recipe(
+        objective=Objective(kind=kind, next_sentence=False),
+        inputs=Inputs(**{"length": 48} | inputs),
+        masking=masked or Masking(),
+        schedule=Schedule(batch=batch, steps=1000),
+    )
+
+
+def failing(audited: list[Audited]) -> set[str]:
+    return {check.figure for each in audited for check in each.checks if check.holds is False}
+
+
+def found(corpus: Any, given: Recipe, drawn: Recipe | None = None, alter: Altered | None = None) -> set[str]:
+    """The figures that fail when `given` is audited in batches of `drawn`, each as `alter` leaves it."""
+    source = Batches(drawn or given, corpus)
+    return failing(audit(given, corpus, lambda step: (alter or (lambda batch: batch))(source.batch(step))))
+
+
+def named(given: Recipe, corpus: Any, suits: Callable[[Batch], Any]) -> int:
+    """The name of a row of the first pass that suits."""
+    batch = Batches(given, corpus).batch(0)
+    return int(batch.rows[np.flatnonzero(suits(batch))[0]])
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("length", [8, 48, 200])
+def test_clean_batches_of_every_format_pass(corpus: Any, name: Format, causal: bool, length: int) -> None:
+    audited = audit(recipe(causal=causal, format=name, length=length), corpus)
+    assert failing(audited) == set()
+    assert audited[0].whole
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        recipe(short=0.0, copies=1),
+        recipe(short=1.0, copies=3),
+        recipe(Masking(schedule="static"), copies=1),
+        recipe(Masking(schedule="duplicated"), copies=1),
+        recipe(Masking(schedule="duplicated", copies=4), format="full-sentences"),
+        recipe(Masking(schedule="duplicated", copies=3), copies=2),
+        recipe(Masking(rate=0.4, mask=0.0, keep=0.0, random=1.0)),
+        recipe(Masking(rate=0.01, mask=0.0, keep=1.0, random=0.0), format="doc-sentences"),
+        recipe(passes=40, copies=1),
+        recipe(passes=300, copies=1, format="full-sentences"),
+        recipe(passes=50, copies=4),
+        recipe(batch=1),
+        recipe(batch=5000),
+    ],
+)
+def test_clean_batches_of_other_recipes_pass(corpus: Any, given: Recipe) -> None:
+    assert failing(audit(given, corpus)) == set()
+
+
+def test_each_length_is_audited_in_its_own_steps(corpus: Any) -> None:
+    audited = audit(recipe(final_length=96, final_share=0.2), corpus)
+    assert [each.length for each in audited] == [48, 96]
+    assert failing(audited) == set()
+
+
+def test_part_of_a_pass_is_said_to_be_one(corpus: Any) -> None:
+    (audited,) = audit(recipe(), corpus, most=20_000)
+    assert not audited.whole
+    assert failing([audited]) == set()
+    assert {check.figure: check.holds for check in audited.checks}["text cut from rows that are not full"] is None
+
+
+def test_figures_are_those_of_the_batches(corpus: Any) -> None:
+    given = recipe(format="doc-sentences")
+    (audited,) = audit(given, corpus)
+    source, first = Batches(given, corpus), []
+    while not first or first[-1].epochs.max() == 0:
+        first.append(source.batch(len(first)))
+    chosen = sum(int((batch.weights > 0)[batch.epochs == 0].sum()) for batch in first)
+    checks = {check.figure: check for check in audited.checks}
+    assert checks["tokens chosen"].found == f"{chosen / len(corpus.train.tokens):.2%} of {len(corpus.train.tokens):,}"
+    assert checks[MASK].test.endswith(f", {chosen:,} tokens")
+    assert checks[COVERAGE].found == "0 lost, 0 twice"
+
+
+# What is predicted
+
+
+def test_a_wrong_share_of_chosen_tokens(corpus: Any) -> None:
+    assert found(corpus, recipe(), recipe(Masking(rate=0.17))) == {"tokens chosen"}
+
+
+@pytest.mark.parametrize(
+    ("shares", "expected"),
+    [
+        ((0.85, 0.10, 0.05), {MASK, RANDOM}),
+        ((0.80, 0.20, 0.00), {KEEP, RANDOM}),
+        ((0.70, 0.20, 0.10), {MASK, KEEP}),
+    ],
+)
+def test_wrong_shares_of_what_is_shown(corpus: Any, shares: tuple[float, ...], expected: set[str]) -> None:
+    mask, keep, random = shares
+    assert found(corpus, recipe(), recipe(Masking(mask=mask, keep=keep, random=random))) == expected
+
+
+def test_a_special_is_chosen(corpus: Any) -> None:
+    name = named(recipe(), corpus, lambda batch: batch.weights[:, 0] > 0)
+
+    def alter(batch: Batch) -> Batch:
+        for row in np.flatnonzero(batch.rows == name):
+            last = batch.lengths[row] - 1
+            batch.tokens[row, batch.positions[row, 0]] = batch.targets[row, 0]
+            batch.positions[row, 0], batch.targets[row, 0] = last, corpus.tokenizer.sep
+            batch.tokens[row, last] = corpus.tokenizer.mask
+        return batch
+
+    assert found(corpus, recipe(), alter=alter) == {"specials chosen"}
+
+
+def test_a_position_is_chosen_twice(corpus: Any) -> None:
+    def alter(batch: Batch) -> Batch:
+        for row in np.flatnonzero(batch.weights[:, 1])[:1]:
+            batch.tokens[row, batch.positions[row, 0]] = batch.targets[row, 0]
+            batch.positions[row, 0], batch.targets[row, 0] = batch.positions[row, 1], batch.targets[row, 1]
+        return batch
+
+    assert found(corpus, recipe(), alter=alter) == {"tokens chosen"}
+
+
+def test_a_wrong_label(corpus: Any) -> None:
+    given = recipe(format="full-sentences")
+    name = named(given, corpus, lambda batch: batch.weights[:, 0] > 0)
+
+    def alter(batch: Batch) -> Batch:
+        batch.targets[(batch.rows == name) & (batch.epochs == 0), 0] += 1
+        return batch
+
+    # The row has another text than in later passes, too.
+    assert found(corpus, given, alter=alter) == {"labels put back", "rows after 1 pass", "rows after 10 passes"}
+
+
+def test_an_empty_slot_is_filled(corpus: Any) -> None:
+    def alter(batch: Batch) -> Batch:
+        batch.targets[batch.weights == 0] = 7
+        return batch
+
+    assert found(corpus, recipe(), alter=alter) == {"weights"}
+
+
+def test_random_tokens_come_from_half_of_the_vocabulary(corpus: Any) -> None:
+    half = dataclasses.replace(corpus, tokenizer=_tokenizer(corpus, corpus.tokenizer.ordinary[::2]))
+    assert found_in(corpus, recipe(), Batches(recipe(), half).batch) == {"random tokens"}
+
+
+def test_random_tokens_that_are_specials(corpus: Any) -> None:
+    every = np.append(corpus.tokenizer.ordinary, corpus.tokenizer.unk).astype(np.int32)
+    more = dataclasses.replace(corpus, tokenizer=_tokenizer(corpus, every))
+    assert found_in(corpus, recipe(), Batches(recipe(), more).batch) == {"shown for the chosen"}
+
+
+def test_the_first_tokens_of_a_row_are_chosen(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ascending(keys: Any, counters: Any) -> Any:
+        return np.broadcast_to(counters << np.uint32(16), (len(keys), len(counters))).copy()
+
+    monkeypatch.setattr(masking.keyed, "words", ascending)
+    assert found(corpus, recipe()) == {"place of the chosen in a row", "chosen in another row too", AGAIN}
+
+
+def test_one_mask_for_all_rows_of_a_pass(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = masking.Masks.keys
+    monkeypatch.setattr(masking.Masks, "keys", lambda self, rows, epoch: keys(self, rows * 0, epoch))
+    assert "chosen in another row too" in found(corpus, recipe())
+
+
+# How it changes from pass to pass
+
+OFTEN = {schedule: recipe(Masking(schedule=schedule), copies=1) for schedule in ("static", "duplicated", "dynamic")}
+
+
+@pytest.mark.parametrize(
+    ("given", "drawn", "expected"),
+    [
+        ("dynamic", "static", {"chosen again after 1 pass", AGAIN}),
+        ("dynamic", "duplicated", {AGAIN}),
+        ("duplicated", "static", {"chosen again after 1 pass"}),
+        ("duplicated", "dynamic", {"masks after 10 passes"}),
+        ("static", "duplicated", {"masks after 1 pass"}),
+        ("static", "dynamic", {"masks after 1 pass", "masks after 10 passes"}),
+    ],
+)
+def test_masks_that_repeat_or_change_where_they_should_not(
+    corpus: Any, given: str, drawn: str, expected: set[str]
+) -> None:
+    assert found(corpus, OFTEN[given], OFTEN[drawn]) == expected
+
+
+def test_masks_are_the_same_but_what_is_shown_is_not(corpus: Any) -> None:
+    def alter(batch: Batch) -> Batch:
+        rows = np.flatnonzero((batch.epochs > 0) & (batch.weights[:, 0] > 0))[:1]
+        batch.tokens[rows, batch.positions[rows, 0]] = 5 + (batch.tokens[rows, batch.positions[rows, 0]] + 1) % 50
+        return batch
+
+    assert found(corpus, OFTEN["static"], alter=alter) == {"masks after 1 pass", "masks after 10 passes"}
+
+
+def test_rows_of_a_name_change(corpus: Any) -> None:
+    given = recipe(format="doc-sentences")
+
+    def alter(batch: Batch) -> Batch:
+        later = np.flatnonzero(batch.epochs == 10)[:2]
+        batch.rows[later] = batch.rows[later[::-1]]
+        return batch
+
+    assert found(corpus, given, alter=alter) == {"rows after 10 passes"}
+
+
+# How rows are laid out
+
+
+def test_padding_is_not_pad(corpus: Any) -> None:
+    def alter(batch: Batch) -> Batch:
+        batch.tokens[np.arange(48) >= batch.lengths[:, None]] = 9
+        return batch
+
+    assert found(corpus, recipe(), alter=alter) == {"beyond a sequence"}
+
+
+def test_more_padding_than_is_needed(corpus: Any) -> None:
+    def alter(batch: Batch) -> Batch:
+        wide = {name: np.pad(getattr(batch, name), ((0, 0), (0, 8))) for name in ("tokens", "segments")}
+        return dataclasses.replace(batch, **wide)
+
+    given = recipe(format="doc-sentences", length=200)
+    assert found(corpus, given, alter=alter) == {"padding"}
+
+
+def test_segments_are_exchanged(corpus: Any) -> None:
+    def alter(batch: Batch) -> Batch:
+        inside = np.arange(48) < batch.lengths[:, None]
+        batch.segments[inside] = 1 - batch.segments[inside]
+        return batch
+
+    assert found(corpus, recipe(), alter=alter) == {"segments"}
+
+
+def test_a_row_begins_without_cls(corpus: Any) -> None:
+    def alter(batch: Batch) -> Batch:
+        batch.tokens[0, 0] = corpus.tokenizer.sep
+        return batch
+
+    assert found(corpus, recipe(), alter=alter) == {"specials"}
+
+
+def test_a_batch_lacks_a_row(corpus: Any) -> None:
+    given = recipe(format="sentence-pair")
+    lost = named(given, corpus, lambda batch: batch.next_sentence >= 0)
+
+    def alter(batch: Batch) -> Batch:
+        kept = np.flatnonzero(batch.rows != lost)
+        return Batch(**{name: array[kept] for name, array in vars(batch).items()})
+
+    # A batch of these holds as many tokens as a batch may, to a sequence.
+    assert found(corpus, given, alter=alter) == {COVERAGE}
+
+
+def test_batches_that_are_too_small(corpus: Any) -> None:
+    small = dataclasses.replace(recipe(), schedule=Schedule(batch=15))
+    assert found(corpus, recipe(), small) == {"sequences a batch"}
+
+
+def test_batches_that_do_not_grow_where_rows_are_short(corpus: Any) -> None:
+    given = recipe(format="sentence-pair")
+    few = dataclasses.replace(given, schedule=Schedule(batch=12))
+    assert found(corpus, given, few) == {"tokens, of those of segment-pair"}
+
+
+# What is cut from the text
+
+
+def planted(monkeypatch: pytest.MonkeyPatch, change: Callable[[Rows], Rows]) -> None:
+    """Every layout as `change` leaves it."""
+    layout = batches.layout
+    monkeypatch.setattr(batches, "layout", lambda *given, **more: change(layout(*given, **more)))
+
+
+@pytest.mark.parametrize("name", ["full-sentences", "doc-sentences"])
+def test_a_lost_sentence(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
+    sentences = np.asarray(corpus.train.sentences)
+
+    def change(rows: Rows) -> Rows:
+        lengths = rows.first_length.copy()
+        end = int(rows.first[7] + lengths[7])
+        lengths[7] -= end - int(sentences[np.searchsorted(sentences, end) - 1])
+        return dataclasses.replace(rows, first_length=lengths)
+
+    planted(monkeypatch, change)
+    assert found(corpus, recipe(format=name)) == {COVERAGE, "rows are full"}
+
+
+@pytest.mark.parametrize("name", FORMATS[1:])
+def test_a_row_that_is_never_seen(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
+    planted(monkeypatch, lambda rows: _rows(rows, np.arange(1, len(rows))))
+    assert found(corpus, recipe(format=name)) == {COVERAGE}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_row_that_is_seen_twice(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
+    planted(monkeypatch, lambda rows: _rows(rows, np.append(5, np.arange(len(rows)))))
+    assert found(corpus, recipe(format=name)) == {COVERAGE}
+
+
+def test_text_is_lost_between_segment_pairs(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A third of the rows end a token before the text that they stand for."""
+
+    def change(rows: Rows) -> Rows:
+        shorter = (np.arange(len(rows)) % 3 == 0) & (rows.second_length > 1)
+        return dataclasses.replace(rows, second_length=rows.second_length - shorter.astype(np.int32))
+
+    planted(monkeypatch, change)
+    assert found(corpus, recipe()) == {"text cut from rows that are not full", "pairs cut short"}
+
+
+def test_a_row_crosses_documents(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Full sentences without the separator, in place of doc sentences."""
+    layout = batches.layout
+
+    def without(inputs: Inputs, *given: Any, **more: Any) -> Rows:
+        rows = layout(dataclasses.replace(inputs, format="full-sentences"), *given, **more)
+        return dataclasses.replace(rows, breaks=rows.breaks[:0])
+
+    monkeypatch.setattr(batches, "layout", without)
+    assert "a segment's text" in found(corpus, recipe(format="doc-sentences"))
+    assert "[SEP] within a row" in found(corpus, recipe(format="full-sentences"))
+
+
+def test_a_segment_of_two_sentences(corpus: Any) -> None:
+    drawn = Batches(recipe(copies=10), corpus).batch
+    assert {"a segment", COVERAGE} <= found_in(corpus, recipe(format="sentence-pair"), drawn)
+
+
+def test_rows_in_the_order_of_the_text(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches.keyed, "permutation", lambda key, size: np.arange(size))
+    assert found(corpus, recipe()) == {"order of the rows, and the text's"}
+
+
+def test_more_pairs_are_cut_short(corpus: Any) -> None:
+    assert found(corpus, recipe(), recipe(short=0.3)) == {"pairs cut short", "text cut from rows that are not full"}
+
+
+def test_another_number_of_passes(corpus: Any) -> None:
+    given, drawn = (recipe(passes=passes, copies=1) for passes in (40, 80))
+    assert found(corpus, given, drawn) == {"passes over the text"}
+    assert found(corpus, drawn, given) == {"passes over the text"}
+
+
+# Pairs
+
+
+@pytest.mark.parametrize("name", FORMATS[:2])
+def test_an_unbalanced_pair(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
+    purposes = {"segment-pair": ("pairs", "random"), "sentence-pair": ("sentence pairs", "true")}[name]
+    keys = {keyed.key(0, *purposes, copy) for copy in range(10)}
+    uniform = keyed.uniform
+    monkeypatch.setattr(
+        segment_pair.keyed, "uniform", lambda key, *counters: uniform(key, *counters) * (0.8 if key in keys else 1.0)
+    )
+    assert found(corpus, recipe(format=name)) == {BALANCE}
+
+
+@pytest.mark.parametrize("name", FORMATS[:2])
+def test_another_document_is_the_same(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
+    def at_home(documents: Any, document: Any, key: Any, i: Any) -> Any:
+        begin, end = documents[document], documents[document + 1]
+        return begin + keyed.integers(end - begin, key("sentence"), i), end
+
+    for module in ("segment_pair", "sentence_pair"):
+        monkeypatch.setattr(f"bertlab.inputs.formats.{module}.elsewhere", at_home)
+    assert found(corpus, recipe(format=name)) == {"'another document'"}
+
+
+@pytest.mark.parametrize(("label", "figure"), [(0, "'another document'"), (1, "'follows'")])
+@pytest.mark.parametrize("name", FORMATS[:2])
+def test_a_wrong_label_of_a_pair(corpus: Any, name: Format, label: int, figure: str) -> None:
+    given = recipe(format=name)
+    row = named(given, corpus, lambda batch: (batch.next_sentence == label) & (batch.lengths > 25))
+
+    def alter(batch: Batch) -> Batch:
+        batch.next_sentence[batch.rows == row] = 1 - label
+        return batch
+
+    # Where no token may be lost, the second segment of a true pair is missed.
+    missed = {COVERAGE} if name == "sentence-pair" and label == 0 else set()
+    assert found(corpus, given, alter=alter) == {figure} | missed
+
+
+def test_a_label_without_a_pair(corpus: Any) -> None:
+    def alter(batch: Batch) -> Batch:
+        batch.next_sentence[:] = 1
+        return batch
+
+    assert found(corpus, recipe(format="doc-sentences"), alter=alter) == {"next-sentence label"}
+
+
+# Left to right
+
+
+def test_a_token_predicts_itself(corpus: Any) -> None:
+    def alter(batch: Batch) -> Batch:
+        batch.targets[:] = batch.tokens[:, :-1] * (batch.weights > 0)
+        return batch
+
+    assert found(corpus, recipe(causal=True), alter=alter) == {"targets"}
+
+
+def test_something_is_hidden_from_left_to_right(corpus: Any) -> None:
+    def alter(batch: Batch) -> Batch:
+        batch.tokens[0, 3] = corpus.tokenizer.mask
+        return batch
+
+    assert {"[MASK]", "targets", "labels put back"} <= found(corpus, recipe(causal=True), alter=alter)
+
+
+def test_a_failure_says_where(corpus: Any) -> None:
+    source = Batches(recipe(), corpus)
+
+    def altered(step: int) -> Batch:
+        batch = source.batch(step)
+        if step == 3:
+            batch.segments[5, 0] = 1
+        return batch
+
+    (audited,) = audit(recipe(), corpus, altered)
+    (failed,) = [check for check in audited.checks if check.holds is False]
+    assert (failed.figure, failed.where) == ("segments", "step 3, row 5")
+
+
+# What the audit stands on
+
+
+def test_segments_are_found_in_other_documents() -> None:
+    draw = np.random.default_rng(0)
+    text = draw.integers(5, 9, 1200)
+    ends = np.arange(30, 1201, 30)
+    sizes = draw.integers(1, 12, 200)
+    begins = draw.integers(0, 1200 - 12, 200)
+    wanted = np.full((200, 12), -1)
+    for query, (begin, size) in enumerate(zip(begins, sizes, strict=True)):
+        wanted[query, :size] = text[begin : begin + size]
+    wanted[::5, 0] = 8
+    home = draw.integers(0, 40, 200)
+    places, known = elsewhere(text, ends, wanted, sizes, home)
+    for query, size in enumerate(sizes):
+        stands = [
+            place
+            for place in range(1200 - size + 1)
+            if (text[place : place + size] == wanted[query, :size]).all() and place // 30 == (place + size - 1) // 30
+        ]
+        away = [place for place in stands if place // 30 != home[query]]
+        assert known[query] == bool(stands)
+        assert (places[query] in away) if away else places[query] == -1
+
+
+def test_rows_that_share_their_batches() -> None:
+    base = recipe()
+    assert same_batches(base) == same_batches(dataclasses.replace(base, model=Model(layers=1)))
+    assert same_batches(base) == same_batches(dataclasses.replace(base, objective=Objective()))
+    assert same_batches(base) != same_batches(recipe(Masking(rate=0.2)))
+    assert same_batches(base) != same_batches(recipe(causal=True))
+    assert same_sequences(base) == same_sequences(recipe(Masking(rate=0.2))) == same_sequences(recipe(causal=True))
+    assert same_sequences(base) != same_sequences(recipe(copies=3))
+    assert same_batches(recipe(causal=True)) == same_batches(recipe(Masking(rate=0.2), causal=True))
+
+
+def found_in(corpus: Any, given: Recipe, source: Callable[[int], Batch]) -> set[str]:
+    return failing(audit(given, corpus, source))
+
+
+def _tokenizer(corpus: Any, ordinary: Any) -> Any:
+    tokenizer = corpus.tokenizer
+    same = {name: getattr(tokenizer, name) for name in ("pad", "cls", "sep", "mask", "unk")}
+    return SimpleNamespace(**same, ordinary=ordinary)
+
+
+def _rows(rows: Rows, chosen: Any) -> Rows:
+    arrays = {name: array[chosen] for name, array in vars(rows).items() if name != "breaks"}
+    return Rows(**arrays, breaks=rows.breaks)
