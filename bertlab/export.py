@@ -8,12 +8,12 @@ from pathlib import Path
 from bertlab.errors import unknown
 from bertlab.identity import load
 from bertlab.recipe import Recipe
-from bertlab.store import Store, digest, label, read_json, write_json
+from bertlab.store import PRETRAINED, Store, digest, label, read_json, write_json
 
 
 def checkpoint(store: Store, name: str, directory: Path) -> str:
     """Writes the pre-training that `name` names into `directory`; says what it wrote. Raises `BadInput` for no run."""
-    run = store.match(name, lambda run: run.kind == "pretrain")
+    run = store.match(name, lambda run: run.kind in PRETRAINED)
     run.verify()
     from bertlab.model import huggingface
     from bertlab.model.heads import PretrainingModel

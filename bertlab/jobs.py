@@ -17,11 +17,12 @@ from bertlab.identity import identity, science
 from bertlab.machine import Machine
 from bertlab.progress import Progress
 from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer
-from bertlab.store import Run, Store
+from bertlab.store import Run, Store, read_json, write_json
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from bertlab.checkpoint import Checkpoint
     from bertlab.study import Task
     from bertlab.tasks.data import Located as TaskRows
     from bertlab.tasks.data import TaskData
@@ -83,6 +84,16 @@ class Pretrain:
     milestones: int = field(default=10, compare=False)
     kind: Literal["pretrain"] = "pretrain"
 
+    @property
+    def seed(self) -> int:
+        """The seed of the pre-training."""
+        return self.recipe.seed
+
+    @property
+    def steps(self) -> int:
+        """Updates after which milestones are kept."""
+        return self.recipe.schedule.steps
+
     @cached_property
     def id(self) -> str:
         """The id of the pre-training. The corpus' own id carries the version of the text code."""
@@ -108,10 +119,60 @@ class Pretrain:
 
 
 @dataclass(frozen=True)
+class ImportCheckpoint:
+    """A published checkpoint, taken into the store as a pre-training is left there."""
+
+    checkpoint: Checkpoint
+    fresh: bool = False
+    """Its shape and vocabulary with new weights: the row without pre-training."""
+    kind: Literal["import"] = "import"
+    seed: int = 0
+    steps: int = 0
+    """None were made here: there are no milestones."""
+
+    @cached_property
+    def id(self) -> str:
+        """The id of the checkpoint's content."""
+        return identity(self.kind, **self.science())
+
+    @property
+    def label(self) -> str:
+        """The checkpoint's name."""
+        return f"{self.checkpoint.name}-fresh" if self.fresh else self.checkpoint.name
+
+    def science(self) -> dict[str, Any]:
+        """What the id is made of."""
+        return {"checkpoint": self.checkpoint.content} | ({"fresh": True} if self.fresh else {})
+
+    def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
+        """Reads the checkpoint, and writes weights, vocabulary and what describes the model into `work`."""
+        from bertlab.model import huggingface
+
+        recipe, model, tokenizer = huggingface.read(self.checkpoint.fetch(), fresh=self.fresh)
+        tokenizer.save(work / "vocab.txt")
+        model.save(work / "model.safetensors")
+        record = read_json(work / "recipe.json")
+        record["science"]["recipe"] = science(recipe)
+        write_json(work / "recipe.json", record)
+        return {
+            "status": "done",
+            "checkpoint": self.checkpoint.name,
+            "content": self.checkpoint.content,
+            "fresh": self.fresh,
+            "parameters": sum(value.numel() for value in model.parameters()),
+            "vocabulary": tokenizer.size,
+        }
+
+
+Pretrained = Pretrain | ImportCheckpoint
+"""A job that leaves a model which can be measured."""
+
+
+@dataclass(frozen=True)
 class Measure:
     """A pre-trained model, measured on a task by fine-tuning or by its frozen features."""
 
-    pretrain: Pretrain
+    pretrain: Pretrained
     data: TaskRows
     """Where the task's rows are."""
     content: str
@@ -141,7 +202,7 @@ class Measure:
     @property
     def label(self) -> str:
         """Study, row, task and seeds."""
-        return f"{self.name}-seed{self.pretrain.recipe.seed}-restart{self.restart}"
+        return f"{self.name}-seed{self.pretrain.seed}-restart{self.restart}"
 
     def science(self) -> dict[str, Any]:
         """What the id is made of: of the task only what changes the numbers."""
@@ -171,7 +232,7 @@ class Measure:
             data = held_back(data)
         arguments: dict[str, Any] = {
             "milestone": self.milestone,
-            "seed": self.pretrain.recipe.seed,
+            "seed": self.pretrain.seed,
             "restart": self.restart,
             "machine": machine,
             "progress": progress,
@@ -199,7 +260,7 @@ class Measure:
             "steps": outcome.steps,
             "milestone": self.milestone,
             "pretrain_id": self.pretrain.id,
-            "pretrain_seed": self.pretrain.recipe.seed,
+            "pretrain_seed": self.pretrain.seed,
             "restart": self.restart,
             "settings": science(self.settings),
             "curve": outcome.curve,
@@ -209,7 +270,7 @@ class Measure:
         }
 
 
-Job = PrepareCorpus | Pretrain | Measure
+Job = PrepareCorpus | Pretrained | Measure
 """A job of any kind."""
 
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bertlab import scales
 from bertlab.errors import BadInput, unknown
 from bertlab.identity import canonical
-from bertlab.jobs import Job, Measure, PrepareCorpus, Pretrain, needs
+from bertlab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, Pretrained, needs
 from bertlab.machine import Machine
 from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer
 from bertlab.scales import Scale
@@ -51,6 +52,8 @@ class Request:
     scratch: bool = False
     held_back: bool = False
     """Judge fine-tunings on rows held back from their training rows."""
+    pretrained: Pretrained | None = None
+    """What all rows are measured on, in place of a pre-training of their own."""
     searched: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """What a search chose, by task; it is in the scale, and told."""
 
@@ -59,6 +62,8 @@ class Request:
             raise BadInput(f"--seeds is {self.seeds}: give 1 to 1,000")
         if not 0 <= self.restarts <= 1000:
             raise BadInput(f"--restarts is {self.restarts}: give 1 to 1,000")
+        if self.pretrained is not None and (self.corpora or self.vocabulary or self.seeds > 1):
+            raise BadInput("--from is one finished pre-training: leave out --corpus, --vocab and --seeds")
 
 
 @dataclass(frozen=True)
@@ -68,16 +73,16 @@ class Cell:
     study: Study
     variant: str
     measurement: Measurement
-    job: Measure | Pretrain
+    job: Measure | Pretrained
 
     @property
-    def pretrain(self) -> Pretrain:
+    def pretrain(self) -> Pretrained:
         """The pre-training that is measured."""
         return self.job.pretrain if isinstance(self.job, Measure) else self.job
 
     def facts(self) -> dict[str, Any]:
         """What a report says of the task and the way it is measured."""
-        if isinstance(self.job, Pretrain):
+        if not isinstance(self.job, Measure):
             named = {"task": "held-out text", "dataset": "held-out text", "split": "held-out", "method": "pretraining"}
             return named | {"milestone": 100, "restart": 0}
         task = self.job.data.task
@@ -114,6 +119,8 @@ class Plan:
             setting = canonical([self.request.scale, self.corpora, dict(self.request.substitutes)])
             if self.request.first:
                 setting += canonical(dict(self.request.first))
+            if self.request.pretrained:
+                setting += self.request.pretrained.id
             mark = hashlib.sha256(setting.encode()).hexdigest()[:8]
             kept[f"{study.name}--{self.request.scale.name}--{mark}"] = record
         return kept
@@ -129,13 +136,14 @@ class Plan:
             "scale": self.request.scale.name,
             "command": command,
             "corpus": list(self.corpora),
+            "pretrained": self.request.pretrained.label if self.request.pretrained else "",
             "world": self.world,
             "substitutes": dict(self.request.substitutes),
             "first": dict(self.request.first),
             "searched": {task: dict(changes) for task, changes in self.request.searched.items()},
             "positions": self.request.scale.recipe.model.positions,
             "rows": [
-                {"variant": variant, "pretrain_seed": cell.pretrain.recipe.seed, "pretrain_id": run_id}
+                {"variant": variant, "pretrain_seed": cell.pretrain.seed, "pretrain_id": run_id}
                 for (variant, run_id), cell in pretrained.items()
             ],
             "cells": [
@@ -143,7 +151,7 @@ class Plan:
                     "variant": cell.variant,
                     "measurement": cell.measurement.name,
                     "metric": cell.measurement.metric,
-                    "pretrain_seed": cell.pretrain.recipe.seed,
+                    "pretrain_seed": cell.pretrain.seed,
                     "pretrain_id": cell.pretrain.id,
                     "run_id": cell.job.id,
                     "published": study.published.get((cell.variant, cell.measurement.name)),
@@ -156,9 +164,10 @@ class Plan:
 
 def make(request: Request, machine: Machine) -> Plan:
     """The plan of a request. Reads and hashes what it names; raises `BadInput` for what cannot be."""
-    names = request.corpora or request.scale.corpus
-    located = tuple(sources.resolve(name, machine=machine) for name in names)
-    world = all(each.origin == "microworld" for each in located)
+    if request.pretrained is not None and request.scale.recipe != scales.find(request.scale.name).recipe:
+        groups = ", ".join(f"{group}." for group in (*scales.GROUPS, "tasks"))
+        raise BadInput(f"--from: the pre-training is finished, --set reaches no field of it: set only {groups}")
+    located, world = _text(request, machine)
     corpus = Corpus(sources=tuple(each.source for each in located), heldout=request.scale.recipe.corpus.heldout)
     base = dataclasses.replace(request.scale.recipe, corpus=corpus)
     if request.vocabulary is not None:
@@ -172,35 +181,74 @@ def make(request: Request, machine: Machine) -> Plan:
 
     cells = []
     for study in request.studies:
-        for variant, recipe in _rows(study, base, request):
+        rows = _rows(study, base, request)
+        if request.pretrained:
+            _same(rows, study, base)
+        for variant, recipe in rows:
             for seed in range(request.seeds):
-                pretrain = Pretrain(
+                row = f"{study.name}-{variant.name}"
+                pretrain = _given_to(variant, request.pretrained) or Pretrain(
                     dataclasses.replace(recipe, seed=seed),
                     PrepareCorpus(recipe.corpus, recipe.tokenizer, located, request.vocabulary),
-                    f"{study.name}-{variant.name}",
+                    row,
                     request.scale.milestones,
                 )
                 for measurement in study.measurements:
-                    jobs = _jobs(pretrain, variant, measurement, request, tasks)
-                    cells += [Cell(study, variant.name, measurement, job) for job in jobs]
+                    found = _jobs(pretrain, row, variant, measurement, request, tasks)
+                    cells += [Cell(study, variant.name, measurement, job) for job in found]
+    jobs = in_order([cell.job for cell in cells])
+    if isinstance(request.pretrained, Pretrain):  # finished, and so is what it needs
+        jobs = tuple(job for job in jobs if isinstance(job, Measure))
     return Plan(
         request=request,
         corpora=tuple(each.source.name for each in located),
         world=world,
         cells=tuple(cells),
-        jobs=in_order([cell.job for cell in cells]),
+        jobs=jobs,
         asked=len({(c.study.name, c.variant, c.job.id) for c in cells if isinstance(c.job, Measure)})
-        + len({(c.study.name, c.variant, c.pretrain.recipe.seed) for c in cells}),
+        + len({(c.study.name, c.variant, c.pretrain.seed) for c in cells}),
     )
 
 
+def _text(request: Request, machine: Machine) -> tuple[tuple[sources.Located, ...], bool]:
+    """Where the text is, and whether tasks are those of the embedded world: where all text is from there."""
+    if request.pretrained is None:
+        names = request.corpora or request.scale.corpus
+        located = tuple(sources.resolve(name, machine=machine) for name in names)
+        return located, all(each.origin == "microworld" for each in located)
+    read = request.pretrained.recipe.corpus.sources if isinstance(request.pretrained, Pretrain) else ()
+    return (), bool(read) and all(each.content.startswith("microworld:") for each in read)
+
+
+def _same(rows: Sequence[tuple[Variant, Recipe]], study: Study, base: Recipe) -> None:
+    """Raises `BadInput` for rows that differ in their pre-training, and for columns that are read off it."""
+    baseline = study.recipe(study.variant(study.baseline), base)
+    other = [variant.name for variant, recipe in rows if recipe != baseline and variant.name != SCRATCH]
+    if other:
+        told = ", ".join(f"'{name}'" for name in other)
+        raise BadInput(f"--from: study {study.name} pre-trains {told} otherwise: choose other rows with --only")
+    for measurement in study.measurements:
+        if measurement.method == "pretraining":
+            raise BadInput(f"--from: column '{measurement.name}' of study {study.name} is read off a pre-training")
+
+
+def _given_to(variant: Variant, pretrained: Pretrained | None) -> Pretrained | None:
+    """What a row is measured on if not on a pre-training of its own."""
+    if variant.name != SCRATCH or pretrained is None:
+        return pretrained
+    if isinstance(pretrained, Pretrain):
+        raise BadInput("--scratch needs the study's own pre-training, or a checkpoint, to start afresh: leave it out")
+    return dataclasses.replace(pretrained, fresh=True)
+
+
 def _jobs(
-    pretrain: Pretrain,
+    pretrain: Pretrained,
+    row: str,
     variant: Variant,
     measurement: Measurement,
     request: Request,
     tasks: _Tasks,
-) -> Iterator[Measure | Pretrain]:
+) -> Iterator[Measure | Pretrained]:
     """The jobs of one column for one pre-training of a row: over milestones, and restarts within each."""
     method = variant.method or measurement.method
     if method == "pretraining":
@@ -215,7 +263,7 @@ def _jobs(
     settings = _settings(request.scale, variant, method, data.task.kind, data.asked)
     for milestone in _milestones(pretrain, measurement, request.scale):
         for restart in range(request.restarts or request.scale.restarts):
-            name = "-".join((pretrain.name, measurement.name, *([f"{milestone}%"] if milestone < 100 else [])))
+            name = "-".join((row, measurement.name, *([f"{milestone}%"] if milestone < 100 else [])))
             first = tasks.first(measurement.task) if method == "finetune" else (None, "")
             yield Measure(pretrain, data, content, settings, restart, name, milestone, *first, request.held_back)
 
@@ -260,10 +308,10 @@ def _settings(scale: Scale, variant: Variant, method: Method, kind: Kind, asked:
     return dataclasses.replace(settings, recurrent=variant.recurrent or settings.recurrent)
 
 
-def _milestones(pretrain: Pretrain, measurement: Measurement, scale: Scale) -> list[int]:
+def _milestones(pretrain: Pretrained, measurement: Measurement, scale: Scale) -> list[int]:
     """Of the milestones that are asked for, those at which weights are kept; the end alone where nothing is trained."""
     kept = [each for each in measurement.milestones if each * scale.milestones % 100 == 0]
-    return sorted({*kept, 100}) if pretrain.recipe.schedule.steps else [100]
+    return sorted({*kept, 100}) if pretrain.steps else [100]
 
 
 def _rows(study: Study, base: Recipe, request: Request) -> list[tuple[Variant, Recipe]]:
@@ -295,7 +343,7 @@ def in_order(asked: Sequence[Job]) -> tuple[Job, ...]:
     for job in asked:
         add(job)
     order = {id_: number for number, id_ in enumerate(found)}
-    trained = {id_: number for number, id_ in enumerate(found) if isinstance(found[id_], Pretrain)}
+    trained = {id_: number for number, id_ in enumerate(found) if isinstance(found[id_], Pretrain | ImportCheckpoint)}
 
     def place(job: Job) -> tuple[int, int]:
         if isinstance(job, PrepareCorpus):

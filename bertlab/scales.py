@@ -148,7 +148,7 @@ SCALES = {
             ),
             finetune=Finetuning(peak=5e-4, epochs=5, rows=10_000, length=64),
             tagging=Finetuning(peak=1e-3, epochs=8, rows=10_000, length=64, dropout=0.0),
-            span=Finetuning(peak=5e-4, epochs=5, rows=10_000, length=64),
+            span=Finetuning(peak=5e-4, epochs=5, rows=3_000, length=64),
             features=Features(peak=2e-3, epochs=6, rows=10_000, length=64),
             grid={"peak": (2.5e-4, 5e-4, 1e-3), "epochs": (3, 5, 8)},
             restarts=1,

@@ -25,7 +25,9 @@ from typing import Any
 from bertlab.errors import BadInput
 from bertlab.progress import stop_if_asked
 
-KINDS = ("corpus", "pretrain", "finetune", "features")
+PRETRAINED = ("pretrain", "import")
+"""Kinds of runs that are measured: what was pre-trained here, and elsewhere."""
+KINDS = ("corpus", *PRETRAINED, "finetune", "features")
 """Kinds of runs, each a folder of the store."""
 
 

@@ -35,6 +35,11 @@ def find(name: str) -> Study:
     return _read(path)
 
 
+def chosen(asked: list[str]) -> tuple[Study, ...]:
+    """The studies that a command line names, each once; `all` for those that come with bertlab."""
+    return tuple(find(name) for name in (names() if "all" in asked else dict.fromkeys(asked)))
+
+
 def _read(path: Path) -> Study:
     spec = importlib.util.spec_from_file_location(f"bertlab_study_{path.stem}", path)
     if spec is None or spec.loader is None:

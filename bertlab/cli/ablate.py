@@ -9,77 +9,73 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bertlab.cli import options
 from bertlab.cli.carry_out import carry_out
 from bertlab.cli.console import exit_codes, say
-from bertlab.cli.options import Runs
 
 if TYPE_CHECKING:
     from bertlab.machine import Machine
     from bertlab.plan import Plan
     from bertlab.store import Store
-    from bertlab.study import Study
 
 
 @exit_codes
 def ablate(
-    study: Annotated[list[str], typer.Argument(help="Names of studies, `all`, or paths of your own study files.")],
-    scale: Annotated[str, typer.Option(help="smoke, tiny, mini, base or paper.")] = "tiny",
-    corpus: Annotated[
-        list[str] | None,
-        typer.Option(help="Text to pre-train on: microworld, a file or folder, a folder of --data, a Hub data set."),
-    ] = None,
-    vocab: Annotated[Path | None, typer.Option(help="A vocab.txt to use instead of training one.")] = None,
-    data: Annotated[
-        Path | None, typer.Option(envvar="BERTLAB_DATA", help="A local mirror of tasks and corpora.", metavar="DIR")
-    ] = None,
-    substitute: Annotated[
-        list[str] | None, typer.Option(help="Measure on another data set of the same kind.", metavar="TASK=DATASET")
-    ] = None,
-    first: Annotated[
-        list[str] | None,
-        typer.Option(help="Train on another data set before a task, as squad=triviaqa.", metavar="TASK=DATASET"),
+    study: options.Studies,
+    scale: options.ScaleName = "tiny",
+    corpus: options.Corpora = None,
+    vocab: options.Vocabulary = None,
+    data: options.Data = None,
+    substitute: options.Substitutes = None,
+    first: options.First = None,
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            help="Measure a finished run, or a published checkpoint, in place of pre-training.",
+            metavar="RUN|DIR|HUB_NAME",
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option(help="Pre-training seeds, paired across rows.")] = 1,
-    restarts: Annotated[int, typer.Option(help="Fine-tuning seeds within each; 0 for the scale's.")] = 0,
-    only: Annotated[list[str] | None, typer.Option(help="Run this row only.", metavar="VARIANT")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Set a field, as schedule.steps=500.", metavar="FIELD=VALUE")
-    ] = None,
+    restarts: options.Restarts = 0,
+    only: options.Only = None,
+    set_: options.Assignments = None,
     scratch: Annotated[bool, typer.Option("--scratch", help="Add the row without pre-training.")] = False,
     search: Annotated[
         bool, typer.Option("--search", help="Choose each task's fine-tuning on the baseline, from the scale's grid.")
     ] = False,
-    gpus: Annotated[int, typer.Option(min=0, max=1, help="1 to use a GPU.")] = 0,
-    threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0 for one a core.")] = 0,
-    precision: Annotated[str, typer.Option(help="auto, fp32 or bf16.")] = "auto",
-    micro_batch: Annotated[int, typer.Option(min=0, help="Sequences at once; 0 for the whole batch.")] = 0,
-    runs: Runs = Path("runs"),
-    retry: Annotated[bool, typer.Option("--retry", help="Try again what failed or diverged.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and stop.")] = False,
+    gpus: options.Gpus = 0,
+    threads: options.Threads = 0,
+    precision: options.Precision = "auto",
+    micro_batch: options.MicroBatch = 0,
+    runs: options.Runs = Path("runs"),
+    retry: options.Retry = False,
+    dry_run: options.DryRun = False,
 ) -> int:
     """Run studies: pre-train their rows, measure them over seeds, show the table beside the paper's."""
     from bertlab import plan as planning
-    from bertlab import scales
+    from bertlab import scales, studies
     from bertlab.cli.plan_table import draw
     from bertlab.machine import Machine
+    from bertlab.pretrained import find
     from bertlab.store import Store
 
+    machine = Machine(runs=runs, data=data, precision=precision, threads=threads, gpus=gpus, micro_batch=micro_batch)
+    store = Store(runs)
     request = planning.Request(
-        studies=_studies(study),
+        studies=studies.chosen(study),
         scale=scales.find(scale).set(set_ or []),
         corpora=tuple(corpus or ()),
         vocabulary=vocab,
-        substitutes=_pairs("--substitute", substitute or [], "conll2003=bc5cdr"),
-        first=_pairs("--first", first or [], "squad=triviaqa"),
+        substitutes=options.pairs("--substitute", substitute, "conll2003=bc5cdr"),
+        first=options.pairs("--first", first, "squad=triviaqa"),
         seeds=seeds,
         restarts=restarts,
         only=tuple(only or ()),
         scratch=scratch,
+        pretrained=find(from_, store, machine) if from_ else None,
     )
-    machine = Machine(runs=runs, data=data, precision=precision, threads=threads, gpus=gpus, micro_batch=micro_batch)
     plan = planning.make(request, machine)
-    store = Store(runs)
-
     if search:
         from bertlab import search as searching
 
@@ -109,22 +105,3 @@ def _carry_out(plan: Plan, store: Store, machine: Machine, retry: bool) -> int:
     if complete:
         say(f"everything is finished in {store.root}; `bertlab report` writes tables and plots")
     return 0 if complete else 1
-
-
-def _studies(names: list[str]) -> tuple[Study, ...]:
-    from bertlab import studies
-
-    wanted = studies.names() if "all" in names else list(dict.fromkeys(names))
-    return tuple(studies.find(name) for name in wanted)
-
-
-def _pairs(option: str, pairs: list[str], example: str) -> dict[str, str]:
-    from bertlab.errors import BadInput
-
-    chosen = {}
-    for pair in pairs:
-        task, equals, dataset = pair.partition("=")
-        if not (task and equals and dataset):
-            raise BadInput(f"{option} '{pair}': write TASK=DATASET, as {example}")
-        chosen[task] = dataset
-    return chosen

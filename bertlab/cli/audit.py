@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from bertlab.cli import options
+from bertlab.cli.carry_out import carry_out
 from bertlab.cli.console import complain, console, exit_codes, print_json, say
-from bertlab.cli.options import Json, Runs
 
 if TYPE_CHECKING:
     from bertlab.inputs.audit import Audited, Check
@@ -26,22 +23,15 @@ VERDICTS = {True: "holds", False: "FAILS", None: "not tested"}
 
 @exit_codes
 def audit(
-    study: Annotated[list[str], typer.Argument(help="Names of studies, `all`, or paths of your own study files.")],
-    scale: Annotated[str, typer.Option(help="smoke, tiny, mini, base or paper.")] = "tiny",
-    corpus: Annotated[
-        list[str] | None,
-        typer.Option(help="Text to pre-train on: microworld, a file or folder, a folder of --data, a Hub data set."),
-    ] = None,
-    vocab: Annotated[Path | None, typer.Option(help="A vocab.txt to use instead of training one.")] = None,
-    data: Annotated[
-        Path | None, typer.Option(envvar="BERTLAB_DATA", help="A local mirror of tasks and corpora.", metavar="DIR")
-    ] = None,
-    only: Annotated[list[str] | None, typer.Option(help="Audit this row only.", metavar="VARIANT")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Set a field, as schedule.steps=500.", metavar="FIELD=VALUE")
-    ] = None,
-    runs: Runs = Path("runs"),
-    json: Json = False,
+    study: options.Studies,
+    scale: options.ScaleName = "tiny",
+    corpus: options.Corpora = None,
+    vocab: options.Vocabulary = None,
+    data: options.Data = None,
+    only: options.Only = None,
+    set_: options.Assignments = None,
+    runs: options.Runs = Path("runs"),
+    json: options.Json = False,
 ) -> int:
     """Draw the batches of every row and test what they contain: shares, pairs, lengths, masks, tokens lost."""
     from bertlab import plan as planning
@@ -49,9 +39,8 @@ def audit(
     from bertlab.machine import Machine
     from bertlab.store import Store
 
-    names = studies.names() if "all" in study else list(dict.fromkeys(study))
     request = planning.Request(
-        studies=tuple(_unmeasured(studies.find(name)) for name in names),
+        studies=tuple(_unmeasured(each) for each in studies.chosen(study)),
         scale=scales.find(scale).set(set_ or []),
         corpora=tuple(corpus or ()),
         vocabulary=vocab,
@@ -59,8 +48,7 @@ def audit(
     )
     machine = Machine(runs=runs, data=data)
     plan = planning.make(request, machine)
-    with contextlib.redirect_stdout(sys.stderr) if json else contextlib.nullcontext():
-        opened = _prepare(plan, Store(runs), machine)
+    opened = _prepare(plan, Store(runs), machine, quiet=json)
     if opened is None:
         return 1
     found = _audit(plan, opened, show=not json)
@@ -86,44 +74,27 @@ def _unmeasured(study: Study) -> Study:
     return dataclasses.replace(study, variants=rows, measurements=[loss], published={}, claims=[])
 
 
-def _prepare(plan: Plan, store: Store, machine: Machine) -> dict[str, TokenisedCorpus] | None:
+def _prepare(plan: Plan, store: Store, machine: Machine, quiet: bool) -> dict[str, TokenisedCorpus] | None:
     """The corpora of a plan by their ids, prepared if the store does not have them; None if that fails."""
-    from bertlab.cli.live import Live
-    from bertlab.errors import BadInput
-    from bertlab.execution.in_process import execute
     from bertlab.jobs import PrepareCorpus
-    from bertlab.progress import signals_as_flags
     from bertlab.text.tokens import open_corpus
 
-    fresh = not store.root.exists()
     corpora = [job for job in plan.jobs if isinstance(job, PrepareCorpus)]
-    store.prepare()
-    opened = {}
-    try:
-        with signals_as_flags(), Live() as live:
-            lost = execute([job for job in plan.pending(store) if job in corpora], store, machine, live, lambda: None)
-    except BadInput:
-        if fresh:
-            store.remove_if_empty()
-        raise
-    for job in lost:
-        failure = store.failure(job.id)
-        complain(f"{job.kind} {job.label}: {failure['reason'] if failure else 'failed'}")
-    for job in corpora if not lost else ():
-        run = store.get(job.id)
-        assert run is not None
-        opened[job.id] = open_corpus(run.path)
-    return None if lost else opened
+    if not carry_out(corpora, store, machine, quiet=quiet):
+        return None
+    return {job.id: open_corpus(run.path) for job in corpora if (run := store.get(job.id)) is not None}
 
 
 def _audit(plan: Plan, opened: dict[str, TokenisedCorpus], show: bool) -> list[tuple[list[str], list[Audited]]]:
     """What was found, for each set of rows that share their batches; the same sequences are drawn in full only once."""
     from bertlab.inputs.audit import LESS, MOST, same_batches, same_sequences
     from bertlab.inputs.audit import audit as audited
+    from bertlab.jobs import Pretrain
     from bertlab.progress import signals_as_flags
 
     shared: dict[Any, list[Any]] = {}
     for cell in plan.cells:
+        assert isinstance(cell.pretrain, Pretrain)
         shared.setdefault((same_batches(cell.pretrain.recipe), cell.pretrain.corpus.id), []).append(cell)
     several = len(plan.request.studies) > 1
     found = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,12 +21,13 @@ def carry_out(
     machine: Machine,
     *,
     retry: bool = False,
+    quiet: bool = False,
     started: Callable[[], None] = lambda: None,
 ) -> bool:
     """Runs those of `jobs` that are not finished; whether all have a result then.
 
-    Tasks are read before anything is spent. `started` is called when the first training begins, and at the end. Raises
-    `BadInput`, and then leaves no store where there was none.
+    Tasks are read before anything is spent. `started` is called when the first training begins, and at the end. With
+    `quiet` progress goes to the error stream. Raises `BadInput`, and then leaves no store where there was none.
     """
     from bertlab.cli.live import Live
     from bertlab.errors import BadInput
@@ -44,8 +47,9 @@ def carry_out(
     if retry:
         for job in pending:
             store.forgive(job.id)
+    stream = contextlib.redirect_stdout(sys.stderr) if quiet else contextlib.nullcontext()
     try:
-        with signals_as_flags(), Live() as live:
+        with stream, signals_as_flags(), Live() as live:
             lost = execute(pending, store, machine, live, started)
     except BadInput:
         if fresh:

@@ -21,9 +21,9 @@ def fill_mask(
 ) -> None:
     """Show the words that a pre-trained model finds likeliest in the place of [MASK]."""
     from bertlab.fill_mask import fill
-    from bertlab.store import Store
+    from bertlab.store import PRETRAINED, Store
 
-    found = Store(runs).match(run, lambda each: each.kind == "pretrain")
+    found = Store(runs).match(run, lambda each: each.kind in PRETRAINED)
     found.verify()
     places = fill(found.path, text, top)
     if json:

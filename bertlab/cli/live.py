@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from bertlab.cli.console import console, say
-from bertlab.jobs import Job, PrepareCorpus, Pretrain
+from bertlab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -68,8 +68,10 @@ def title(job: Job) -> str:
     if isinstance(job, PrepareCorpus):
         return f"corpus {' + '.join(source.name for source in job.corpus.sources)}"
     if isinstance(job, Pretrain):
-        return f"pre-train {job.name} seed {job.recipe.seed}"
-    return f"measure {job.name} seed {job.pretrain.recipe.seed} restart {job.restart}"
+        return f"pre-train {job.name} seed {job.seed}"
+    if isinstance(job, ImportCheckpoint):
+        return f"take in {job.label}"
+    return f"measure {job.name} seed {job.pretrain.seed} restart {job.restart}"
 
 
 def outcome(job: Job, run: Run) -> str:
@@ -79,6 +81,8 @@ def outcome(job: Job, run: Run) -> str:
         return f"{result['train']['tokens']:,} tokens, vocabulary {result['vocabulary']:,}"
     if isinstance(job, Pretrain):
         return f"held-out loss {result['heldout'][job.recipe.objective.loss]:.3f} nats"
+    if isinstance(job, ImportCheckpoint):
+        return f"{result['parameters']:,} parameters, vocabulary {result['vocabulary']:,}"
     figures = ", ".join(f"{name} {value:.1f}" for name, value in result["metrics"].items())
     return figures + (" (collapsed to one class)" if result["status"] == "collapsed" else "")
 

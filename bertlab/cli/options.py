@@ -11,3 +11,48 @@ Runs = Annotated[
     Path, typer.Option("--runs", envvar="BERTLAB_RUNS", help="The store of runs.", show_envvar=True, metavar="DIR")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Studies = Annotated[list[str], typer.Argument(help="Names of studies, `all`, or paths of your own study files.")]
+Only = Annotated[list[str] | None, typer.Option("--only", help="Take this row only.", metavar="VARIANT")]
+ScaleName = Annotated[str, typer.Option("--scale", help="smoke, tiny, mini, base or paper.")]
+Corpora = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--corpus", help="Text to pre-train on: microworld, a file or folder, a folder of --data, a Hub data set."
+    ),
+]
+Vocabulary = Annotated[Path | None, typer.Option("--vocab", help="A vocab.txt to use instead of training one.")]
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", envvar="BERTLAB_DATA", help="A local mirror of tasks and corpora.", metavar="DIR"),
+]
+Substitutes = Annotated[
+    list[str] | None,
+    typer.Option("--substitute", help="Measure on another data set of the same kind.", metavar="TASK=DATASET"),
+]
+First = Annotated[
+    list[str] | None,
+    typer.Option("--first", help="Train on another data set before a task, as squad=triviaqa.", metavar="TASK=DATASET"),
+]
+Restarts = Annotated[int, typer.Option("--restarts", help="Fine-tuning seeds within each; 0 for the scale's.")]
+Assignments = Annotated[
+    list[str] | None, typer.Option("--set", help="Set a field, as schedule.steps=500.", metavar="FIELD=VALUE")
+]
+Gpus = Annotated[int, typer.Option("--gpus", min=0, max=1, help="1 to use a GPU.")]
+Threads = Annotated[int, typer.Option("--threads", min=0, help="CPU threads; 0 for one a core.")]
+Precision = Annotated[str, typer.Option("--precision", help="auto, fp32 or bf16.")]
+MicroBatch = Annotated[int, typer.Option("--micro-batch", min=0, help="Sequences at once; 0 for the whole batch.")]
+Retry = Annotated[bool, typer.Option("--retry", help="Try again what failed or diverged.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and stop.")]
+
+
+def pairs(option: str, given: list[str] | None, example: str) -> dict[str, str]:
+    """The TASK=DATASET pairs of an option; `BadInput` for one that is none."""
+    from bertlab.errors import BadInput
+
+    chosen = {}
+    for pair in given or ():
+        task, equals, dataset = pair.partition("=")
+        if not (task and equals and dataset):
+            raise BadInput(f"{option} '{pair}': write TASK=DATASET, as {example}")
+        chosen[task] = dataset
+    return chosen

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 KINDS = {
     "corpus": "prepare the corpus",
     "pretrain": "pre-train",
+    "import": "take in a checkpoint",
     "finetune": "fine-tune",
     "features": "train on features",
 }
@@ -28,9 +29,10 @@ def draw(plan: Plan, store: Store, what: str = "") -> None:
     from rich.text import Text
 
     pending = plan.pending(store)
-    corpora = " + ".join(plan.corpora)
     names = ", ".join(study.name for study in plan.request.studies)
-    title = f"{names}{what and ', '}{what}: scale {plan.request.scale.name} on {corpora}"
+    given = plan.request.pretrained
+    text = f"from {given.label}" if given else f"on {' + '.join(plan.corpora)}"
+    title = f"{names}{what and ', '}{what}: scale {plan.request.scale.name} {text}"
     table = Table(title=Text(title), box=SIMPLE_HEAD)
     table.title_justify = "left"
     for name in ("job", "done", "to run", "tokens", "FLOP", "disk", "about"):

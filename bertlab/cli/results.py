@@ -26,7 +26,7 @@ def print_result(evidence: Evidence) -> None:
     """Prints the means of a study's rows beside the published figures, and the differences to the baseline."""
     from bertlab.cli.console import console, say
 
-    title = f"{evidence.study}: scale {evidence.scale} on {' and '.join(evidence.corpus)}"
+    title = f"{evidence.study}: scale {evidence.scale} {evidence.ground}"
     results, differences = tables.brief(evidence)
     console().print(_drawn(results, title))
     if differences.rows:

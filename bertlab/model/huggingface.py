@@ -22,6 +22,7 @@ from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.model.encoder import EPSILON, SEGMENTS
 from bertlab.model.heads import PretrainingModel
+from bertlab.store import digest
 
 if TYPE_CHECKING:
     from bertlab.text.tokenizer import WordPiece
@@ -37,27 +38,39 @@ _FIXED = {"hidden_act": "gelu", "type_vocab_size": SEGMENTS}
 """What our encoder has no field for: a checkpoint that says otherwise is another model."""
 
 
-def read(directory: Path) -> tuple[recipe.Model, PretrainingModel, WordPiece]:
-    """The model and tokenizer of a published checkpoint directory.
+def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, PretrainingModel, WordPiece]:
+    """The model and tokenizer of a published checkpoint directory, and as much of a recipe as describes them.
 
-    Heads that the checkpoint lacks (a bare encoder) start from their initial values. Raises `BadInput` when a file is
-    missing, is not what it should be, or the model is not one of ours.
+    Heads that the checkpoint lacks (a bare encoder) start from their initial values; with `fresh`, everything. Rows of
+    the token table behind the vocabulary, which some checkpoints are padded with, are left out. Raises `BadInput` when
+    a file is missing, is not what it should be, or the model is not one of ours.
     """
     from bertlab.text.tokenizer import WordPiece
 
     config = _config(directory)
     model = _model(config, directory)
     vocabulary, positions = int(config["vocab_size"]), int(config["max_position_embeddings"])
-    tensors = _tensors(directory)
-    ours = PretrainingModel(model, vocabulary, positions, seed=0, causal=bool(config.get("is_decoder")))
-    _fill(ours, tensors, model, directory)
+    causal = bool(config.get("is_decoder"))
     given = directory / "vocab.txt"
     if not given.is_file():
         raise BadInput(f"{directory} has no vocab.txt: add the vocabulary that the checkpoint was trained with")
     tokenizer = WordPiece.load(given, _lowercase(directory))
     if tokenizer.size > vocabulary:
         raise BadInput(f"{given} has {tokenizer.size} entries, config.json says {vocabulary}: not of one model")
-    return model, ours, tokenizer
+    ours = PretrainingModel(model, tokenizer.size, positions, seed=0, causal=causal)
+    if not fresh:
+        theirs = PretrainingModel(model, vocabulary, positions, seed=0, causal=causal)
+        _fill(theirs, _tensors(directory), model, directory)
+        state = theirs.state_dict()
+        for name in ("encoder.embeddings.tokens.weight", "masked.bias"):
+            state[name] = state[name][: tokenizer.size]
+        ours.load_state_dict(state)
+    described = recipe.Recipe(
+        tokenizer=recipe.Tokenizer(lowercase=tokenizer.lowercase, given=f"sha256:{digest(given)}"),
+        objective=recipe.Objective(kind="left-to-right" if causal else "masked", next_sentence=not causal),
+        model=model,
+    )
+    return described, ours, tokenizer
 
 
 def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokenizer: WordPiece) -> None:

@@ -120,6 +120,11 @@ def warnings(evidence: Evidence) -> list[str]:
 def caveats(evidence: Evidence) -> list[str]:
     """What the reader has to know before believing a difference."""
     lines = []
+    if evidence.imported:
+        lines.append(
+            f"{evidence.pretrained} was pre-trained elsewhere. All rows are of this one checkpoint: n counts restarts "
+            "of the measurement, and what is found holds for this checkpoint."
+        )
     if evidence.scale != "paper":
         lines.append(
             f"Scale {evidence.scale} is not the paper's: set directions beside the published figures, not values."
@@ -137,7 +142,7 @@ def caveats(evidence: Evidence) -> list[str]:
     for task, dataset in sorted(evidence.substitutes.items()):
         lines.append(f"{dataset} stands in for {task}: only directions compare with the published column.")
     seeds = max((each.n for each in _differences(evidence)), default=0)
-    if 0 < seeds < FEW:
+    if 0 < seeds < FEW and not evidence.imported:
         lines.append(
             f"n is small: with {count(seeds, 'pre-training seed')}, only effects much larger than the noise between "
             "seeds can be told from chance. All else is undecided."

@@ -102,9 +102,14 @@ class Pretraining:
         return bool(self.result)
 
     @property
+    def imported(self) -> str:
+        """The name of the checkpoint that it was taken from, if it was trained elsewhere."""
+        return "" if self.result.get("fresh") else str(self.result.get("checkpoint", ""))
+
+    @property
     def untrained(self) -> bool:
         """Whether it is the row without pre-training."""
-        return self.finished and not self.result.get("steps")
+        return self.finished and not self.result.get("steps") and not self.imported
 
     @property
     def rotary(self) -> bool:
@@ -180,6 +185,21 @@ class Evidence:
     def corpus(self) -> list[str]:
         """Names of the corpora."""
         return [str(name) for name in self.record.get("corpus", ())]
+
+    @property
+    def pretrained(self) -> str:
+        """What all rows are measured on, if nothing was pre-trained for them: a run or a checkpoint."""
+        return str(self.record.get("pretrained") or "")
+
+    @property
+    def imported(self) -> bool:
+        """Whether that was trained elsewhere."""
+        return any(each.imported for each in self.pretrainings)
+
+    @property
+    def ground(self) -> str:
+        """What was trained on, or from: `on wikitext-103`, `from bert-base-uncased`."""
+        return f"from {self.pretrained}" if self.pretrained else f"on {' and '.join(self.corpus)}"
 
     @property
     def substitutes(self) -> dict[str, str]:

@@ -24,17 +24,11 @@ def progress(evidence: Evidence) -> str:
 
 def facts(evidence: Evidence) -> list[tuple[str, str]]:
     """Corpus, model, steps and tokens, seeds, tasks, machine and recorded time."""
-    found = [("Corpus", ", ".join(evidence.corpus))]
-    found += _pretraining([each for each in evidence.pretrainings if each.finished and not each.untrained])
-    seeds = list(dict.fromkeys(str(each.seed) for each in evidence.pretrainings))
-    restarts = len({cell.restart for cell in evidence.cells})
-    found.append(
-        (
-            "Seeds",
-            f"{count(len(seeds), 'seed')} of pre-training ({', '.join(seeds)}), paired across rows; "
-            f"{count(restarts, 'restart')} of each measurement",
-        )
-    )
+    found = [("Corpus", ", ".join(evidence.corpus))] if evidence.corpus else []
+    trained = [each for each in evidence.pretrainings if each.finished and not each.untrained]
+    found += _pretraining([each for each in trained if not each.imported])
+    found += _imported([each for each in trained if each.imported])
+    found.append(("Seeds", _seeds(evidence)))
     found += [(name, _task(evidence.column(name))) for name in evidence.measurements]
     found += [(f"Before {task}", f"trained on {name}") for task, name in evidence.record.get("first", {}).items()]
     for task, setting in evidence.record.get("searched", {}).items():
@@ -43,6 +37,14 @@ def facts(evidence: Evidence) -> list[tuple[str, str]]:
             (f"Fine-tuning on {task}", f"{told}; chosen for all rows on the baseline, by held-back training rows")
         )
     return found + _machine(evidence) + _time(evidence)
+
+
+def _seeds(evidence: Evidence) -> str:
+    restarts = f"{count(len({cell.restart for cell in evidence.cells}), 'restart')} of each measurement"
+    if evidence.imported:
+        return f"one checkpoint, {restarts}: n counts restarts on it"
+    seeds = list(dict.fromkeys(str(each.seed) for each in evidence.pretrainings))
+    return f"{count(len(seeds), 'seed')} of pre-training ({', '.join(seeds)}), paired across rows; {restarts}"
 
 
 def duration(seconds: float) -> str:
@@ -80,6 +82,15 @@ def _pretraining(runs: list[Pretraining]) -> list[tuple[str, str]]:
     if balances:
         found.append(("True next segments", f"{100 * mean(balances):.1f} % of the pairs"))
     return found
+
+
+def _imported(runs: list[Pretraining]) -> list[tuple[str, str]]:
+    told = dict.fromkeys(
+        f"{each.imported} ({each.result.get('content')}); {_size(each)}; {each.result.get('parameters', 0):,} "
+        f"parameters, vocabulary {each.result.get('vocabulary', 0):,}"
+        for each in runs
+    )
+    return [("Pre-trained elsewhere", text) for text in told]
 
 
 def _task(cells: list[Cell]) -> str:

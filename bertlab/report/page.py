@@ -99,7 +99,7 @@ def _index(everything: Sequence[Evidence], out: Path) -> str:
                 f"[{shown}]({stem}.md)" if written else shown,
                 escape.markdown(str(sections[0].record["question"])),
                 escape.markdown(str(sections[0].record["source"])),
-                escape.markdown("; ".join(f"{each.scale} on {' and '.join(each.corpus)}" for each in sections)),
+                escape.markdown("; ".join(f"{each.scale} {each.ground}" for each in sections)),
                 f"{sum(cell.value is not None for cell in cells)} of {len(cells)}",
             ]
         )
@@ -108,7 +108,7 @@ def _index(everything: Sequence[Evidence], out: Path) -> str:
 
 
 def _title(evidence: Evidence) -> str:
-    return f"Scale {evidence.scale} on {' and '.join(evidence.corpus)}"
+    return f"Scale {evidence.scale} {evidence.ground}"
 
 
 def _section(evidence: Evidence, title: str, drawn: dict[str, str]) -> dict[str, Any]:
@@ -127,6 +127,7 @@ def _section(evidence: Evidence, title: str, drawn: dict[str, str]) -> dict[str,
         "points": drawn.get("points"),
         "milestones": drawn.get("milestones"),
         "floors": caveats.floors(evidence),
+        "imported": evidence.imported,
         "pretraining": tables.pretraining(evidence),
         "judged": caveats.judged(evidence),
         "warnings": caveats.warnings(evidence),

@@ -117,7 +117,7 @@ def pretraining(evidence: Evidence) -> Table:
     names = ("masked_lm_loss", "own_loss", "causal_loss")[: len(losses)]
     rows = []
     for variant in evidence.trained:
-        runs = [each for each in evidence.of(variant) if not each.untrained]
+        runs = [each for each in evidence.of(variant) if not each.untrained and not each.imported]
         if not runs:
             states = {each.status for each in evidence.pretrainings if each.variant == variant and not each.finished}
             if states:

@@ -88,7 +88,8 @@ def test_theirs_is_read_with_its_logits(positions, padded, causal, tmp_path, tok
     theirs = reference(positions, causal)
     theirs.save_pretrained(tmp_path)
     tokenizer.save(tmp_path / "vocab.txt")
-    model, ours, read = huggingface.read(tmp_path)
+    told, ours, read = huggingface.read(tmp_path)
+    model = told.model
     assert (model.layers, model.hidden, model.heads, model.positions) == (3, 64, 4, positions)
     assert read.vocabulary == WORDS
     assert ours.encoder.causal == causal
@@ -111,8 +112,8 @@ def test_ours_is_written_with_its_logits(positions, padded, causal, tmp_path, to
 def test_what_is_written_is_read_back_whole(positions, causal, tmp_path, tokenizer):
     ours = perturbed(PretrainingModel(described(positions), len(WORDS), TOKENS, 0, causal))
     huggingface.write(tmp_path / "out", ours, described(positions), tokenizer)
-    model, again, read = huggingface.read(tmp_path / "out")
-    assert model == described(positions)
+    told, again, read = huggingface.read(tmp_path / "out")
+    assert told.model == described(positions)
     assert again.encoder.causal == causal
     assert (read.vocabulary, read.lowercase) == (WORDS, False)
     assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), again.parameters(), strict=True))
@@ -149,7 +150,7 @@ def published(directory, tokenizer):
         ({"hidden_act": "relu"}, "hidden_act"),
         ({"layer_norm_eps": 1e-5}, "layer_norm_eps"),
         ({"vocab_size": None}, "vocab_size"),
-        ({"vocab_size": 80}, "does not fit"),
+        ({"vocab_size": 100}, "does not fit"),
         ({"num_hidden_layers": 4}, "lacks bert.encoder.layer.3"),
         ({"hidden_size": 63}, "model.hidden"),
     ],

@@ -1,0 +1,200 @@
+"""Models that were pre-trained before: a published checkpoint and a run of the store, on studies and single tasks."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+from bertlab.store import Store
+from bertlab.text.microworld import documents
+from bertlab.text.tokenizer import SPECIALS, WordPiece
+
+FEATURES = ("ablate", "features", "--scale", "smoke", "--substitute", "conll2003=entities", "--threads", "1")
+ROWS = 7
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    """A small random BERT as transformers saves it, its token table padded beyond the vocabulary."""
+    from transformers import BertConfig, BertForPreTraining
+
+    folder = tmp_path_factory.mktemp("checkpoints") / "tiny-bert"
+    words = sorted({word for text in documents(20) for word in text.lower().replace(".", " ").split()})
+    letters = [f"{mark}{letter}" for letter in "abcdefghijklmnopqrstuvwxyz.,?'-" for mark in ("", "##")]
+    pieces = [*SPECIALS, *letters, *(word for word in words if word.isalpha() and len(word) > 1)]
+    torch.manual_seed(0)
+    shape = BertConfig(
+        vocab_size=len(pieces) + 3, hidden_size=32, num_hidden_layers=5, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=48,
+    )  # fmt: skip
+    BertForPreTraining(shape).save_pretrained(folder)
+    WordPiece(pieces, lowercase=True).save(folder / "vocab.txt")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def imported(checkpoint, call, tmp_path_factory):
+    """A store with `features` measured on the checkpoint, and its row from scratch."""
+    runs = tmp_path_factory.mktemp("imported") / "runs"
+    assert call(*FEATURES, "--from", checkpoint, "--scratch", "--restarts", "2", "--runs", runs) == 0
+    return runs
+
+
+def test_all_rows_are_measured_on_the_checkpoint(imported):
+    runs = Store(imported).runs()
+    kinds = [run.kind for run in runs]
+    assert (kinds.count("import"), kinds.count("pretrain"), kinds.count("corpus")) == (2, 0, 0)
+    assert (kinds.count("finetune"), kinds.count("features")) == (2 * 2, 2 * (ROWS - 1))
+    taken, fresh = (
+        next(run for run in runs if run.kind == "import" and bool(run.result()["fresh"]) is new)
+        for new in (False, True)
+    )
+    assert {run.result()["pretrain_id"] for run in runs if run.kind == "features"} == {taken.id}
+    assert fresh.result()["parameters"] == taken.result()["parameters"]
+
+
+def test_the_weights_are_the_checkpoints(imported, checkpoint):
+    from transformers import BertModel
+
+    from bertlab.training.finetuning import open_pretrained
+
+    (run,) = (run for run in Store(imported).runs() if run.kind == "import" and not run.result()["fresh"])
+    opened = open_pretrained(run.path)
+    theirs = BertModel.from_pretrained(checkpoint, attn_implementation="eager").eval()
+    tokens = torch.arange(5, 25)[None]
+    with torch.inference_mode():
+        ours = opened.model.encoder.eval().hidden_states(tokens, torch.zeros_like(tokens))
+        expected = theirs(tokens, output_hidden_states=True).hidden_states
+    assert len(ours) == len(expected) == 6
+    assert all(torch.allclose(one, other, atol=1e-5) for one, other in zip(ours, expected, strict=True))
+    assert opened.positions == 48
+
+
+def test_the_report_says_what_was_trained_elsewhere(imported, call, tmp_path):
+    assert call("report", "--runs", imported, "--out", tmp_path) == 0
+    page = (tmp_path / "features.md").read_text(encoding="utf-8")
+    assert "## Scale smoke from tiny-bert" in page
+    assert "**Pre-trained elsewhere:** tiny-bert (sha256:" in page
+    assert "n counts restarts" in page
+    assert "holds for this checkpoint" in page
+    assert "1 seed of pre-training" not in page
+    table = (tmp_path / "features.csv").read_text(encoding="utf-8").splitlines()
+    assert len(table) == 1 + (ROWS + 1) * 2 * 2, "rows, restarts, dev and test"
+
+
+def test_the_same_command_does_nothing_anew_and_a_copy_is_the_same_checkpoint(
+    imported, checkpoint, call, tmp_path, capsys
+):
+    copy = tmp_path / "other-name"
+    shutil.copytree(checkpoint, copy)
+    before = {run.id for run in Store(imported).runs()}
+    assert call(*FEATURES, "--from", copy, "--scratch", "--restarts", "2", "--runs", imported) == 0
+    assert {run.id for run in Store(imported).runs()} == before
+    (copy / "vocab.txt").write_text((copy / "vocab.txt").read_text() + "zzz\n")
+    assert call(*FEATURES, "--from", copy, "--only", "last", "--dry-run", "--runs", imported) == 0
+    assert "take in a checkpoint      0        1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (("ablate", "masking", "--only", "100/0/0"), "pre-trains '100/0/0' otherwise"),
+        (("ablate", "size", "--only", "L, H (Base)"), "column 'LM perplexity' of study size is read off"),
+        (("ablate", "features", "--seeds", "2"), "leave out --corpus, --vocab and --seeds"),
+        (("ablate", "features", "--corpus", "microworld"), "leave out --corpus, --vocab and --seeds"),
+        (("ablate", "features", "--set", "schedule.steps=3"), "--set reaches no field"),
+        (("finetune", "--task", "mnlli"), "did you mean 'mnli'"),
+    ],
+)
+def test_what_would_have_no_effect_is_refused(command, message, checkpoint, call, tmp_path, capsys):
+    runs = tmp_path / "runs"
+    assert call(*command, "--from", checkpoint, "--runs", runs) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not runs.exists()
+
+
+def test_a_checkpoint_that_cannot_be_read_is_one_line(checkpoint, call, tmp_path, capsys):
+    broken, runs = tmp_path / "broken", tmp_path / "runs"
+    shutil.copytree(checkpoint, broken)
+    (broken / "model.safetensors").rename(broken / "pytorch_model.bin")
+    assert call("finetune", "--from", broken, "--task", "entities", "--scale", "smoke", "--runs", runs) == 2
+    assert "weights must be safetensors" in capsys.readouterr().err
+    assert not runs.exists()
+    for name, message in ((tmp_path / "none", "is no directory"), (tmp_path, "has none of config.json")):
+        assert call("finetune", "--from", name, "--task", "entities", "--runs", runs) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_a_run_is_fine_tuned_and_its_metrics_are_printed_and_kept(finished, call, tmp_path, capsys):
+    runs = tmp_path / "runs"
+    shutil.copytree(finished, runs)
+    run = next(each for each in Store(runs).runs() if each.kind == "pretrain" and "80-10-10" in each.label)
+    command = ("finetune", "--from", run.id, "--task", "sst2", "--scale", "smoke", "--restarts", "2", "--threads", "1")
+    before = {each.id for each in Store(runs).runs()}
+    assert call(*command, "--runs", runs) == 0
+    printed = capsys.readouterr().out
+    assert "majority guess" in printed
+    new = [each for each in Store(runs).runs() if each.id not in before]
+    assert [each.kind for each in new] == ["finetune"] * 2
+    assert {each.result()["pretrain_id"] for each in new} == {run.id}
+    assert {each.result()["dataset"] for each in new} == {"microworld"}, "as the run's text is"
+    for each in new:
+        assert f"{each.result()['metrics']['accuracy']:.2f}" in printed
+    assert call(*command, "--json", "--runs", runs) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert {each["id"] for each in listed} == {each.id for each in new}
+
+
+def test_features_of_a_run_are_those_of_its_study(finished, call, tmp_path, capsys):
+    runs = tmp_path / "runs"
+    shutil.copytree(finished, runs)
+    run = next(each for each in Store(runs).runs() if each.kind == "pretrain" and "80-10-10" in each.label)
+    before = {each.id for each in Store(runs).runs()}
+    command = (
+        "finetune",
+        "--from",
+        run.path,
+        "--task",
+        "conll2003",
+        "--features",
+        "--scale",
+        "smoke",
+        "--threads",
+        "1",
+    )
+    assert call(*command, "--runs", runs) == 0
+    assert {each.id for each in Store(runs).runs()} == before, "the study has measured that already"
+    assert " f1 " in capsys.readouterr().out
+
+
+def test_a_model_is_pre_trained_outside_a_study(call, tmp_path, capsys):
+    runs = tmp_path / "runs"
+    command = (
+        "pretrain",
+        "--scale",
+        "smoke",
+        "--set",
+        "masking.rate=0.4",
+        "--seed",
+        "3",
+        "--threads",
+        "1",
+        "--runs",
+        runs,
+    )
+    assert call(*command, "--dry-run") == 0
+    assert not runs.exists()
+    assert call(*command) == 0
+    printed = capsys.readouterr().out
+    (run,) = (each for each in Store(runs).runs() if each.kind == "pretrain")
+    assert f"bertlab finetune --from {run.id}" in printed
+    assert run.science()["recipe"]["masking"]["rate"] == 0.4
+    assert run.science()["recipe"]["seed"] == 3
+    assert call(*command, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["id"], told["heldout"]) == (run.id, run.result()["heldout"])
+    assert np.isfinite(told["heldout"]["masked_lm_loss"])
