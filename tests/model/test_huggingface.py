@@ -169,6 +169,7 @@ def test_files_that_are_missing_or_broken_are_bad_input(tmp_path, tokenizer):
     (directory / "vocab.txt").rename(directory / "words.txt")
     with pytest.raises(BadInput, match=r"vocab\.txt"):
         huggingface.read(directory)
+    (directory / "words.txt").rename(directory / "vocab.txt")
     weights = directory / "model.safetensors"
     whole = weights.read_bytes()
     weights.write_bytes(whole[:-10])
