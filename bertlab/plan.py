@@ -56,6 +56,8 @@ class Request:
     """What all rows are measured on, in place of a pre-training of their own."""
     searched: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """What a search chose, by task; it is in the scale, and told."""
+    tries: tuple[str, ...] = ()
+    """Ids of the runs of that search."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.seeds <= 1000:
@@ -116,7 +118,8 @@ class Plan:
         for study in self.request.studies:
             cells = [cell for cell in self.cells if cell.study.name == study.name]
             record = self._record(study, cells, command)
-            setting = canonical([self.request.scale, self.corpora, dict(self.request.substitutes)])
+            scale = dataclasses.replace(self.request.scale, grid={})  # what a search might try changes no result
+            setting = canonical([scale, self.corpora, dict(self.request.substitutes)])
             if self.request.first:
                 setting += canonical(dict(self.request.first))
             if self.request.pretrained:
@@ -140,6 +143,7 @@ class Plan:
             "world": self.world,
             "substitutes": dict(self.request.substitutes),
             "first": dict(self.request.first),
+            "tries": list(self.request.tries),
             "searched": {task: dict(changes) for task, changes in self.request.searched.items()},
             "positions": self.request.scale.recipe.model.positions,
             "rows": [

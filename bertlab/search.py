@@ -44,7 +44,8 @@ class Search:
             if scores:
                 _, best = max(scores, key=lambda found: found[0])
                 scale, searched[task] = scale.give(task, best), best
-        return dataclasses.replace(self.request, scale=scale, searched=searched)
+        ids = tuple(job.id for job in self.plan.jobs if isinstance(job, Measure))
+        return dataclasses.replace(self.request, scale=scale, searched=searched, tries=ids if searched else ())
 
 
 def make(request: Request, machine: Machine) -> Search:

@@ -89,6 +89,7 @@ def _listed(store: Any) -> list[dict[str, Any]]:
 def _prune(store: Any) -> None:
     wanted = {each["run_id"] for record in store.studies() for each in record["cells"]}
     wanted |= {each["pretrain_id"] for record in store.studies() for each in record["cells"]}
+    wanted |= {run_id for record in store.studies() for run_id in record.get("tries", ())}
     wanted |= {run.science()["corpus"] for run in store.runs() if run.kind == "pretrain" and run.id in wanted}
     unwanted = [run for run in store.runs() if run.id not in wanted]
     store.remove(unwanted)

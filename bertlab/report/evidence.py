@@ -256,6 +256,10 @@ class Evidence:
         """The cells of a row and a column, over seeds and restarts, at the end of the pre-training."""
         return [cell for cell in self.column(measurement) if cell.variant == variant]
 
+    def collapsed(self, variant: str, measurement: str) -> list[Cell]:
+        """Of those, the runs that gave one answer to everything."""
+        return [cell for cell in self.at(variant, measurement) if cell.status == "collapsed" and cell.value is not None]
+
     def scores(self, variant: str, measurement: str) -> Scores:
         """The points of a row on a measurement."""
         by_seed: dict[int, list[float]] = {}
@@ -277,7 +281,7 @@ class Evidence:
         if any(cell.method == "pretraining" for cell in self.column(measurement)):
             return None
         other = self.difference(scratch, measurement)
-        return None if other is None else -other.mean
+        return None if other is None else 0.0 - other.mean  # no minus before a zero
 
     def published(self, variant: str, measurement: str) -> float | None:
         """The paper's figure, in points."""

@@ -153,6 +153,9 @@ def _panel(axes: Axes, evidence: Evidence, name: str, colours: dict[int, str]) -
                     small: dict[str, Any] = {"markersize": 3, "alpha": 0.45, "markeredgewidth": 0}
                     axes.plot(each, [at] * len(each), "o", color=colours[seed], zorder=3, **small)
                 axes.plot(means[seed], at, "o", color=colours[seed], markersize=6.5, mec="white", mew=0.8, zorder=4)
+                for cell in evidence.collapsed(row, name):
+                    if cell.pretrain_seed == seed and cell.value is not None:
+                        axes.plot(cell.value, at, "x", color=_INK, markersize=5, mew=1.1, zorder=6)
         axes.plot([centre, centre], [line - 0.38, line + 0.38], color=_INK, linewidth=1.4, zorder=5)
     baseline = evidence.summary(evidence.baseline, name)
     if baseline is not None:
@@ -196,6 +199,10 @@ def _points_keys(evidence: Evidence, colours: dict[int, str]) -> list[tuple[Arti
     scores = [evidence.scores(row, name) for row in evidence.variants for name in evidence.measurements]
     if any(len(each) > 1 for score in scores for each in score.by_seed.values()):
         keys.append((mark(color=_PALE, markersize=3, markeredgewidth=0), "one restart"))
+    if any(evidence.collapsed(row, name) for row in evidence.variants for name in evidence.measurements):
+        keys.append(
+            (mark(color=_INK, marker="x", markersize=5, markeredgewidth=1.1, markeredgecolor=_INK), "collapsed")
+        )
     bar = mark(color=_INK, marker="|", markersize=11, markeredgewidth=1.4, markeredgecolor=_INK)
     keys.append((bar, "mean of the row"))
     keys.append((Line2D([], [], color=_PALE, linewidth=1, linestyle=_LEVEL), "mean of the baseline"))

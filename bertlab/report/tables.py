@@ -154,7 +154,8 @@ def brief(evidence: Evidence) -> tuple[Table, Table]:
             if summary is None:
                 result.append(measured(evidence, variant, name))
             else:
-                result.append(f"{summary.mean:.2f}" + ("" if summary.sd is None else f" ({summary.sd:.2f})"))
+                points = f"{summary.mean:.2f}" + ("" if summary.sd is None else f" ({summary.sd:.2f})")
+                result.append("; ".join([points, *_collapsed(evidence, variant, name)]))
             result.append(_figure(evidence.published(variant, name)))
             half = "" if difference is None or not difference.interval else f" ±{difference.interval.half:.2f}"
             against.append("" if difference is None else f"{_signed(difference.mean)}{half}")
@@ -176,10 +177,7 @@ def measured(evidence: Evidence, variant: str, measurement: str) -> str:
     if summary is None:
         return ", ".join(missing) or EMPTY
     notes = [f"{count} {status}" for status, count in missing.items()]
-    collapsed = sum(cell.status == "collapsed" for cell in cells if cell.value is not None)
-    if collapsed:
-        notes.append(f"{collapsed} collapsed")
-    return "; ".join([_summary(summary), *notes])
+    return "; ".join([_summary(summary), *notes, *_collapsed(evidence, variant, measurement)])
 
 
 def label(evidence: Evidence, variant: str) -> str:
@@ -220,6 +218,11 @@ def _field(value: object) -> object:
     if isinstance(value, str):
         return escape.csv(value)
     return "" if value is None or (isinstance(value, float) and math.isnan(value)) else value
+
+
+def _collapsed(evidence: Evidence, variant: str, measurement: str) -> list[str]:
+    count = len(evidence.collapsed(variant, measurement))
+    return [f"{count} collapsed"] if count else []
 
 
 def _m(evidence: Evidence) -> list[str]:

@@ -178,3 +178,14 @@ def test_milestones_are_drawn_over_the_steps(builder: Any) -> None:
 def test_without_milestones_there_is_no_picture_of_them(builder: Any) -> None:
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
     assert plots.milestones(gather(Store(builder.root), builder.record())) is None
+
+
+def test_runs_that_collapsed_are_marked(builder: Any) -> None:
+    run_id = builder.pretrain("80/10/10")
+    for restart, value in enumerate((50.0, 33.3, 51.0)):
+        status = "collapsed" if value == 33.3 else "done"
+        builder.cell("80/10/10", "MNLI", value, restart=restart, pretrain_id=run_id, status=status)
+    figure = plots._points(gather(Store(builder.root), builder.record()))
+    crosses = [line for line in figure.axes[0].lines if line.get_marker() == "x"]
+    assert [float(line.get_xdata()[0]) for line in crosses] == [33.3]
+    assert "collapsed" in [text.get_text() for text in figure.legends[0].get_texts()]
