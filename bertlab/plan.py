@@ -104,8 +104,19 @@ class Plan:
     cells: tuple[Cell, ...]
     jobs: tuple[Job, ...]
     """Distinct jobs, each after those that it needs."""
-    asked: int
-    """Jobs that the cells ask for when nothing is shared."""
+
+    @property
+    def asked(self) -> tuple[int, int]:
+        """Pre-trainings and measurements that the rows ask for when nothing is shared."""
+        trained = {(cell.study.name, cell.variant, cell.pretrain.seed) for cell in self.cells}
+        measured = {(c.study.name, c.variant, c.job.id) for c in self.cells if isinstance(c.job, Measure)}
+        return len(trained), len(measured)
+
+    @property
+    def distinct(self) -> tuple[int, int]:
+        """Those that are run: each once."""
+        measured = sum(isinstance(job, Measure) for job in self.jobs)
+        return sum(isinstance(job, Pretrain | ImportCheckpoint) for job in self.jobs), measured
 
     def pending(self, store: Store) -> list[Job]:
         """The jobs of this plan that the store does not have yet."""
@@ -209,8 +220,6 @@ def make(request: Request, machine: Machine) -> Plan:
         world=world,
         cells=tuple(cells),
         jobs=jobs,
-        asked=len({(c.study.name, c.variant, c.job.id) for c in cells if isinstance(c.job, Measure)})
-        + len({(c.study.name, c.variant, c.pretrain.seed) for c in cells}),
     )
 
 

@@ -71,7 +71,7 @@ def make(request: Request, machine: Machine) -> Search:
                     tries.setdefault(task, []).append((setting, job, cell.measurement.metric))
                     seen.add(task)
     jobs = planning.in_order([job for found in tries.values() for _, job, _ in found])
-    plan = dataclasses.replace(plans[0], cells=(), jobs=jobs, asked=sum(job.kind != "corpus" for job in jobs))
+    plan = dataclasses.replace(plans[0], cells=(), jobs=jobs)
     return Search(request, plan, {task: tuple(found) for task, found in tries.items()})
 
 

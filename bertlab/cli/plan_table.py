@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bertlab import cost
 from bertlab.cli.console import console, say
-from bertlab.jobs import Job, PrepareCorpus, Pretrain
+from bertlab.jobs import Job, Pretrain
 
 if TYPE_CHECKING:
     from bertlab.plan import Plan
@@ -45,9 +45,12 @@ def draw(plan: Plan, store: Store, what: str = "") -> None:
     console().print(table)
     for line in models(plan):
         say(line)
-    shared = plan.asked - sum(not isinstance(job, PrepareCorpus) for job in plan.jobs)
-    if shared:
-        say(f"{shared} of {plan.asked} runs are asked for more than once and are run once.")
+    if sum(plan.asked) > sum(plan.distinct) > 0 and not plan.request.pretrained:
+        (trainings, measurements), (trained, measured) = plan.asked, plan.distinct
+        say(
+            f"Shared: the rows ask for {trainings} pre-trainings and {measurements} measurements; {trained} and "
+            f"{measured} are run."
+        )
 
 
 def models(plan: Plan) -> list[str]:

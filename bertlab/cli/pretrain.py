@@ -58,7 +58,7 @@ def pretrain(
     store = Store(runs)
     plan = planning.make(request, machine)
     job = plan.cells[-1].job
-    plan = dataclasses.replace(plan, jobs=planning.in_order([job]), asked=1)
+    plan = dataclasses.replace(plan, cells=(), jobs=planning.in_order([job]))
     if not json:
         draw(plan, store)
     if dry_run:
