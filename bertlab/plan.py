@@ -7,7 +7,6 @@ they contain, recipes by their science, and what the store has already is marked
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,15 +14,15 @@ from typing import Any
 
 from bertlab import scales
 from bertlab.errors import BadInput, unknown
-from bertlab.identity import canonical
 from bertlab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, Pretrained, needs
 from bertlab.machine import Machine
 from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer
 from bertlab.scales import Scale
 from bertlab.store import Store, digest
-from bertlab.study import Kind, Measurement, Method, Study, Task, Variant
-from bertlab.tasks import catalog, metrics
-from bertlab.tasks import data as task_data
+from bertlab.study import Kind, Measurement, Method, Study, Variant
+from bertlab.tasks import lookup, metrics
+from bertlab.tasks.data import untested
+from bertlab.tasks.lookup import Tasks
 from bertlab.text import sources
 
 SCRATCH = "no pre-training"
@@ -123,59 +122,6 @@ class Plan:
         done = {run.id for run in store.runs()}
         return [job for job in self.jobs if job.id not in done]
 
-    def records(self, command: str) -> dict[str, dict[str, Any]]:
-        """For each study what a report needs to know of this plan, by the name it is kept under."""
-        kept = {}
-        for study in self.request.studies:
-            cells = [cell for cell in self.cells if cell.study.name == study.name]
-            record = self._record(study, cells, command)
-            scale = dataclasses.replace(self.request.scale, grid={})  # what a search might try changes no result
-            setting = canonical([scale, self.corpora, dict(self.request.substitutes)])
-            if self.request.first:
-                setting += canonical(dict(self.request.first))
-            if self.request.pretrained:
-                setting += self.request.pretrained.id
-            mark = hashlib.sha256(setting.encode()).hexdigest()[:8]
-            kept[f"{study.name}--{self.request.scale.name}--{mark}"] = record
-        return kept
-
-    def _record(self, study: Study, cells: list[Cell], command: str) -> dict[str, Any]:
-        pretrained = {(cell.variant, cell.pretrain.id): cell for cell in cells}
-        return {
-            "study": study.name,
-            "question": study.question,
-            "source": study.source,
-            "baseline": study.baseline,
-            "notes": list(study.notes),
-            "scale": self.request.scale.name,
-            "command": command,
-            "corpus": list(self.corpora),
-            "pretrained": self.request.pretrained.label if self.request.pretrained else "",
-            "world": self.world,
-            "substitutes": dict(self.request.substitutes),
-            "first": dict(self.request.first),
-            "tries": list(self.request.tries),
-            "searched": {task: dict(changes) for task, changes in self.request.searched.items()},
-            "positions": self.request.scale.recipe.model.positions,
-            "rows": [
-                {"variant": variant, "pretrain_seed": cell.pretrain.seed, "pretrain_id": run_id}
-                for (variant, run_id), cell in pretrained.items()
-            ],
-            "cells": [
-                {
-                    "variant": cell.variant,
-                    "measurement": cell.measurement.name,
-                    "metric": cell.measurement.metric,
-                    "pretrain_seed": cell.pretrain.seed,
-                    "pretrain_id": cell.pretrain.id,
-                    "run_id": cell.job.id,
-                    "published": study.published.get((cell.variant, cell.measurement.name)),
-                }
-                | cell.facts()
-                for cell in cells
-            ],
-        }
-
 
 def make(request: Request, machine: Machine) -> Plan:
     """The plan of a request. Reads and hashes what it names; raises `BadInput` for what cannot be."""
@@ -187,12 +133,14 @@ def make(request: Request, machine: Machine) -> Plan:
     base = dataclasses.replace(request.scale.recipe, corpus=corpus)
     if request.vocabulary is not None:
         base = dataclasses.replace(base, tokenizer=_given(base, request.vocabulary))
-    used = sorted({_task(each.task).name for study in request.studies for each in study.measurements if each.task})
+    used = sorted(
+        {lookup.named(each.task).name for study in request.studies for each in study.measurements if each.task}
+    )
     for option, named in (("substitute", request.substitutes), ("first", request.first)):
         for name in named:
             if name not in used:
                 raise unknown(f"task in --{option}", name, used)
-    tasks = _Tasks(request, machine, world)
+    tasks = Tasks(request.substitutes, request.first, machine, world)
 
     cells = []
     for study in request.studies:
@@ -260,7 +208,7 @@ def _jobs(
     variant: Variant,
     measurement: Measurement,
     request: Request,
-    tasks: _Tasks,
+    tasks: Tasks,
 ) -> Iterator[Measure | Pretrained]:
     """The jobs of one column for one pre-training of a row: over milestones, and restarts within each."""
     method = variant.method or measurement.method
@@ -272,46 +220,13 @@ def _jobs(
         what = f"metric of a {data.task.kind} task in measurement '{measurement.name}'"
         raise unknown(what, measurement.metric, metrics.NAMES[data.task.kind])
     if measurement.split == "test" and not data.task.test:
-        raise BadInput(f"measurement '{measurement.name}' reports a test split: {task_data.untested(data)}")
+        raise BadInput(f"measurement '{measurement.name}' reports a test split: {untested(data)}")
     settings = _settings(request.scale, variant, method, data.task.kind, data.asked)
     for milestone in _milestones(pretrain, measurement, request.scale):
         for restart in range(request.restarts or request.scale.restarts):
             name = "-".join((row, measurement.name, *([f"{milestone}%"] if milestone < 100 else [])))
             first = tasks.first(measurement.task) if method == "finetune" else (None, "")
             yield Measure(pretrain, data, content, settings, restart, name, milestone, *first, request.held_back)
-
-
-class _Tasks:
-    """The tasks of a request: where each is and what its rows are, found once."""
-
-    def __init__(self, request: Request, machine: Machine, world: bool) -> None:
-        self._request, self._machine, self._world = request, machine, world
-        self._found: dict[tuple[Task, str | None], tuple[task_data.Located, str]] = {}
-
-    def find(self, named: str | Task) -> tuple[task_data.Located, str]:
-        """A task, or what stands in for it."""
-        task = _task(named)
-        return self._locate(task, self._request.substitutes.get(task.name))
-
-    def first(self, named: str | Task) -> tuple[task_data.Located | None, str]:
-        """What all weights are trained on before a task, if anything. Raises `BadInput` if it does not fit the head."""
-        task = _task(named)
-        if task.name not in self._request.first:
-            return None, ""
-        name = self._request.first[task.name]
-        located, _ = self._locate(task, name)
-        before = dataclasses.replace(located.task, evaluation=located.task.train, test="")  # nothing is judged on it
-        ours = self.find(task)[0].task.labels
-        if before.labels and ours and before.labels != ours:
-            raise BadInput(f"--first {task.name}={name}: its labels are {before.labels}, not {ours}: no head fits both")
-        located = dataclasses.replace(located, task=before, asked=name)
-        return located, task_data.content_of(located, self._machine)
-
-    def _locate(self, task: Task, instead: str | None) -> tuple[task_data.Located, str]:
-        if (task, instead) not in self._found:
-            found = task_data.locate(task, machine=self._machine, world=self._world, substitute=instead)
-            self._found[task, instead] = found, task_data.content_of(found, self._machine)
-        return self._found[task, instead]
 
 
 def _settings(scale: Scale, variant: Variant, method: Method, kind: Kind, asked: str) -> Finetuning | Features:
@@ -364,10 +279,6 @@ def in_order(asked: Sequence[Job]) -> tuple[Job, ...]:
         return (trained[job.pretrain.id if isinstance(job, Measure) else job.id], order[job.id])
 
     return tuple(sorted(found.values(), key=place))
-
-
-def _task(named: str | Task) -> Task:
-    return named if isinstance(named, Task) else catalog.find(named)
 
 
 def _given(base: Recipe, vocabulary: Path) -> Tokenizer:

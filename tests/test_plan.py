@@ -8,6 +8,7 @@ from bertlab import plan, scales, studies
 from bertlab.errors import BadInput
 from bertlab.jobs import Measure, PrepareCorpus, Pretrain, needs
 from bertlab.recipe import Masking, Schedule
+from bertlab.record import records
 from bertlab.store import Store
 from bertlab.study import Measurement, Study, Task, Variant
 
@@ -98,13 +99,13 @@ def test_anything_that_changes_a_measurement_changes_its_id(machine):
 
 def test_the_record_of_a_study_holds_every_cell_with_its_published_figure(machine):
     made = plan.make(request(), machine)
-    ((name, record),) = made.records("bertlab ablate masking").items()
+    ((name, record),) = records(made, "bertlab ablate masking").items()
     assert name.startswith("masking--smoke--")
     assert len(record["cells"]) == 18
     cell = next(each for each in record["cells"] if each["variant"] == "0/0/100" and each["method"] == "features")
     assert cell["published"] == 94.6
     assert {each["run_id"] for each in record["cells"]} <= {job.id for job in made.jobs}
-    other = plan.make(request(scale=scales.find("smoke").set(["schedule.steps=3"])), machine).records("x")
+    other = records(plan.make(request(scale=scales.find("smoke").set(["schedule.steps=3"])), machine), "x")
     assert list(other) != [name]  # another setting is another section of the report
 
 
@@ -165,7 +166,7 @@ def test_rows_that_are_only_measured_otherwise_share_a_pre_training(machine):
     read = {cell.variant: cell.job.settings for cell in made.cells}
     assert read["last"].layers == "last"
     assert read[plan.SCRATCH] == read["fine-tuning"]
-    (record,) = made.records("").values()
+    (record,) = records(made, "").values()
     assert len(record["rows"]) == 8
     assert {cell["method"] for cell in record["cells"]} == {"finetune", "features"}
     assert {(cell["measurement"], cell["split"]) for cell in record["cells"]} == {

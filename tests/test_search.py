@@ -6,6 +6,7 @@ import pytest
 
 from bertlab import plan, scales, search, studies
 from bertlab.jobs import Measure
+from bertlab.record import records
 from bertlab.store import Store, write_json
 from bertlab.study import Study, Variant
 
@@ -54,7 +55,7 @@ def test_the_best_of_each_task_is_what_every_row_gets(machine, tmp_path):
         if job.kind == "finetune":
             assert not job.held_back
             assert {name: getattr(job.settings, name) for name in GRID} == best[job.data.asked]
-    (record,) = planned.records("").values()
+    (record,) = records(planned, "").values()
     assert record["searched"] == best
 
 

@@ -92,15 +92,16 @@ def ablate(
 
 def _carry_out(plan: Plan, store: Store, machine: Machine, retry: bool) -> int:
     from bertlab.cli.results import print_record
+    from bertlab.record import records
 
-    records = plan.records(f"bertlab {shlex.join(sys.argv[1:])}")
+    kept = records(plan, f"bertlab {shlex.join(sys.argv[1:])}")
 
     def started() -> None:
-        for name, record in records.items():
+        for name, record in kept.items():
             store.remember(name, record)
 
     complete = carry_out(plan.jobs, store, machine, retry=retry, started=started)
-    for record in records.values():
+    for record in kept.values():
         print_record(record, store.root)
     if complete:
         say(f"everything is finished in {store.root}; `bertlab report` writes tables and plots")

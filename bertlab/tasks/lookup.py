@@ -1,0 +1,54 @@
+"""Looks up the tasks of a request: in the catalogue, in their place another data set, and where the rows are."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from bertlab.errors import BadInput
+from bertlab.machine import Machine
+from bertlab.study import Task
+from bertlab.tasks import catalog
+from bertlab.tasks.data import Located, content_of, locate
+
+
+def named(task: str | Task) -> Task:
+    """A task of the catalogue by its name, or a task itself. Raises `BadInput` for an unknown name."""
+    return task if isinstance(task, Task) else catalog.find(task)
+
+
+class Tasks:
+    """The tasks that are measured: where each is and what its rows are, found once."""
+
+    def __init__(
+        self, substitutes: Mapping[str, str], before: Mapping[str, str], machine: Machine, world: bool
+    ) -> None:
+        """By task `substitutes` are data sets in its place, and `before` those that are trained on before it."""
+        self._substitutes, self._before = substitutes, before
+        self._machine, self._world = machine, world
+        self._found: dict[tuple[Task, str | None], tuple[Located, str]] = {}
+
+    def find(self, asked: str | Task) -> tuple[Located, str]:
+        """A task, or what stands in for it."""
+        task = named(asked)
+        return self._locate(task, self._substitutes.get(task.name))
+
+    def first(self, asked: str | Task) -> tuple[Located | None, str]:
+        """What all weights are trained on before a task, if anything. Raises `BadInput` if it does not fit the head."""
+        task = named(asked)
+        if task.name not in self._before:
+            return None, ""
+        name = self._before[task.name]
+        located, _ = self._locate(task, name)
+        before = dataclasses.replace(located.task, evaluation=located.task.train, test="")  # nothing is judged on it
+        ours = self.find(task)[0].task.labels
+        if before.labels and ours and before.labels != ours:
+            raise BadInput(f"--first {task.name}={name}: its labels are {before.labels}, not {ours}: no head fits both")
+        located = dataclasses.replace(located, task=before, asked=name)
+        return located, content_of(located, self._machine)
+
+    def _locate(self, task: Task, instead: str | None) -> tuple[Located, str]:
+        if (task, instead) not in self._found:
+            found = locate(task, machine=self._machine, world=self._world, substitute=instead)
+            self._found[task, instead] = found, content_of(found, self._machine)
+        return self._found[task, instead]
