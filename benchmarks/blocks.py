@@ -6,10 +6,12 @@ matrix product is timed before and after each block, and a pair in which it move
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,6 +61,18 @@ def repeated(work: Callable[[], float]) -> Block:
         return done / (time.perf_counter() - begin)
 
     return block
+
+
+def parser(description: str, shape: tuple[int, int, int], pairs: int, seconds: float) -> argparse.ArgumentParser:
+    """The options of a benchmark of a model, whose `shape` is layers, width and heads."""
+    made = argparse.ArgumentParser(description=description)
+    for name, value in zip(("layers", "hidden", "heads"), shape, strict=True):
+        made.add_argument(f"--{name}", type=int, default=value)
+    made.add_argument("--pairs", type=int, default=pairs, help="pairs of blocks")
+    made.add_argument("--seconds", type=float, default=seconds, help="seconds a block, at least")
+    made.add_argument("--threads", type=int, default=0, help="CPU threads; 0 for one a core")
+    made.add_argument("--out", type=Path, help="write the result as JSON")
+    return made
 
 
 def probe() -> float:

@@ -12,7 +12,6 @@ where the interval against the default lies above the floor of 3; exit status 1 
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
@@ -25,7 +24,7 @@ import lightning
 import numpy as np
 import torch
 import transformers
-from blocks import Block, compare, described, machine
+from blocks import Block, compare, described, machine, parser
 
 from bertlab.machine import Machine
 from bertlab.model.encoder import Encoder
@@ -147,16 +146,9 @@ def padded(features: list[dict[str, Any]], width: int) -> dict[str, torch.Tensor
 
 def main() -> int:
     """Measures, prints, and says by its status whether the floor was reached."""
-    parser = argparse.ArgumentParser(description="Fine-tuning, beside the transformers Trainer.")
-    parser.add_argument("--layers", type=int, default=12)
-    parser.add_argument("--hidden", type=int, default=768)
-    parser.add_argument("--heads", type=int, default=12)
-    parser.add_argument("--rows", type=int, default=256, help="rows of an epoch")
-    parser.add_argument("--pairs", type=int, default=4, help="pairs of blocks")
-    parser.add_argument("--seconds", type=float, default=20.0, help="seconds a block, at least")
-    parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0 for one a core")
-    parser.add_argument("--out", type=Path, help="write the result as JSON")
-    arguments = parser.parse_args()
+    options = parser("Fine-tuning, beside the transformers Trainer.", (12, 768, 12), pairs=4, seconds=20.0)
+    options.add_argument("--rows", type=int, default=256, help="rows of an epoch")
+    arguments = options.parse_args()
     here = Machine(threads=arguments.threads)
     torch.set_num_threads(here.cores)
     shape = Model(layers=arguments.layers, hidden=arguments.hidden, heads=arguments.heads)

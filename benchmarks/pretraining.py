@@ -11,7 +11,6 @@ the defaults lies above the floor of 4; exit status 1 otherwise.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
@@ -23,7 +22,7 @@ import lightning
 import numpy as np
 import torch
 import transformers
-from blocks import Block, compare, described, machine
+from blocks import Block, compare, described, machine, parser
 from collating import TOKENS, VOCABULARY, corpus
 from lightning.pytorch import Callback
 
@@ -136,15 +135,7 @@ def rows(batches: Batches, step: int) -> list[dict[str, torch.Tensor]]:
 
 def main() -> int:
     """Measures, prints, and says by its status whether the floor was reached."""
-    parser = argparse.ArgumentParser(description="Pre-training, beside the transformers Trainer.")
-    parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--hidden", type=int, default=256)
-    parser.add_argument("--heads", type=int, default=4)
-    parser.add_argument("--pairs", type=int, default=8, help="pairs of blocks")
-    parser.add_argument("--seconds", type=float, default=4.0, help="seconds a block, at least")
-    parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0 for one a core")
-    parser.add_argument("--out", type=Path, help="write the result as JSON")
-    arguments = parser.parse_args()
+    arguments = parser("Pre-training, beside the transformers Trainer.", (4, 256, 4), pairs=8, seconds=4.0).parse_args()
     here = Machine(threads=arguments.threads)
     torch.set_num_threads(here.cores)
     shape = Model(layers=arguments.layers, hidden=arguments.hidden, heads=arguments.heads, max_positions=512)
