@@ -30,6 +30,8 @@ class Checkpoint:
             return self.folder
         from huggingface_hub import snapshot_download
 
+        if not self.content.startswith("hub:"):
+            raise BadInput(f"checkpoint '{self.name}' was a directory: give its path to --from")
         repository, _, commit = self.content.removeprefix("hub:").rpartition("@")
         try:
             return Path(snapshot_download(repository, revision=commit, allow_patterns=list(FILES)))
@@ -42,7 +44,7 @@ def locate(name: str, machine: Machine) -> Checkpoint:
 
     Reads no more than it takes to know what is in it. Raises `BadInput` if there is none.
     """
-    folder = Path(name).expanduser()
+    folder = Path(name)
     if folder.is_dir():
         files = [folder / each for each in FILES if (folder / each).is_file()]
         if not files:

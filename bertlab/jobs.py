@@ -129,6 +129,7 @@ class ImportCheckpoint:
     seed: int = 0
     steps: int = 0
     """None were made here: there are no milestones."""
+    milestones: int = 1
 
     @cached_property
     def id(self) -> str:

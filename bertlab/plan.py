@@ -136,7 +136,8 @@ def make(request: Request, machine: Machine) -> Plan:
     used = sorted(
         {lookup.named(each.task).name for study in request.studies for each in study.measurements if each.task}
     )
-    for option, named in (("substitute", request.substitutes), ("first", request.first)):
+    tuned = {name: values for name, values in request.scale.given.items() if name not in scales.FINETUNED}
+    for option, named in (("substitute", request.substitutes), ("first", request.first), ("set tasks.", tuned)):
         for name in named:
             if name not in used:
                 raise unknown(f"task in --{option}", name, used)
@@ -222,7 +223,7 @@ def _jobs(
     if measurement.split == "test" and not data.task.test:
         raise BadInput(f"measurement '{measurement.name}' reports a test split: {untested(data)}")
     settings = _settings(request.scale, variant, method, data.task.kind, data.asked)
-    for milestone in _milestones(pretrain, measurement, request.scale):
+    for milestone in _milestones(pretrain, measurement):
         for restart in range(request.restarts or request.scale.restarts):
             name = "-".join((row, measurement.name, *([f"{milestone}%"] if milestone < 100 else [])))
             first = tasks.first(measurement.task) if method == "finetune" else (None, "")
@@ -236,9 +237,9 @@ def _settings(scale: Scale, variant: Variant, method: Method, kind: Kind, asked:
     return dataclasses.replace(settings, recurrent=variant.recurrent or settings.recurrent)
 
 
-def _milestones(pretrain: Pretrained, measurement: Measurement, scale: Scale) -> list[int]:
+def _milestones(pretrain: Pretrained, measurement: Measurement) -> list[int]:
     """Of the milestones that are asked for, those at which weights are kept; the end alone where nothing is trained."""
-    kept = [each for each in measurement.milestones if each * scale.milestones % 100 == 0]
+    kept = [each for each in measurement.milestones if each * pretrain.milestones % 100 == 0]
     return sorted({*kept, 100}) if pretrain.steps else [100]
 
 

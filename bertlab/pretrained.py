@@ -18,13 +18,15 @@ def find(name: str, store: Store, machine: Machine) -> Pretrained:
 
     Raises `BadInput` if there is no such thing.
     """
-    folder = Path(name).expanduser()
-    if not folder.is_dir() or (folder / "manifest.json").is_file():
-        try:
+    if not name:
+        raise BadInput("--from is empty: give a run, a checkpoint's directory or a name on the Hub")
+    folder = Path(name)
+    if (folder / "manifest.json").is_file():
+        return _restored(store.match(str(folder.resolve()), lambda run: run.kind in PRETRAINED))
+    if "/" not in name and not folder.is_dir():
+        runs = store.matches(name, lambda run: run.kind in PRETRAINED)
+        if runs:
             return _restored(store.match(name, lambda run: run.kind in PRETRAINED))
-        except BadInput as error:
-            if folder.is_dir() or " is one of " in str(error):
-                raise
     return ImportCheckpoint(checkpoint.locate(name, machine))
 
 
@@ -35,7 +37,9 @@ def _restored(run: Run) -> Pretrained:
         job: Pretrained = ImportCheckpoint(found, fresh=bool(science.get("fresh")))
     else:
         recipe = load(Recipe, science["recipe"])
-        job = Pretrain(recipe, PrepareCorpus(recipe.corpus, recipe.tokenizer, ()), run.label)
+        corpus = PrepareCorpus(recipe.corpus, recipe.tokenizer, ())
+        milestones = len(list((run.path / "milestones").glob("*.safetensors"))) + 1  # the last is the model itself
+        job = Pretrain(recipe, corpus, run.label.removesuffix(f"-seed{recipe.seed}"), milestones)
     if job.id != run.id:
         raise BadInput(f"run {run.id} is of another version of the science: train it again to measure it")
     return job

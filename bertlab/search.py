@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bertlab import plan as planning
+from bertlab.errors import BadInput
 from bertlab.jobs import Measure
 from bertlab.machine import Machine
 from bertlab.plan import Plan, Request
@@ -51,9 +52,12 @@ class Search:
 def make(request: Request, machine: Machine) -> Search:
     """The search of a request: on the first study's baseline that measures a task, seed 0, one restart.
 
-    Raises `BadInput` as `plan.make` does.
+    Raises `BadInput` as `plan.make` does, and for a field that is both set and searched.
     """
     grid = request.scale.grid
+    for given in request.scale.given.values():
+        for name in given.keys() & grid.keys():
+            raise BadInput(f"--search chooses {name}, and --set sets it: leave one of the two out")
     tries: dict[str, list[tuple[Setting, Measure, str]]] = {}
     plans = []
     for values in itertools.product(*grid.values()):
@@ -76,9 +80,9 @@ def make(request: Request, machine: Machine) -> Search:
 
 
 def _trying(request: Request, setting: Setting) -> Request:
-    scale = request.scale
+    scale, baselines = request.scale, tuple({study.baseline: None for study in request.studies})
     for group in FINETUNED:
         scale = scale.give(group, setting)
     return dataclasses.replace(
-        request, scale=scale, seeds=1, restarts=1, only=(), scratch=False, held_back=True, searched={}
+        request, scale=scale, seeds=1, restarts=1, only=baselines, scratch=False, held_back=True, searched={}
     )

@@ -268,16 +268,20 @@ class Store:
 
         Raises `BadInput` when no run matches, or more than one.
         """
-        name = Path(text).name if "/" in text else text
-        runs = [run for run in self.runs() if among(run)]
-        found = [run for run in runs if run.path.name == name] or [
-            run for run in runs if run.id.startswith(name) or run.label == name
-        ]
+        found = self.matches(text, among)
         if len(found) == 1:
             return found[0]
         if found:
             raise BadInput(f"run '{text}' is one of {', '.join(run.id for run in found)}: give the id")
         raise BadInput(f"there is no finished run '{text}' in '{self.root}': `bertlab runs` lists them")
+
+    def matches(self, text: str, among: Callable[[Run], bool] = lambda run: True) -> list[Run]:
+        """The finished runs that `text` may name, as `match` has it."""
+        name = Path(text).name if "/" in text else text
+        runs = [run for run in self.runs() if among(run)]
+        return [run for run in runs if run.path.name == name] or [
+            run for run in runs if run.id.startswith(name) or run.label == name
+        ]
 
     def _locked(self, run_id: str) -> bool:
         path = self.root / ".locks" / run_id

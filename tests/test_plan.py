@@ -1,10 +1,11 @@
 """Plans: distinct jobs, each once, in order; what is shared; what a request changes."""
 
 import dataclasses
+import json
 
 import pytest
 
-from bertlab import plan, scales, studies
+from bertlab import jobs, plan, scales, studies
 from bertlab.errors import BadInput
 from bertlab.jobs import Measure, PrepareCorpus, Pretrain, needs
 from bertlab.recipe import Masking, Schedule
@@ -238,6 +239,24 @@ def test_what_comes_first_is_part_of_a_fine_tuning_and_of_no_other(machine):
     assert {job.data.asked for job in both.jobs if job.label in changed} == {"conll2003"}
     assert {job.kind for job in both.jobs if job.label in changed} == {"finetune"}
     assert all(job.first.task.evaluation == "train" for job in both.jobs if job.label in changed)
+
+
+def test_labels_of_what_comes_first_are_those_of_the_task_in_their_order(machine, tmp_path):
+    folder = tmp_path / "mirror" / "pairs"
+    folder.mkdir(parents=True)
+    for split in ("train", "validation"):
+        lines = [{"premise": "a", "hypothesis": "b", "label": label} for label in ("contradiction", "entailment")]
+        (folder / f"{split}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    here = dataclasses.replace(machine, data=tmp_path / "mirror")
+    made = plan.make(request(first={"mnli": "pairs"}), here)
+    first = next(job.first for job in made.jobs if isinstance(job, Measure) and job.first)
+    assert first.task.labels == ("entailment", "neutral", "contradiction")
+    assert jobs.rows(first, here).train.labels == [2, 0]
+
+
+def test_a_task_that_nothing_measures_cannot_be_set(machine):
+    with pytest.raises(BadInput, match="unknown task in --set tasks"):
+        plan.make(request(scale=scales.find("smoke").set(["tasks.mnlli.epochs=2"])), machine)
 
 
 @pytest.mark.parametrize(

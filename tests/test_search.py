@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from bertlab import plan, scales, search, studies
+from bertlab.errors import BadInput
 from bertlab.jobs import Measure
 from bertlab.record import records
 from bertlab.store import Store, write_json
@@ -70,10 +71,12 @@ def test_a_task_is_searched_once_on_the_first_baseline_that_has_it(machine):
     assert {job.pretrain.recipe.objective.next_sentence for _, job, _ in made.tries["mnli"]} == {True}
 
 
-def test_what_a_user_sets_for_a_task_is_not_searched(machine):
-    given = dataclasses.replace(SCALE.set(["tasks.mnli.peak=7e-4"]), grid={"peak": (1e-4, 1e-3)})
-    made = search.make(request("masking", scale=given), machine)
-    assert {job.settings.peak for _, job, _ in made.tries["mnli"]} == {7e-4}
+@pytest.mark.parametrize("given", ["tasks.mnli.peak=7e-4", "finetune.epochs=2"])
+def test_what_is_set_cannot_be_searched(machine, given):
+    with pytest.raises(BadInput, match="leave one of the two out"):
+        search.make(request("masking", scale=SCALE.set([given])), machine)
+    free = search.make(request("masking", scale=SCALE.set(["finetune.dropout=0.3"])), machine)
+    assert {job.settings.dropout for _, job, _ in free.tries["mnli"]} == {0.3}
 
 
 @pytest.mark.parametrize("name", scales.SCALES)

@@ -73,7 +73,7 @@ def ablate(
         restarts=restarts,
         only=tuple(only or ()),
         scratch=scratch,
-        pretrained=find(from_, store, machine) if from_ else None,
+        pretrained=find(from_, store, machine) if from_ is not None else None,
     )
     plan = planning.make(request, machine)
     if search:

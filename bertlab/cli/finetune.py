@@ -39,9 +39,13 @@ def finetune(
     retry: options.Retry = False,
     json: options.Json = False,
 ) -> int:
-    """Fine-tune a finished model on a task, with the setting of a scale; its metrics are printed and kept."""
+    """Fine-tune a finished model on a task, with the setting of a scale; its metrics are printed and kept.
+
+    Kept until `bertlab runs --prune`, as no study asks for them.
+    """
     from bertlab import plan as planning
     from bertlab import scales
+    from bertlab.errors import BadInput
     from bertlab.machine import Machine
     from bertlab.pretrained import find
     from bertlab.store import Store
@@ -51,15 +55,21 @@ def finetune(
     method: Method = "features" if frozen else "finetune"
     machine = Machine(runs=runs, data=data, precision=precision, threads=threads, gpus=gpus)
     store = Store(runs)
+    if frozen and first:
+        raise BadInput("--first trains all weights, and --features none: leave one of the two out")
     pretrained = find(from_, store, machine)
-    metric = metrics.NAMES[catalog.find(task).kind][0]
+    kind = catalog.find(task).kind
+    used = "features" if frozen else kind if kind in scales.FINETUNED else "finetune"
+    for assignment in set_ or ():
+        if not assignment.startswith((f"{used}.", f"tasks.{task}.")):
+            raise BadInput(f"--set {assignment}: only {used}. and tasks.{task}. have an effect here")
     one = Study(
         name=pretrained.label,
         question="",
         source="",
         baseline=method,
         variants=[Variant(method)],
-        measurements=[Measurement(task, task=task, method=method, metric=metric)],
+        measurements=[Measurement(task, task=task, method=method, metric=metrics.NAMES[kind][0])],
     )
     request = planning.Request(
         studies=(one,),

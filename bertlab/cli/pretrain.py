@@ -29,16 +29,24 @@ def pretrain(
     dry_run: options.DryRun = False,
     json: options.Json = False,
 ) -> int:
-    """Pre-train one model: the recipe of a scale, with any field set."""
+    """Pre-train one model: the recipe of a scale, with any field set.
+
+    It is kept until `bertlab runs --prune`, as no study asks for it.
+    """
     import dataclasses
 
     from bertlab import plan as planning
     from bertlab import scales
     from bertlab.cli.plan_table import draw
+    from bertlab.errors import BadInput
+    from bertlab.jobs import Pretrain
     from bertlab.machine import Machine
     from bertlab.store import Store
     from bertlab.study import Measurement, Study, Variant
 
+    for assignment in set_ or ():
+        if assignment.startswith(tuple(f"{group}." for group in (*scales.GROUPS, "tasks"))):
+            raise BadInput(f"--set {assignment}: nothing is measured here; give it to `bertlab finetune`")
     one = Study(
         name="pretrain",
         question="",
@@ -52,14 +60,15 @@ def pretrain(
         scale=scales.find(scale).set(set_ or []),
         corpora=tuple(corpus or ()),
         vocabulary=vocab,
-        seeds=seed + 1,
     )
     machine = Machine(runs=runs, data=data, precision=precision, threads=threads, gpus=gpus, micro_batch=micro_batch)
     store = Store(runs)
     plan = planning.make(request, machine)
-    job = plan.cells[-1].job
+    (cell,) = plan.cells
+    assert isinstance(cell.job, Pretrain)
+    job = dataclasses.replace(cell.job, recipe=dataclasses.replace(cell.job.recipe, seed=seed))
     plan = dataclasses.replace(plan, cells=(), jobs=planning.in_order([job]))
-    if not json:
+    if dry_run or not json:
         draw(plan, store)
     if dry_run:
         return 0

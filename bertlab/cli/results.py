@@ -32,7 +32,10 @@ def print_result(evidence: Evidence) -> None:
     if differences.rows:
         console().print(_drawn(differences, ""))
     seeds = len({each.seed for each in evidence.pretrainings})
-    if seeds > 1:
+    if evidence.imported:
+        restarts = len({cell.restart for cell in evidence.cells})
+        say(f"Points: mean (sd), n = {restarts} restarts on one checkpoint; differences ± half of their 95 % interval.")
+    elif seeds > 1:
         say(f"Points: mean (sd), n = {seeds} seeds; differences ± half of their 95 % interval over the seeds.")
     else:
         say("Points: mean (sd over restarts), n = 1: no interval, one pre-training seed decides nothing.")

@@ -15,7 +15,12 @@ from bertlab.cli.options import Json, Runs
 def runs(
     runs: Runs = Path("runs"),
     remove: Annotated[list[str] | None, typer.Option(help="Remove a finished run.", metavar="RUN")] = None,
-    prune: Annotated[bool, typer.Option(help="Remove runs that no study asks for, and what killed runs left.")] = False,
+    prune: Annotated[
+        bool,
+        typer.Option(
+            help="Remove runs that no study asks for, of `pretrain` and `finetune` too, and what killed runs left."
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """List the runs of the store."""

@@ -14,10 +14,14 @@ FEW = 6
 
 def legend(evidence: Evidence) -> list[str]:
     """How a cell of the results is read."""
-    lines = [
-        "Measured: mean (sd, n) in points, with n = pre-training seeds x restarts within each. The mean is over all "
-        "restarts; restarts are averaged first and sd is over the seeds, or over the restarts where there is one seed."
-    ]
+    if evidence.imported:
+        lines = ["Measured: mean (sd, n) in points over n restarts of the measurement on one checkpoint."]
+    else:
+        lines = [
+            "Measured: mean (sd, n) in points, with n = pre-training seeds x restarts within each. The mean is over "
+            "all restarts; restarts are averaged first and sd is over the seeds, or over the restarts where there is "
+            "one seed."
+        ]
     if any(cell.status == "collapsed" for cell in evidence.cells):
         lines.append("Collapsed: a run that gave one answer to all rows; it is in the mean.")
     if evidence.deviating:
@@ -31,11 +35,11 @@ def intervals(evidence: Evidence) -> list[str]:
     lines = []
     if any(each.interval for each in found):
         lines.append(
-            "Difference: mean over the pre-training seeds that both rows have, with its 95 % t interval. An interval "
+            f"Difference: mean over the {evidence.unit}s that both rows have, with its 95 % t interval. An interval "
             "that covers 0 leaves the direction undecided."
         )
     if any(each.n == 1 for each in found):
-        lines.append("n = 1: no interval. One pre-training seed cannot tell an effect from chance: undecided.")
+        lines.append(f"n = 1: no interval. One {evidence.unit} cannot tell an effect from chance: undecided.")
     return lines
 
 
@@ -142,10 +146,10 @@ def caveats(evidence: Evidence) -> list[str]:
     for task, dataset in sorted(evidence.substitutes.items()):
         lines.append(f"{dataset} stands in for {task}: only directions compare with the published column.")
     seeds = max((each.n for each in _differences(evidence)), default=0)
-    if 0 < seeds < FEW and not evidence.imported:
+    if 0 < seeds < FEW:
         lines.append(
-            f"n is small: with {count(seeds, 'pre-training seed')}, only effects much larger than the noise between "
-            "seeds can be told from chance. All else is undecided."
+            f"n is small: with {count(seeds, evidence.unit)}, only effects much larger than the noise between "
+            f"{'restarts' if evidence.imported else 'seeds'} can be told from chance. All else is undecided."
         )
     for row, what in evidence.deviating.items():
         lines.append(f"Row {row} was computed with {what}, not as the baseline: last digits may differ for that alone.")

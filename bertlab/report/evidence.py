@@ -197,6 +197,11 @@ class Evidence:
         return any(each.imported for each in self.pretrainings)
 
     @property
+    def unit(self) -> str:
+        """What n counts in a difference."""
+        return "restart" if self.imported else "pre-training seed"
+
+    @property
     def ground(self) -> str:
         """What was trained on, or from: `on wikitext-103`, `from bert-base-uncased`."""
         return f"from {self.pretrained}" if self.pretrained else f"on {' and '.join(self.corpus)}"
@@ -215,7 +220,8 @@ class Evidence:
     def key(self) -> str:
         """Eight hexadecimal digits that tell this section from the study's others; more seeds do not change them."""
         named: list[object] = [self.record.get(name) for name in ("study", "scale", "corpus", "substitutes", "world")]
-        named += [each.id for each in self.pretrainings[:1]] + [cell.run_id for cell in self.cells[:1]]
+        named += [each.id for each in self.pretrainings[:1]]
+        named += [cell.run_id for cell in self.cells if cell.pretrain_seed == 0 and cell.restart == 0]
         return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:8]
 
     @cached_property
@@ -264,8 +270,8 @@ class Evidence:
         """The points of a row on a measurement."""
         by_seed: dict[int, list[float]] = {}
         for cell in self.at(variant, measurement):
-            if cell.value is not None:
-                by_seed.setdefault(cell.pretrain_seed, []).append(cell.value)
+            if cell.value is not None:  # of one checkpoint there are no seeds, and restarts take their place
+                by_seed.setdefault(cell.restart if self.imported else cell.pretrain_seed, []).append(cell.value)
         return Scores(by_seed)
 
     def summary(self, variant: str, measurement: str) -> Summary | None:

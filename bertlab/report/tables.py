@@ -177,7 +177,7 @@ def measured(evidence: Evidence, variant: str, measurement: str) -> str:
     if summary is None:
         return ", ".join(missing) or EMPTY
     notes = [f"{count} {status}" for status, count in missing.items()]
-    return "; ".join([_summary(summary), *notes, *_collapsed(evidence, variant, measurement)])
+    return "; ".join([_summary(evidence, summary), *notes, *_collapsed(evidence, variant, measurement)])
 
 
 def label(evidence: Evidence, variant: str) -> str:
@@ -229,10 +229,10 @@ def _m(evidence: Evidence) -> list[str]:
     return evidence.measurements
 
 
-def _summary(summary: Summary) -> str:
+def _summary(evidence: Evidence, summary: Summary) -> str:
     fewest, most = summary.restarts
     restarts = str(most) if fewest == most else f"({fewest} to {most})"
-    inner = f"n = {summary.seeds}x{restarts}"
+    inner = f"n = {summary.seeds}" if evidence.imported else f"n = {summary.seeds}x{restarts}"
     return f"{summary.mean:.2f} ({inner})" if summary.sd is None else f"{summary.mean:.2f} ({summary.sd:.2f}, {inner})"
 
 

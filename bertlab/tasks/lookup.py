@@ -11,6 +11,9 @@ from bertlab.study import Task
 from bertlab.tasks import catalog
 from bertlab.tasks.data import Located, content_of, locate
 
+LABELLED = ("classification", "tagging")
+"""Kinds of tasks whose answers are labels."""
+
 
 def named(task: str | Task) -> Task:
     """A task of the catalogue by its name, or a task itself. Raises `BadInput` for an unknown name."""
@@ -40,10 +43,16 @@ class Tasks:
             return None, ""
         name = self._before[task.name]
         located, _ = self._locate(task, name)
-        before = dataclasses.replace(located.task, evaluation=located.task.train, test="")  # nothing is judged on it
-        ours = self.find(task)[0].task.labels
-        if before.labels and ours and before.labels != ours:
-            raise BadInput(f"--first {task.name}={name}: its labels are {before.labels}, not {ours}: no head fits both")
+        labels, ours = located.task.labels, self.find(task)[0].task.labels
+        if labels and ours and labels != ours:
+            raise BadInput(f"--first {task.name}={name}: its labels are {labels}, not {ours}: no head fits both")
+        named_anywhere = labels or ours or located.origin == "microworld" or task.kind not in LABELLED
+        if not named_anywhere:
+            raise BadInput(
+                f"--first {task.name}={name}: the labels of {task.name} have no names to match by: name them"
+            )
+        # Nothing is judged on it, and its labels mean what those of the task do, in their order.
+        before = dataclasses.replace(located.task, evaluation=located.task.train, test="", labels=labels or ours)
         located = dataclasses.replace(located, task=before, asked=name)
         return located, content_of(located, self._machine)
 

@@ -1,6 +1,7 @@
 """Models that were pre-trained before: a published checkpoint and a run of the store, on studies and single tasks."""
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -80,6 +81,8 @@ def test_the_report_says_what_was_trained_elsewhere(imported, call, tmp_path):
     assert "n counts restarts" in page
     assert "holds for this checkpoint" in page
     assert "1 seed of pre-training" not in page
+    assert "n = 2)" in page
+    assert "mean over the restarts that both rows have" in page
     table = (tmp_path / "features.csv").read_text(encoding="utf-8").splitlines()
     assert len(table) == 1 + (ROWS + 1) * 2 * 2, "rows, restarts, dev and test"
 
@@ -94,7 +97,7 @@ def test_the_same_command_does_nothing_anew_and_a_copy_is_the_same_checkpoint(
     assert {run.id for run in Store(imported).runs()} == before
     (copy / "vocab.txt").write_text((copy / "vocab.txt").read_text() + "zzz\n")
     assert call(*FEATURES, "--from", copy, "--only", "last", "--dry-run", "--runs", imported) == 0
-    assert "take in a checkpoint      0        1" in capsys.readouterr().out
+    assert re.search(r"take in a checkpoint +0 +1 ", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +109,11 @@ def test_the_same_command_does_nothing_anew_and_a_copy_is_the_same_checkpoint(
         (("ablate", "features", "--corpus", "microworld"), "leave out --corpus, --vocab and --seeds"),
         (("ablate", "features", "--set", "schedule.steps=3"), "--set reaches no field"),
         (("finetune", "--task", "mnlli"), "did you mean 'mnli'"),
+        (
+            ("finetune", "--task", "squad", "--set", "finetune.frozen=true"),
+            "only span. and tasks.squad. have an effect",
+        ),
+        (("finetune", "--task", "conll2003", "--features", "--first", "conll2003=wnut17"), "--features none"),
     ],
 )
 def test_what_would_have_no_effect_is_refused(command, message, checkpoint, call, tmp_path, capsys):
@@ -124,7 +132,8 @@ def test_a_checkpoint_that_cannot_be_read_is_one_line(checkpoint, call, tmp_path
     assert call("finetune", "--from", broken, "--task", "entities", "--scale", "smoke", "--runs", runs) == 2
     assert "weights must be safetensors" in capsys.readouterr().err
     assert not runs.exists()
-    for name, message in ((tmp_path / "none", "is no directory"), (tmp_path, "has none of config.json")):
+    wrong = ((tmp_path / "none", "is no directory"), (tmp_path, "has none of config.json"), ("", "--from is empty"))
+    for name, message in wrong:
         assert call("finetune", "--from", name, "--task", "entities", "--runs", runs) == 2
         assert message in capsys.readouterr().err
 
@@ -198,3 +207,23 @@ def test_a_model_is_pre_trained_outside_a_study(call, tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
     assert (told["id"], told["heldout"]) == (run.id, run.result()["heldout"])
     assert np.isfinite(told["heldout"]["masked_lm_loss"])
+
+
+def test_milestones_of_a_run_are_those_that_it_keeps(call, tmp_path, capsys):
+    runs = tmp_path / "runs"
+    assert (
+        call("pretrain", "--scale", "smoke", "--set", "objective.next_sentence=false", "--threads", "1", "--runs", runs)
+        == 0
+    )
+    (run,) = (each for each in Store(runs).runs() if each.kind == "pretrain")
+    capsys.readouterr()
+    only = ("--only", "masked LM")
+    assert call("ablate", "convergence", *only, "--from", run.id, "--dry-run", "--runs", runs) == 0
+    printed = capsys.readouterr().out
+    assert "from pretrain-pretrain-seed0\n" in printed
+    assert re.search(r"fine-tune +0 +2 ", printed), "after 50 and 100 %, as smoke keeps them"
+
+
+def test_a_name_with_a_slash_is_never_a_run_of_that_last_part(imported, call, capsys):
+    assert call(*FEATURES, "--from", "somewhere/tiny-bert", "--runs", imported) == 2
+    assert "the Hub does not give it" in capsys.readouterr().err
