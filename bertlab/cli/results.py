@@ -35,7 +35,8 @@ def print_result(evidence: Evidence) -> None:
     if seeds > 1:
         say(f"Points: mean (sd), n = {seeds} seeds; differences ± half of their 95 % interval over the seeds.")
     else:
-        say("Points: mean (sd over restarts), n = 1: no interval, one pre-training seed decides nothing.")
+        what = "checkpoint" if evidence.imported else "pre-training seed"
+        say(f"Points: mean (sd over restarts), n = 1: no interval, one {what} decides nothing.")
 
 
 def _drawn(table: tables.Table, title: str) -> Table:

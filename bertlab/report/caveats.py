@@ -14,10 +14,14 @@ FEW = 6
 
 def legend(evidence: Evidence) -> list[str]:
     """How a cell of the results is read."""
-    lines = [
-        "Measured: mean (sd, n) in points, with n = pre-training seeds x restarts within each. The mean is over all "
-        "restarts; restarts are averaged first and sd is over the seeds, or over the restarts where there is one seed."
-    ]
+    if evidence.imported:
+        lines = ["Measured: mean (sd, n) in points, with n = one checkpoint x restarts on it; both are over restarts."]
+    else:
+        lines = [
+            "Measured: mean (sd, n) in points, with n = pre-training seeds x restarts within each. The mean is over "
+            "all restarts; restarts are averaged first and sd is over the seeds, or over the restarts where there is "
+            "one seed."
+        ]
     if any(cell.status == "collapsed" for cell in evidence.cells):
         lines.append("Collapsed: a run that gave one answer to all rows; it is in the mean.")
     if evidence.deviating:
@@ -35,7 +39,8 @@ def intervals(evidence: Evidence) -> list[str]:
             "that covers 0 leaves the direction undecided."
         )
     if any(each.n == 1 for each in found):
-        lines.append("n = 1: no interval. One pre-training seed cannot tell an effect from chance: undecided.")
+        what = "checkpoint" if evidence.imported else "pre-training seed"
+        lines.append(f"n = 1: no interval. One {what} cannot tell an effect from chance: undecided.")
     return lines
 
 
