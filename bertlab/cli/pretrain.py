@@ -35,6 +35,7 @@ def pretrain(
     from bertlab import plan as planning
     from bertlab import scales
     from bertlab.cli.plan_table import draw
+    from bertlab.jobs import Pretrain
     from bertlab.machine import Machine
     from bertlab.store import Store
     from bertlab.study import Measurement, Study, Variant
@@ -52,12 +53,13 @@ def pretrain(
         scale=scales.find(scale).set(set_ or []),
         corpora=tuple(corpus or ()),
         vocabulary=vocab,
-        seeds=seed + 1,
     )
     machine = Machine(runs=runs, data=data, precision=precision, threads=threads, gpus=gpus, micro_batch=micro_batch)
     store = Store(runs)
     plan = planning.make(request, machine)
-    job = plan.cells[-1].job
+    (cell,) = plan.cells
+    assert isinstance(cell.job, Pretrain)
+    job = dataclasses.replace(cell.job, recipe=dataclasses.replace(cell.job.recipe, seed=seed))
     plan = dataclasses.replace(plan, cells=(), jobs=planning.in_order([job]))
     if not json:
         draw(plan, store)
