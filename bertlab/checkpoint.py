@@ -24,6 +24,11 @@ class Checkpoint:
     folder: Path | None = field(default=None, compare=False)
     """Where it lies, if it is a directory."""
 
+    @property
+    def reachable(self) -> bool:
+        """Whether its files can be had: a run of the store keeps no path to the directory it was taken from."""
+        return self.folder is not None or self.content.startswith("hub:")
+
     def fetch(self) -> Path:
         """The directory of its files, fetched from the Hub at its commit if need be. Raises `BadInput` if it cannot."""
         if self.folder is not None:

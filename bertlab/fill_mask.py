@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bertlab.errors import BadInput
+from bertlab.store import read_json
 
 MASK = "[MASK]"
 
@@ -22,7 +23,7 @@ def fill(directory: Path, text: str, count: int) -> list[list[Guess]]:
     """For each [MASK] of `text` the `count` likeliest word pieces, the likeliest first.
 
     `directory` is that of a finished pre-training. Raises `BadInput` for a text without [MASK] or with more tokens than
-    the model has positions, and for a left-to-right model.
+    the model has positions, for a left-to-right model, and for a checkpoint without a masked-LM head.
     """
     import torch
 
@@ -31,6 +32,8 @@ def fill(directory: Path, text: str, count: int) -> list[list[Guess]]:
     parts = text.split(MASK)
     if len(parts) == 1:
         raise BadInput(f"the text has no {MASK}: write one where a word is to be guessed")
+    if not read_json(directory / "result.json").get("predicts", True):
+        raise BadInput(f"{directory.name} was published without its masked-LM head and predicts nothing: name another")
     opened = open_pretrained(directory)
     model, tokenizer = opened.model.eval(), opened.tokenizer
     if model.encoder.causal:

@@ -149,7 +149,8 @@ class ImportCheckpoint:
         """Reads the checkpoint, and writes weights, vocabulary and what describes the model into `work`."""
         from bertlab.model import huggingface
 
-        recipe, model, tokenizer = huggingface.read(self.checkpoint.fetch(), fresh=self.fresh)
+        directory = self.checkpoint.fetch()
+        recipe, model, tokenizer = huggingface.read(directory, fresh=self.fresh)
         tokenizer.save(work / "vocab.txt")
         model.save(work / "model.safetensors")
         record = read_json(work / "recipe.json")
@@ -160,6 +161,7 @@ class ImportCheckpoint:
             "checkpoint": self.checkpoint.name,
             "content": self.checkpoint.content,
             "fresh": self.fresh,
+            "predicts": self.fresh or huggingface.predicts(directory),
             "parameters": sum(value.numel() for value in model.parameters()),
             "vocabulary": tokenizer.size,
         }

@@ -200,6 +200,8 @@ def _given_to(variant: Variant, pretrained: Pretrained | None) -> Pretrained | N
         return pretrained
     if isinstance(pretrained, Pretrain):
         raise BadInput("--scratch needs the study's own pre-training, or a checkpoint, to start afresh: leave it out")
+    if not pretrained.checkpoint.reachable:
+        raise BadInput(f"--scratch starts '{pretrained.label}' afresh from its files: give its directory with --from")
     return dataclasses.replace(pretrained, fresh=True)
 
 

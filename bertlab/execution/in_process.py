@@ -34,8 +34,8 @@ def execute(
     """Runs the jobs that are not finished yet, each after those that it needs, and returns those that failed.
 
     A failure is kept in the store with its reason, and what does not depend on it goes on; `diverged` is final.
-    `started` is called when the corpora are ready and the first training begins. `BadInput` and `Interrupted` end
-    everything.
+    `started` is called when corpora and checkpoints are ready and the first training begins. `BadInput` and
+    `Interrupted` end everything.
     """
     lost: list[Job] = []
     training = False
@@ -45,7 +45,7 @@ def execute(
         if any(needed in lost for needed in needs(job)) or (failure and failure["status"] == "diverged"):
             lost.append(job)
             continue
-        if not training and job.kind != "corpus":
+        if not training and job.kind not in ("corpus", "import"):
             training = True
             started()
         with store.claimed(job.id):

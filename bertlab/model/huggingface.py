@@ -73,6 +73,14 @@ def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, Pretraini
     return described, ours, tokenizer
 
 
+def predicts(directory: Path) -> bool:
+    """Whether the weights of a checkpoint directory have a masked-LM head; a bare encoder has none."""
+    from safetensors import safe_open
+
+    with safe_open(directory / _WEIGHTS, framework="pt") as weights:
+        return _OUTSIDE_LAYERS["masked.transform"] + ".weight" in weights.keys()  # noqa: SIM118, it is no mapping
+
+
 def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokenizer: WordPiece) -> None:
     """Writes `model`, which `recipe` describes, as a checkpoint directory. Raises `BadInput` if it is not empty."""
     from safetensors.torch import save_file

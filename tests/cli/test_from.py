@@ -83,6 +83,8 @@ def test_the_report_says_what_was_trained_elsewhere(imported, call, tmp_path):
     assert "1 seed of pre-training" not in page
     assert "n = 2)" in page
     assert "mean over the restarts that both rows have" in page
+    assert "pre-training seed" not in page.replace("by pre-training seed](figures", "")
+    assert "1 pre-training" not in page, "its time was spent elsewhere"
     table = (tmp_path / "features.csv").read_text(encoding="utf-8").splitlines()
     assert len(table) == 1 + (ROWS + 1) * 2 * 2, "rows, restarts, dev and test"
 
@@ -136,6 +138,98 @@ def test_a_checkpoint_that_cannot_be_read_is_one_line(checkpoint, call, tmp_path
     for name, message in wrong:
         assert call("finetune", "--from", name, "--task", "entities", "--runs", runs) == 2
         assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "message"),
+    [
+        ("vocab.txt", None, "has no vocab.txt"),
+        ("model.safetensors", None, "has no model.safetensors"),
+        ("config.json", ('"model_type": "bert"', '"model_type": "gpt2"'), "only bert and roformer"),
+    ],
+)
+def test_a_study_on_a_checkpoint_that_cannot_be_read_leaves_no_store(
+    file, change, message, checkpoint, call, tmp_path, capsys
+):
+    broken, runs = tmp_path / "broken", tmp_path / "runs"
+    shutil.copytree(checkpoint, broken)
+    if change is None:
+        (broken / file).unlink()
+    else:
+        (broken / file).write_text((broken / file).read_text().replace(*change))
+    assert call(*FEATURES, "--only", "last", "--from", broken, "--runs", runs) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not runs.exists()
+
+
+def test_an_imported_run_is_started_from_its_files_alone(imported, call, capsys):
+    (run,) = (run for run in Store(imported).runs() if run.kind == "import" and not run.result()["fresh"])
+    before = {each.id for each in Store(imported).runs()}
+    command = (*FEATURES, "--from", run.id, "--restarts", "2", "--runs", imported)
+    assert call(*command, "--scratch") == 2
+    assert "give its directory with --from" in capsys.readouterr().err
+    assert call(*command) == 0
+    assert {each.id for each in Store(imported).runs()} == before, "measured from its directory already"
+
+
+def test_an_imported_model_fills_masks_and_is_exported(imported, checkpoint, call, tmp_path, capsys):
+    from transformers import BertForPreTraining
+
+    assert call("fill-mask", "tiny-bert", "the [MASK] sat down", "--json", "--runs", imported) == 0
+    ((guess, *_),) = json.loads(capsys.readouterr().out)
+    tokenizer = WordPiece.load(checkpoint / "vocab.txt", lowercase=True)
+    (before, after) = tokenizer.encode(["the", "sat down"])
+    tokens = torch.tensor([[tokenizer.cls, *before, tokenizer.mask, *after, tokenizer.sep]])
+    with torch.inference_mode():
+        logits = BertForPreTraining.from_pretrained(checkpoint).eval()(tokens).prediction_logits
+    scores = logits[0, 1 + len(before), : tokenizer.size].softmax(-1)
+    assert guess["piece"] == tokenizer.vocabulary[int(scores.argmax())]
+    assert guess["probability"] == pytest.approx(float(scores.max()), rel=1e-4)
+
+    assert call("export", "tiny-bert", tmp_path / "out", "--runs", imported) == 0
+    again = BertForPreTraining.from_pretrained(tmp_path / "out").eval()
+    with torch.inference_mode():
+        torch.testing.assert_close(again(tokens).prediction_logits, logits[..., : tokenizer.size], rtol=0, atol=1e-5)
+
+
+def test_a_bare_encoder_is_measured_and_predicts_no_words(checkpoint, call, tmp_path, capsys):
+    from transformers import BertModel
+
+    bare, runs = tmp_path / "bare", tmp_path / "runs"
+    BertModel.from_pretrained(checkpoint).save_pretrained(bare)
+    shutil.copy(checkpoint / "vocab.txt", bare)
+    assert call(*FEATURES, "--only", "last", "--from", bare, "--runs", runs) == 0
+    assert sum(run.kind == "features" for run in Store(runs).runs()) == 1
+    capsys.readouterr()
+    assert call("fill-mask", "bare", "the [MASK] sat down", "--runs", runs) == 2
+    assert "without its masked-LM head" in capsys.readouterr().err
+
+
+def test_of_the_hub_four_files_of_one_commit_are_fetched(checkpoint, call, tmp_path, monkeypatch):
+    import huggingface_hub
+
+    asked = []
+
+    class Api:
+        def model_info(self, name, timeout):
+            return type("Info", (), {"sha": "c0ffee"})
+
+    def fetched(name, revision, allow_patterns):
+        asked.append((name, revision, sorted(allow_patterns)))
+        return str(checkpoint)
+
+    monkeypatch.setattr(huggingface_hub, "HfApi", Api)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fetched)
+    runs = tmp_path / "runs"
+    command = ("finetune", "--from", "owner/name", "--task", "entities", "--scale", "smoke", "--threads", "1")
+    for _ in range(2):
+        assert call(*command, "--runs", runs) == 0
+    files = ["config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"]
+    assert asked == [("owner/name", "c0ffee", files)], "once: the second time it is in the store"
+    (run,) = (run for run in Store(runs).runs() if run.kind == "import")
+    assert run.science()["checkpoint"] == "hub:owner/name@c0ffee"
 
 
 def test_a_run_is_fine_tuned_and_its_metrics_are_printed_and_kept(finished, call, tmp_path, capsys):
@@ -227,3 +321,8 @@ def test_milestones_of_a_run_are_those_that_it_keeps(call, tmp_path, capsys):
 def test_a_name_with_a_slash_is_never_a_run_of_that_last_part(imported, call, capsys):
     assert call(*FEATURES, "--from", "somewhere/tiny-bert", "--runs", imported) == 2
     assert "the Hub does not give it" in capsys.readouterr().err
+
+
+def test_any_seed_can_be_pre_trained(call, tmp_path, capsys):
+    assert call("pretrain", "--scale", "smoke", "--seed", "5000", "--dry-run", "--runs", tmp_path / "runs") == 0
+    assert "pre-train" in capsys.readouterr().out
