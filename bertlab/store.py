@@ -9,21 +9,21 @@ runs/.locks/<id>                held by the process that works on a run; the ker
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import re
 import shutil
-import time
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bertlab import claims
+from bertlab.claims import Claim
 from bertlab.errors import BadInput
-from bertlab.progress import stop_if_asked
 
 PRETRAINED = ("pretrain", "import")
 """Kinds of runs that are measured: what was pre-trained here, and elsewhere."""
@@ -185,7 +185,7 @@ class Store:
         for kind in KINDS:
             for path in sorted((self.root / kind).glob(".*.work")):
                 run_id = path.name.removeprefix(".").removesuffix(".work")
-                found.append((kind, run_id, self._locked(run_id)))
+                found.append((kind, run_id, self.is_claimed(run_id)))
         return found
 
     def prepare(self) -> None:
@@ -210,13 +210,22 @@ class Store:
                 (self.root / name).rmdir()
 
     @contextmanager
-    def claimed(self, run_id: str) -> Iterator[None]:
-        """Holds the lock of a run; waits while another process works on it."""
-        with (self.root / ".locks" / run_id).open("w", encoding="utf-8") as file:
-            while not _lock(file.fileno()):
-                stop_if_asked()
-                time.sleep(0.2)
-            yield
+    def claimed(self, run_id: str) -> Iterator[Claim | None]:
+        """Holds the claim on a run; gives `None` if another process works on it."""
+        with claims.claimed(self._claim(run_id)) as claim:
+            yield claim
+
+    def is_claimed(self, run_id: str) -> bool:
+        """Whether a process works on a run now."""
+        return claims.is_claimed(self._claim(run_id))
+
+    def progress(self, run_id: str) -> dict[str, Any]:
+        """What the process that works on a run last told of it; empty if nothing."""
+        return claims.record(self._claim(run_id))
+
+    def stop_flag(self) -> Path:
+        """A file whose presence asks the processes that work for this one to stop."""
+        return self.root / ".locks" / f"stop.{socket.gethostname()}.{os.getpid()}"
 
     def work(self, kind: str, run_id: str) -> Path:
         """The working directory of a run, as it was left if it was killed."""
@@ -283,17 +292,5 @@ class Store:
             run for run in runs if run.id.startswith(name) or run.label == name
         ]
 
-    def _locked(self, run_id: str) -> bool:
-        path = self.root / ".locks" / run_id
-        if not path.exists():
-            return False
-        with path.open("r", encoding="utf-8") as file:
-            return not _lock(file.fileno())
-
-
-def _lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    def _claim(self, run_id: str) -> Path:
+        return self.root / ".locks" / run_id

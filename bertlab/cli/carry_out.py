@@ -31,7 +31,7 @@ def carry_out(
     """
     from bertlab.cli.live import Live
     from bertlab.errors import BadInput
-    from bertlab.execution.in_process import execute
+    from bertlab.execution.schedule import execute
     from bertlab.jobs import Measure, rows
     from bertlab.progress import signals_as_flags
 

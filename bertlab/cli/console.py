@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec
@@ -48,7 +49,7 @@ def exit_codes(command: Callable[P, int | None]) -> Callable[P, None]:
             code = 2
         except Interrupted as error:
             complain(f"bertlab: {error}; what was done is kept: give the same command again to go on")
-            code = 128 + error.number
+            code = 130 if error.number == signal.SIGINT else 143
         except KeyboardInterrupt:
             code = 130
         except BrokenPipeError:
