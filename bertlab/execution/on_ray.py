@@ -8,6 +8,7 @@ the same path. Signals reach this process only: a file in the store asks workers
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
 import tempfile
@@ -199,6 +200,9 @@ def _ray(machine: Machine) -> Iterator[Any]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     os.environ.setdefault("RAY_TRAIN_V2_ENABLED", "1")
+    os.environ.setdefault("RAY_AUTH_MODE", "token")  # a cluster's own token is in the user's home
+    if not machine.cluster:  # this machine has other users: none of them is to run code here
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     import ray
 
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
