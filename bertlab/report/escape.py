@@ -20,7 +20,7 @@ _MARKDOWN = {
     "|": "&#124;",
     "$": "&#36;",
     "~": "&#126;",
-    "@": "&#64;",
+    "@": "&#64;",  # GitHub makes a link of an address all the same
     "*": "\\*",
     "[": "\\[",
     "]": "\\]",
@@ -40,7 +40,7 @@ def markdown(text: str) -> str:
 def paragraph(text: str) -> str:
     """`text` as a line of Markdown of its own: it opens no heading, list or rule, and closes none."""
     line = re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", markdown(text))
-    line = re.sub(r"^([#=]|[+-](?!\d))", r"\\\1", line)
+    line = re.sub(r"^([#=:]|[+-](?!\d))", r"\\\1", line)
     return re.sub(r"(?<=[^\\])#$", r"\\#", line)
 
 

@@ -37,9 +37,9 @@ def test_markdown(name: str, shown: str) -> None:
     assert escape.markdown(name) == shown
 
 
-@pytest.mark.parametrize("name", ["# x", "- x", "+ x", "= x", "1. x", "12) x", "> x", "---"])
+@pytest.mark.parametrize("name", ["# x", ":---:", "- x", "+ x", "= x", "1. x", "12) x", "> x", "---"])
 def test_a_paragraph_opens_no_block(name: str) -> None:
-    assert not re.match(r"#|[-+>=]|\d+[.)](\s|$)", escape.paragraph(name))
+    assert not re.match(r"[-+>=:#]|\d+[.)](\s|$)", escape.paragraph(name))
 
 
 def test_a_heading_keeps_its_end() -> None:
