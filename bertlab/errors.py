@@ -5,12 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from bertlab.names import plain
+
 
 class BadInput(ValueError):
     """Input that cannot be used. The command line prints its message as one line and exits with 2."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
+        super().__init__(plain(message))
 
 
 class RunFailed(RuntimeError):

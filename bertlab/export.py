@@ -7,8 +7,9 @@ from pathlib import Path
 
 from bertlab.errors import unknown
 from bertlab.identity import load
+from bertlab.names import filename
 from bertlab.recipe import Recipe
-from bertlab.store import PRETRAINED, Store, digest, label, read_json, write_json
+from bertlab.store import PRETRAINED, Store, digest, read_json, write_json
 
 
 def checkpoint(store: Store, name: str, directory: Path) -> str:
@@ -39,7 +40,7 @@ def results(store: Store, study: str, directory: Path) -> str:
     (directory / "studies").mkdir()
     wanted = set()
     for name, record in chosen.items():
-        write_json(directory / "studies" / f"{label(name)}.json", record)
+        write_json(directory / "studies" / f"{filename(name)}.json", record)
         wanted |= {cell["run_id"] for cell in record["cells"]} | {cell["pretrain_id"] for cell in record["cells"]}
     copied = 0
     for run in store.runs():

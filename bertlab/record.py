@@ -21,7 +21,7 @@ def records(plan: Plan, command: str) -> dict[str, dict[str, Any]]:
         setting += canonical(dict(request.first))
     if request.pretrained:
         setting += request.pretrained.id
-    mark = hashlib.sha256(setting.encode()).hexdigest()[:8]
+    mark = hashlib.sha256(setting.encode(errors="surrogatepass")).hexdigest()[:8]
     return {
         f"{study.name}--{request.scale.name}--{mark}": _record(
             plan, study, [cell for cell in plan.cells if cell.study.name == study.name], command

@@ -24,6 +24,7 @@ from typing import Any
 from bertlab import claims
 from bertlab.claims import Claim
 from bertlab.errors import BadInput
+from bertlab.names import filename
 
 PRETRAINED = ("pretrain", "import")
 """Kinds of runs that are measured: what was pre-trained here, and elsewhere."""
@@ -33,8 +34,8 @@ KINDS = ("corpus", *PRETRAINED, "finetune", "features")
 
 def label(text: str) -> str:
     """`text` as the readable part of a directory's name: `[a-z0-9][a-z0-9._-]{0,63}`."""
-    plain = re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-._")[:64]
-    return plain or "run"
+    slug = re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-._")[:64].rstrip("-._")
+    return slug or "run"
 
 
 def write(path: Path, text: str) -> None:
@@ -52,8 +53,8 @@ def write(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Writes `data` as JSON, whole or not at all."""
-    write(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    """Writes `data` as JSON, whole or not at all; in ASCII, which holds any name that a file system or data gave."""
+    write(path, json.dumps(data, indent=1) + "\n")
 
 
 def read_json(path: Path) -> Any:
@@ -264,7 +265,7 @@ class Store:
 
     def remember(self, name: str, record: dict[str, Any]) -> None:
         """Keeps the plan of a study under `name`."""
-        write_json(self.root / "studies" / f"{label(name)}.json", record)
+        write_json(self.root / "studies" / f"{filename(name)}.json", record)
 
     def remove(self, runs: list[Run]) -> None:
         """Removes finished runs. The manifest goes first, so that no half-removed run is taken for a whole one."""

@@ -2,11 +2,12 @@
 
 import json
 import multiprocessing
+import re
 
 import pytest
 
 from bertlab.errors import BadInput
-from bertlab.store import Store, label, read_lines, write_json
+from bertlab.store import Store, append_line, label, read_lines, write_json
 
 
 @pytest.fixture
@@ -116,6 +117,33 @@ def test_labels_cannot_leave_the_store(text):
     assert 1 <= len(made) <= 64
     assert set(made) <= set("abcdefghijklmnopqrstuvwxyz0123456789._-")
     assert made[0] not in "._-"
+
+
+def test_hostile_names_make_runs_and_records_inside_the_store(store, hostile_names, tmp_path):
+    for number, name in enumerate(hostile_names):
+        run = finished(store, f"{number:016x}", name)
+        assert run.path.parent == store.root / "pretrain"
+        assert re.fullmatch(r"[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?", run.label)
+        assert store.get(run.id) == run
+        store.remember(f"{name}--tiny--01234567", {"study": name, "rows": [name]})
+    assert len(store.runs()) == len(hostile_names)
+    assert sorted(record["study"] for record in store.studies()) == sorted(hostile_names)
+    assert all(record["rows"] == [record["study"]] for record in store.studies())
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+
+
+def test_failures_and_lines_keep_any_text(store, hostile_names):
+    for number, name in enumerate(hostile_names):
+        store.fail({"id": f"{number:016x}", "reason": name})
+        append_line(store.root / "metrics.jsonl", {name: name})
+    assert [record["reason"] for record in store.failures()] == hostile_names
+    assert read_lines(store.root / "metrics.jsonl") == [{name: name} for name in hostile_names]
+
+
+def test_a_record_of_a_long_name_keeps_its_setting_apart(store):
+    for mark in ("01234567", "89abcdef"):
+        store.remember(f"{'a' * 80}--tiny--{mark}", {"mark": mark})
+    assert {record["mark"] for record in store.studies()} == {"01234567", "89abcdef"}
 
 
 def test_a_place_that_cannot_be_written_is_one_line(tmp_path):

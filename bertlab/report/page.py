@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.errors import BadInput, unknown
+from bertlab.names import filename, plain
 from bertlab.report import caveats, escape, facts, plots, tables
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
@@ -47,11 +48,11 @@ def write(studies: Sequence[str], runs: Path, out: Path) -> tuple[list[Path], li
 
 
 def _write_study(sections: list[Evidence], out: Path) -> Path:
-    stem = escape.filename(sections[0].study)
+    stem = filename(sections[0].study)
     drawn: list[dict[str, str]] = []
     for place, section in enumerate(sections):
         # the first section has the plain name, so that a link to the figure of a study stays good
-        name = stem if place == 0 else f"{stem}-{escape.filename(section.scale)}-{section.key}"
+        name = stem if place == 0 else f"{stem}-{filename(section.scale)}-{section.key}"
         drawn.append({})
         for kind, draw in (("points", plots.points), ("curves", plots.curves), ("milestones", plots.milestones)):
             picture = draw(section)
@@ -90,7 +91,7 @@ def _index(everything: Sequence[Evidence], out: Path) -> str:
     lines = []
     for name, found in groupby(everything, key=lambda each: each.study):
         sections = list(found)
-        stem = escape.filename(name)
+        stem = filename(name)
         shown = escape.markdown(name)
         written = (out / f"{stem}.md").is_file()
         cells = [cell for each in sections for cell in each.cells]
@@ -112,7 +113,7 @@ def _title(evidence: Evidence) -> str:
 
 
 def _section(evidence: Evidence, title: str, drawn: dict[str, str]) -> dict[str, Any]:
-    command = escape.plain(str(evidence.record.get("command", "")))
+    command = plain(str(evidence.record.get("command", "")))
     return {
         "title": title,
         "question": str(evidence.record["question"]),
