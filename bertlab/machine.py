@@ -57,6 +57,14 @@ class Machine:
             return self.threads
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
+    def check(self) -> None:
+        """Raises `BadInput` if there are fewer GPUs than are asked for."""
+        if self.gpus:
+            import torch
+
+            if self.gpus > (there := torch.cuda.device_count()):
+                raise BadInput(f"--gpus is {self.gpus}: torch finds {there} on this machine")
+
     @property
     def alone(self) -> bool:
         """Whether this process carries out everything."""

@@ -178,7 +178,8 @@ def workers(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[Wor
     # Worker processes look at paths from another directory.
     store = Store(store.root.resolve())
     with _ray(machine) as ray:
-        _check(ray, machine)
+        if machine.cluster:
+            _check(ray, machine)
         engine = Workers(ray, store, machine, machine.gpus_per_run or _shared(machine, pretrainings(jobs)))
         engine.hire(min(machine.devices, len(jobs) * engine.group))
         try:
@@ -233,11 +234,11 @@ def _ray(machine: Machine) -> Iterator[Any]:
 
 
 def _check(ray: Any, machine: Machine) -> None:
+    """Raises `BadInput` if the cluster has fewer devices than are asked for."""
     there = ray.cluster_resources()
     for kind, option, asked in (("GPU", "--gpus", machine.gpus), ("CPU", "--workers", machine.workers)):
         if asked > there.get(kind, 0):
-            place = f"the cluster at '{machine.cluster}'" if machine.cluster else "this machine"
-            raise BadInput(f"{option} is {asked}: {place} has {there.get(kind, 0):.0f}")
+            raise BadInput(f"{option} is {asked}: the cluster at '{machine.cluster}' has {there.get(kind, 0):.0f}")
 
 
 def _reason(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -63,12 +64,15 @@ def execute(
     training begins. Raises `BadInput` and `Interrupted`, which end everything.
     """
     schedule = Schedule(jobs, store, observer, started)
+    if not machine.cluster:
+        machine.check()
     if machine.alone:
         return schedule.carry_out(ThisProcess(store, machine))
     from bertlab.execution.on_ray import workers
 
     # Text takes all cores of this machine; and what is wrong with it shows before others are started.
-    lost = schedule.carry_out(ThisProcess(store, machine), (PrepareCorpus, ImportCheckpoint))
+    here = ThisProcess(store, dataclasses.replace(machine, gpus=0))
+    lost = schedule.carry_out(here, (PrepareCorpus, ImportCheckpoint))
     if schedule.todo:
         with workers(store, machine, schedule.todo) as engine:
             schedule.todo.sort(key=length, reverse=True)
