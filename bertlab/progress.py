@@ -27,6 +27,9 @@ class Interrupted(BaseException):
         super().__init__(f"interrupted by {signal.Signals(number).name}")
         self.number = number
 
+    def __reduce__(self) -> tuple[type[Interrupted], tuple[int]]:
+        return Interrupted, (self.number,)  # another process may have to be told
+
 
 _received: list[int] = []
 
