@@ -16,6 +16,10 @@ from bertlab.model.memory import keep_freed_memory
 from bertlab.progress import Progress, asked_to_stop
 from bertlab.training.share import ALONE, Share
 
+REDUCTION = {"find_unused_parameters": True, "broadcast_buffers": False}
+"""How DDP is to sum gradients: some parameters are used by some objectives only, or by a process that has rows. Its
+buckets then also stay as they are from the first step on, so that a resumed training adds in the same order."""
+
 
 def trainer(
     machine: Machine, steps: int, callbacks: Sequence[Callback] = (), strategy: Strategy | None = None
