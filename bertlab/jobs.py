@@ -18,9 +18,11 @@ from bertlab.machine import Machine
 from bertlab.progress import Progress
 from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer
 from bertlab.store import Run, Store, read_json, write_json
+from bertlab.training.share import ALONE, Share
 
 if TYPE_CHECKING:
     import numpy as np
+    from lightning.pytorch.strategies import Strategy
 
     from bertlab.checkpoint import Checkpoint
     from bertlab.study import Task
@@ -110,12 +112,24 @@ class Pretrain:
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
         """Trains in `work`, from where an earlier try stopped."""
+        result = self.train(work, store, machine, progress)
+        shutil.rmtree(work / "checkpoint", ignore_errors=True)  # optimiser state goes when the run is done
+        return result
+
+    def train(
+        self,
+        work: Path,
+        store: Store,
+        machine: Machine,
+        progress: Progress,
+        share: Share = ALONE,
+        strategy: Strategy | None = None,
+    ) -> dict[str, Any]:
+        """`run` as one process of a group does it, with its `share` and `strategy`; the checkpoint stays."""
         from bertlab.training.pretraining import pretrain
 
         corpus = _corpus(_finished(store, self.corpus.id).path)
-        result = pretrain(self.recipe, corpus, work, machine, self.milestones, progress)
-        shutil.rmtree(work / "checkpoint", ignore_errors=True)  # optimiser state goes when the run is done
-        return result
+        return pretrain(self.recipe, corpus, work, machine, self.milestones, progress, share, strategy)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,9 @@ class Interrupted(BaseException):
         super().__init__(f"interrupted by {signal.Signals(number).name}")
         self.number = number
 
+    def __reduce__(self) -> tuple[type[Interrupted], tuple[int]]:
+        return Interrupted, (self.number,)  # another process may have to be told
+
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 """SIGUSR1 is how a cluster says that it is about to take the machine away."""
@@ -66,10 +69,15 @@ def stop_if_asked() -> None:
         raise Interrupted(_received[0])
 
 
-def look_at(flag: Path) -> None:
-    """From now on a file `flag` asks this process to end: signals reach only the one that it works for."""
+@contextmanager
+def listening_to(flag: Path) -> Iterator[None]:
+    """Within it, a file `flag` asks this process to end: signals reach only the one that it works for."""
     _received.clear()
     _flag.path = flag
+    try:
+        yield
+    finally:
+        _flag.path = None
 
 
 @contextmanager

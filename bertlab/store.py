@@ -224,9 +224,14 @@ class Store:
         """What the process that works on a run last told of it; empty if nothing."""
         return claims.record(self._claim(run_id))
 
+    @property
+    def scratch(self) -> Path:
+        """A directory for what is of no use after the command that made it."""
+        return self.root / ".locks"
+
     def stop_flag(self) -> Path:
         """A file whose presence asks the processes that work for this one to stop."""
-        return self.root / ".locks" / f"stop.{socket.gethostname()}.{os.getpid()}"
+        return self.scratch / f"stop.{socket.gethostname()}.{os.getpid()}"
 
     def work(self, kind: str, run_id: str) -> Path:
         """The working directory of a run, as it was left if it was killed."""

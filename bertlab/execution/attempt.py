@@ -24,7 +24,7 @@ class Ended:
     """How a try ended.
 
     `claimed`: another process works on the run. `stopped`: a signal came, what was done is kept. `refused`: the input
-    is bad. `failed` may go better next time, `diverged` will not.
+    is bad.
     """
 
     status: Status
@@ -32,6 +32,8 @@ class Ended:
     log: str = ""
     """The traceback of a failure."""
     seconds: float = 0.0
+    final: bool = False
+    """Another try is of no use."""
 
 
 def attempt(
@@ -74,7 +76,7 @@ def attempt(
         except Exception as error:
             diverged = isinstance(error, RunFailed) and error.status == "diverged"
             reason = " ".join((str(error) or type(error).__name__).split())
-            return Ended("diverged" if diverged else "failed", reason, traceback.format_exc())
+            return Ended("diverged" if diverged else "failed", reason, traceback.format_exc(), final=diverged)
 
 
 def _begun(job: Job, store: Store, machine: Machine, processes: int) -> Path:

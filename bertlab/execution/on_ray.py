@@ -14,7 +14,8 @@ import signal
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from bertlab.execution.attempt import Ended, attempt
 from bertlab.execution.schedule import pretrainings
 from bertlab.jobs import Job, Pretrain
 from bertlab.machine import Machine
-from bertlab.progress import SIGNALS, Interrupted, Progress, look_at
+from bertlab.progress import SIGNALS, Interrupted, Progress, listening_to
 from bertlab.store import Store
 
 SECONDS_TO_STOP = 9.0
@@ -39,8 +40,7 @@ class Worker:
     """A process with one device. Runs within Ray."""
 
     def __init__(self, store: Path, machine: Machine, flag: Path) -> None:
-        self.store, self.machine = Store(store), machine
-        look_at(flag)
+        self.store, self.machine, self.flag = Store(store), machine, flag
 
     def ready(self) -> None:
         """Returns when the imports, which take seconds, are done."""
@@ -51,20 +51,22 @@ class Worker:
 
     def run(self, job: Job) -> Ended:
         """Carries out a job."""
-        return attempt(job, self.store, self.machine)
+        with listening_to(self.flag):
+            return attempt(job, self.store, self.machine)
 
 
 def run_in_group(job: Pretrain, store: Path, machine: Machine, devices: int, flag: Path) -> Ended:
     """Carries out a pre-training on several devices, from a process without one. Runs within Ray."""
     from bertlab.execution import group
 
-    look_at(flag)
     kept = Store(store)
 
     def train(work: Path, progress: Progress) -> dict[str, Any]:
-        return group.train(job, kept, work, machine, devices, progress)
+        return group.train(job, kept, work, machine, devices, progress, listening=partial(listening_to, flag))
 
-    return attempt(job, kept, machine, processes=devices, run=train)
+    with listening_to(flag):
+        ended = attempt(job, kept, machine, processes=devices, run=train)
+    return replace(ended, final=True)  # a group is tried twice by itself
 
 
 @dataclass

@@ -138,7 +138,7 @@ class Schedule:
         elif how.status in ("claimed", "stopped"):  # by another command; by a signal, which is looked at next
             self.begun[job.id] -= 1
             self.todo.append(job)
-        elif how.status == "failed" and self.begun[job.id] < TRIES:
+        elif not how.final and self.begun[job.id] < TRIES:
             self.todo.append(job)
         else:
             self.store.fail(

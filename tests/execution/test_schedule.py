@@ -123,7 +123,7 @@ def test_a_job_that_fails_again_is_lost_with_what_needs_it_and_the_rest_goes_on(
 
 def test_what_diverged_is_final_here_and_in_the_next_command(jobs, store):
     job = next(job for job in jobs if isinstance(job, Pretrain))
-    first = Engine(store, endings={job.id: [Ended("diverged", "at step 3")]})
+    first = Engine(store, endings={job.id: [Ended("diverged", "at step 3", final=True)]})
     lost = carried_out(jobs, store, first)
     assert [each.id for each in first.begun].count(job.id) == 1
     again = Engine(store)
