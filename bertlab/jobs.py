@@ -7,7 +7,6 @@ and returns the result that the store then seals.
 from __future__ import annotations
 
 import functools
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -132,10 +131,7 @@ class Pretrain:
         from bertlab.training.pretraining import pretrain
 
         corpus = _corpus(store.whole(self.corpus.id).path)
-        result = pretrain(self.recipe, corpus, work, machine, self.milestones, progress)
-        point("checkpoint.spent")
-        shutil.rmtree(work / "checkpoint", ignore_errors=True)  # optimiser state goes when the run is done
-        return result
+        return pretrain(self.recipe, corpus, work, machine, self.milestones, progress)
 
 
 @dataclass(frozen=True)

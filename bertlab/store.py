@@ -36,6 +36,9 @@ PRETRAINED = ("pretrain", "import")
 """Kinds of runs that are measured: what was pre-trained here, and elsewhere."""
 KINDS = ("corpus", *PRETRAINED, "finetune", "features")
 """Kinds of runs, each a folder of the store."""
+CHECKPOINT = "checkpoint"
+"""The folder of a working directory from which a run is resumed. It goes, with the optimiser's state, when all else is
+sealed: not before, or a run that is killed while its weights are hashed had to be trained anew."""
 LARGE = (".safetensors", ".bin", ".npy")
 """Files that a plan and a report do not read."""
 
@@ -48,9 +51,9 @@ def label(text: str) -> str:
 
 def write(path: Path, content: str | bytes) -> None:
     """Writes a file beside its place, syncs it and renames it: it is whole or not there. Raises `Unwritable`."""
-    point("write.begin")
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     with writing(path.parent):
+        point("write.begin")
         try:
             with beside.open("wb") as file:
                 file.write(content.encode() if isinstance(content, str) else content)
@@ -109,9 +112,10 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 def append_line(path: Path, record: dict[str, Any]) -> None:
     """Adds a record to a JSON-lines file. Raises `Unwritable`."""
-    point("line.begin")
-    with writing(path.parent), path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(record) + "\n")
+    with writing(path.parent):
+        point("line.begin")
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
     point("line.done")
 
 
@@ -320,13 +324,14 @@ class Store:
 
         What has the id already does not count as a run, or this one would not have been made: it is set aside.
         """
-        point("finish.begin")
         work = self.root / kind / f".{run_id}.work"
         final = self.root / kind / f"{run_id}--{label(name)}"
         with writing(work):
+            point("finish.begin")
             for path in work.rglob(".*.part"):  # of a write that was killed
                 path.unlink()
-            files = sorted(path for path in work.rglob("*") if path.is_file() and path.name != "manifest.json")
+            kept = (path for path in work.rglob("*") if CHECKPOINT not in path.relative_to(work).parts)
+            files = sorted(path for path in kept if path.is_file() and path.name != "manifest.json")
             for path in files:
                 point("finish.sync")
                 sync(path)
@@ -343,6 +348,7 @@ class Store:
             for path in (self.root / kind).glob(f"{run_id}--*"):
                 self._set_aside(path)
             point("finish.rename")
+            shutil.rmtree(work / CHECKPOINT, ignore_errors=True)
             work.rename(final)
             point("finish.renamed")
             sync_directory(final.parent)

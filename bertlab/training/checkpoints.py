@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from bertlab.errors import RunFailed
 from bertlab.faults import point
-from bertlab.store import digest, read_sealed, sync, sync_directory, write_sealed
+from bertlab.store import CHECKPOINT, digest, read_sealed, sync, sync_directory, write_sealed
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def save(work: Path, module: nn.Module, optimizer: torch.optim.Optimizer, state:
     `state` has the `step` and, as `trained`, a name of what is trained. Raises `RunFailed`, and writes nothing, if a
     weight is not finite; `Unwritable` where there is no room.
     """
-    folder = work / "checkpoint"
+    folder = work / CHECKPOINT
     folder.mkdir(exist_ok=True)
     final = folder / f"step-{state['step']:08d}"
     if final.exists():
@@ -84,7 +84,7 @@ def newest(work: Path, trained: str | None = None) -> Checkpoint | None:
 
     Damaged ones are passed over and, if `trained` is given, those of another recipe or text.
     """
-    for path in sorted((work / "checkpoint").glob("step-*"), reverse=True):
+    for path in sorted((work / CHECKPOINT).glob("step-*"), reverse=True):
         found = _verified(path)
         if found is None or not _follows(found, work):
             continue

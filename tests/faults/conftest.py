@@ -60,18 +60,18 @@ class Warm:
         self.process.stdin.flush()
         return [SimpleNamespace(**each) for each in json.loads(self.process.stdout.readline())]
 
+    @staticmethod
+    def command(runs, arguments=ABLATE, faults="", kill=None, limit=None):
+        """A command line, and what is to disturb it."""
+        return {"arguments": arguments, "runs": str(runs), "faults": faults, "kill": kill, "limit": limit}
+
     def ablate(self, runs, **disturbed):
         """Runs the study in the store `runs`."""
-        return self.at_once(command(runs, ABLATE, **disturbed))[0]
+        return self.at_once(self.command(runs, **disturbed))[0]
 
     def report(self, runs, **disturbed):
         """Writes the report of the store `runs` into `reports` beside it."""
-        return self.at_once(command(runs, ("report", "--out", str(runs.with_name("reports"))), **disturbed))[0]
-
-
-def command(runs, arguments=ABLATE, faults="", kill=None, limit=None):
-    """A command line as the warm process takes it."""
-    return {"arguments": arguments, "runs": str(runs), "faults": faults, "kill": kill, "limit": limit}
+        return self.at_once(self.command(runs, ("report", "--out", str(runs.with_name("reports"))), **disturbed))[0]
 
 
 def finished_files(runs):

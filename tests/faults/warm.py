@@ -6,12 +6,12 @@ Reads a line of JSON a round, the commands that run at once, and writes one, wha
     [{"status": 0 (negative: of that signal), "printed": TEXT, "seconds": SECONDS}]
 """
 
+import fcntl
 import json
 import os
 import resource
 import signal
 import sys
-import tempfile
 import time
 import traceback
 from pathlib import Path
@@ -40,8 +40,8 @@ def child(asked, output):
         return process
     status = 70
     try:
-        os.dup2(output.fileno(), 1)
-        os.dup2(output.fileno(), 2)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
         os.environ["BERTLAB_RUNS"] = asked["runs"]
         time.monotonic = float
         pretraining.SECONDS_BETWEEN_CHECKPOINTS = -1.0
@@ -56,18 +56,20 @@ def child(asked, output):
     except BaseException:
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(status)
 
 
 def run(commands):
     """Runs commands at once; the answer of a round."""
-    outputs = [tempfile.TemporaryFile() for _ in commands]  # noqa: SIM115
+    outputs = [os.pipe() for _ in commands]  # a file would meet the limit on files
+    for reader, _ in outputs:
+        fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 1 << 20)
     began = time.monotonic()
-    running = {
-        child(asked, output): number for number, (asked, output) in enumerate(zip(commands, outputs, strict=True))
-    }
+    running = {child(asked, writer): number for number, (asked, (_, writer)) in enumerate(zip(commands, outputs))}
     ended = {}
     while running:
         process, status = os.waitpid(-1, os.WNOHANG)
@@ -79,10 +81,10 @@ def run(commands):
             if commands[number]["kill"] is not None and passed >= commands[number]["kill"]:
                 os.kill(process, signal.SIGKILL)
         time.sleep(0.002)
-    for number, output in enumerate(outputs):
-        output.seek(0)
-        ended[number]["printed"] = output.read().decode()
-        output.close()
+    for number, (reader, writer) in enumerate(outputs):
+        os.close(writer)
+        with open(reader, encoding="utf-8") as file:
+            ended[number]["printed"] = file.read()
     return [ended[number] for number in range(len(commands))]
 
 
