@@ -16,6 +16,6 @@ def test_each_run_is_trained_once(warm, undisturbed, same_end, tmp_path, count, 
     assert ended[0].status in (-signal.SIGKILL, 1)  # another may have been faster
     assert [each.status for each in ended[1:]] == [1] * (count - 1), ended[1].printed
     passed = record.read_text().split()
-    for name in ("finish.renamed", "step", "failure.record"):
+    for name in ("finish.renamed", "model.done"):
         assert passed.count(name) == undisturbed.points.count(name), name
     same_end(runs)

@@ -6,12 +6,8 @@ import pytest
 
 from bertlab import faults
 
-WRITES = [
-    name
-    for name in faults.POINTS
-    if name.partition(".")[0]
-    in ("write", "line", "finish", "corpus", "milestone", "checkpoint", "model", "predictions")
-]
+ROOMS = ("write", "line", "finish", "corpus", "milestone", "checkpoint", "model", "predictions")
+WRITES = [name for name in faults.POINTS if name.startswith(ROOMS) and not name.endswith(".done")]
 
 
 def one_line(ended):

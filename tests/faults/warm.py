@@ -69,7 +69,9 @@ def run(commands):
     for reader, _ in outputs:
         fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 1 << 20)
     began = time.monotonic()
-    running = {child(asked, writer): number for number, (asked, (_, writer)) in enumerate(zip(commands, outputs))}
+    running = {
+        child(asked, writer): number for number, (asked, (_, writer)) in enumerate(zip(commands, outputs, strict=True))
+    }
     ended = {}
     while running:
         process, status = os.waitpid(-1, os.WNOHANG)
