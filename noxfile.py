@@ -55,7 +55,7 @@ def tests(session: nox.Session) -> None:
     run(session, "pytest", *session.posargs)
 
 
-@nox.session(venv_backend="none")
+@nox.session(venv_backend="none", default=False)
 def faults(session: nox.Session) -> None:
     """Nothing lost: killed at every point, damaged, out of room, several commands at once; minutes."""
     installed(session)

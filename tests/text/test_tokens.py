@@ -2,8 +2,10 @@
 
 import json
 import math
+import os
 import shutil
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -314,12 +316,12 @@ def test_text_that_changed_after_it_was_planned_is_refused(tmp_path: Path, machi
     path.write_text(path.read_text().replace("Four", "Nine"))
     os.utime(path, ns=times)
     (tmp_path / "corpus").mkdir()
-    with pytest.raises(BadInput, match="corpus 'text.jsonl' has changed: give the same command again"):
+    with pytest.raises(BadInput, match=r"corpus 'text.jsonl' has changed: give the same command again"):
         tokens.prepare(
-            Corpus(sources=(located.source,), heldout=0.5),
+            Corpus(sources=(located.source,), heldout=0.4),
             Tokenizer(vocabulary=64),
             [located],
             tmp_path / "corpus",
-            progress=silent,
+            progress=progress.silent,
         )
     assert not list((tmp_path / "corpus").iterdir())
