@@ -11,7 +11,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,8 @@ class Claim:
             return
         self.stage, self.told = stage, now
         # Written in place: a file that is renamed here would not be the one that is locked.
-        self.path.write_text(json.dumps({**self.holder, "done": done, "total": total, "stage": stage, **figures}))
+        with suppress(OSError):  # a full disk ends the run, not what is told of it
+            self.path.write_text(json.dumps({**self.holder, "done": done, "total": total, "stage": stage, **figures}))
 
 
 @contextmanager

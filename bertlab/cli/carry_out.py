@@ -30,6 +30,7 @@ def carry_out(
     `quiet` progress goes to the error stream. Raises `BadInput`, and then leaves no store where there was none.
     """
     from bertlab.cli.live import Live
+    from bertlab.cli.plan_table import require_room
     from bertlab.errors import BadInput
     from bertlab.execution.schedule import execute
     from bertlab.jobs import Measure, rows
@@ -42,6 +43,7 @@ def carry_out(
             for data in (job.data, job.first):
                 if data is not None:
                     rows(data, machine)
+    require_room(pending, store)
     fresh = not store.root.exists()
     store.prepare()
     if retry:
@@ -60,6 +62,6 @@ def carry_out(
         complain(f"{len(lost)} of {len(jobs)} jobs have no result; `bertlab runs` says why:")
     for job in lost:
         failure = store.failure(job.id)
-        reason = f"{failure['status']}: {failure['reason']}" if failure else "what it needs has failed"
+        reason = str(failure["reason"]) if failure else "what it needs has failed"
         complain(f"  {job.kind} {job.label}: {reason}")
     return not lost

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bertlab import store as files
-from bertlab.errors import BadInput, RunFailed
+from bertlab.errors import BadInput, RunFailed, Unwritable, writing
 from bertlab.jobs import Job, Pretrain
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, Progress
@@ -55,17 +55,24 @@ def attempt(
             return Ended("claimed")
         if store.get(job.id) is not None:
             return Ended("done")
+        failure = store.failure(job.id)
+        if failure is not None and failure["status"] == "diverged":  # in another command, meanwhile
+            return Ended("diverged", failure["reason"], failure["log"], final=True)
         told: Progress = claim if progress is None else _Both(claim, progress)
         began = time.monotonic()
         try:
-            work = _begun(job, store, machine, processes)
-            result = run(work, told) if run is not None else job.run(work, store, machine, told)
-            seconds = time.monotonic() - began
-            if not isinstance(job, Pretrain):  # which keeps its own times, across interruptions
-                files.append_line(work / "timing.jsonl", {"stage": job.kind, "step": 0, "seconds": round(seconds, 3)})
-            files.write_json(work / "result.json", result)
-            store.finish(job.kind, job.id, job.label)
+            with writing(store.root):
+                work = _begun(job, store, machine, processes)
+                result = run(work, told) if run is not None else job.run(work, store, machine, told)
+                seconds = time.monotonic() - began
+                if not isinstance(job, Pretrain):  # which keeps its own times, across interruptions
+                    line = {"stage": job.kind, "step": 0, "seconds": round(seconds, 3)}
+                    files.append_line(work / "timing.jsonl", line)
+                files.write_json(work / "result.json", result)
+                store.finish(job.kind, job.id, job.label)
             return Ended("done", seconds=seconds)
+        except Unwritable as error:  # the same command goes on with what there is
+            return Ended("refused", str(error))
         except BadInput as error:
             store.discard(job.kind, job.id)
             return Ended("refused", str(error))

@@ -7,7 +7,6 @@ A process that is killed ends the group at once, one that hangs when the others 
 from __future__ import annotations
 
 import dataclasses
-import shutil
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bertlab.errors import BadInput, RunFailed
+from bertlab.errors import BadInput, RunFailed, writing
 from bertlab.jobs import Pretrain
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, Progress, silent, stop_if_asked
@@ -64,9 +63,8 @@ def train(
             if attempt + 1 == TRIES:
                 raise RunFailed(f"a worker of the group ended or hung {TRIES} times: {ended}") from None
         else:
-            break
-    shutil.rmtree(work / "checkpoint", ignore_errors=True)  # optimiser state goes when the run is done
-    return result
+            return result
+    raise AssertionError("unreachable")
 
 
 class _Ended(Exception):
@@ -140,7 +138,7 @@ def _process(
     context = get_context()
     share = Share(context.get_world_rank(), context.get_world_size())
     strategy = RayDDPStrategy(cluster_environment=RayLightningEnvironment(), **REDUCTION)
-    with listening():
+    with listening(), writing(store.root):
         result = job.train(work, store, machine, progress if share.first else silent, share, strategy)
     return result if share.first else None
 

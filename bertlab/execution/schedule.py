@@ -139,6 +139,7 @@ class Schedule:
             self.begun[job.id] -= 1
             self.todo.append(job)
         elif not how.final and self.begun[job.id] < TRIES:
+            self._missed(job)
             self.todo.append(job)
         else:
             self.store.fail(
@@ -153,7 +154,15 @@ class Schedule:
                 }
             )
             self.lost.append(job)
-            self.observer.failed(job, f"{how.status}: {how.reason}")
+            told = how.reason if how.reason.startswith(how.status) else f"{how.status}: {how.reason}"
+            self.observer.failed(job, told)
+
+    def _missed(self, job: Job) -> None:
+        """Has what the job needs made anew if that is gone: it was found damaged when it was to be used."""
+        for need in needs(job):
+            if self.store.get(need.id) is None and need.id in self.done:
+                self.done.remove(need.id)
+                self.todo.insert(0, need)
 
     def _give_up(self) -> None:
         """Takes out what can have no result: it diverged before, or it needs what is lost."""

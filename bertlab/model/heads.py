@@ -130,9 +130,10 @@ class PretrainingModel(nn.Module):
 
     def save(self, path: Path) -> None:
         """Writes the weights as safetensors; the tied output matrix is there once, as the token embeddings."""
-        from safetensors.torch import save_file
+        from safetensors.torch import save
 
-        save_file({name: value.contiguous() for name, value in self.state_dict().items()}, path)
+        # Not `save_file`: of a full disk it tells in an error of its own.
+        path.write_bytes(save({name: value.contiguous() for name, value in self.state_dict().items()}))
 
     def load(self, path: Path) -> None:
         """Takes the weights that `save` wrote. Raises `BadInput` if the file is not that of a model of this shape."""

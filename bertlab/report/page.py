@@ -6,13 +6,14 @@ study at several scales or on several corpora are sections of their own and are 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from bertlab.errors import BadInput, unknown
+from bertlab import store as files
+from bertlab.errors import BadInput, Unwritable, unknown
+from bertlab.faults import point
 from bertlab.names import filename, plain
 from bertlab.report import caveats, escape, facts, plots, tables
 from bertlab.report.evidence import Evidence
@@ -37,13 +38,15 @@ def write(studies: Sequence[str], runs: Path, out: Path) -> tuple[list[Path], li
     if not any(each.started for each in asked):
         names = ", ".join(f"'{each}'" for each in studies)
         raise BadInput(f"nothing of {names} is finished in '{runs}': run `bertlab ablate` first")
+    point("report.begin")
     try:
         out.mkdir(parents=True, exist_ok=True)
         pages = [_write_study(list(sections), out) for _, sections in groupby(asked, key=lambda each: each.study)]
         index = out / "index.md"
-        _write(index, _index(everything, out).encode("utf-8"))
+        point("report.index")
+        files.write(index, _index(everything, out))
     except OSError as error:
-        raise BadInput(f"'{out}' cannot be written ({error.strerror}): name another folder with --out") from error
+        raise Unwritable(out, error) from error
     return [index, *pages], asked
 
 
@@ -59,11 +62,14 @@ def _write_study(sections: list[Evidence], out: Path) -> Path:
             if picture is not None:
                 path = out / "figures" / f"{name}-{kind}.svg"
                 path.parent.mkdir(exist_ok=True)
-                _write(path, picture)
+                point("report.figure")
+                files.write(path, picture)
                 drawn[-1][kind] = f"figures/{path.name}"
     page = out / f"{stem}.md"
-    _write(out / f"{stem}.csv", tables.tidy(sections).encode("utf-8"))
-    _write(page, study(sections, stem, drawn).encode("utf-8"))
+    point("report.table")
+    files.write(out / f"{stem}.csv", tables.tidy(sections))
+    point("report.page")
+    files.write(page, study(sections, stem, drawn))
     return page
 
 
@@ -150,13 +156,3 @@ def _render(template: str, **context: Any) -> str:
     )
     environment.filters["md"] = escape.paragraph
     return environment.get_template(template).render(**context).strip() + "\n"
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Writes a file whole or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        beside.write_bytes(content)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)

@@ -120,7 +120,7 @@ def pretraining(evidence: Evidence) -> Table:
     for variant in evidence.trained:
         runs = [each for each in evidence.of(variant) if not each.untrained and not each.imported]
         if not runs:
-            states = {each.status for each in evidence.pretrainings if each.variant == variant and not each.finished}
+            states = {each.fate for each in evidence.pretrainings if each.variant == variant and not each.finished}
             if states:
                 rows.append((label(evidence, variant), ", ".join(sorted(states)), *[EMPTY] * (len(columns) - 2)))
             continue
@@ -173,7 +173,7 @@ def brief(evidence: Evidence) -> tuple[Table, Table]:
 def measured(evidence: Evidence, variant: str, measurement: str) -> str:
     """A cell of the results: mean (sd, n), n as seeds x restarts, and what is missing of it."""
     cells = evidence.at(variant, measurement)
-    missing = Counter(sorted(cell.status for cell in cells if cell.value is None))
+    missing = Counter(sorted(cell.fate for cell in cells if cell.value is None))
     summary = evidence.summary(variant, measurement)
     if summary is None:
         return ", ".join(missing) or EMPTY

@@ -23,6 +23,8 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from bertlab.cost import tokens
 from bertlab.errors import RunFailed
+from bertlab.faults import point
+from bertlab.identity import identity
 from bertlab.inputs.batches import Batches, heldout_pairs
 from bertlab.inputs.collator import Batch
 from bertlab.inputs.keyed import key
@@ -93,8 +95,11 @@ class Pretraining(LightningModule):
         self.figures = {"loss": predicting + related}
         optimizer = self.optimizers()
         assert isinstance(optimizer, torch.optim.Optimizer)  # Lightning's wrapper, which counts the steps
-        optimization.update(optimizer, recipe.schedule.rate(self.step), recipe.optimizer.clip, self.step)
+        optimization.update(
+            optimizer, recipe.schedule.rate(self.step), recipe.optimizer.clip, self.step, predicting + related
+        )
         self.step += 1
+        point("step")
 
     def _summed(self, last: bool) -> AbstractContextManager[None]:
         """Within it, gradients go to the other processes only with the `last` micro-batch."""
@@ -134,9 +139,17 @@ class Journal(Callback):
     """
 
     def __init__(
-        self, work: Path, corpus: TokenisedCorpus, recipe: Recipe, milestones: int, machine: Machine, share: Share
+        self,
+        work: Path,
+        corpus: TokenisedCorpus,
+        recipe: Recipe,
+        milestones: int,
+        machine: Machine,
+        trained: str,
+        share: Share,
     ) -> None:
-        self.work, self.recipe, self.machine, self.share = work, recipe, machine, share
+        """`trained` names the recipe and the text in checkpoints."""
+        self.work, self.recipe, self.machine, self.trained, self.share = work, recipe, machine, trained, share
         steps = recipe.schedule.steps
         self.milestones = {round(steps * part / milestones) for part in range(1, milestones + 1)}
         self.interval = max(1, steps // 100)
@@ -154,6 +167,7 @@ class Journal(Callback):
             line = {"step": step, "loss": (predicting + related) / count, objective.loss: predicting / count}
             if objective.next_sentence:
                 line["next_sentence_loss"] = related / count
+            point("journal.line")
             self._append("metrics", {**line, "learning_rate": schedule.rate(step - 1)})
         if step in self.milestones:
             self._milestone(pl_module, step)
@@ -164,19 +178,23 @@ class Journal(Callback):
         """A checkpoint to resume from; not of the last step, after which the run is finished at once."""
         self._time("train", module.step)
         if self.share.first and module.step < self.recipe.schedule.steps:
-            state = {"step": module.step, "sums": module.sums.tolist()}
+            state = {"step": module.step, "sums": module.sums.tolist(), "trained": self.trained}
             checkpoints.save(self.work, module.model, module.optimizer, state)
         self.saved = time.monotonic()
 
     def _milestone(self, module: Pretraining, step: int) -> None:
         self._time("train", step)
+        point("evaluation.begin")
         figures = self.heldout.figures(module.model, self.machine, self.share)
         line = {"step": step, **{f"heldout_{name}": value for name, value in figures.items()}}
         self._append("metrics", line)
+        point("evaluation.done")
         if self.share.first and step < self.recipe.schedule.steps:
             folder = self.work / "milestones"
             folder.mkdir(exist_ok=True)
+            point("milestone.weights")
             module.model.save(folder / f"step-{step:08d}.safetensors")
+            point("milestone.done")
         self._time("evaluate", step)
 
     def _time(self, stage: str, step: int) -> None:
@@ -202,7 +220,8 @@ def pretrain(
     """Trains a recipe in the directory `work`, from its newest checkpoint if it has one, and returns the result.
 
     Leaves `model.safetensors`, `vocab.txt`, `metrics.jsonl` (losses in nats; no clock), `timing.jsonl` (seconds) and
-    `milestones/`. Raises `RunFailed` when a gradient is not finite, `Interrupted` after saving when a signal came.
+    `milestones/`. Raises `RunFailed` when a loss or gradient is not finite, `Interrupted` after saving when a signal
+    came.
 
     Each process of a group calls it with its `share` and the `strategy` that sums gradients, torch's process group
     being there. The first one writes; all of them end alike, after the same step.
@@ -210,7 +229,8 @@ def pretrain(
     model = PretrainingModel.of(recipe, corpus.tokenizer.size)
     model.to(machine.device).train()
     module = Pretraining(recipe, model, machine, share)
-    checkpoint = checkpoints.newest(work)
+    trained = identity("pretrain", recipe=recipe, corpus=corpus.facts["fingerprint"])
+    checkpoint = checkpoints.newest(work, trained)
     if checkpoint is not None:
         checkpoints.restore(checkpoint, model, module.optimizer)
         module.step, module.sums = checkpoint.step, torch.tensor(checkpoint.state["sums"], dtype=torch.float64)
@@ -221,7 +241,7 @@ def pretrain(
     steps = recipe.schedule.steps
     batches = Batches(recipe, corpus)
     if module.step < steps:
-        journal = Journal(work, corpus, recipe, milestones, machine, share)
+        journal = Journal(work, corpus, recipe, milestones, machine, trained, share)
         data = PretrainingData(batches, module.step, steps)
         watch = Watch(progress, steps, "pre-training", module.step, share)
         fit(trainer(machine, steps - module.step, [watch, journal], strategy), module, data)
@@ -230,9 +250,12 @@ def pretrain(
             stop_if_asked()
             raise Interrupted(signal.SIGTERM)  # another process of the group was asked
     began = time.monotonic()
+    point("pretrain.result")
     result = _result(recipe, corpus, model, batches, machine, share)
     if share.first:
+        point("model.weights")
         model.save(work / "model.safetensors")
+        point("model.done")
         corpus.tokenizer.save(work / "vocab.txt")
         seconds = round(time.monotonic() - began, 3)
         append_line(work / "timing.jsonl", {"stage": "evaluate", "step": steps, "seconds": seconds})
@@ -272,6 +295,7 @@ def _pair_balance(recipe: Recipe, batches: Batches) -> float | None:
 
 def _cut_back(work: Path, step: int) -> None:
     """Drops what was logged after the checkpoint that the run goes on from."""
+    point("journal.cut")
     for name in ("metrics.jsonl", "timing.jsonl"):
         path = work / name
         if path.exists():

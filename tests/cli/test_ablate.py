@@ -115,15 +115,17 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(smoke, call, tmp_path, f
     assert contents(runs) == contents(finished)
 
 
-def test_a_damaged_run_is_found_before_it_is_used(smoke, call, tmp_path, finished, capsys):
+def test_damaged_weights_are_found_before_they_are_used_and_made_anew(smoke, call, tmp_path, finished, capsys):
     runs = tmp_path / "runs"
     shutil.copytree(finished, runs)
     store = Store(runs)
     store.remove([run for run in store.runs() if run.kind == "features"])
     weights = next(runs.glob("pretrain/*0-0-100*/model.safetensors"))
     weights.write_bytes(weights.read_bytes()[:-4] + b"\x00\x00\x80\x3f")
-    assert call(*smoke, "--runs", runs) == 2
-    assert "is damaged: remove it with `bertlab runs --remove" in capsys.readouterr().err
+    assert call(*smoke, "--runs", runs) == 1
+    assert "model.safetensors' was damaged: give the same command again" in capsys.readouterr().err
+    assert call(*smoke, "--runs", runs) == 0
+    assert contents(runs) == contents(finished)
 
 
 def test_the_report_has_every_value_and_the_same_bytes_each_time(call, finished, tmp_path, capsys):

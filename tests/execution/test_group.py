@@ -119,7 +119,6 @@ def test_a_worker_that_is_killed_ends_the_group_which_goes_on_from_its_checkpoin
     # Step 9 was saved or, where its end was what the first worker could not agree on with the second, step 8.
     assert trial.steps()[0] in ([*range(1, 10), *range(first, 21)] for first in (9, 10))
     work = store.work("pretrain", JOB.id)
-    assert not (work / "checkpoint").exists()
 
     (tmp_path / "alone").mkdir()
     alone = pretrain(RECIPE, open_corpus(corpus_directory), tmp_path / "alone", machine, 2, silent)
