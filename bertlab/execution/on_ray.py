@@ -11,6 +11,7 @@ import os
 import secrets
 import shutil
 import signal
+import socket
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +30,8 @@ from bertlab.store import Store
 
 SECONDS_TO_STOP = 9.0
 """What workers have for saving before they are ended."""
+
+SECONDS_TO_REACH = 10.0
 
 SECONDS_BETWEEN_LOOKS = 0.3
 
@@ -214,8 +217,9 @@ def _ray(machine: Machine) -> Iterator[Any]:
     try:
         if machine.cluster:
             try:
+                _reach(machine.cluster)
                 ray.init(address=machine.cluster, **common)
-            except (ConnectionError, RuntimeError, ValueError) as error:
+            except (OSError, RuntimeError, ValueError) as error:
                 raise BadInput(f"no Ray cluster answers at '{machine.cluster}': {_reason(error)}") from error
         else:
             ray.init(
@@ -233,6 +237,13 @@ def _ray(machine: Machine) -> Iterator[Any]:
     finally:
         ray.shutdown()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _reach(address: str) -> None:
+    """Raises `OSError` or `ValueError` if nobody listens at HOST:PORT, which Ray takes minutes to find out."""
+    if address != "auto":
+        host, _, port = address.rpartition(":")
+        socket.create_connection((host, int(port)), timeout=SECONDS_TO_REACH).close()
 
 
 def _check(ray: Any, machine: Machine) -> None:

@@ -143,7 +143,7 @@ def test_a_worker_that_hangs_ends_the_group_and_one_that_is_asked_to_stop_stops_
 
 def test_a_group_that_diverged_is_not_started_again(cluster, store, tmp_path, machine):
     trial = Trial(tmp_path, {4: poison})
-    with pytest.raises(RunFailed, match="not finite at step 4") as error:
+    with pytest.raises(RunFailed, match="diverged at step 4") as error:
         trial.run(store, machine)
     assert error.value.status == "diverged"
     assert trial.steps()[0] == [1, 2, 3, 4]
