@@ -247,7 +247,7 @@ class Store:
         with self.claimed(run_id) as claim:
             if claim is not None and run.damage() is not None:  # still: another process may have made it anew meanwhile
                 self._set_aside(run.path)
-        raise RunFailed(f"'{damaged}' was damaged: give the same command again, which makes the run anew")
+        raise RunFailed(f"'{damaged}' was damaged: the run has to be made anew")
 
     def studies(self) -> list[dict[str, Any]]:
         """What `bertlab ablate` has planned so far, one record for each study, scale and corpus."""

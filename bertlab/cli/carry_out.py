@@ -32,6 +32,7 @@ def carry_out(
     from bertlab.cli.live import Live
     from bertlab.cli.plan_table import require_room
     from bertlab.errors import BadInput
+    from bertlab.execution.attempt import stated
     from bertlab.execution.schedule import execute
     from bertlab.jobs import Measure, rows
     from bertlab.progress import signals_as_flags
@@ -62,6 +63,6 @@ def carry_out(
         complain(f"{len(lost)} of {len(jobs)} jobs have no result; `bertlab runs` says why:")
     for job in lost:
         failure = store.failure(job.id)
-        reason = str(failure["reason"]) if failure else "what it needs has failed"
+        reason = stated(failure["status"], failure["reason"]) if failure else "what it needs has failed"
         complain(f"  {job.kind} {job.label}: {reason}")
     return not lost

@@ -46,8 +46,6 @@ class Live:
         """Shows a job; what is returned is told of its progress."""
         if self.bars is None:
             return _Lines(f"[{number}/{total}] {title(job)}")
-        if job.id in self.shown:  # tried once more
-            self.bars.remove_task(self.shown.pop(job.id))
         bar = _Bar(self.bars, title(job), number - len(self.shown), total)
         self.shown[job.id] = bar.task
         return bar
@@ -55,6 +53,10 @@ class Live:
     def end(self, job: Job, run: Run, seconds: float) -> None:
         """Keeps a line for a finished job."""
         self._line(job, f"{title(job)}: {outcome(job, run)} in {seconds:,.0f} s")
+
+    def again(self, job: Job, reason: str) -> None:
+        """Keeps a line for a job that is tried once more."""
+        self._line(job, f"{title(job)}: {reason}; it is tried once more")
 
     def failed(self, job: Job, reason: str) -> None:
         """Keeps a line for a job without a result."""

@@ -95,13 +95,20 @@ def _listed(store: Any) -> list[dict[str, Any]]:
                 "id": run_id,
                 "kind": kind,
                 "status": "running" if active else "interrupted",
-                "reason": "" if active else "the same command goes on with it",
+                "reason": _at(store.progress(run_id)) if active else "the same command goes on with it",
                 "path": str(path),
                 "recipe": record.get("science", {}),
                 "label": record.get("label", ""),
             }
         )
     return finished + failed
+
+
+def _at(told: dict[str, Any]) -> str:
+    """How far a run is that somebody works on, and where."""
+    if not told.get("total"):
+        return ""
+    return f"{told['done']:,}/{told['total']:,} {told['stage']}, process {told['pid']} on {told['host']}"
 
 
 def _prune(store: Any) -> None:

@@ -35,6 +35,16 @@ class Ended:
     final: bool = False
     """Another try is of no use."""
 
+    @property
+    def told(self) -> str:
+        """Status and reason in one line."""
+        return stated(self.status, self.reason)
+
+
+def stated(status: str, reason: str) -> str:
+    """A status and its reason, which may say it already: `diverged at step 7: the loss is not finite`."""
+    return reason if reason.startswith(f"{status} at step") else f"{status}: {reason}"
+
 
 def attempt(
     job: Job,

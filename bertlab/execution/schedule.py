@@ -34,6 +34,9 @@ class Observer(Protocol):
     def end(self, job: Job, run: Run, seconds: float) -> None:
         """The job is finished."""
 
+    def again(self, job: Job, reason: str) -> None:
+        """The job ended without a result and is tried once more."""
+
     def failed(self, job: Job, reason: str) -> None:
         """The job ended without a result."""
 
@@ -141,6 +144,7 @@ class Schedule:
         elif not how.final and self.begun[job.id] < TRIES:
             self._missed(job)
             self.todo.append(job)
+            self.observer.again(job, how.told)
         else:
             self.store.fail(
                 {
@@ -154,8 +158,7 @@ class Schedule:
                 }
             )
             self.lost.append(job)
-            told = how.reason if how.reason.startswith(how.status) else f"{how.status}: {how.reason}"
-            self.observer.failed(job, told)
+            self.observer.failed(job, how.told)
 
     def _missed(self, job: Job) -> None:
         """Has what the job needs made anew if that is gone: it was found damaged when it was to be used."""

@@ -18,7 +18,7 @@ class Watching:
     """An observer that notes what it is told."""
 
     def __init__(self):
-        self.begun, self.ended, self.lost = [], [], []
+        self.begun, self.ended, self.retried, self.lost = [], [], [], []
 
     def begin(self, job, number, total):
         self.begun.append((number, total))
@@ -26,6 +26,9 @@ class Watching:
 
     def end(self, job, run, seconds):
         self.ended.append(job.id)
+
+    def again(self, job, reason):
+        self.retried.append((job.id, reason))
 
     def failed(self, job, reason):
         self.lost.append((job.id, reason))
@@ -108,6 +111,7 @@ def test_a_job_that_fails_is_tried_once_more(jobs, store):
     engine, observer = Engine(store, endings={job.id: [Ended("failed", "no luck")]}), Watching()
     assert carried_out(jobs, store, engine, observer) == observer.lost == store.failures() == []
     assert [each.id for each in engine.begun].count(job.id) == TRIES
+    assert observer.retried == [(job.id, "failed: no luck")]
 
 
 def test_a_job_that_fails_again_is_lost_with_what_needs_it_and_the_rest_goes_on(jobs, store):
@@ -174,3 +178,24 @@ def test_long_jobs_come_before_short_ones(machine):
     assert order[: len(trained)] == trained
     sizes = [job.recipe.model.layers * job.recipe.model.hidden**2 for job in trained]
     assert sizes == sorted(sizes, reverse=True)
+
+
+def test_what_is_found_damaged_when_it_is_to_be_used_is_made_anew(jobs, store):
+    job = next(job for job in jobs if isinstance(job, Measure))
+    engine = Engine(store)
+    carried_out(jobs, store, engine)
+    store.remove([store.get(job.id)])
+
+    class Damaged(Engine):
+        def begin(self, asked, progress):
+            if asked is job and not self.begun:
+                self.store.remove([self.store.get(job.pretrain.id)])
+                self.endings = {job.id: [Ended("failed", "weights were damaged")]}
+                self.running.append(asked)
+                self.begun.append(asked)
+            else:
+                super().begin(asked, progress)
+
+    again = Damaged(store)
+    assert carried_out(jobs, store, again) == []
+    assert [each.id for each in again.begun] == [job.id, job.pretrain.id, job.id]

@@ -78,7 +78,6 @@ def named(builder: Any, fill: Callable[..., None]) -> Callable[[str], Evidence]:
     texts = {"question": PLAIN, "source": PLAIN, "baseline": "80/10/10", "notes": [PLAIN], "command": f"x {PLAIN}"}
     builder.record(**texts, substitutes={PLAIN: PLAIN}, first={PLAIN: PLAIN}, searched={PLAIN: {PLAIN: 1.0}})
     Store(builder.root).prepare()
-    Store(builder.root).fail({"id": lost, "status": PLAIN, "reason": PLAIN})
     written = {path: path.read_text() for path in builder.root.rglob("*.json*")}
 
     def made(name: str) -> Evidence:
@@ -86,6 +85,7 @@ def named(builder: Any, fill: Callable[..., None]) -> Callable[[str], Evidence]:
             for old, new in CALLED.items():
                 text = text.replace(old, f'"{new}"')
             path.write_text(text.replace(PLAIN, json.dumps(name)[1:-1]))
+        Store(builder.root).fail({"id": lost, "status": name, "reason": name})
         return gather_all(Store(builder.root))[0]
 
     return made

@@ -133,8 +133,8 @@ def test_a_group_that_was_stopped_goes_on_to_the_bit(group):
         assert (group / "whole" / name).read_bytes() == (group / "resumed" / name).read_bytes()
 
 
-def test_a_gradient_that_is_not_finite_on_one_process_stops_both_before_the_update(group):
+def test_a_loss_that_is_not_finite_on_one_process_stops_both_before_the_update(group):
     one, two = ended(group, "poisoned")
-    assert one == two == {"status": "diverged", "reason": "the gradient is not finite at step 5"}
+    assert one == two == {"status": "diverged", "reason": "diverged at step 5: the loss is not finite"}
     assert len(lines(group / "poisoned")) == 5
     assert checkpoints.newest(group / "poisoned") is None
