@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -47,6 +48,7 @@ def nodes(environment, tmp_path):
         for node in (second, head):
             node.send_signal(signal.SIGTERM)
             node.wait(30)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def reachable(port):
