@@ -135,7 +135,8 @@ class Workers:
             worker = self.idle.pop()
             try:
                 self.ray.get(worker.here.remote(), timeout=SECONDS_TO_REACH)
-            except self.ray.exceptions.RayError:  # its machine is gone
+            except self.ray.exceptions.RayError:  # its machine is gone, or it hangs
+                self.ray.kill(worker)
                 self.hire(1)
             else:
                 return worker
@@ -265,9 +266,10 @@ def _shared(machine: Machine, runs: int) -> int:
 def _ray(machine: Machine) -> Iterator[Any]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_TRAIN_V2_ENABLED", "1")
-    os.environ.setdefault("RAY_AUTH_MODE", "token")  # a cluster's own token is in the user's home
     if not machine.cluster:  # this machine has other users: none of them is to run code here
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    if "RAY_AUTH_TOKEN" in os.environ or Path("~/.ray/auth_token").expanduser().exists():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
     import ray
 
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
