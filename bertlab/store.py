@@ -360,6 +360,8 @@ class Store:
         path = self.root / kind / f".{run_id}.work"
         with writing(path.parent):
             path.mkdir(parents=True, exist_ok=True)
+            for part in filter(Path.is_file, path.rglob(".*.part")):  # of a write that was killed
+                part.unlink(missing_ok=True)
         point("work.made")
         return path
 

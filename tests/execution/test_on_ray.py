@@ -101,7 +101,7 @@ def test_when_the_command_is_killed_no_worker_is_left(tmp_path):
     process.kill()
     process.communicate()
     until(lambda: not any(map(alive, pids)), seconds=20)
-    assert all(not active for _, _, active in Store(tmp_path / "runs").unfinished())
+    until(lambda: not any(active for _, _, active in Store(tmp_path / "runs").unfinished()), seconds=20)
 
 
 @pytest.mark.parametrize(
