@@ -23,7 +23,7 @@ MANY = 20
 seeds drawn from themselves do not show how far another might lie."""
 FLOOR = 4
 """Seeds that a verdict takes: the fewest at which the interval is known to cover what it promises (by simulation in the
-tests). With two or three, all hangs on the differences being normal, which so few cannot show."""
+tests). Two or three may lie close by chance and make it too narrow, and none can tell."""
 
 Runs = Mapping[int, Sequence[Measure]]
 """One measure for each restart, by pre-training seed; all on the same examples."""
@@ -110,12 +110,16 @@ class Percentiles:
     freedom: float
 
     def below(self, value: float) -> float:
-        """The p-value of the effect not lying above `value`; no less than B draws can tell."""
+        """The p-value of the effect not lying above `value`. Beyond all draws the tail is Student's."""
         from scipy.special import ndtri, stdtr
 
+        spread, edge = float(self.draws.std()), 0.5 / len(self.draws)
         beside = np.searchsorted(self.draws, value, "left") + np.searchsorted(self.draws, value, "right")
-        share = min(max(float(beside) / 2, 1.0), len(self.draws) - 1.0) / len(self.draws)
-        return float(stdtr(self.freedom, ndtri(share) * self.draws.std() / self.error))
+        deviations = float(ndtri(min(max(float(beside) * edge, edge), 1 - edge)))
+        if beside in (0, 2 * len(self.draws)):
+            beyond = (value - float(self.draws.mean())) / spread
+            deviations = min(deviations, beyond) if beside == 0 else max(deviations, beyond)
+        return float(stdtr(self.freedom, deviations * spread / self.error))
 
     def quantile(self, share: float) -> float:
         """The value with `below` of `share`."""
@@ -182,8 +186,8 @@ def two_sided(confidence: Confidence, value: float) -> float:
 def effect(row: Runs, other: Runs, *, key: int = 0, resamples: int = RESAMPLES) -> Effect | None:
     """`row` minus `other`, paired by seed and example; None if they have no seed in common.
 
-    `ValueError` if they are not measured on the same number of examples. A mean of one score takes a run of which the
-    value alone is known.
+    A run of which the value alone is known is a mean of one score. The multi-bootstrap draws by `key`. `ValueError` if
+    the runs are not on the same number of examples.
     """
     seeds: list[Seed] = [(row[seed], other[seed]) for seed in sorted(row) if seed in other]
     if not seeds:

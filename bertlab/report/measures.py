@@ -100,15 +100,17 @@ class Spearman:
 
     def weighted(self, weights: Floats) -> Floats:
         """The correlation of the weighted mid-ranks, (B,)."""
-        one, other = _ranks(self.prediction, weights), _ranks(self.right, weights)
-        products = np.stack([one, other, one * one, other * other, one * other], -1)  # (B, E, 5)
-        return _pearson(np.einsum("be,bek->bk", weights, products) / weights.sum(-1, keepdims=True))
+        shares = weights / weights.sum(-1, keepdims=True)
+        one, other = _ranks(self.prediction, shares), _ranks(self.right, shares)
+        squares = [np.einsum("be,be,be->b", shares, *pair) for pair in ((one, one), (other, other), (one, other))]
+        middle = np.full(len(weights), 0.5)  # the mean of mid-ranks is always this
+        return _pearson(np.stack([middle, middle, *squares], -1))
 
     def contributions(self) -> Floats:
         """The influence function: an example has a rank of its own, and moves those of all others."""
-        same = np.ones((1, self.examples))
+        same = np.full((1, self.examples), 1 / self.examples)
         value = self.weighted(same)
-        ranks = [_ranks(values, same)[0] / self.examples for values in (self.prediction, self.right)]
+        ranks = [_ranks(values, same)[0] for values in (self.prediction, self.right)]
         if any(np.ptp(each) == 0 for each in ranks):
             return np.zeros(self.examples)
         (one, other), rho = [(each - each.mean()) / each.std() for each in ranks], value / 100

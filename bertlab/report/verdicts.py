@@ -12,9 +12,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bertlab.report.effects import FLOOR, Effect
+from bertlab.report.evidence import Evidence
 from bertlab.report.power import seeds_to_rule_out, seeds_to_see
+from bertlab.report.predictions import Predictions
 from bertlab.report.statistics import LEVEL
 from bertlab.study import Claim
+
+LESS_IS_MORE = ("loss", "perplexity")
+"""Ends of the names of metrics of which less is better."""
 
 Outcome = Literal["reproduced", "contradicted", "undecided"]
 
@@ -48,6 +53,20 @@ class Verdict:
     """Seeds that give a verdict with a chance of 80 % at the spread that was measured, were the published effect true
     (the measured one, if none is published); for a margin, were it that or none. `math.inf` if no number of
     seeds does on these examples; None if too few were measured to say."""
+
+
+def trials(evidence: Evidence, predictions: Predictions, claims: Sequence[Claim]) -> list[Trial]:
+    """The claims of a study with what its finished runs say of each."""
+    return [_trial(evidence, predictions, claim) for claim in claims]
+
+
+def _trial(evidence: Evidence, predictions: Predictions, claim: Claim) -> Trial:
+    row, other = claim.better, claim.worse
+    if any(cell.metric.endswith(LESS_IS_MORE) for cell in evidence.column(claim.on)):
+        row, other = other, row
+    one, two = (evidence.published(name, claim.on) for name in (row, other))
+    published = None if one is None or two is None else one - two
+    return Trial(claim, predictions.effect(evidence, row, other, claim.on), published)
 
 
 def verdicts(trials: Sequence[Trial]) -> list[Verdict]:

@@ -154,6 +154,19 @@ def test_a_quantile_is_where_the_p_value_is_its_share() -> None:
             assert sure.below(sure.quantile(share)) == pytest.approx(share, abs=0.002)
 
 
+def test_what_no_draw_reaches_is_as_unlikely_as_it_looks() -> None:
+    # A family of twelve claims asks for p below .004, which a thousand draws alone could hardly tell.
+    differences = np.random.default_rng(8).normal(size=(25, 40))
+    near, far = (against_nothing(true + differences, resamples=1000) for true in (1.0, 3.0))
+    assert isinstance(near.bootstrap, Percentiles)
+    assert near.bootstrap.draws[0] > 0
+    assert near.p is not None
+    assert far.p is not None
+    assert far.p < near.p < 1e-4
+    below = [near.bootstrap.below(value) for value in np.linspace(-1, 3, 500)]
+    assert below == sorted(below)
+
+
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("n", SEEDS)
 def test_intervals_cover_what_they_promise(n: int, noise: str) -> None:
