@@ -62,7 +62,7 @@ def is_claimed(path: Path) -> bool:
     if not path.exists():
         return False
     with path.open("r", encoding="utf-8") as file:
-        return not _lock(file.fileno())
+        return not _lock(file.fileno(), fcntl.LOCK_SH)  # which a file that is only read can have everywhere
 
 
 def record(path: Path) -> dict[str, Any]:
@@ -74,9 +74,9 @@ def record(path: Path) -> dict[str, Any]:
     return found
 
 
-def _lock(descriptor: int) -> bool:
+def _lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

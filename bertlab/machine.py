@@ -75,6 +75,10 @@ class Machine:
         """Runs of one device that are carried out side by side."""
         return self.gpus or self.workers or 1
 
+    def here(self) -> Machine:
+        """The CPU of this machine alone, all its cores."""
+        return replace(self, gpus=0, gpus_per_run=0, workers=0, cluster="")
+
     def one(self) -> Machine:
         """The machine of a process that has one of these devices."""
         threads = self.threads or (max(1, self.cores // self.gpus) if self.gpus else 1)
@@ -95,7 +99,7 @@ class Machine:
 
         return {
             "torch": torch.__version__,
-            "device": torch.cuda.get_device_name() if self.gpus else "cpu",
+            "device": _gpu() if self.gpus else "cpu",
             "precision": "bf16" if self.bf16() else "fp32",
             "threads": self.cores,
         }
@@ -114,6 +118,13 @@ class Machine:
             "python": platform.python_version(),
             "versions": {name: version(name) for name in names},
         }
+
+
+def _gpu() -> str:
+    """The name of the GPU; what starts a group of processes that each have one may see none."""
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cuda"
 
 
 def _processor() -> str:

@@ -17,8 +17,10 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
 import socket
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -32,6 +34,7 @@ from bertlab.errors import BadInput, RunFailed, Unwritable, writing
 from bertlab.faults import point
 from bertlab.identity import canonical
 from bertlab.names import filename
+from bertlab.progress import stop_if_asked
 
 PRETRAINED = ("pretrain", "import")
 """Kinds of runs that are measured: what was pre-trained here, and elsewhere."""
@@ -40,6 +43,9 @@ KINDS = ("corpus", *PRETRAINED, "finetune", "features")
 CHECKPOINT = "checkpoint"
 """The folder of a working directory from which a run is resumed. It goes, with the optimiser's state, when all else is
 sealed: not before, or a run that is killed while its weights are hashed had to be trained anew."""
+SECONDS_TO_BE_SEEN = 60.0
+"""How long a network file system may keep an old list of a directory."""
+SECONDS_BETWEEN_LOOKS = 0.5
 LARGE = (".safetensors", ".bin", ".npy")
 """Files that a plan and a report do not read."""
 
@@ -103,7 +109,7 @@ def read_json(path: Path) -> Any:
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """The records of a JSON-lines file; a last line that was cut short is left out."""
     records = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+    for line in path.read_bytes().splitlines() if path.exists() else ():
         try:
             records.append(json.loads(line))
         except ValueError:
@@ -233,6 +239,18 @@ class Store:
         """The finished run with this id, if there is one."""
         return next((run for run in self._sealed(run_id) if run.damage(large=False) is None), None)
 
+    def seen(self, run_id: str) -> Run:
+        """The finished run with this id. Another machine may have finished it: waits until that is seen on this one.
+
+        Raises `RunFailed` if it is not within a minute.
+        """
+        for _ in range(int(SECONDS_TO_BE_SEEN / SECONDS_BETWEEN_LOOKS)):
+            if (run := self.get(run_id)) is not None:
+                return run
+            stop_if_asked()
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        raise RunFailed(f"run {run_id} is gone: give the same command again")
+
     def whole(self, run_id: str) -> Run:
         """The finished run with this id, every file of it hashed, as it has to be before it is used.
 
@@ -304,8 +322,21 @@ class Store:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
         with claims.claimed(path) as claim:
+            if claim is not None and claims.is_claimed(self._group(run_id)):  # its processes outlived what began them
+                claim = None
             point("claim.taken")
             yield claim
+
+    @contextmanager
+    def claimed_by_group(self, run_id: str) -> Iterator[None]:
+        """Holds a second claim on a run: the first process of a group, which writes, is not the one that began it.
+
+        Raises `RunFailed` if another one does.
+        """
+        with claims.claimed(self._group(run_id)) as claim:
+            if claim is None:
+                raise RunFailed(f"another process writes run {run_id}")
+            yield
 
     def is_claimed(self, run_id: str) -> bool:
         """Whether a process works on a run now."""
@@ -321,8 +352,8 @@ class Store:
         return self.root / ".locks"
 
     def stop_flag(self) -> Path:
-        """A file whose presence asks the processes that work for this one to stop."""
-        return self.scratch / f"stop.{socket.gethostname()}.{os.getpid()}"
+        """A new name of a file whose presence asks the processes that work for this one to stop."""
+        return self.scratch / f"stop.{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}"
 
     def work(self, kind: str, run_id: str) -> Path:
         """The working directory of a run, as it was left if it was killed."""
@@ -361,10 +392,10 @@ class Store:
             for path in (self.root / kind).glob(f"{run_id}--*"):
                 self._set_aside(path)
             point("finish.rename")
-            shutil.rmtree(work / CHECKPOINT, ignore_errors=True)
             work.rename(final)
             point("finish.renamed")
             sync_directory(final.parent)
+            shutil.rmtree(final / CHECKPOINT, ignore_errors=True)
         (self.root / "failures" / f"{run_id}.json").unlink(missing_ok=True)
         point("finish.done")
         return Run(run_id, kind, label(name), final)
@@ -394,9 +425,10 @@ class Store:
             shutil.rmtree(run.path)
 
     def clear(self) -> int:
-        """Removes what was set aside; how many runs that were."""
+        """Removes what was set aside, how many runs that were, and what killed commands left beside runs."""
         found = [path for kind in KINDS for path in (self.root / kind).glob(".*.damaged")]
-        for path in found:
+        left = [*self.scratch.glob("group.*"), *(run.path / CHECKPOINT for run in self.runs())]
+        for path in (*found, *(each for each in left if each.is_dir())):
             shutil.rmtree(path)
         return len(found)
 
@@ -441,6 +473,9 @@ class Store:
 
     def _claim(self, run_id: str) -> Path:
         return self.root / ".locks" / run_id
+
+    def _group(self, run_id: str) -> Path:
+        return self.root / ".locks" / f"{run_id}.group"
 
 
 def _names(text: str, run: Run) -> bool:

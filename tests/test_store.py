@@ -88,7 +88,7 @@ def test_what_is_to_be_used_is_hashed_and_set_aside_if_it_is_damaged(store):
     assert store.whole(run.id) == run
     (run.path / "milestones" / "a.safetensors").write_bytes(b"weightz")
     assert store.runs() == [run]
-    with pytest.raises(RunFailed, match=r"a.safetensors' was damaged: give the same command again"):
+    with pytest.raises(RunFailed, match=r"a.safetensors' was damaged: the run has to be made anew"):
         store.whole(run.id)
     assert store.runs() == store.damaged() == []
     with pytest.raises(RunFailed, match="is gone"):

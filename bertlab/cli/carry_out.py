@@ -53,7 +53,7 @@ def carry_out(
     stream = contextlib.redirect_stdout(sys.stderr) if quiet else contextlib.nullcontext()
     try:
         with stream, signals_as_flags(), Live() as live:
-            lost = execute(pending, store, machine, live, started)
+            lost = execute(jobs, store, machine, live, started)
     except BadInput:
         if fresh:
             store.remove_if_empty()

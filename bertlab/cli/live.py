@@ -46,6 +46,8 @@ class Live:
         """Shows a job; what is returned is told of its progress."""
         if self.bars is None:
             return _Lines(f"[{number}/{total}] {title(job)}")
+        if job.id in self.shown:  # begun again: a signal, or another command, was faster
+            self.bars.remove_task(self.shown.pop(job.id))
         bar = _Bar(self.bars, title(job), number - len(self.shown), total)
         self.shown[job.id] = bar.task
         return bar

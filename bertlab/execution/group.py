@@ -7,6 +7,7 @@ A process that is killed ends the group at once, one that hangs when the others 
 from __future__ import annotations
 
 import dataclasses
+import os
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,8 +22,8 @@ from bertlab.machine import Machine
 from bertlab.progress import Interrupted, Progress, silent, stop_if_asked
 from bertlab.store import Store
 
-COLLECTIVE_SECONDS = 45
-"""After so long a process gives those up that it waits for."""
+COLLECTIVE_SECONDS = int(os.environ.get("BERTLAB_COLLECTIVE_SECONDS", "45"))
+"""After so long a process gives those up that it waits for; they may hang, or save to a slow disk."""
 
 TRIES = 2
 """How often a group is started whose processes are killed, hang or fail for reasons that may pass."""
@@ -138,7 +139,8 @@ def _process(
     context = get_context()
     share = Share(context.get_world_rank(), context.get_world_size())
     strategy = RayDDPStrategy(cluster_environment=RayLightningEnvironment(), **REDUCTION)
-    with listening(), writing(store.root):
+    writes = store.claimed_by_group(job.id) if share.first else nullcontext()
+    with listening(), writing(store.root), writes:
         result = job.train(work, store, machine, progress if share.first else silent, share, strategy)
     return result if share.first else None
 

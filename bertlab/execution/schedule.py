@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -62,9 +61,9 @@ def execute(
 ) -> list[Job]:
     """Runs the jobs that are not finished yet, each after those that it needs, and returns those that failed.
 
-    A job that fails is tried once more; then the failure is kept in the store with its reason, and what does not depend
-    on it goes on; `diverged` is final. `started` is called when corpora and checkpoints are ready and the first
-    training begins. Raises `BadInput` and `Interrupted`, which end everything.
+    `jobs` may hold finished ones. A job that fails is tried once more; then the failure is kept in the store with its
+    reason, and what does not depend on it goes on; `diverged` is final. `started` is called when corpora and
+    checkpoints are ready and the first training begins. Raises `BadInput` and `Interrupted`, which end everything.
     """
     schedule = Schedule(jobs, store, observer, started)
     if not machine.cluster:
@@ -74,10 +73,10 @@ def execute(
     from bertlab.execution.on_ray import workers
 
     # Text takes all cores of this machine; and what is wrong with it shows before others are started.
-    here = ThisProcess(store, dataclasses.replace(machine, gpus=0))
+    here = ThisProcess(store, machine.here())
     lost = schedule.carry_out(here, (PrepareCorpus, ImportCheckpoint))
     if schedule.todo:
-        with workers(store, machine, schedule.todo) as engine:
+        with workers(store, machine, jobs) as engine:
             schedule.todo.sort(key=length, reverse=True)
             lost = schedule.carry_out(engine)
     return lost
@@ -134,8 +133,7 @@ class Schedule:
         if how.status == "refused":
             raise BadInput(how.reason)
         if how.status == "done":
-            run = self.store.get(job.id)
-            assert run is not None
+            run = self.store.seen(job.id)
             self.done.add(job.id)
             self.observer.end(job, run, how.seconds)
         elif how.status in ("claimed", "stopped"):  # by another command; by a signal, which is looked at next

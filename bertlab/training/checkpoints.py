@@ -50,7 +50,7 @@ def save(work: Path, module: nn.Module, optimizer: torch.optim.Optimizer, state:
     final = folder / f"step-{state['step']:08d}"
     if final.exists():
         there = _verified(final)
-        if there is not None and there.state["trained"] == state["trained"]:
+        if there is not None and there.state["trained"] == state["trained"] and _follows(there, work):
             return
         shutil.rmtree(final)
     point("checkpoint.begin")

@@ -250,6 +250,7 @@ def pretrain(
             stop_if_asked()
             raise Interrupted(signal.SIGTERM)  # another process of the group was asked
     began = time.monotonic()
+    model.to(machine.device)  # from where Lightning has brought it
     point("pretrain.result")
     result = _result(recipe, corpus, model, batches, machine, share)
     if share.first:
@@ -299,7 +300,7 @@ def _cut_back(work: Path, step: int) -> None:
     for name in ("metrics.jsonl", "timing.jsonl"):
         path = work / name
         if path.exists():
-            kept = [record for record in read_lines(path) if record["step"] <= step]
+            kept = [record for record in read_lines(path) if record.get("step", step + 1) <= step]
             write(path, "".join(json.dumps(record) + "\n" for record in kept))
     for path in (work / "milestones").glob("step-*.safetensors"):
         if int(path.stem.removeprefix("step-")) > step:

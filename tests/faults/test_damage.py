@@ -33,7 +33,7 @@ LARGE = {
 }
 """Files whose damage is seen when they are used, with the kinds of runs that they are of and that use them."""
 WORK = ("checkpoint/*/weights.safetensors", "checkpoint/*/optimizer.safetensors", "checkpoint/*/state.json",
-        "metrics.jsonl", "milestones/step-00000003.safetensors")  # fmt: skip
+        "metrics.jsonl", "timing.jsonl", "environment.json", "milestones/step-00000003.safetensors")  # fmt: skip
 HARMS = ("flip", "cut", "gone")
 OFTEN = {("finetune/*/result.json", "flip"), ("pretrain/*two-seed0/model.safetensors", "flip")}
 """Tried in every run of the tests, not in the session `faults` alone."""

@@ -52,18 +52,25 @@ def test_full_at_every_write_in_one_store(warm, same_end, tmp_path):
 
 
 @pytest.mark.faults
-def test_a_small_disk(warm, same_end, tmp_path):
-    """A disk of 1.5 MB, then a larger one."""
+@pytest.mark.parametrize("folder", [".", "pretrain"])
+def test_a_small_disk(warm, same_end, tmp_path, folder):
+    """Of 1 MB, then a larger one: for the whole store it is seen before anything is spent, for a part of it not."""
     runs = tmp_path / "runs"
-    runs.mkdir()
-    if os.system(f"mount -t tmpfs -o size=1500k bertlab '{runs}' 2>/dev/null"):
+    disk = runs / folder
+    disk.mkdir(parents=True)
+    if os.system(f"mount -t tmpfs -o size=1m bertlab '{disk}' 2>/dev/null"):
         pytest.skip("no disk can be mounted here")
     try:
-        one_line(warm.ablate(runs))
-        assert os.system(f"mount -o remount,size=64m '{runs}'") == 0
+        ended = warm.ablate(runs)
+        if folder == ".":
+            assert (ended.status, "make room" in ended.printed) == (2, True), ended.printed
+            assert not list(runs.iterdir())
+        else:
+            one_line(ended)
+        assert os.system(f"mount -o remount,size=64m '{disk}'") == 0
         same_end(runs)
     finally:
-        os.system(f"umount '{runs}'")
+        os.system(f"umount '{disk}'")
 
 
 @pytest.mark.faults
