@@ -39,6 +39,7 @@ def _record(plan: Plan, study: Study, cells: Sequence[Cell], command: str) -> di
         "source": study.source,
         "baseline": study.baseline,
         "notes": list(study.notes),
+        "claims": [dataclasses.asdict(claim) for claim in study.claims],
         "scale": request.scale.name,
         "command": command,
         "corpus": list(plan.corpora),

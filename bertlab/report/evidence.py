@@ -280,9 +280,13 @@ class Evidence:
         """The points of a row on a measurement."""
         by_seed: dict[int, list[float]] = {}
         for cell in self.at(variant, measurement):
-            if cell.value is not None:  # of one checkpoint there are no seeds, and restarts take their place
-                by_seed.setdefault(cell.restart if self.imported else cell.pretrain_seed, []).append(cell.value)
+            if cell.value is not None:
+                by_seed.setdefault(self.seed_of(cell), []).append(cell.value)
         return Scores(by_seed)
+
+    def seed_of(self, cell: Cell) -> int:
+        """What its row is paired by: of one checkpoint there are no seeds, and restarts take their place."""
+        return cell.restart if self.imported else cell.pretrain_seed
 
     def summary(self, variant: str, measurement: str) -> Summary | None:
         """Mean, spread and n of a row on a measurement."""

@@ -30,9 +30,11 @@ from bertlab.names import plain, visible
 from bertlab.report import page, plots, tables
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather, gather_all
+from bertlab.report.predictions import Predictions
 from bertlab.store import Store
 
 PLAIN = "plainname"
+NOTHING = Predictions(Store(Path("nowhere")))
 CALLED = {'"MNLI"': PLAIN, '"mnli"': PLAIN, '"accuracy"': PLAIN, '"80/10/10"': PLAIN, '"validation"': PLAIN}
 CALLED |= {'"100/0/0"': f"a {PLAIN}", '"0/0/100"': f"{PLAIN} 2", '"microworld"': PLAIN, '"A Processor"': PLAIN}
 
@@ -76,6 +78,7 @@ def named(builder: Any, fill: Callable[..., None]) -> Callable[[str], Evidence]:
     lost = builder.pretrain("80/0/20", finished=False)
     builder.cell("80/0/20", "MNLI", None, pretrain_id=lost)
     texts = {"question": PLAIN, "source": PLAIN, "baseline": "80/10/10", "notes": [PLAIN], "command": f"x {PLAIN}"}
+    texts["claims"] = [{"text": PLAIN, "better": "80/10/10", "worse": "100/0/0", "on": "MNLI", "within": None}]
     builder.record(**texts, substitutes={PLAIN: PLAIN}, first={PLAIN: PLAIN}, searched={PLAIN: {PLAIN: 1.0}})
     Store(builder.root).prepare()
     written = {path: path.read_text() for path in builder.root.rglob("*.json*")}
@@ -100,10 +103,10 @@ def test_pages_have_the_tags_and_columns_of_plain_names(
     named: Callable[[str], Evidence], hostile_names: list[str]
 ) -> None:
     pictures = [{"points": "figures/a.svg", "curves": "figures/b.svg"}]
-    usual = Page(page.study([named(PLAIN)], "stem", pictures))
+    usual = Page(page.study([named(PLAIN)], "stem", pictures, NOTHING))
     assert {"table", "h1", "blockquote", "code", "img", "a"} <= {tag for tag, _ in usual.tags}
     for name in hostile_names:
-        text = page.study([named(name)], "stem", pictures)
+        text = page.study([named(name)], "stem", pictures, NOTHING)
         found = Page(text)
         assert found.tags == usual.tags, name
         assert found.others == [], name
