@@ -55,6 +55,13 @@ def tests(session: nox.Session) -> None:
     run(session, "pytest", *session.posargs)
 
 
+@nox.session(venv_backend="none", default=False)
+def faults(session: nox.Session) -> None:
+    """Nothing lost: killed at every point, damaged, out of room, several commands at once; minutes."""
+    installed(session)
+    run(session, "pytest", "tests/faults", "-m", "faults or not faults", *session.posargs)
+
+
 @nox.session(venv_backend="none")
 def smoke(session: nox.Session) -> None:
     """The whole way, twice: every study at smoke scale, and the report; the second time everything is finished."""

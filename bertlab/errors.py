@@ -3,14 +3,59 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import errno
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bertlab.names import plain
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What a disk says, or a limit set on a user or a process, when there is no room."""
+FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
+"""What a directory says that may not be written."""
 
 
 class BadInput(ValueError):
     """Input that cannot be used. The command line prints its message as one line and exits with 2."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
+        super().__init__(plain(message))
+
+
+class Unwritable(BadInput):
+    """A directory that takes no more. What was done is kept: given room, the same command goes on."""
+
+    def __init__(self, directory: Path, error: OSError) -> None:
+        self.directory, self.error = directory, error
+        if error.errno in FULL:
+            why, what = f"{error.strerror}; {_free(directory)} MB are free", "make room"
+        else:
+            why, what = error.strerror or str(error), "allow it"
+        super().__init__(
+            f"'{directory}' cannot be written ({why}): {what} and give the same command again, or name another "
+            "directory with --runs or --out"
+        )
+
+    def __reduce__(self) -> tuple[type[Unwritable], tuple[Path, OSError]]:
+        return Unwritable, (self.directory, self.error)  # another process may have to be told
+
+
+@contextmanager
+def writing(directory: Path) -> Iterator[None]:
+    """Within it, a full disk and a directory that may not be written are `Unwritable`, told of `directory`."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (*FULL, *FORBIDDEN):
+            raise Unwritable(directory, error) from error
+        raise
+
+
+def _free(directory: Path) -> str:
+    there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
+    return f"{shutil.disk_usage(there).free / 1e6:,.0f}"
 
 
 class RunFailed(RuntimeError):

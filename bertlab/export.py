@@ -7,8 +7,9 @@ from pathlib import Path
 
 from bertlab.errors import unknown
 from bertlab.identity import load
+from bertlab.names import filename
 from bertlab.recipe import Recipe
-from bertlab.store import PRETRAINED, Store, digest, label, read_json, write_json
+from bertlab.store import PRETRAINED, Store, digest, read_sealed, write_json, write_sealed
 
 
 def checkpoint(store: Store, name: str, directory: Path) -> str:
@@ -32,14 +33,14 @@ def results(store: Store, study: str, directory: Path) -> str:
 
     Raises `BadInput` for a study that was never run.
     """
-    records = {path.stem: read_json(path) for path in sorted((store.root / "studies").glob("*.json"))}
+    records = {path.stem: read_sealed(path) for path in sorted((store.root / "studies").glob("*.json"))}
     chosen = {name: record for name, record in records.items() if record["study"] == study}
     if not chosen:
         raise unknown("study with results", study, sorted({record["study"] for record in records.values()}))
     (directory / "studies").mkdir()
     wanted = set()
     for name, record in chosen.items():
-        write_json(directory / "studies" / f"{label(name)}.json", record)
+        write_sealed(directory / "studies" / f"{filename(name)}.json", record)
         wanted |= {cell["run_id"] for cell in record["cells"]} | {cell["pretrain_id"] for cell in record["cells"]}
     copied = 0
     for run in store.runs():

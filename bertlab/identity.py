@@ -52,7 +52,7 @@ def canonical(value: Any) -> str:
 def identity(kind: str, **parts: Any) -> str:
     """The id of a run of `kind`: 16 hexadecimal digits of the SHA-256 of its canonical science and SCIENCE_VERSION."""
     text = canonical({"kind": kind, "science_version": SCIENCE_VERSION, **parts})
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 @functools.cache

@@ -6,21 +6,23 @@ and returns the result that the store then seals.
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bertlab.errors import RunFailed
+from bertlab.errors import BadInput
+from bertlab.faults import point
 from bertlab.identity import identity, science
 from bertlab.machine import Machine
 from bertlab.progress import Progress
 from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer
-from bertlab.store import Run, Store, read_json, write_json
+from bertlab.store import Store, read_json, write_json
+from bertlab.training.share import ALONE, Share
 
 if TYPE_CHECKING:
     import numpy as np
+    from lightning.pytorch.strategies import Strategy
 
     from bertlab.checkpoint import Checkpoint
     from bertlab.study import Task
@@ -110,12 +112,22 @@ class Pretrain:
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
         """Trains in `work`, from where an earlier try stopped."""
+        return self.train(work, store, machine, progress)
+
+    def train(
+        self,
+        work: Path,
+        store: Store,
+        machine: Machine,
+        progress: Progress,
+        share: Share = ALONE,
+        strategy: Strategy | None = None,
+    ) -> dict[str, Any]:
+        """`run` as one process of a group does it, with its `share` and `strategy`."""
         from bertlab.training.pretraining import pretrain
 
-        corpus = _corpus(_finished(store, self.corpus.id).path)
-        result = pretrain(self.recipe, corpus, work, machine, self.milestones, progress)
-        shutil.rmtree(work / "checkpoint", ignore_errors=True)  # optimiser state goes when the run is done
-        return result
+        corpus = _corpus(store.whole(self.corpus.id).path)
+        return pretrain(self.recipe, corpus, work, machine, self.milestones, progress, share, strategy)
 
 
 @dataclass(frozen=True)
@@ -229,7 +241,8 @@ class Measure:
         from bertlab.tasks.data import held_back
         from bertlab.training import features, finetuning
 
-        pretrained, task = _finished(store, self.pretrain.id), self.data.task
+        pretrained, task = store.whole(self.pretrain.id), self.data.task
+        self._unchanged(machine)
         data = rows(self.data, machine)
         if self.held_back:
             data = held_back(data)
@@ -250,7 +263,9 @@ class Measure:
             predictions = predictions | {f"test_{name}": each for name, each in outcome.test.predictions.items()}
             tested = {"split": task.test, "rows": outcome.test.rows}
             tested |= {"metrics": outcome.test.metrics, "majority": outcome.test.majority}
+        point("predictions.begin")
         _save_predictions(work / "predictions.npz", predictions)
+        point("predictions.done")
         return {
             "status": "collapsed" if outcome.collapsed else "done",
             "task": self.data.asked,
@@ -271,6 +286,14 @@ class Measure:
             **({"test": tested} if tested else {}),
             **({} if outcome.threshold is None else {"threshold": outcome.threshold}),
         }
+
+    def _unchanged(self, machine: Machine) -> None:
+        """Raises `BadInput` if files that hold the rows are not those that the id was made of."""
+        from bertlab.tasks.data import content_of
+
+        for data, content in ((self.data, self.content), (self.first, self.first_content)):
+            if data is not None and data.origin == "files" and content_of(data, machine) != content:
+                raise BadInput(f"the rows of task '{data.asked}' have changed: give the same command again")
 
 
 Job = PrepareCorpus | Pretrained | Measure
@@ -302,20 +325,6 @@ def _corpus(directory: Path) -> TokenisedCorpus:
     from bertlab.text.tokens import open_corpus
 
     return open_corpus(directory)
-
-
-def _finished(store: Store, run_id: str) -> Run:
-    """A finished run that a job needs, its files checked against its manifest once a process."""
-    run = store.get(run_id)
-    if run is None:
-        raise RunFailed(f"run {run_id} is gone: give the same command again")
-    _verify(run)
-    return run
-
-
-@cache
-def _verify(run: Run) -> None:
-    run.verify()
 
 
 def _save_predictions(path: Path, predictions: dict[str, np.ndarray]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,25 @@ class Machine:
     threads: int = 0
     """CPU threads; 0 for one a core."""
     gpus: int = 0
-    """1 for the first GPU, 0 for the CPU."""
+    """How many GPUs; 0 for the CPU."""
+    gpus_per_run: int = 0
+    """Devices that one pre-training is spread over; 0 for 1 while there are at least as many runs as GPUs."""
+    workers: int = 0
+    """Processes on the CPU that each carry out a run, with one thread; 0 for this process alone."""
+    cluster: str = ""
+    """The address of a Ray cluster whose devices are used."""
     micro_batch: int = 0
     """Sequences that go through the model at once; 0 for the whole batch of a step."""
 
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
             raise unknown("precision", self.precision, PRECISIONS)
+        if self.gpus and self.workers:
+            raise BadInput("--gpus and --workers: a run is on a GPU or on the CPU, give one of the two")
+        if self.cluster and not (self.gpus or self.workers):
+            raise BadInput(f"--cluster {self.cluster}: say how much of it to use with --gpus or --workers")
+        if self.gpus_per_run > (self.gpus or self.workers):
+            raise BadInput(f"--gpus-per-run is {self.gpus_per_run}: give at most as many as --gpus")
         if self.data is not None and not self.data.is_dir():
             raise BadInput(f"the data directory '{self.data}' does not exist: give a local mirror with --data")
 
@@ -44,6 +56,33 @@ class Machine:
         if self.threads:
             return self.threads
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+    def check(self) -> None:
+        """Raises `BadInput` if there are fewer GPUs than are asked for."""
+        if self.gpus:
+            import torch
+
+            if self.gpus > (there := torch.cuda.device_count()):
+                raise BadInput(f"--gpus is {self.gpus}: torch finds {there} on this machine")
+
+    @property
+    def alone(self) -> bool:
+        """Whether this process carries out everything."""
+        return self.gpus <= 1 and not self.workers and not self.cluster
+
+    @property
+    def devices(self) -> int:
+        """Runs of one device that are carried out side by side."""
+        return self.gpus or self.workers or 1
+
+    def here(self) -> Machine:
+        """The CPU of this machine alone, all its cores."""
+        return replace(self, gpus=0, gpus_per_run=0, workers=0, cluster="")
+
+    def one(self) -> Machine:
+        """The machine of a process that has one of these devices."""
+        threads = self.threads or (max(1, self.cores // self.gpus) if self.gpus else 1)
+        return replace(self, gpus=min(self.gpus, 1), gpus_per_run=0, workers=0, cluster="", threads=threads)
 
     @property
     def device(self) -> str:
@@ -60,7 +99,7 @@ class Machine:
 
         return {
             "torch": torch.__version__,
-            "device": torch.cuda.get_device_name() if self.gpus else "cpu",
+            "device": _gpu() if self.gpus else "cpu",
             "precision": "bf16" if self.bf16() else "fp32",
             "threads": self.cores,
         }
@@ -79,6 +118,13 @@ class Machine:
             "python": platform.python_version(),
             "versions": {name: version(name) for name in names},
         }
+
+
+def _gpu() -> str:
+    """The name of the GPU; what starts a group of processes that each have one may see none."""
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cuda"
 
 
 def _processor() -> str:

@@ -21,7 +21,7 @@ def records(plan: Plan, command: str) -> dict[str, dict[str, Any]]:
         setting += canonical(dict(request.first))
     if request.pretrained:
         setting += request.pretrained.id
-    mark = hashlib.sha256(setting.encode()).hexdigest()[:8]
+    mark = hashlib.sha256(setting.encode(errors="surrogatepass")).hexdigest()[:8]
     return {
         f"{study.name}--{request.scale.name}--{mark}": _record(
             plan, study, [cell for cell in plan.cells if cell.study.name == study.name], command
@@ -39,6 +39,7 @@ def _record(plan: Plan, study: Study, cells: Sequence[Cell], command: str) -> di
         "source": study.source,
         "baseline": study.baseline,
         "notes": list(study.notes),
+        "claims": [dataclasses.asdict(claim) for claim in study.claims],
         "scale": request.scale.name,
         "command": command,
         "corpus": list(plan.corpora),

@@ -2,58 +2,100 @@
 
 runs/<kind>/<id>--<label>/      a finished run: manifest.json (sizes and SHA-256 of the rest) was written last
 runs/<kind>/.<id>.work/         a run at work, or one that was killed and can be resumed
+runs/<kind>/.<id>--<label>.damaged/   a run that was not as it was sealed: nobody reads it
 runs/studies/<name>.json        which runs are the cells of a study, as `bertlab ablate` last planned it
 runs/failures/<id>.json         why a run ended without a result
 runs/.locks/<id>                held by the process that works on a run; the kernel frees it
+
+A run counts as finished while its files are as they were sealed. Small ones are hashed before anybody is told of the
+run, weights and arrays (`LARGE`) before they are used: `Run.damage`.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
+import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bertlab.errors import BadInput
+from bertlab import claims
+from bertlab.claims import Claim
+from bertlab.errors import BadInput, RunFailed, Unwritable, writing
+from bertlab.faults import point
+from bertlab.identity import canonical
+from bertlab.names import filename
 from bertlab.progress import stop_if_asked
 
 PRETRAINED = ("pretrain", "import")
 """Kinds of runs that are measured: what was pre-trained here, and elsewhere."""
 KINDS = ("corpus", *PRETRAINED, "finetune", "features")
 """Kinds of runs, each a folder of the store."""
+CHECKPOINT = "checkpoint"
+"""The folder of a working directory from which a run is resumed. It goes, with the optimiser's state, when all else is
+sealed: not before, or a run that is killed while its weights are hashed had to be trained anew."""
+SECONDS_TO_BE_SEEN = 60.0
+"""How long a network file system may keep an old list of a directory."""
+SECONDS_BETWEEN_LOOKS = 0.5
+LARGE = (".safetensors", ".bin", ".npy")
+"""Files that a plan and a report do not read."""
 
 
 def label(text: str) -> str:
     """`text` as the readable part of a directory's name: `[a-z0-9][a-z0-9._-]{0,63}`."""
-    plain = re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-._")[:64]
-    return plain or "run"
+    slug = re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-._")[:64].rstrip("-._")
+    return slug or "run"
 
 
-def write(path: Path, text: str) -> None:
-    """Writes a file beside its place, syncs it and renames it: it is whole or not there."""
+def write(path: Path, content: str | bytes) -> None:
+    """Writes a file beside its place, syncs it and renames it: it is whole or not there. Raises `Unwritable`."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with beside.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-    sync_directory(path.parent)
+    with writing(path.parent):
+        point("write.begin")
+        try:
+            with beside.open("wb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
+                file.flush()
+                point("write.sync")
+                os.fsync(file.fileno())
+            point("write.rename")
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+        point("write.renamed")
+        sync_directory(path.parent)
+    point("write.done")
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Writes `data` as JSON, whole or not at all."""
-    write(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    """Writes `data` as JSON, whole or not at all; in ASCII, which holds any name that a file system or data gave."""
+    write(path, json.dumps(data, indent=1) + "\n")
+
+
+def write_sealed(path: Path, record: Mapping[str, Any]) -> None:
+    """Writes a record with its own SHA-256, for a file that no manifest lists."""
+    write_json(path, {**record, "sha256": _seal(record)})
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """What `write_sealed` wrote. Raises `BadInput` naming the file if that is not what it holds."""
+    record = read_json(path)
+    if not isinstance(record, dict) or record.pop("sha256", "") not in ("", _seal(record)):
+        raise BadInput(f"'{path}' is damaged: give the command that wrote it again, or remove it")
+    return record
+
+
+def _seal(record: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical(record).encode(errors="surrogatepass")).hexdigest()
 
 
 def read_json(path: Path) -> Any:
@@ -61,13 +103,13 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise BadInput(f"'{path}' is damaged ({error}): remove its directory and run the command again") from error
+        raise BadInput(f"'{path}' is damaged ({error}): give the command that wrote it again, or remove it") from error
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """The records of a JSON-lines file; a last line that was cut short is left out."""
     records = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+    for line in path.read_bytes().splitlines() if path.exists() else ():
         try:
             records.append(json.loads(line))
         except ValueError:
@@ -76,9 +118,18 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def append_line(path: Path, record: dict[str, Any]) -> None:
-    """Adds a record to a JSON-lines file."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(record) + "\n")
+    """Adds a record to a JSON-lines file. Raises `Unwritable`."""
+    with writing(path.parent):
+        point("line.begin")
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+    point("line.done")
+
+
+def sync(path: Path) -> None:
+    """Makes the content of a file survive a loss of power."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 def sync_directory(path: Path) -> None:
@@ -90,9 +141,11 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-def digest(path: Path) -> str:
-    """The SHA-256 of a file."""
+def digest(path: Path, first: int | None = None) -> str:
+    """The SHA-256 of a file, or of its `first` bytes."""
     with path.open("rb") as file:
+        if first is not None:
+            return hashlib.sha256(file.read(first)).hexdigest()
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -132,14 +185,39 @@ class Run:
         """Bytes on disk."""
         return sum(item["bytes"] for item in read_json(self.path / "manifest.json").values())
 
+    def damage(self, *, large: bool = True) -> Path | None:
+        """The first file that is not as it was sealed; None if all are. Not `large`, of weights and arrays the size.
+
+        A file is hashed once a process, and again if its size or time has changed.
+        """
+        state = [(each, each.stat()) for each in sorted(self.path.rglob("*")) if each.is_file()]
+        return _damage(self.path, large, tuple((each, facts.st_size, facts.st_mtime_ns) for each, facts in state))
+
     def verify(self) -> None:
         """Raises `BadInput` if a file differs from the manifest in size or SHA-256."""
-        for name, facts in read_json(self.path / "manifest.json").items():
-            file = self.path / name
-            if not file.is_file() or file.stat().st_size != facts["bytes"] or digest(file) != facts["sha256"]:
-                raise BadInput(
-                    f"'{file}' is damaged: remove it with `bertlab runs --remove {self.id}` and run the command again"
-                )
+        damaged = self.damage()
+        if damaged is not None:
+            raise _damaged(self, damaged)
+
+
+@cache
+def _damage(directory: Path, large: bool, state: tuple[tuple[Path, int, int], ...]) -> Path | None:
+    manifest = directory / "manifest.json"
+    sizes = {path: size for path, size, _ in state}
+    try:
+        for name, facts in json.loads(manifest.read_bytes()).items():
+            path: Path = directory / name
+            if sizes.get(path) != facts["bytes"]:
+                return path
+            if (large or path.suffix not in LARGE) and digest(path) != facts["sha256"]:
+                return path
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # whatever a flipped byte makes of it
+        return manifest
+    return None
+
+
+def _damaged(run: Run, path: Path) -> BadInput:
+    return BadInput(f"'{path}' is damaged: remove it with `bertlab runs --remove {run.id}` and run the command again")
 
 
 class Store:
@@ -150,34 +228,61 @@ class Store:
 
     def runs(self) -> list[Run]:
         """All finished runs, in the order of their kinds and ids."""
-        found = []
-        for kind in KINDS:
-            for path in sorted((self.root / kind).glob("[0-9a-f]*--*")):
-                if (path / "manifest.json").is_file():
-                    run_id, _, name = path.name.partition("--")
-                    found.append(Run(run_id, kind, name, path))
-        return found
+        return [run for run in self._sealed() if run.damage(large=False) is None]
+
+    def damaged(self) -> list[tuple[Run, Path]]:
+        """Runs that were finished and do not count any more, each with the file that is not as it was."""
+        looked_at = [(run, run.damage(large=False)) for run in self._sealed()]
+        return [(run, damaged) for run, damaged in looked_at if damaged is not None]
 
     def get(self, run_id: str) -> Run | None:
         """The finished run with this id, if there is one."""
-        for kind in KINDS:
-            for path in (self.root / kind).glob(f"{run_id}--*"):
-                if (path / "manifest.json").is_file():
-                    return Run(run_id, kind, path.name.partition("--")[2], path)
-        return None
+        return next((run for run in self._sealed(run_id) if run.damage(large=False) is None), None)
+
+    def seen(self, run_id: str) -> Run:
+        """The finished run with this id. Another machine may have finished it: waits until that is seen on this one.
+
+        Raises `RunFailed` if it is not within a minute.
+        """
+        for _ in range(int(SECONDS_TO_BE_SEEN / SECONDS_BETWEEN_LOOKS)):
+            if (run := self.get(run_id)) is not None:
+                return run
+            stop_if_asked()
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        raise RunFailed(f"run {run_id} is gone: give the same command again")
+
+    def whole(self, run_id: str) -> Run:
+        """The finished run with this id, every file of it hashed, as it has to be before it is used.
+
+        Raises `RunFailed` if there is none. One that is damaged is set aside, so that it is made anew.
+        """
+        run = self.get(run_id)
+        if run is None:
+            raise RunFailed(f"run {run_id} is gone: give the same command again")
+        damaged = run.damage()
+        if damaged is None:
+            return run
+        with self.claimed(run_id) as claim:
+            if claim is not None and run.damage() is not None:  # still: another process may have made it anew meanwhile
+                self._set_aside(run.path)
+        raise RunFailed(f"'{damaged}' was damaged: the run has to be made anew")
 
     def studies(self) -> list[dict[str, Any]]:
         """What `bertlab ablate` has planned so far, one record for each study, scale and corpus."""
-        return [read_json(path) for path in sorted((self.root / "studies").glob("*.json"))]
+        return [read_sealed(path) for path in sorted((self.root / "studies").glob("*.json"))]
 
     def failures(self) -> list[dict[str, Any]]:
         """Runs that ended without a result, with the reason."""
-        return [read_json(path) for path in sorted((self.root / "failures").glob("*.json"))]
+        found = (self.failure(path.stem) for path in sorted((self.root / "failures").glob("*.json")))
+        return [each for each in found if each is not None]
 
     def failure(self, run_id: str) -> dict[str, Any] | None:
-        """Why the run with this id ended without a result, if it did."""
+        """Why the run with this id ended without a result, if it did. What cannot be read says nothing."""
         path = self.root / "failures" / f"{run_id}.json"
-        return read_json(path) if path.is_file() else None
+        try:
+            return read_sealed(path) if path.is_file() else None
+        except BadInput:
+            return None
 
     def unfinished(self) -> list[tuple[str, str, bool]]:
         """Runs with a working directory, as (kind, id, whether somebody works on it now)."""
@@ -185,11 +290,11 @@ class Store:
         for kind in KINDS:
             for path in sorted((self.root / kind).glob(".*.work")):
                 run_id = path.name.removeprefix(".").removesuffix(".work")
-                found.append((kind, run_id, self._locked(run_id)))
+                found.append((kind, run_id, self.is_claimed(run_id)))
         return found
 
     def prepare(self) -> None:
-        """Makes the directories of the store. Raises `BadInput` if that is not possible."""
+        """Makes the directories of the store. Raises `Unwritable` if that is not possible."""
         try:
             for name in (*KINDS, "studies", "failures", ".locks"):
                 (self.root / name).mkdir(parents=True, exist_ok=True)
@@ -197,12 +302,12 @@ class Store:
             probe.touch()
             probe.unlink()
         except OSError as error:
-            raise BadInput(
-                f"the runs directory '{self.root}' cannot be written ({error.strerror}): give another with --runs"
-            ) from error
+            raise Unwritable(self.root, error) from error
 
     def remove_if_empty(self) -> None:
         """Takes back what `prepare` made, if nothing was put in."""
+        if any(path.is_file() for name in (*KINDS, "studies", "failures") for path in (self.root / name).rglob("*")):
+            return  # another command has begun
         for path in (self.root / ".locks").glob("*"):
             path.unlink()
         for name in (*KINDS, "studies", "failures", ".locks", ""):
@@ -210,35 +315,91 @@ class Store:
                 (self.root / name).rmdir()
 
     @contextmanager
-    def claimed(self, run_id: str) -> Iterator[None]:
-        """Holds the lock of a run; waits while another process works on it."""
-        with (self.root / ".locks" / run_id).open("w", encoding="utf-8") as file:
-            while not _lock(file.fileno()):
-                stop_if_asked()
-                time.sleep(0.2)
+    def claimed(self, run_id: str) -> Iterator[Claim | None]:
+        """Holds the claim on a run; gives `None` if another process works on it."""
+        path = self._claim(run_id)
+        with writing(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        with claims.claimed(path) as claim:
+            if claim is not None and claims.is_claimed(self._group(run_id)):  # its processes outlived what began them
+                claim = None
+            point("claim.taken")
+            yield claim
+
+    @contextmanager
+    def claimed_by_group(self, run_id: str) -> Iterator[None]:
+        """Holds a second claim on a run: the first process of a group, which writes, is not the one that began it.
+
+        Raises `RunFailed` if another one does.
+        """
+        with claims.claimed(self._group(run_id)) as claim:
+            if claim is None:
+                raise RunFailed(f"another process writes run {run_id}")
             yield
+
+    def is_claimed(self, run_id: str) -> bool:
+        """Whether a process works on a run now."""
+        return claims.is_claimed(self._claim(run_id))
+
+    def progress(self, run_id: str) -> dict[str, Any]:
+        """What the process that works on a run last told of it; empty if nothing."""
+        return claims.record(self._claim(run_id))
+
+    @property
+    def scratch(self) -> Path:
+        """A directory for what is of no use after the command that made it."""
+        return self.root / ".locks"
+
+    def stop_flag(self) -> Path:
+        """A new name of a file whose presence asks the processes that work for this one to stop."""
+        return self.scratch / f"stop.{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}"
 
     def work(self, kind: str, run_id: str) -> Path:
         """The working directory of a run, as it was left if it was killed."""
         path = self.root / kind / f".{run_id}.work"
-        path.mkdir(exist_ok=True)
+        with writing(path.parent):
+            path.mkdir(parents=True, exist_ok=True)
+            for part in filter(Path.is_file, path.rglob(".*.part")):  # of a write that was killed
+                part.unlink(missing_ok=True)
+        point("work.made")
         return path
 
     def finish(self, kind: str, run_id: str, name: str) -> Run:
-        """Seals a working directory with its manifest and renames it to its final place."""
+        """Seals a working directory with its manifest and renames it to its final place. Raises `Unwritable`.
+
+        What has the id already does not count as a run, or this one would not have been made: it is set aside.
+        """
         work = self.root / kind / f".{run_id}.work"
-        files = sorted(path for path in work.rglob("*") if path.is_file() and path.name != "manifest.json")
-        for path in files:
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-        facts = {
-            path.relative_to(work).as_posix(): {"bytes": path.stat().st_size, "sha256": digest(path)} for path in files
-        }
-        write_json(work / "manifest.json", facts)
         final = self.root / kind / f"{run_id}--{label(name)}"
-        work.rename(final)
-        sync_directory(final.parent)
+        with writing(work):
+            point("finish.begin")
+            for path in work.rglob(".*.part"):  # of a write that was killed
+                path.unlink()
+            kept = (path for path in work.rglob("*") if CHECKPOINT not in path.relative_to(work).parts)
+            files = sorted(path for path in kept if path.is_file() and path.name != "manifest.json")
+            for path in files:
+                point("finish.sync")
+                sync(path)
+            for folder in {path.parent for path in files}:
+                sync_directory(folder)
+            point("finish.manifest")
+            write_json(
+                work / "manifest.json",
+                {
+                    path.relative_to(work).as_posix(): {"bytes": path.stat().st_size, "sha256": digest(path)}
+                    for path in files
+                },
+            )
+            for path in (self.root / kind).glob(f"{run_id}--*"):
+                self._set_aside(path)
+            point("finish.rename")
+            work.rename(final)
+            point("finish.renamed")
+            sync_directory(final.parent)
+            shutil.rmtree(final / CHECKPOINT, ignore_errors=True)
         (self.root / "failures" / f"{run_id}.json").unlink(missing_ok=True)
+        point("finish.done")
         return Run(run_id, kind, label(name), final)
 
     def discard(self, kind: str, run_id: str) -> None:
@@ -247,7 +408,8 @@ class Store:
 
     def fail(self, record: dict[str, Any]) -> None:
         """Keeps why a run (`record["id"]`) ended without a result."""
-        write_json(self.root / "failures" / f"{record['id']}.json", record)
+        point("failure.record")
+        write_sealed(self.root / "failures" / f"{record['id']}.json", record)
 
     def forgive(self, run_id: str) -> None:
         """Forgets a failure, so that the run is tried again."""
@@ -255,45 +417,70 @@ class Store:
 
     def remember(self, name: str, record: dict[str, Any]) -> None:
         """Keeps the plan of a study under `name`."""
-        write_json(self.root / "studies" / f"{label(name)}.json", record)
+        point("study.record")
+        write_sealed(self.root / "studies" / f"{filename(name)}.json", record)
 
     def remove(self, runs: list[Run]) -> None:
-        """Removes finished runs. The manifest goes first, so that no half-removed run is taken for a whole one."""
+        """Removes runs. The manifest goes first, so that no half-removed run is taken for a whole one."""
         for run in runs:
             (run.path / "manifest.json").unlink()
             shutil.rmtree(run.path)
 
-    def match(self, text: str, among: Callable[[Run], bool] = lambda run: True) -> Run:
+    def clear(self) -> int:
+        """Removes what was set aside, how many runs that were, and what killed commands left beside runs."""
+        found = [path for kind in KINDS for path in (self.root / kind).glob(".*.damaged")]
+        left = [*self.scratch.glob("group.*"), *(run.path / CHECKPOINT for run in self.runs())]
+        for path in (*found, *(each for each in left if each.is_dir())):
+            shutil.rmtree(path)
+        return len(found)
+
+    def match(self, text: str, among: Callable[[Run], bool] = lambda run: True, *, damaged: bool = False) -> Run:
         """The finished run that `text` names: the beginning of its id, its label, or the path of its directory.
 
-        Raises `BadInput` when no run matches, or more than one.
+        Raises `BadInput` when no run matches, or more than one, or one that is damaged if such are not asked for.
         """
-        found = self.matches(text, among)
+        found = self.matches(text, among, damaged=damaged)
         if len(found) == 1:
             return found[0]
         if found:
             raise BadInput(f"run '{text}' is one of {', '.join(run.id for run in found)}: give the id")
+        for run, path in self.damaged():
+            if _names(text, run) and among(run):
+                raise _damaged(run, path)
         raise BadInput(f"there is no finished run '{text}' in '{self.root}': `bertlab runs` lists them")
 
-    def matches(self, text: str, among: Callable[[Run], bool] = lambda run: True) -> list[Run]:
+    def matches(
+        self, text: str, among: Callable[[Run], bool] = lambda run: True, *, damaged: bool = False
+    ) -> list[Run]:
         """The finished runs that `text` may name, as `match` has it."""
-        name = Path(text).name if "/" in text else text
-        runs = [run for run in self.runs() if among(run)]
-        return [run for run in runs if run.path.name == name] or [
-            run for run in runs if run.id.startswith(name) or run.label == name
-        ]
+        known = self._sealed() if damaged else self.runs()
+        runs = [run for run in known if among(run) and _names(text, run)]
+        return [run for run in runs if run.path.name == Path(text).name] or runs
 
-    def _locked(self, run_id: str) -> bool:
-        path = self.root / ".locks" / run_id
-        if not path.exists():
-            return False
-        with path.open("r", encoding="utf-8") as file:
-            return not _lock(file.fileno())
+    def _sealed(self, run_id: str = "[0-9a-f]*") -> Iterator[Run]:
+        """Directories with a manifest whose id matches a pattern, in the order of their kinds and names."""
+        for kind in KINDS:
+            for path in sorted((self.root / kind).glob(f"{run_id}--*")):
+                if (path / "manifest.json").is_file():
+                    found, _, name = path.name.partition("--")
+                    yield Run(found, kind, name, path)
+
+    def _set_aside(self, path: Path) -> None:
+        """Takes a directory out of the sight of all, for its owner to look at; of a run only the last one is kept."""
+        aside = path.with_name(f".{path.name}.damaged")
+        if aside.exists():
+            shutil.rmtree(aside)
+        path.rename(aside)
+        sync_directory(path.parent)
+
+    def _claim(self, run_id: str) -> Path:
+        return self.root / ".locks" / run_id
+
+    def _group(self, run_id: str) -> Path:
+        return self.root / ".locks" / f"{run_id}.group"
 
 
-def _lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+def _names(text: str, run: Run) -> bool:
+    """Whether `text` may be meant for a run: the beginning of its id, its label, or the path of its directory."""
+    name = Path(text).name if "/" in text else text
+    return name in (run.path.name, run.label) or run.id.startswith(name)

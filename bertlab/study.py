@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 from bertlab.errors import BadInput, unknown
 from bertlab.identity import set_fields
+from bertlab.names import plain
 from bertlab.recipe import Inputs, Layers, Masking, Model, Objective, Optimizer, Recipe, Schedule, Tokenizer
 
 Kind = Literal["classification", "regression", "multiple-choice", "span", "tagging"]
@@ -160,6 +161,7 @@ class Study:
     """Caveats that every report of this study prints."""
 
     def __post_init__(self) -> None:
+        _check_name("study", self.name)
         where = f"study '{self.name}'"
         rows = [variant.name for variant in self.variants]
         columns = [measurement.name for measurement in self.measurements]
@@ -167,6 +169,7 @@ class Study:
             if not names:
                 raise BadInput(f"{where} has no {what}s: add at least one")
             for name in names:
+                _check_name(f"{what} of {where}", name)
                 if names.count(name) > 1:
                     raise BadInput(f"{where} has two {what}s named '{name}': give each its own name")
         for measurement in self.measurements:
@@ -225,6 +228,14 @@ class Study:
         groups["model"] = variant.size.of(groups.get("model", scale.model))
         recipe = dataclasses.replace(scale, **groups)  # at once: some groups go together only
         return set_fields(recipe, variant.fields)
+
+
+def _check_name(what: str, name: str) -> None:
+    """Raises `BadInput` for a name that is not what a reader sees of it: names that differ have to look different."""
+    seen = plain(name)
+    if not name or seen != name:
+        instead = f"write '{seen}'" if seen else "give it a name"
+        raise BadInput(f"a {what} is named {name!r}: {instead}, with single spaces and without invisible characters")
 
 
 def table(columns: Sequence[str], rows: Mapping[str, Sequence[float]]) -> dict[tuple[str, str], float]:

@@ -1,6 +1,7 @@
 """What many tests share: a small tokenised corpus, a machine of one thread, and a store with a finished study."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -44,3 +45,10 @@ def corpus(corpus_directory):
     from bertlab.text.tokens import open_corpus
 
     return open_corpus(corpus_directory)
+
+
+@pytest.fixture(scope="session")
+def hostile_names():
+    """Names that try to be more than names: paths, markup, formulas, escape sequences, and what cannot be seen."""
+    groups = json.loads(Path(__file__).with_name("hostile_names.json").read_text(encoding="utf-8"))
+    return [name for names in groups.values() for name in names] + ["long " * 400, "w" * 2000]

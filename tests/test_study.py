@@ -7,6 +7,7 @@ import pytest
 from bertlab import scales, studies
 from bertlab.errors import BadInput
 from bertlab.identity import identity
+from bertlab.names import plain
 from bertlab.recipe import Inputs, Masking, Model, Objective, Recipe, Schedule
 from bertlab.study import Claim, Measurement, Size, Study, Variant, table
 
@@ -23,6 +24,29 @@ def study(**changes):
         "measurements": [COLUMN],
     }
     return Study(**(values | changes))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", " ", "a\nb", "a\x00", "\x1b[31mred", "a ", "a  b", "a\u00a0b", "\u202eabc", "a\u200bb", "\ud800", "\ue000"],
+)
+@pytest.mark.parametrize("what", ["study", "variant", "measurement"])
+def test_a_name_is_what_a_reader_sees_of_it(what, name):
+    named = {
+        "study": {"name": name},
+        "variant": {"variants": [Variant("a"), Variant(name)]},
+        "measurement": {"measurements": [Measurement(name, task="mnli")]},
+    }[what]
+    with pytest.raises(BadInput, match=rf"a {what} .*is named .*: (write '|give it a name)") as raised:
+        study(**named)
+    assert str(raised.value).isprintable()
+
+
+def test_any_name_that_can_be_seen_is_one(hostile_names):
+    names = [name for name in hostile_names if name and plain(name) == name]
+    made = [study(name=name, variants=[Variant("a"), *map(Variant, names)]) for name in names]
+    assert len(made) > 60
+    assert all(each.variant(name).name == name for each in made for name in names)
 
 
 def test_masking_is_table_8():

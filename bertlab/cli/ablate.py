@@ -45,6 +45,9 @@ def ablate(
         bool, typer.Option("--search", help="Choose each task's fine-tuning on the baseline, from the scale's grid.")
     ] = False,
     gpus: options.Gpus = 0,
+    gpus_per_run: options.GpusPerRun = 0,
+    workers: options.Workers = 0,
+    cluster: options.Cluster = "",
     threads: options.Threads = 0,
     precision: options.Precision = "auto",
     micro_batch: options.MicroBatch = 0,
@@ -60,7 +63,17 @@ def ablate(
     from bertlab.pretrained import find
     from bertlab.store import Store
 
-    machine = Machine(runs=runs, data=data, precision=precision, threads=threads, gpus=gpus, micro_batch=micro_batch)
+    machine = Machine(
+        runs=runs,
+        data=data,
+        precision=precision,
+        threads=threads,
+        gpus=gpus,
+        gpus_per_run=gpus_per_run,
+        workers=workers,
+        cluster=cluster,
+        micro_batch=micro_batch,
+    )
     store = Store(runs)
     request = planning.Request(
         studies=studies.chosen(study),

@@ -30,8 +30,10 @@ def carry_out(
     `quiet` progress goes to the error stream. Raises `BadInput`, and then leaves no store where there was none.
     """
     from bertlab.cli.live import Live
+    from bertlab.cli.plan_table import require_room
     from bertlab.errors import BadInput
-    from bertlab.execution.in_process import execute
+    from bertlab.execution.attempt import stated
+    from bertlab.execution.schedule import execute
     from bertlab.jobs import Measure, rows
     from bertlab.progress import signals_as_flags
 
@@ -42,6 +44,7 @@ def carry_out(
             for data in (job.data, job.first):
                 if data is not None:
                     rows(data, machine)
+    require_room(pending, store)
     fresh = not store.root.exists()
     store.prepare()
     if retry:
@@ -50,7 +53,7 @@ def carry_out(
     stream = contextlib.redirect_stdout(sys.stderr) if quiet else contextlib.nullcontext()
     try:
         with stream, signals_as_flags(), Live() as live:
-            lost = execute(pending, store, machine, live, started)
+            lost = execute(jobs, store, machine, live, started)
     except BadInput:
         if fresh:
             store.remove_if_empty()
@@ -60,6 +63,6 @@ def carry_out(
         complain(f"{len(lost)} of {len(jobs)} jobs have no result; `bertlab runs` says why:")
     for job in lost:
         failure = store.failure(job.id)
-        reason = f"{failure['status']}: {failure['reason']}" if failure else "what it needs has failed"
+        reason = stated(failure["status"], failure["reason"]) if failure else "what it needs has failed"
         complain(f"  {job.kind} {job.label}: {reason}")
     return not lost

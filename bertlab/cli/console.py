@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec
@@ -17,20 +18,22 @@ P = ParamSpec("P")
 @functools.cache
 def console() -> Console:
     """Standard output."""
-    from rich.console import Console
+    from bertlab.cli.terminal import Terminal
 
     # Where nobody looks at a window, tables are as wide as they need to be.
-    return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=160, soft_wrap=True)
+    return Terminal() if sys.stdout.isatty() else Terminal(width=160, soft_wrap=True)
 
 
 def say(text: str) -> None:
-    """A line on standard output, as it is."""
-    console().print(text, markup=False)
+    """A line on standard output."""
+    console().print(text)
 
 
 def complain(text: str) -> None:
-    """A line on standard error, as it is."""
-    print(text, file=sys.stderr)
+    """A line on standard error."""
+    from bertlab.names import visible
+
+    print(visible(text), file=sys.stderr)
 
 
 def exit_codes(command: Callable[P, int | None]) -> Callable[P, None]:
@@ -48,7 +51,7 @@ def exit_codes(command: Callable[P, int | None]) -> Callable[P, None]:
             code = 2
         except Interrupted as error:
             complain(f"bertlab: {error}; what was done is kept: give the same command again to go on")
-            code = 128 + error.number
+            code = 130 if error.number == signal.SIGINT else 143
         except KeyboardInterrupt:
             code = 130
         except BrokenPipeError:
@@ -60,7 +63,7 @@ def exit_codes(command: Callable[P, int | None]) -> Callable[P, None]:
 
 
 def print_json(data: Any) -> None:
-    """Machine-readable output."""
+    """Machine-readable output, in ASCII: any name passes any terminal and any encoding."""
     import json
 
-    print(json.dumps(data, indent=2, ensure_ascii=False))
+    print(json.dumps(data, indent=2))

@@ -11,7 +11,7 @@ from bertlab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
-    from rich.progress import ProgressColumn
+    from rich.progress import ProgressColumn, TaskID
 
     from bertlab.progress import Progress
     from bertlab.store import Run
@@ -28,6 +28,8 @@ class Live:
     def __init__(self) -> None:
         self.began = time.monotonic()
         self.bars = _bars() if console().is_terminal else None
+        self.shown: dict[str, TaskID] = {}
+        """The bars of the jobs at work, by their ids."""
 
     def __enter__(self) -> Live:
         if self.bars is not None:
@@ -44,20 +46,28 @@ class Live:
         """Shows a job; what is returned is told of its progress."""
         if self.bars is None:
             return _Lines(f"[{number}/{total}] {title(job)}")
-        return _Bar(self.bars, title(job), number, total)
+        if job.id in self.shown:  # begun again: a signal, or another command, was faster
+            self.bars.remove_task(self.shown.pop(job.id))
+        bar = _Bar(self.bars, title(job), number - len(self.shown), total)
+        self.shown[job.id] = bar.task
+        return bar
 
     def end(self, job: Job, run: Run, seconds: float) -> None:
         """Keeps a line for a finished job."""
-        self._line(f"{title(job)}: {outcome(job, run)} in {seconds:,.0f} s")
+        self._line(job, f"{title(job)}: {outcome(job, run)} in {seconds:,.0f} s")
+
+    def again(self, job: Job, reason: str) -> None:
+        """Keeps a line for a job that is tried once more."""
+        self._line(job, f"{title(job)}: {reason}; it is tried once more")
 
     def failed(self, job: Job, reason: str) -> None:
         """Keeps a line for a job without a result."""
-        self._line(f"{title(job)}: {reason}")
+        self._line(job, f"{title(job)}: {reason}")
 
-    def _line(self, text: str) -> None:
+    def _line(self, job: Job, text: str) -> None:
         if self.bars is not None:
-            for task in self.bars.task_ids[1:]:
-                self.bars.remove_task(task)
+            if job.id in self.shown:
+                self.bars.remove_task(self.shown.pop(job.id))
             self.bars.console.print(text, markup=False, highlight=False)
         else:
             say(text)

@@ -37,7 +37,16 @@ Restarts = Annotated[int, typer.Option("--restarts", help="Fine-tuning seeds wit
 Assignments = Annotated[
     list[str] | None, typer.Option("--set", help="Set a field, as schedule.steps=500.", metavar="FIELD=VALUE")
 ]
-Gpus = Annotated[int, typer.Option("--gpus", min=0, max=1, help="1 to use a GPU.")]
+Gpus = Annotated[int, typer.Option("--gpus", min=0, help="GPUs to use; 0 for the CPU.")]
+GpusPerRun = Annotated[
+    int, typer.Option("--gpus-per-run", min=0, help="Devices of one pre-training; 0 to share all among the runs.")
+]
+Workers = Annotated[
+    int, typer.Option("--workers", min=0, help="Runs side by side on the CPU, one thread each; 0 for one at a time.")
+]
+Cluster = Annotated[
+    str, typer.Option("--cluster", help="Use the devices of a Ray cluster, as `auto` or HOST:PORT.", metavar="ADDRESS")
+]
 Threads = Annotated[int, typer.Option("--threads", min=0, help="CPU threads; 0 for one a core.")]
 Precision = Annotated[str, typer.Option("--precision", help="auto, fp32 or bf16.")]
 MicroBatch = Annotated[int, typer.Option("--micro-batch", min=0, help="Sequences at once; 0 for the whole batch.")]

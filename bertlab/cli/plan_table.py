@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 from bertlab import cost
 from bertlab.cli.console import console, say
+from bertlab.errors import BadInput
 from bertlab.jobs import Job, Pretrain
 
 if TYPE_CHECKING:
@@ -74,6 +76,20 @@ def described(recipe: Recipe) -> str:
         f"{model.layers} layers, {model.hidden} wide, {model.heads} heads: {count:.{0 if count >= 10 else 1}f}M "
         f"parameters; {batch}, {lengths} tokens"
     )
+
+
+def require_room(jobs: list[Job], store: Store) -> None:
+    """Raises `BadInput` if the disk of the store has less room than the weights of the jobs will take."""
+    largest = max((_weights(job) for job in jobs if isinstance(job, Pretrain)), default=0)
+    # The weights at each milestone, and while one is trained two checkpoints of weights and moments.
+    needed = sum(_weights(job) * job.milestones for job in jobs if isinstance(job, Pretrain)) + 6 * largest
+    place = next(path for path in (store.root.absolute(), *store.root.absolute().parents) if path.exists())
+    free = shutil.disk_usage(place).free
+    if needed > free:
+        raise BadInput(
+            f"the runs need {needed / 1e6:,.0f} MB and '{store.root}' has {free / 1e6:,.0f}: make room, or give "
+            "another directory with --runs"
+        )
 
 
 def figures(jobs: list[Job], store: Store) -> tuple[str, str, str, str]:

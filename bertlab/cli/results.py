@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bertlab.names import plain
 from bertlab.report import tables
-from bertlab.report.escape import plain
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
 

@@ -18,7 +18,8 @@ def runs(
     prune: Annotated[
         bool,
         typer.Option(
-            help="Remove runs that no study asks for, of `pretrain` and `finetune` too, and what killed runs left."
+            help="Remove runs that no study asks for, of `pretrain` and `finetune` too, and what killed and damaged "
+            "runs left."
         ),
     ] = False,
     json: Json = False,
@@ -31,7 +32,7 @@ def runs(
         raise BadInput(f"there is no runs directory '{runs}': run `bertlab ablate` first, or give another with --runs")
     store = Store(runs)
     if remove:
-        found = [store.match(name) for name in remove]
+        found = [store.match(name, damaged=True) for name in remove]
         store.remove(found)
         for run in found:
             say(f"removed {run.id} {run.label}")
@@ -69,6 +70,18 @@ def _listed(store: Any) -> list[dict[str, Any]]:
         }
         for record in store.failures()
     ]
+    failed += [
+        {
+            "id": run.id,
+            "kind": run.kind,
+            "status": "damaged",
+            "reason": f"{path.relative_to(run.path)} is not as it was: the command that made it makes it anew",
+            "path": str(run.path),
+            "recipe": {},
+            "label": run.label,
+        }
+        for run, path in store.damaged()
+    ]
     known = {record["id"] for record in failed}
     from bertlab.store import read_json
 
@@ -82,7 +95,7 @@ def _listed(store: Any) -> list[dict[str, Any]]:
                 "id": run_id,
                 "kind": kind,
                 "status": "running" if active else "interrupted",
-                "reason": "" if active else "the same command goes on with it",
+                "reason": _at(store.progress(run_id)) if active else "the same command goes on with it",
                 "path": str(path),
                 "recipe": record.get("science", {}),
                 "label": record.get("label", ""),
@@ -91,13 +104,22 @@ def _listed(store: Any) -> list[dict[str, Any]]:
     return finished + failed
 
 
+def _at(told: dict[str, Any]) -> str:
+    """How far a run is that somebody works on, and where."""
+    if not told.get("total"):
+        return ""
+    return f"{told['done']:,}/{told['total']:,} {told['stage']}, process {told['pid']} on {told['host']}"
+
+
 def _prune(store: Any) -> None:
     wanted = {each["run_id"] for record in store.studies() for each in record["cells"]}
     wanted |= {each["pretrain_id"] for record in store.studies() for each in record["cells"]}
     wanted |= {run_id for record in store.studies() for run_id in record.get("tries", ())}
     wanted |= {run.science()["corpus"] for run in store.runs() if run.kind == "pretrain" and run.id in wanted}
     unwanted = [run for run in store.runs() if run.id not in wanted]
+    unwanted += [run for run, _ in store.damaged() if run.id not in wanted]
     store.remove(unwanted)
+    store.clear()
     left = [(kind, run_id) for kind, run_id, active in store.unfinished() if not active]
     for kind, run_id in left:
         store.discard(kind, run_id)

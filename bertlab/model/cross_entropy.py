@@ -20,14 +20,14 @@ _ALIGNED = 32
 
 
 def linear_cross_entropy(x: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
-    """The weighted sum of the cross-entropies of softmax(x weight' + bias): nats, an fp32 scalar.
+    """The weighted sum of the cross-entropies of softmax(x weight' + bias): nats, a scalar in fp32, fp64 where `x` is.
 
     `x` (N, D), `weight` (V, D), `bias` (V,), `targets` (N,) integers, `weights` (N,).
     """
     device = x.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
     total: Tensor = _LinearCrossEntropy.apply(  # type: ignore[no-untyped-call]
-        x, weight, bias, targets.long(), weights.float(), dtype
+        x, weight, bias, targets.long(), weights.to(_wide(dtype)), dtype
     )
     return total
 
@@ -48,14 +48,15 @@ class _LinearCrossEntropy(torch.autograd.Function):
         matrix[:, width] = bias
         matrix[:, width + 1 :] = 0.0
         shares = x.new_empty(rows, vocabulary, dtype=dtype)
-        losses = x.new_empty(rows, dtype=torch.float32)
+        wide = _wide(dtype)
+        losses = x.new_empty(rows, dtype=wide)
         step = max(1, min(rows, _CHUNK // vocabulary))
         for start in range(0, rows, step):
             chunk = slice(start, start + step)
             logits = torch.mm(x_and_one[chunk], matrix.t(), out=shares[chunk])  # (n, V)
-            at_target = logits.gather(1, targets[chunk, None]).float()
-            highest = logits.amax(1, keepdim=True).float()
-            exact = torch.softmax(logits, 1, dtype=torch.float32)
+            at_target = logits.gather(1, targets[chunk, None]).to(wide)
+            highest = logits.amax(1, keepdim=True).to(wide)
+            exact = torch.softmax(logits, 1, dtype=wide)
             # The highest logit's share is at least 1 / V: its logarithm, unlike the target's, is always finite.
             normaliser = highest - exact.amax(1, keepdim=True).log()
             losses[chunk] = (normaliser - at_target)[:, 0]
@@ -80,3 +81,8 @@ class _LinearCrossEntropy(torch.autograd.Function):
             None,
             None,
         )
+
+
+def _wide(dtype: torch.dtype) -> torch.dtype:
+    """The type of the losses of logits of type `dtype`: no narrower than fp32."""
+    return torch.promote_types(dtype, torch.float32)

@@ -2,7 +2,7 @@
 
 The LM, masked or left to right, computes logits at the predicted positions only, with the token embeddings as its
 output matrix; the encoder's last layer is then computed only there and at [CLS]. Losses are sums over predictions, in
-fp32.
+fp32, or in fp64 where the weights are.
 
 Shapes: B batch, T tokens, K prediction slots a sequence, D hidden, V vocabulary, C classes.
 """
@@ -91,7 +91,7 @@ class PretrainingModel(nn.Module):
         weights: Tensor,
         next_sentence: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        """The sums of the LM's and of the sentence relation's losses over their predictions, nats, fp32 scalars.
+        """The sums of the LM's and of the sentence relation's losses over their predictions, nats, scalars.
 
         `tokens`, `segments` (B, T), `lengths` (B,); `positions`, `targets`, `weights` (B, K), a slot of weight 0 counts
         for nothing; `next_sentence` (B,), 0 where the second segment follows, or None, which makes the second sum 0.
@@ -105,8 +105,8 @@ class PretrainingModel(nn.Module):
             self.masked(at_slots), self.encoder.embeddings.tokens.weight, self.masked.bias, targets, weights
         )
         if first is None or next_sentence is None:
-            return masked, torch.zeros((), device=masked.device)
-        relation = self.relation(self.pooler(first)).float()
+            return masked, torch.zeros_like(masked)
+        relation = self.relation(self.pooler(first)).to(masked.dtype)
         return masked, F.cross_entropy(relation, next_sentence.long(), reduction="sum")
 
     def predictions(
@@ -130,9 +130,10 @@ class PretrainingModel(nn.Module):
 
     def save(self, path: Path) -> None:
         """Writes the weights as safetensors; the tied output matrix is there once, as the token embeddings."""
-        from safetensors.torch import save_file
+        from safetensors.torch import save
 
-        save_file({name: value.contiguous() for name, value in self.state_dict().items()}, path)
+        # Not `save_file`: of a full disk it tells in an error of its own.
+        path.write_bytes(save({name: value.contiguous() for name, value in self.state_dict().items()}))
 
     def load(self, path: Path) -> None:
         """Takes the weights that `save` wrote. Raises `BadInput` if the file is not that of a model of this shape."""

@@ -173,6 +173,7 @@ def _failed(cells: Iterable[Cell]) -> dict[str, list[str]]:
     for cell in cells:
         if cell.value is None and cell.status != "pending":
             because = f"{cell.status} ({cell.reason})" if cell.reason else cell.status
+            because = cell.reason if cell.reason.startswith(f"{cell.status} at step") else because
             what = f"{cell.measurement} of {cell.variant}, seed {cell.pretrain_seed}"
             found.setdefault(because, {})[what] = None
     return {because: list(names) for because, names in found.items()}

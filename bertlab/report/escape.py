@@ -1,14 +1,14 @@
-"""Names that come from data, made harmless for Markdown, CSV, figures and file names.
+"""Names that come from data, made harmless for Markdown, CSV and figures.
 
 A study's file, a data set and a label may carry any text. What reaches a page is text again: no table cell ends early,
-no link, no HTML, no formula of a spreadsheet, no path out of the folder.
+no link, no HTML, no formula of a spreadsheet.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
-import unicodedata
+
+from bertlab.names import plain
 
 # Entities for what some renderers do not let a backslash escape; backslashes for the rest, which stays readable.
 _MARKDOWN = {
@@ -20,17 +20,13 @@ _MARKDOWN = {
     "|": "&#124;",
     "$": "&#36;",
     "~": "&#126;",
+    "@": "&#64;",  # GitHub makes a link of an address all the same
     "*": "\\*",
     "[": "\\[",
     "]": "\\]",
 }
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
-def plain(text: str) -> str:
-    """`text` on one line: white space joined, control and invisible format characters gone."""
-    spaced = " ".join(text.split())
-    return "".join(each for each in spaced if unicodedata.category(each) not in ("Cc", "Cf", "Cs", "Co"))
+_FORMULA = re.compile("'*[-=+@－＝＋＠]")
+"""What a spreadsheet computes, and what looks as if it had been escaped, so that one apostrophe less is the name."""
 
 
 def markdown(text: str) -> str:
@@ -38,32 +34,26 @@ def markdown(text: str) -> str:
     line = "".join(_MARKDOWN.get(each, each) for each in plain(text))
     line = re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", line)  # within a word an underscore is only that
     line = line.replace("://", "&#58;//")
-    return re.sub(r"\bwww\.", "www&#46;", line, flags=re.IGNORECASE)
+    return re.sub(r"(www)\.", r"\1&#46;", line, flags=re.IGNORECASE)
 
 
 def paragraph(text: str) -> str:
-    """`text` as a line of Markdown of its own: it opens no heading, list or rule."""
+    """`text` as a line of Markdown of its own: it opens no heading, list or rule, and closes none."""
     line = re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", markdown(text))
-    return re.sub(r"^([#=]|[+-](?!\d))", r"\\\1", line)
+    line = re.sub(r"^([#=:]|[+-](?!\d))", r"\\\1", line)
+    return re.sub(r"(?<=[^\\])#$", r"\\#", line)
 
 
 def csv(text: str) -> str:
-    """`text` as a CSV field that no spreadsheet takes for a formula: an apostrophe stands before it if need be."""
-    return "'" + text if text.startswith(_FORMULA) else text
+    """`text` as a CSV field of one line that no spreadsheet takes for a formula: behind an apostrophe if need be."""
+    line = plain(text)
+    return "'" + line if _FORMULA.match(line) else line
 
 
 def figure(text: str, longest: int = 26) -> str:
     """`text` as a label in a figure: one line, cut to `longest` characters, dollars not opening a formula."""
-    line = plain(text)
+    line = plain(text) or "…"  # of nothing matplotlib cannot tell the width
     if len(line) > longest:
         line = line[: longest - 1] + "…"
     # matplotlib hides labels that start with an underscore
     return (" " + line if line.startswith("_") else line).replace("$", r"\$")
-
-
-def filename(name: str) -> str:
-    """`name` as the stem of a file: kept where it is one, otherwise a slug with a hash that tells it from others."""
-    slug = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip(".-_")[:64]
-    if name and slug == name and name != "index":
-        return name
-    return f"{slug or 'study'}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"

@@ -44,7 +44,7 @@ class Cell:
     published: float | None
     """Points in the paper."""
     status: str
-    """`done`, `collapsed`, `pending`, or why there is no value (`diverged`, `failed`)."""
+    """`done`, `collapsed`, `pending`, or why there is no value (`diverged`, `failed`, `damaged`)."""
     reason: str
     """What a failed run said."""
     value: float | None
@@ -55,6 +55,11 @@ class Cell:
     evaluation_rows: int
     seconds: float
     numerics: tuple[tuple[str, str], ...]
+
+    @property
+    def fate(self) -> str:
+        """The status, of what diverged with the step."""
+        return fate(self.status, self.reason)
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,11 @@ class Pretraining:
     """The machine: its processor, cores, system."""
     software: tuple[tuple[str, str], ...]
     """Versions of the libraries."""
+
+    @property
+    def fate(self) -> str:
+        """The status, of what diverged with the step."""
+        return fate(self.status, self.reason)
 
     @property
     def finished(self) -> bool:
@@ -270,9 +280,13 @@ class Evidence:
         """The points of a row on a measurement."""
         by_seed: dict[int, list[float]] = {}
         for cell in self.at(variant, measurement):
-            if cell.value is not None:  # of one checkpoint there are no seeds, and restarts take their place
-                by_seed.setdefault(cell.restart if self.imported else cell.pretrain_seed, []).append(cell.value)
+            if cell.value is not None:
+                by_seed.setdefault(self.seed_of(cell), []).append(cell.value)
         return Scores(by_seed)
+
+    def seed_of(self, cell: Cell) -> int:
+        """What its row is paired by: of one checkpoint there are no seeds, and restarts take their place."""
+        return cell.restart if self.imported else cell.pretrain_seed
 
     def summary(self, variant: str, measurement: str) -> Summary | None:
         """Mean, spread and n of a row on a measurement."""
@@ -367,6 +381,12 @@ class Evidence:
             if differing:
                 rows[variant] = ", ".join(differing)
         return rows
+
+
+def fate(status: str, reason: str) -> str:
+    """A status as a row shows it: of what diverged, `diverged at step K`."""
+    told = reason.partition(":")[0]
+    return told if told.startswith(f"{status} at step") else status
 
 
 def number(value: Any) -> float | None:

@@ -15,13 +15,14 @@ SCALES = ("paper", "base", "mini", "tiny", "smoke")
 
 def gather(store: Store, record: Mapping[str, Any]) -> Evidence:
     """The evidence of one record of the store."""
-    return _join(store, record, {run.id: run for run in store.runs()})
+    return _join(store, record, {run.id: run for run in store.runs()}, _damaged(store))
 
 
 def gather_all(store: Store) -> list[Evidence]:
     """The evidence of all records of the store: studies by name, within them the largest scale first."""
     runs = {run.id: run for run in store.runs()}
-    found = [_join(store, record, runs) for record in store.studies()]
+    damaged = _damaged(store)
+    found = [_join(store, record, runs, damaged) for record in store.studies()]
     return sorted(found, key=lambda each: (each.study, _rank(each.scale), each.scale, each.corpus, each.key))
 
 
@@ -29,11 +30,19 @@ def _rank(scale: str) -> int:
     return SCALES.index(scale) if scale in SCALES else len(SCALES)
 
 
-def _join(store: Store, record: Mapping[str, Any], runs: Mapping[str, Run]) -> Evidence:
+def _damaged(store: Store) -> dict[str, str]:
+    """Why runs that were finished do not count any more, by id."""
+    return {
+        run.id: f"{path.relative_to(run.path)} is not as it was: the same `bertlab ablate` makes the run anew"
+        for run, path in store.damaged()
+    }
+
+
+def _join(store: Store, record: Mapping[str, Any], runs: Mapping[str, Run], damaged: Mapping[str, str]) -> Evidence:
     pretrainings = []
     for row in record["rows"]:
         run = runs.get(row["pretrain_id"])
-        status, reason = _fate(store, [row["pretrain_id"]])
+        status, reason = _fate(store, damaged, [row["pretrain_id"]])
         result = run.result() if run else {}
         environment = run.environment() if run else {}
         versions = environment.get("versions", {})
@@ -53,14 +62,14 @@ def _join(store: Store, record: Mapping[str, Any], runs: Mapping[str, Run]) -> E
                 software=_stamp(versions, sorted(versions.keys() - set(NUMERICS))),
             )
         )
-    cells = [_cell(store, cell, runs.get(cell["run_id"])) for cell in record["cells"]]
+    cells = [_cell(store, cell, runs.get(cell["run_id"]), damaged) for cell in record["cells"]]
     corpora = sorted({str(each.science.get("corpus")) for each in pretrainings} & runs.keys())
     preparation = math.fsum(_seconds(runs[run_id]) for run_id in corpora)
     return Evidence(record, tuple(cells), tuple(pretrainings), preparation)
 
 
-def _cell(store: Store, cell: Mapping[str, Any], run: Run | None) -> Cell:
-    status, reason = ("", "") if run else _fate(store, [cell["run_id"], cell["pretrain_id"]])
+def _cell(store: Store, cell: Mapping[str, Any], run: Run | None, damaged: Mapping[str, str]) -> Cell:
+    status, reason = ("", "") if run else _fate(store, damaged, [cell["run_id"], cell["pretrain_id"]])
     result = run.result() if run else {}
     rows = result.get("rows", {})
     judged = result  # on the evaluation split; the test split, if it is that which is asked for, stands beside it
@@ -98,9 +107,11 @@ def _cell(store: Store, cell: Mapping[str, Any], run: Run | None) -> Cell:
     )
 
 
-def _fate(store: Store, run_ids: Iterable[str]) -> tuple[str, str]:
+def _fate(store: Store, damaged: Mapping[str, str], run_ids: Iterable[str]) -> tuple[str, str]:
     """Why there is no result: the first of the runs that ended without one says it, else it is still to come."""
     for run_id in run_ids:
+        if run_id in damaged:
+            return "damaged", damaged[run_id]
         failure = store.failure(run_id)
         if failure:
             return str(failure.get("status", "failed")), str(failure.get("reason", ""))

@@ -6,16 +6,19 @@ study at several scales or on several corpora are sections of their own and are 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from bertlab.errors import BadInput, unknown
-from bertlab.report import caveats, escape, facts, plots, tables
+from bertlab import store as files
+from bertlab.errors import BadInput, Unwritable, unknown
+from bertlab.faults import point
+from bertlab.names import filename, plain
+from bertlab.report import caveats, claims, escape, facts, plots, tables
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
+from bertlab.report.predictions import Predictions
 from bertlab.store import Store
 
 
@@ -36,37 +39,46 @@ def write(studies: Sequence[str], runs: Path, out: Path) -> tuple[list[Path], li
     if not any(each.started for each in asked):
         names = ", ".join(f"'{each}'" for each in studies)
         raise BadInput(f"nothing of {names} is finished in '{runs}': run `bertlab ablate` first")
+    point("report.begin")
     try:
         out.mkdir(parents=True, exist_ok=True)
-        pages = [_write_study(list(sections), out) for _, sections in groupby(asked, key=lambda each: each.study)]
+        predictions = Predictions(Store(runs))
+        pages = [
+            _write_study(list(sections), out, predictions)
+            for _, sections in groupby(asked, key=lambda each: each.study)
+        ]
         index = out / "index.md"
-        _write(index, _index(everything, out).encode("utf-8"))
+        point("report.index")
+        files.write(index, _index(everything, out))
     except OSError as error:
-        raise BadInput(f"'{out}' cannot be written ({error.strerror}): name another folder with --out") from error
+        raise Unwritable(out, error) from error
     return [index, *pages], asked
 
 
-def _write_study(sections: list[Evidence], out: Path) -> Path:
-    stem = escape.filename(sections[0].study)
+def _write_study(sections: list[Evidence], out: Path, predictions: Predictions) -> Path:
+    stem = filename(sections[0].study)
     drawn: list[dict[str, str]] = []
     for place, section in enumerate(sections):
         # the first section has the plain name, so that a link to the figure of a study stays good
-        name = stem if place == 0 else f"{stem}-{escape.filename(section.scale)}-{section.key}"
+        name = stem if place == 0 else f"{stem}-{filename(section.scale)}-{section.key}"
         drawn.append({})
         for kind, draw in (("points", plots.points), ("curves", plots.curves), ("milestones", plots.milestones)):
             picture = draw(section)
             if picture is not None:
                 path = out / "figures" / f"{name}-{kind}.svg"
                 path.parent.mkdir(exist_ok=True)
-                _write(path, picture)
+                point("report.figure")
+                files.write(path, picture)
                 drawn[-1][kind] = f"figures/{path.name}"
     page = out / f"{stem}.md"
-    _write(out / f"{stem}.csv", tables.tidy(sections).encode("utf-8"))
-    _write(page, study(sections, stem, drawn).encode("utf-8"))
+    point("report.table")
+    files.write(out / f"{stem}.csv", tables.tidy(sections))
+    point("report.page")
+    files.write(page, study(sections, stem, drawn, predictions))
     return page
 
 
-def study(sections: Sequence[Evidence], stem: str, figures: Sequence[dict[str, str]]) -> str:
+def study(sections: Sequence[Evidence], stem: str, figures: Sequence[dict[str, str]], predictions: Predictions) -> str:
     """The page of a study in Markdown; `figures` are the links of each section's pictures."""
     titles = [_title(each) for each in sections]
     # two settings of the same scale and corpus: the command in each section says what was set
@@ -80,7 +92,7 @@ def study(sections: Sequence[Evidence], stem: str, figures: Sequence[dict[str, s
         question=str(sections[0].record["question"]),
         source=str(sections[0].record["source"]),
         stem=stem,
-        sections=[_section(*each) for each in zip(sections, titles, figures, strict=True)],
+        sections=[_section(*each, predictions) for each in zip(sections, titles, figures, strict=True)],
     )
 
 
@@ -90,7 +102,7 @@ def _index(everything: Sequence[Evidence], out: Path) -> str:
     lines = []
     for name, found in groupby(everything, key=lambda each: each.study):
         sections = list(found)
-        stem = escape.filename(name)
+        stem = filename(name)
         shown = escape.markdown(name)
         written = (out / f"{stem}.md").is_file()
         cells = [cell for each in sections for cell in each.cells]
@@ -111,8 +123,9 @@ def _title(evidence: Evidence) -> str:
     return f"Scale {evidence.scale} {evidence.ground}"
 
 
-def _section(evidence: Evidence, title: str, drawn: dict[str, str]) -> dict[str, Any]:
-    command = escape.plain(str(evidence.record.get("command", "")))
+def _section(evidence: Evidence, title: str, drawn: dict[str, str], predictions: Predictions) -> dict[str, Any]:
+    found = claims.judged(evidence, predictions)
+    command = plain(str(evidence.record.get("command", "")))
     return {
         "title": title,
         "question": str(evidence.record["question"]),
@@ -124,6 +137,8 @@ def _section(evidence: Evidence, title: str, drawn: dict[str, str]) -> dict[str,
         "legend": caveats.legend(evidence),
         "differences": tables.differences(evidence),
         "interval": caveats.intervals(evidence),
+        "claims": claims.table(evidence, found),
+        "verdicts": claims.lines(evidence, found),
         "points": drawn.get("points"),
         "milestones": drawn.get("milestones"),
         "floors": caveats.floors(evidence),
@@ -149,13 +164,3 @@ def _render(template: str, **context: Any) -> str:
     )
     environment.filters["md"] = escape.paragraph
     return environment.get_template(template).render(**context).strip() + "\n"
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Writes a file whole or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        beside.write_bytes(content)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)

@@ -101,7 +101,8 @@ def _draw(draw: Any, evidence: Evidence) -> bytes:
 
     file = io.BytesIO()
     with mpl.rc_context(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r"Glyph .* missing from font")  # a name in another script
+        # a name in another script
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from font|Matplotlib currently does not support")
         mpl.rcdefaults()
         mpl.rcParams.update(seaborn.axes_style("whitegrid") | seaborn.plotting_context("paper") | _STYLE)
         figure = draw(evidence)

@@ -42,6 +42,10 @@ class Summary:
     seeds: int
     restarts: tuple[int, int]
     """Fewest and most restarts within a seed."""
+    low: float
+    """Points: the least of what `sd` is the spread of."""
+    high: float
+    """Points: the most."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +114,11 @@ def summarise(scores: Scores) -> Summary | None:
     centre = mean(means)
     restarts = (min(counts), max(counts))
     if len(means) > 1:
-        return Summary(centre, deviation(means), "seeds", len(means), restarts)
-    within = deviation(next(iter(scores.by_seed.values())))
-    return Summary(centre, within, "nothing" if within is None else "restarts", 1, restarts)
+        return Summary(centre, deviation(means), "seeds", len(means), restarts, min(means), max(means))
+    points = next(iter(scores.by_seed.values()))
+    within = deviation(points)
+    ends = (min(points), max(points))
+    return Summary(centre, within, "nothing" if within is None else "restarts", 1, restarts, *ends)
 
 
 def separation(one: Summary, other: Summary) -> float | None:

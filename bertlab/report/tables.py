@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from bertlab.names import plain
 from bertlab.report import escape
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics import Difference, Summary, mean
@@ -119,7 +120,7 @@ def pretraining(evidence: Evidence) -> Table:
     for variant in evidence.trained:
         runs = [each for each in evidence.of(variant) if not each.untrained and not each.imported]
         if not runs:
-            states = {each.status for each in evidence.pretrainings if each.variant == variant and not each.finished}
+            states = {each.fate for each in evidence.pretrainings if each.variant == variant and not each.finished}
             if states:
                 rows.append((label(evidence, variant), ", ".join(sorted(states)), *[EMPTY] * (len(columns) - 2)))
             continue
@@ -172,7 +173,7 @@ def brief(evidence: Evidence) -> tuple[Table, Table]:
 def measured(evidence: Evidence, variant: str, measurement: str) -> str:
     """A cell of the results: mean (sd, n), n as seeds x restarts, and what is missing of it."""
     cells = evidence.at(variant, measurement)
-    missing = Counter(sorted(cell.status for cell in cells if cell.value is None))
+    missing = Counter(sorted(cell.fate for cell in cells if cell.value is None))
     summary = evidence.summary(variant, measurement)
     if summary is None:
         return ", ".join(missing) or EMPTY
@@ -192,11 +193,11 @@ def label(evidence: Evidence, variant: str) -> str:
 
 
 def frame(evidences: Sequence[Evidence]) -> pandas.DataFrame:
-    """The tidy table: a line a measured value, with the columns of `COLUMNS`; values in points."""
+    """The tidy table: a line a measured value, with the columns of `COLUMNS`; values in points, names as pages have."""
     import pandas
 
     lines = [
-        {**{name: getattr(cell, name, None) for name in COLUMNS}, "study": each.study, "scale": each.scale}
+        {name: _shown(getattr(each if name in ("study", "scale") else cell, name)) for name in COLUMNS}
         for each in evidences
         for cell in each.cells
     ]
@@ -212,6 +213,10 @@ def tidy(evidences: Sequence[Evidence]) -> str:
     for line in frame(evidences).astype(object).itertuples(index=False):
         writer.writerow([_field(value) for value in line])
     return text.getvalue()
+
+
+def _shown(value: object) -> object:
+    return plain(value) if isinstance(value, str) else value
 
 
 def _field(value: object) -> object:

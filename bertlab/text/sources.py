@@ -108,6 +108,17 @@ def documents(located: Located) -> Iterator[str]:
             yield text
 
 
+def unchanged(located: Located) -> bool:
+    """Whether the files of a source hold what its content says, by reading them again; what is no file does."""
+    if located.origin != "files":
+        return True
+    digests = []
+    for path in located.files:
+        with path.open("rb") as stream:
+            digests.append(hashlib.file_digest(stream, "sha256").hexdigest())
+    return _combined(digests) == located.source.content
+
+
 def articles(rows: Iterable[str]) -> Iterator[str]:
     """Articles out of rows that are single lines, as WikiText has them: a ` = Title = ` line opens one.
 
@@ -135,6 +146,10 @@ def content(files: Iterable[Path], machine: Machine) -> str:
     index = _Index(machine.cache / "hashes.json")
     digests = [index.digest(path) for path in files]
     index.save()
+    return _combined(digests)
+
+
+def _combined(digests: list[str]) -> str:
     if len(digests) > 1:
         digests = [hashlib.sha256("\n".join(digests).encode()).hexdigest()]
     return f"sha256:{digests[0]}"

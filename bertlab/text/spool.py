@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab.errors import BadInput
+from bertlab.faults import point
 from bertlab.progress import Progress, stop_if_asked
-from bertlab.text.sources import Located, documents
+from bertlab.text.sources import Located, documents, unchanged
 
 BLOCK = 1_000_000
 """Bytes of text that are tokenised as one piece of work."""
@@ -43,8 +44,10 @@ class Spool:
     def write(cls, path: Path, located: Sequence[Located], progress: Progress) -> Spool:
         """Copies the documents of all sources to `path`.
 
-        `BadInput` for a source without documents, and for sources that have but one together: some are held out.
+        `BadInput` for a source without documents, and for sources that have but one together: some are held out,
+        and for files that are not those that were planned with.
         """
+        point("corpus.spool")
         lengths, sides, order = array.array("q"), array.array("Q"), array.array("Q")
         written = told = 0
         with path.open("wb", buffering=BLOCK) as stream:
@@ -63,6 +66,9 @@ class Spool:
                         told = written
                 if len(lengths) == before:
                     raise BadInput(f"corpus '{each.source.name}' is empty: give one with text")
+                if not unchanged(each):
+                    raise BadInput(f"corpus '{each.source.name}' has changed: give the same command again")
+        point("corpus.spooled")
         if min(sides) == max(sides):
             names = ", ".join(f"'{each.source.name}'" for each in located)
             raise BadInput(f"corpus {names} is a single document: give two or more, for some are held out")

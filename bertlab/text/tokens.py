@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab.errors import BadInput
+from bertlab.faults import point
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.recipe import Corpus, Tokenizer
 from bertlab.text.blocks import Tokenised, tokenise_all
@@ -99,6 +100,7 @@ def prepare(
         spool = Spool.write(path, located, progress)
         train, heldout = spool.split(corpus.heldout)
         wordpiece = _vocabulary(tokenizer, given, spool, train, progress)
+        point("corpus.vocabulary")
         wordpiece.save(directory / "vocab.txt")
         size = int(spool.lengths.sum())
         done = 0
@@ -111,6 +113,7 @@ def prepare(
                     done += tokenised.size
                     progress(done, size, "tokenising")
                     stop_if_asked()
+            point("corpus.part")
     finally:
         path.unlink(missing_ok=True)
     facts: dict[str, Any] = {
@@ -131,6 +134,7 @@ def prepare(
         }
     facts["unigram_entropy"] = _entropy(counts["heldout"])
     facts["fingerprint"] = _fingerprint(directory)
+    point("corpus.facts")
     (directory / "corpus.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return facts
 
@@ -174,7 +178,9 @@ class _Writer:
         self._documents = _OffsetsFile(documents)
 
     def write(self, block: Tokenised) -> None:
+        point("corpus.ids")
         self._tokens.write(block.tokens)
+        point("corpus.offsets")
         self._sentences.extend(block.sentences)
         self._documents.extend(block.documents)
 

@@ -1,4 +1,7 @@
-"""How a pre-trained model is judged on held-out text: the same rows and masks for every row of a study."""
+"""How a pre-trained model is judged on held-out text: the same rows and masks for every row of a study.
+
+The processes of a group share the batches, and all of them have the figures of all rows.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from bertlab.inputs.collator import Batch
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
 from bertlab.recipe import Masking, Recipe
+from bertlab.training.share import ALONE, Share
 
 
 class Heldout:
@@ -25,25 +29,25 @@ class Heldout:
         otherwise = not self.causal and _masks_otherwise(recipe.masking)
         self.own = heldout(recipe, corpus, rows, own=True) if otherwise else None
 
-    def figures(self, model: PretrainingModel, machine: Machine) -> dict[str, float]:
+    def figures(self, model: PretrainingModel, machine: Machine, share: Share = ALONE) -> dict[str, float]:
         """A masked LM's `masked_lm_loss`, `perplexity` and `accuracy` at 15 %, 80/10/10, and `own_loss`, all in nats or
         shares; of a left-to-right LM `causal_loss` and `perplexity`: the two are not of one kind.
         """
         if self.causal:
-            loss = causal_lm(model, self.fixed, machine)
+            loss = causal_lm(model, self.fixed, machine, share)
             return {"causal_loss": loss, "perplexity": _perplexity(loss)}
-        found = masked_lm(model, self.fixed, machine)
-        own = found["loss"] if self.own is None else masked_lm(model, self.own, machine)["loss"]
+        found = masked_lm(model, self.fixed, machine, share)
+        own = found["loss"] if self.own is None else masked_lm(model, self.own, machine, share)["loss"]
         names = {"masked_lm_loss": "loss", "perplexity": "perplexity", "accuracy": "accuracy"}
         return {**{name: found[each] for name, each in names.items()}, "own_loss": own}
 
 
 @torch.inference_mode()
-def causal_lm(model: PretrainingModel, batches: Sequence[Batch], machine: Machine) -> float:
+def causal_lm(model: PretrainingModel, batches: Sequence[Batch], machine: Machine, share: Share = ALONE) -> float:
     """Mean loss (nats) of predicting each next token, [SEP] included."""
     loss = count = 0.0
     model.eval()
-    for batch in batches:
+    for batch in batches[share.rank :: share.ranks]:
         tensors = on_device(batch, machine.device)
         tensors.pop("next_sentence")
         with autocast(machine):
@@ -51,15 +55,18 @@ def causal_lm(model: PretrainingModel, batches: Sequence[Batch], machine: Machin
         loss += float(total)
         count += float(batch.weights.sum())
     model.train()
+    loss, count = share.total(loss, count)
     return loss / count
 
 
 @torch.inference_mode()
-def masked_lm(model: PretrainingModel, batches: Sequence[Batch], machine: Machine) -> dict[str, float]:
+def masked_lm(
+    model: PretrainingModel, batches: Sequence[Batch], machine: Machine, share: Share = ALONE
+) -> dict[str, float]:
     """Mean loss (nats), perplexity and accuracy (share) of predicting the masked tokens."""
     loss = right = count = 0.0
     model.eval()
-    for batch in batches:
+    for batch in batches[share.rank :: share.ranks]:
         tensors = on_device(batch, machine.device)
         with autocast(machine):
             logits, _ = model.predictions(*(tensors[name] for name in ("tokens", "segments", "lengths", "positions")))
@@ -70,22 +77,24 @@ def masked_lm(model: PretrainingModel, batches: Sequence[Batch], machine: Machin
         right += float(((logits.argmax(-1) == targets) * weights).sum())
         count += float(weights.sum())
     model.train()
+    loss, right, count = share.total(loss, right, count)
     mean = loss / count
     return {"loss": mean, "perplexity": _perplexity(mean), "accuracy": right / count}
 
 
 @torch.inference_mode()
-def next_sentence(model: PretrainingModel, batches: Sequence[Batch], machine: Machine) -> float:
+def next_sentence(model: PretrainingModel, batches: Sequence[Batch], machine: Machine, share: Share = ALONE) -> float:
     """Share of pairs of which the model says rightly whether the second segment follows the first."""
-    right = count = 0
+    right = count = 0.0
     model.eval()
-    for batch in batches:
+    for batch in batches[share.rank :: share.ranks]:
         tensors = on_device(batch, machine.device)
         with autocast(machine):
             _, logits = model.predictions(*(tensors[name] for name in ("tokens", "segments", "lengths", "positions")))
         right += int((logits.argmax(-1) == tensors["next_sentence"]).sum())
         count += len(logits)
     model.train()
+    right, count = share.total(right, count)
     return right / count
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from bertlab import recipe
 from bertlab.errors import BadInput
+from bertlab.faults import point
 from bertlab.inputs import keyed
 from bertlab.machine import Machine
 from bertlab.model.encoder import gather_rows
@@ -42,8 +43,8 @@ def probe(
 ) -> Outcome:
     """Trains a new BiLSTM tagger on the features of the model in `pretrained`, and measures it.
 
-    Raises `BadInput` for a task without words to tag, `RunFailed` if the gradient is not finite, `Interrupted` when a
-    signal came.
+    Raises `BadInput` for a task without words to tag, `RunFailed` if a loss or gradient is not finite, `Interrupted`
+    when a signal came.
     """
     if data.kind != "tagging":
         raise BadInput(f"task '{data.name}' is {data.kind}: the feature-based approach tags words; use method finetune")
@@ -98,6 +99,7 @@ def activations(pretrained: Pretrained, part: Examples, levels: range, machine: 
     done = 0
     for rows in examples.by_length(part.lengths, EVALUATION_TOKENS):
         stop_if_asked()
+        point("features.read")
         batch = part.batch(rows)
         parts = {name: value.to(machine.device) for name, value in tensors(batch).items()}
         with evaluation.autocast(machine):

@@ -73,8 +73,8 @@ def finetune(
 
     With `first`, model and head are trained on the rows of that task, of the same kind and labels, before.
 
-    Raises `RunFailed` if the gradient is not finite, `Interrupted` when a signal came: nothing is left to resume from,
-    as a fine-tuning is short.
+    Raises `RunFailed` if a loss or gradient is not finite, `Interrupted` when a signal came: nothing is left to resume
+    from, as a fine-tuning is short.
     """
     opened = open_pretrained(pretrained, milestone)
     judged = encode_judged(data, opened, settings)

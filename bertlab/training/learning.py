@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bertlab import recipe
+from bertlab.faults import point
 from bertlab.inputs import keyed
 from bertlab.machine import Machine
 from bertlab.model.dropout import Noise
@@ -122,8 +123,11 @@ class Measuring(LightningModule):
         self.manual_backward(error)
         optimizer = self.optimizers()
         assert isinstance(optimizer, torch.optim.Optimizer)  # Lightning's, which counts the steps
-        optimization.update(optimizer, self.schedule.rate(self.step), recipe.Optimizer().clip, self.step)
+        optimization.update(
+            optimizer, self.schedule.rate(self.step), recipe.Optimizer().clip, self.step, float(error.detach())
+        )
         self.step += 1
+        point("measure.step")
         self.curve.add(error.detach(), self.step == self.steps)
         if not self.curve.pending:
             self.figures = {"loss": self.curve.points[-1]["loss"]}
@@ -172,6 +176,7 @@ def predict(
     scores: npt.NDArray[np.float32] | None = None
     for numbers in batches:
         stop_if_asked()
+        point("measure.predict")
         slots = judged.batch(numbers).slots
         parts = {name: value.to(machine.device) for name, value in build(numbers).items()}
         with evaluation.autocast(machine):

@@ -47,16 +47,18 @@ def build(module: nn.Module, settings: recipe.Optimizer, layer_decay: float = 1.
     return kind(groups, lr=0.0, betas=(settings.beta1, settings.beta2), eps=settings.epsilon, **options)
 
 
-def update(optimizer: torch.optim.Optimizer, rate: float, clip: float, step: int) -> None:
+def update(optimizer: torch.optim.Optimizer, rate: float, clip: float, step: int, loss: float) -> None:
     """One update at learning rate `rate`, or each group's share of it; gradients are clipped to the global norm `clip`
     and freed.
 
-    Raises `RunFailed` with status `diverged`, before anything is changed, if the gradient's norm is not finite.
+    Raises `RunFailed` with status `diverged`, before anything is changed, if the `loss` or the gradient's norm is not
+    finite.
     """
     parameters = [value for group in optimizer.param_groups for value in group["params"]]
     norm = float(nn.utils.clip_grad_norm_(parameters, clip, foreach=True))
-    if not math.isfinite(norm):
-        raise RunFailed(f"the gradient is not finite at step {step}", status="diverged")
+    for what, figure in (("loss", loss), ("gradient", norm)):
+        if not math.isfinite(figure):
+            raise RunFailed(f"diverged at step {step}: the {what} is not finite", status="diverged")
     for group in optimizer.param_groups:
         group["lr"] = rate * group["share"]
     optimizer.step()

@@ -1,32 +1,41 @@
 """Pre-training (BERT section 3.1 and appendix A.2): a Lightning module and data module, resumed to the bit.
 
 The loss of a step is the sum over the predicted tokens divided by their count in the global batch, plus the same for
-next-sentence labels: never a mean of means, so splitting a batch does not change it.
+next-sentence labels: never a mean of means, so splitting a batch does not change it. Processes of a group each take a
+share of its rows, and gradients and losses are summed over them.
 """
 
 from __future__ import annotations
 
 import json
+import signal
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
 from lightning.pytorch import Callback, LightningDataModule, LightningModule, Trainer
+from lightning.pytorch.strategies import Strategy
+from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, IterableDataset
 
 from bertlab.cost import tokens
+from bertlab.errors import RunFailed
+from bertlab.faults import point
+from bertlab.identity import identity
 from bertlab.inputs.batches import Batches, heldout_pairs
 from bertlab.inputs.collator import Batch
 from bertlab.inputs.keyed import key
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
-from bertlab.progress import Progress, stop_if_asked
+from bertlab.progress import Interrupted, Progress, stop_if_asked
 from bertlab.recipe import Recipe
 from bertlab.store import append_line, read_lines, write
 from bertlab.text.tokens import TokenisedCorpus
 from bertlab.training import checkpoints, evaluation, optimization
+from bertlab.training.share import ALONE, Share
 from bertlab.training.trainer import Watch, fit, trainer
 
 EVALUATION_ROWS = 1024
@@ -36,16 +45,16 @@ SECONDS_BETWEEN_CHECKPOINTS = 60.0
 
 
 class Pretraining(LightningModule):
-    """One update a step on the batch of that step; a batch goes through the model in micro-batches if asked."""
+    """One update a step on the batch of that step: of its share of the rows, in micro-batches if asked."""
 
-    def __init__(self, recipe: Recipe, model: PretrainingModel, machine: Machine) -> None:
+    def __init__(self, recipe: Recipe, model: PretrainingModel, machine: Machine, share: Share = ALONE) -> None:
         super().__init__()
         self.automatic_optimization = False
-        self.recipe, self.model, self.machine = recipe, model, machine
+        self.recipe, self.model, self.machine, self.share = recipe, model, machine, share
         self.optimizer = optimization.build(model, recipe.optimizer)
         self.step = 0
         self.sums = torch.zeros(3, dtype=torch.float64)
-        """LM losses, next-sentence losses and steps since the last logged line."""
+        """LM losses, next-sentence losses and steps since the last logged line, of all processes."""
         self.figures: dict[str, float] = {}
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
@@ -53,17 +62,19 @@ class Pretraining(LightningModule):
         return self.optimizer
 
     def training_step(self, batch: Batch, index: int) -> None:
-        """Forward, backward and update of step `self.step`."""
+        """Forward, backward and update of step `self.step` on the global batch."""
         recipe = self.recipe
-        size = self.machine.micro_batch or len(batch.tokens)
         predicted, rows = float(batch.weights.sum()), len(batch.tokens)
-        parts = evaluation.on_device(batch, self.device.type)
-        if (batch.lengths == batch.tokens.shape[1]).all():
+        pieces = self.share.micro_batches(rows, self.machine.micro_batch)
+        begin, end = (pieces[0][1], pieces[-1][2]) if pieces else (0, 0)
+        own = batch.take(begin, end)
+        parts = evaluation.on_device(own, self.device.type)
+        if (own.lengths == own.tokens.shape[1]).all():
             parts.pop("lengths")  # no padding, no mask
         predicting = related = 0.0
-        for number, start in enumerate(range(0, rows, size)):
+        for number, low, high in pieces:
             self.model.noise.restart(key(recipe.seed, "dropout", self.step, number))
-            part = {name: value[start : start + size] for name, value in parts.items()}
+            part = {name: value[low - begin : high - begin] for name, value in parts.items()}
             lm_sum, next_sum = self.model.losses(
                 part["tokens"],
                 part["segments"],
@@ -73,15 +84,27 @@ class Pretraining(LightningModule):
                 part["weights"],
                 part["next_sentence"] if recipe.objective.next_sentence else None,
             )
-            self.manual_backward(lm_sum / predicted + next_sum / rows)
+            with self._summed(high == end):
+                self.manual_backward((lm_sum / predicted + next_sum / rows) * self.share.ranks)  # of which DDP's mean
             predicting += float(lm_sum.detach()) / predicted
             related += float(next_sum.detach()) / rows
+        if not pieces:  # the others wait for its gradients: zeros
+            self.manual_backward(0.0 * self.model.masked.bias.sum())
+        predicting, related = self.share.total(predicting, related)
         self.sums += torch.tensor([predicting, related, 1.0], dtype=torch.float64)
         self.figures = {"loss": predicting + related}
         optimizer = self.optimizers()
         assert isinstance(optimizer, torch.optim.Optimizer)  # Lightning's wrapper, which counts the steps
-        optimization.update(optimizer, recipe.schedule.rate(self.step), recipe.optimizer.clip, self.step)
+        optimization.update(
+            optimizer, recipe.schedule.rate(self.step), recipe.optimizer.clip, self.step, predicting + related
+        )
         self.step += 1
+        point("step")
+
+    def _summed(self, last: bool) -> AbstractContextManager[None]:
+        """Within it, gradients go to the other processes only with the `last` micro-batch."""
+        model = self.trainer.model
+        return model.no_sync() if isinstance(model, DistributedDataParallel) and not last else nullcontext()
 
 
 class PretrainingData(LightningDataModule):
@@ -110,10 +133,23 @@ class _Stream(IterableDataset[Batch]):
 
 
 class Journal(Callback):
-    """Writes the curves, evaluates and keeps weights at milestones, and saves checkpoints."""
+    """Writes the curves, evaluates and keeps weights at milestones, and saves checkpoints.
 
-    def __init__(self, work: Path, corpus: TokenisedCorpus, recipe: Recipe, milestones: int, machine: Machine) -> None:
-        self.work, self.recipe, self.machine = work, recipe, machine
+    All processes of a group evaluate together; the first one writes.
+    """
+
+    def __init__(
+        self,
+        work: Path,
+        corpus: TokenisedCorpus,
+        recipe: Recipe,
+        milestones: int,
+        machine: Machine,
+        trained: str,
+        share: Share,
+    ) -> None:
+        """`trained` names the recipe and the text in checkpoints."""
+        self.work, self.recipe, self.machine, self.trained, self.share = work, recipe, machine, trained, share
         steps = recipe.schedule.steps
         self.milestones = {round(steps * part / milestones) for part in range(1, milestones + 1)}
         self.interval = max(1, steps // 100)
@@ -131,7 +167,8 @@ class Journal(Callback):
             line = {"step": step, "loss": (predicting + related) / count, objective.loss: predicting / count}
             if objective.next_sentence:
                 line["next_sentence_loss"] = related / count
-            append_line(self.work / "metrics.jsonl", {**line, "learning_rate": schedule.rate(step - 1)})
+            point("journal.line")
+            self._append("metrics", {**line, "learning_rate": schedule.rate(step - 1)})
         if step in self.milestones:
             self._milestone(pl_module, step)
         if trainer.should_stop or time.monotonic() - self.saved > SECONDS_BETWEEN_CHECKPOINTS:
@@ -140,71 +177,100 @@ class Journal(Callback):
     def save(self, module: Pretraining) -> None:
         """A checkpoint to resume from; not of the last step, after which the run is finished at once."""
         self._time("train", module.step)
-        if module.step < self.recipe.schedule.steps:
-            state = {"step": module.step, "sums": module.sums.tolist()}
+        if self.share.first and module.step < self.recipe.schedule.steps:
+            state = {"step": module.step, "sums": module.sums.tolist(), "trained": self.trained}
             checkpoints.save(self.work, module.model, module.optimizer, state)
         self.saved = time.monotonic()
 
     def _milestone(self, module: Pretraining, step: int) -> None:
         self._time("train", step)
-        figures = self.heldout.figures(module.model, self.machine)
+        point("evaluation.begin")
+        figures = self.heldout.figures(module.model, self.machine, self.share)
         line = {"step": step, **{f"heldout_{name}": value for name, value in figures.items()}}
-        append_line(self.work / "metrics.jsonl", line)
-        if step < self.recipe.schedule.steps:
+        self._append("metrics", line)
+        point("evaluation.done")
+        if self.share.first and step < self.recipe.schedule.steps:
             folder = self.work / "milestones"
             folder.mkdir(exist_ok=True)
+            point("milestone.weights")
             module.model.save(folder / f"step-{step:08d}.safetensors")
+            point("milestone.done")
         self._time("evaluate", step)
 
     def _time(self, stage: str, step: int) -> None:
         now = time.monotonic()
-        append_line(self.work / "timing.jsonl", {"stage": stage, "step": step, "seconds": round(now - self.clock, 3)})
+        self._append("timing", {"stage": stage, "step": step, "seconds": round(now - self.clock, 3)})
         self.clock = now
+
+    def _append(self, name: str, record: dict[str, Any]) -> None:
+        if self.share.first:
+            append_line(self.work / f"{name}.jsonl", record)
 
 
 def pretrain(
-    recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Machine, milestones: int, progress: Progress
+    recipe: Recipe,
+    corpus: TokenisedCorpus,
+    work: Path,
+    machine: Machine,
+    milestones: int,
+    progress: Progress,
+    share: Share = ALONE,
+    strategy: Strategy | None = None,
 ) -> dict[str, Any]:
     """Trains a recipe in the directory `work`, from its newest checkpoint if it has one, and returns the result.
 
     Leaves `model.safetensors`, `vocab.txt`, `metrics.jsonl` (losses in nats; no clock), `timing.jsonl` (seconds) and
-    `milestones/`. Raises `RunFailed` when a gradient is not finite, `Interrupted` after saving when a signal came.
+    `milestones/`. Raises `RunFailed` when a loss or gradient is not finite, `Interrupted` after saving when a signal
+    came.
+
+    Each process of a group calls it with its `share` and the `strategy` that sums gradients, torch's process group
+    being there. The first one writes; all of them end alike, after the same step.
     """
     model = PretrainingModel.of(recipe, corpus.tokenizer.size)
     model.to(machine.device).train()
-    module = Pretraining(recipe, model, machine)
-    checkpoint = checkpoints.newest(work)
+    module = Pretraining(recipe, model, machine, share)
+    trained = identity("pretrain", recipe=recipe, corpus=corpus.facts["fingerprint"])
+    checkpoint = checkpoints.newest(work, trained)
     if checkpoint is not None:
         checkpoints.restore(checkpoint, model, module.optimizer)
         module.step, module.sums = checkpoint.step, torch.tensor(checkpoint.state["sums"], dtype=torch.float64)
-    _cut_back(work, module.step)
+    if share.total(module.step) != [module.step * share.ranks]:
+        raise RunFailed(f"the processes of the group do not read the same checkpoint in '{work}'")
+    if share.first:
+        _cut_back(work, module.step)
     steps = recipe.schedule.steps
     batches = Batches(recipe, corpus)
     if module.step < steps:
-        journal = Journal(work, corpus, recipe, milestones, machine)
+        journal = Journal(work, corpus, recipe, milestones, machine, trained, share)
         data = PretrainingData(batches, module.step, steps)
-        watch = Watch(progress, steps, "pre-training", start=module.step)
-        fit(trainer(machine, steps - module.step, [watch, journal]), module, data)
+        watch = Watch(progress, steps, "pre-training", module.step, share)
+        fit(trainer(machine, steps - module.step, [watch, journal], strategy), module, data)
         if module.step < steps:
+            share.wait()  # for the checkpoint
             stop_if_asked()
+            raise Interrupted(signal.SIGTERM)  # another process of the group was asked
     began = time.monotonic()
-    result = _result(recipe, corpus, model, batches, machine)
-    model.save(work / "model.safetensors")
-    corpus.tokenizer.save(work / "vocab.txt")
-    append_line(
-        work / "timing.jsonl", {"stage": "evaluate", "step": steps, "seconds": round(time.monotonic() - began, 3)}
-    )
+    model.to(machine.device)  # from where Lightning has brought it
+    point("pretrain.result")
+    result = _result(recipe, corpus, model, batches, machine, share)
+    if share.first:
+        point("model.weights")
+        model.save(work / "model.safetensors")
+        point("model.done")
+        corpus.tokenizer.save(work / "vocab.txt")
+        seconds = round(time.monotonic() - began, 3)
+        append_line(work / "timing.jsonl", {"stage": "evaluate", "step": steps, "seconds": seconds})
     return result
 
 
 def _result(
-    recipe: Recipe, corpus: TokenisedCorpus, model: PretrainingModel, batches: Batches, machine: Machine
+    recipe: Recipe, corpus: TokenisedCorpus, model: PretrainingModel, batches: Batches, machine: Machine, share: Share
 ) -> dict[str, Any]:
-    figures = evaluation.Heldout(recipe, corpus, EVALUATION_ROWS).figures(model, machine)
+    figures = evaluation.Heldout(recipe, corpus, EVALUATION_ROWS).figures(model, machine, share)
     if recipe.objective.next_sentence:
         pairs = heldout_pairs(recipe, corpus, EVALUATION_ROWS)
         if pairs:
-            figures["next_sentence_accuracy"] = evaluation.next_sentence(model, pairs, machine)
+            figures["next_sentence_accuracy"] = evaluation.next_sentence(model, pairs, machine, share)
     return {
         "status": "done",
         "steps": recipe.schedule.steps,
@@ -230,10 +296,11 @@ def _pair_balance(recipe: Recipe, batches: Batches) -> float | None:
 
 def _cut_back(work: Path, step: int) -> None:
     """Drops what was logged after the checkpoint that the run goes on from."""
+    point("journal.cut")
     for name in ("metrics.jsonl", "timing.jsonl"):
         path = work / name
         if path.exists():
-            kept = [record for record in read_lines(path) if record["step"] <= step]
+            kept = [record for record in read_lines(path) if record.get("step", step + 1) <= step]
             write(path, "".join(json.dumps(record) + "\n" for record in kept))
     for path in (work / "milestones").glob("step-*.safetensors"):
         if int(path.stem.removeprefix("step-")) > step:

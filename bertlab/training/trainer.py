@@ -8,15 +8,26 @@ from collections.abc import Sequence
 
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.strategies import Strategy
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from bertlab.machine import Machine
 from bertlab.model.memory import keep_freed_memory
 from bertlab.progress import Progress, asked_to_stop
+from bertlab.training.share import ALONE, Share
+
+REDUCTION = {"find_unused_parameters": True, "broadcast_buffers": False}
+"""How DDP is to sum gradients: some parameters are used by some objectives only, or by a process that has rows. Its
+buckets then also stay as they are from the first step on, so that a resumed training adds in the same order."""
 
 
-def trainer(machine: Machine, steps: int, callbacks: Sequence[Callback] = ()) -> Trainer:
-    """A Trainer of `steps` updates on one device of this machine, in its precision and with its threads."""
+def trainer(
+    machine: Machine, steps: int, callbacks: Sequence[Callback] = (), strategy: Strategy | None = None
+) -> Trainer:
+    """A Trainer of `steps` updates in the precision of this machine and with its threads.
+
+    On one device; with the `strategy` of a group, on the one that it gives this process.
+    """
     torch.set_num_threads(machine.cores)
     if not machine.gpus:
         keep_freed_memory()
@@ -24,7 +35,8 @@ def trainer(machine: Machine, steps: int, callbacks: Sequence[Callback] = ()) ->
         logging.getLogger(name).setLevel(logging.ERROR)  # device and precision are in the result, adverts nowhere
     return Trainer(
         accelerator="gpu" if machine.gpus else "cpu",
-        devices=1,
+        strategy=strategy or "auto",
+        devices="auto" if strategy else 1,
         precision="bf16-mixed" if machine.bf16() else "32-true",
         max_steps=steps,
         max_epochs=-1,
@@ -49,6 +61,8 @@ def fit(trainer: Trainer, module: LightningModule, data: object) -> None:
         warnings.filterwarnings("ignore", message=".*isinstance\\(treespec, LeafSpec\\).*")
         # The stream is indexed by step and has no length.
         warnings.filterwarnings("ignore", message=".*has `__len__` defined.*|.*`IterableDataset`.*")
+        # Which parameters a step uses depends on the objective, and on whether a process has rows at all.
+        warnings.filterwarnings("ignore", message=".*find_unused_parameters=True was specified.*")
         try:
             trainer.fit(module, data)
         except SIGTERMException:  # Lightning's own way to end after a step; ours has noted the signal too
@@ -57,14 +71,14 @@ def fit(trainer: Trainer, module: LightningModule, data: object) -> None:
 
 
 class Watch(Callback):
-    """Tells of every step, and ends the training after the step in which a signal came."""
+    """Tells of every step, and ends the training after the step in which a signal came to any process."""
 
-    def __init__(self, progress: Progress, total: int, stage: str, start: int = 0) -> None:
-        self.progress, self.total, self.stage, self.done = progress, total, stage, start
+    def __init__(self, progress: Progress, total: int, stage: str, start: int = 0, share: Share = ALONE) -> None:
+        self.progress, self.total, self.stage, self.done, self.share = progress, total, stage, start, share
 
     def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *_: object) -> None:
         """One more step is done."""
         self.done += 1
         self.progress(self.done, self.total, self.stage, **getattr(pl_module, "figures", {}))
-        if asked_to_stop():
+        if any(self.share.total(asked_to_stop())):
             trainer.should_stop = True

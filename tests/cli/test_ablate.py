@@ -67,8 +67,8 @@ def test_a_dry_run_writes_nothing(smoke, call, tmp_path, capsys):
     assert "10,240" in printed
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_leaves_a_store_from_which_the_same_command_goes_on(smoke, finished, tmp_path, number):
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR1, 143)])
+def test_a_signal_leaves_a_store_from_which_the_same_command_goes_on(smoke, finished, tmp_path, number, status):
     """The end equals, byte for byte, that of the command that was never stopped."""
     runs = tmp_path / "runs"
     shutil.copytree(next(finished.glob("corpus/*")), runs / "corpus" / next(finished.glob("corpus/*")).name)
@@ -81,7 +81,7 @@ def test_a_signal_leaves_a_store_from_which_the_same_command_goes_on(smoke, fini
         time.sleep(0.01)
     process.send_signal(number)
     _, complaint = process.communicate(timeout=60)
-    assert process.returncode == 128 + number, complaint
+    assert process.returncode == status, complaint
     assert "give the same command again" in complaint
     assert "Traceback" not in complaint
     subprocess.run(command, check=True, capture_output=True)
@@ -115,15 +115,16 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(smoke, call, tmp_path, f
     assert contents(runs) == contents(finished)
 
 
-def test_a_damaged_run_is_found_before_it_is_used(smoke, call, tmp_path, finished, capsys):
+def test_damaged_weights_are_found_before_they_are_used_and_made_anew(smoke, call, tmp_path, finished, capsys):
     runs = tmp_path / "runs"
     shutil.copytree(finished, runs)
     store = Store(runs)
     store.remove([run for run in store.runs() if run.kind == "features"])
     weights = next(runs.glob("pretrain/*0-0-100*/model.safetensors"))
     weights.write_bytes(weights.read_bytes()[:-4] + b"\x00\x00\x80\x3f")
-    assert call(*smoke, "--runs", runs) == 2
-    assert "is damaged: remove it with `bertlab runs --remove" in capsys.readouterr().err
+    assert call(*smoke, "--runs", runs) == 0
+    assert "model.safetensors' was damaged" in capsys.readouterr().out
+    assert contents(runs) == contents(finished)
 
 
 def test_the_report_has_every_value_and_the_same_bytes_each_time(call, finished, tmp_path, capsys):

@@ -1,9 +1,14 @@
 """The plan that is shown before anything is spent: at the paper's scale, the paper's numbers."""
 
+import shutil
+from types import SimpleNamespace
+
 import pytest
 
 from bertlab import plan, scales, studies
-from bertlab.cli.plan_table import models
+from bertlab.cli.plan_table import models, require_room
+from bertlab.errors import BadInput
+from bertlab.store import Store
 
 BASE = "12 layers, 768 wide, 12 heads: 110M"
 EACH = "parameters; 256 sequences, 900,000 steps of 128, then 100,000 steps of 512 tokens"
@@ -46,3 +51,14 @@ def test_sizes_at_the_papers_scale_are_table_6(machine):
             "24 layers, 1024 wide, 16 heads: 336M",  # BERT says 340M
         )
     ]
+
+
+def test_too_little_room_is_told_before_anything_is_spent(machine, tmp_path, monkeypatch):
+    """Base has 110M parameters: ten milestones of 4 bytes each, and six times the weights while it is trained."""
+    request = plan.Request(studies=(studies.find("features"),), scale=scales.find("paper"), corpora=("microworld",))
+    jobs, store = plan.make(request, machine).jobs, Store(tmp_path / "runs")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=16 * 4 * 109e6))
+    with pytest.raises(BadInput, match=r"the runs need 7,\d\d\d MB and .* has 6,976: make room"):
+        require_room(jobs, store)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=16 * 4 * 111e6))
+    require_room(jobs, store)

@@ -50,6 +50,7 @@ def test_restarts_are_averaged_before_seeds() -> None:
     assert summary.mean == 30.0  # and not 25, the mean of the four
     assert summary.sd == pytest.approx(math.sqrt(200))
     assert (summary.over, summary.seeds, summary.restarts) == ("seeds", 2, (1, 3))
+    assert (summary.low, summary.high) == (20.0, 40.0)
 
 
 def test_with_one_seed_the_spread_is_over_its_restarts() -> None:
@@ -57,6 +58,7 @@ def test_with_one_seed_the_spread_is_over_its_restarts() -> None:
     assert summary is not None
     assert summary.sd == pytest.approx(math.sqrt(2))
     assert (summary.over, summary.seeds) == ("restarts", 1)
+    assert (summary.low, summary.high) == (10.0, 12.0)
     single = summarise(Scores({7: [10.0]}))
     assert single is not None
     assert single.sd is None

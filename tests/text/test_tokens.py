@@ -2,8 +2,10 @@
 
 import json
 import math
+import os
 import shutil
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -303,3 +305,23 @@ def test_the_sample_for_the_vocabulary_is_bounded_and_the_same_in_any_order(tmp_
     assert sum(len(text.encode()) for text in samples[0]) == 2_000
     assert all(text in texts for text in samples[0][:-1])
     assert len(samples[0]) > 5
+
+
+def test_text_that_changed_after_it_was_planned_is_refused(tmp_path: Path, machine: Machine) -> None:
+    """The id was made of other text: the same size and time do not matter."""
+    path = tmp_path / "text.jsonl"
+    path.write_text('{"text": "One two three. Four."}\n{"text": "Five six. Seven."}\n')
+    located = sources.resolve(str(path), machine=machine)
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    path.write_text(path.read_text().replace("Four", "Nine"))
+    os.utime(path, ns=times)
+    (tmp_path / "corpus").mkdir()
+    with pytest.raises(BadInput, match=r"corpus 'text.jsonl' has changed: give the same command again"):
+        tokens.prepare(
+            Corpus(sources=(located.source,), heldout=0.4),
+            Tokenizer(vocabulary=64),
+            [located],
+            tmp_path / "corpus",
+            progress=progress.silent,
+        )
+    assert not list((tmp_path / "corpus").iterdir())

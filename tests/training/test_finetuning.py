@@ -194,7 +194,7 @@ def test_a_loss_that_is_not_finite_ends_it(run, pairs, pretrained, tmp_path):
     weights = load_file(broken / "model.safetensors")
     name = next(iter(weights))
     save_file({**weights, name: np.full_like(weights[name], np.nan)}, broken / "model.safetensors")
-    with pytest.raises(RunFailed, match="not finite at step 0") as caught:
+    with pytest.raises(RunFailed, match="diverged at step 0: the loss is not finite") as caught:
         run(pairs, SHORT, directory=broken)
     assert caught.value.status == "diverged"
 

@@ -124,6 +124,45 @@ def test_a_signal_saves_and_ends_after_the_step(whole, corpus, machine, tmp_path
     same_bits(whole[0], tmp_path)
 
 
+@pytest.mark.parametrize("other", ["recipe", "text", "milestone", "curve"])
+def test_a_checkpoint_that_something_else_left_is_never_gone_on_from(
+    whole, corpus, machine, tmp_path, monkeypatch, other
+):
+    """Another recipe, other text, and files that are not those that were there when it was saved."""
+    monkeypatch.setattr(signals, "_received", [])
+
+    def ask(done, total, stage="", /, **figures):
+        if done == 12:
+            signals._received.append(2)
+
+    recipe, text = SMOKE, corpus
+    if other == "recipe":
+        recipe = dataclasses.replace(SMOKE, masking=Masking(rate=0.2))
+    if other == "text":
+        text = dataclasses.replace(corpus, facts={**corpus.facts, "fingerprint": "sha256:another"})
+    with pytest.raises(Interrupted):
+        pretrain(recipe, text, tmp_path, machine, 2, ask)
+    signals._received.clear()
+    assert checkpoints.newest(tmp_path).step == 12
+    if other in ("milestone", "curve"):
+        file = tmp_path / {"milestone": "milestones/step-00000010.safetensors", "curve": "metrics.jsonl"}[other]
+        file.write_bytes(file.read_bytes()[:-1] + b" ")
+        assert checkpoints.newest(tmp_path) is None
+    assert pretrain(SMOKE, corpus, tmp_path, machine, 2, silent) == whole[1]
+    same_bits(whole[0], tmp_path)
+
+
+def test_weights_that_are_not_finite_are_never_saved(tmp_path):
+    module = torch.nn.Linear(2, 1)
+    optimizer = optimization.build(module, Optimizer())
+    checkpoints.save(tmp_path, module, optimizer, {"step": 1, "trained": "x"})
+    with torch.no_grad():
+        module.weight[0, 0] = torch.inf
+    with pytest.raises(RunFailed, match="diverged at step 2: a weight is not finite"):
+        checkpoints.save(tmp_path, module, optimizer, {"step": 2, "trained": "x"})
+    assert checkpoints.newest(tmp_path).step == 1
+
+
 def test_a_damaged_checkpoint_is_passed_over(whole, corpus, machine, tmp_path, monkeypatch):
     monkeypatch.setattr(signals, "_received", [])
 
@@ -207,7 +246,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_before_the_update(corpus, machin
         return dataclasses.replace(made, weights=made.weights * np.nan) if step == 5 else made
 
     monkeypatch.setattr(Batches, "batch", poisoned)
-    with pytest.raises(RunFailed, match="not finite at step 5") as error:
+    with pytest.raises(RunFailed, match="diverged at step 5: the loss is not finite") as error:
         pretrain(SMOKE, corpus, tmp_path, machine, 2, silent)
     assert error.value.status == "diverged"
 
@@ -233,7 +272,7 @@ def test_rates_fall_by_a_factor_from_the_head_to_the_embeddings():
         optimizer = optimization.build(model, Optimizer(), layer_decay=0.5)
         for value in model.parameters():
             value.grad = torch.zeros_like(value)
-        optimization.update(optimizer, 0.8, 1.0, 0)
+        optimization.update(optimizer, 0.8, 1.0, 0, 0.0)
         rates = {id(value): group["lr"] for group in optimizer.param_groups for value in group["params"]}
         found = {name: rates[id(value)] for name, value in model.named_parameters()}
         for name, rate in found.items():
@@ -252,7 +291,7 @@ def test_adam_without_bias_correction_is_googles():
         module.weight.fill_(2.0)
     made = optimization.build(module, Optimizer(bias_correction=False, clip=100.0))
     module.weight.grad = torch.full_like(module.weight, 3.0)
-    optimization.update(made, 0.1, 100.0, 0)
+    optimization.update(made, 0.1, 100.0, 0, 0.0)
     expected = 2.0 - 0.1 * (0.3 / ((0.001 * 9) ** 0.5 + 1e-6) + 0.01 * 2.0)
     assert module.weight.item() == pytest.approx(expected, rel=1e-9)
 
@@ -262,5 +301,5 @@ def test_gradients_are_clipped_by_their_global_norm():
     module = torch.nn.Linear(2, 1, bias=False)
     made = optimization.build(module, Optimizer())
     module.weight.grad = torch.tensor([[3.0, 4.0]])
-    optimization.update(made, 0.1, 1.0, 0)
+    optimization.update(made, 0.1, 1.0, 0, 0.0)
     assert made.state[module.weight]["exp_avg"].tolist()[0] == pytest.approx([0.06, 0.08], rel=1e-4)

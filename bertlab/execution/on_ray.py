@@ -1,0 +1,323 @@
+"""Worker processes on the devices of this machine or of a Ray cluster, each of which carries out jobs one by one.
+
+A worker has one device for as long as it lives, so torch is imported once; a pre-training on several devices takes the
+places of as many workers. Workers read and write the store themselves, so all machines of a cluster must see it under
+the same path. Signals reach this process only: a file in the store asks workers to stop.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bertlab.errors import BadInput, RunFailed
+from bertlab.execution.attempt import Ended, attempt
+from bertlab.execution.schedule import pretrainings
+from bertlab.jobs import Job, Pretrain, needs
+from bertlab.machine import Machine
+from bertlab.progress import SIGNALS, Interrupted, Progress, listening_to
+from bertlab.store import Store
+
+SECONDS_TO_STOP = 9.0
+"""What workers have for saving before they are ended."""
+
+SECONDS_TO_REACH = 10.0
+
+SECONDS_TO_HIRE = 600.0
+"""After so long without a device to run on, a command gives up."""
+
+SECONDS_BETWEEN_LOOKS = 0.3
+
+OBJECT_STORE_BYTES = 100 * 2**20
+"""Jobs and outcomes are small: all data goes through the store."""
+
+
+class Worker:
+    """A process with one device. Runs within Ray."""
+
+    def __init__(self, store: Path, machine: Machine, flag: Path) -> None:
+        self.store, self.machine, self.flag = Store(store), machine, flag
+
+    def ready(self) -> None:
+        """Returns when the imports, which take seconds, are done."""
+        if not self.store.root.is_dir():
+            raise FileNotFoundError(f"the runs directory '{self.store.root}' is not there")
+        import bertlab.training.features
+        import bertlab.training.pretraining  # noqa: F401
+
+    def here(self) -> None:
+        """Returns."""
+
+    def run(self, job: Job) -> Ended:
+        """Carries out a job."""
+        with listening_to(self.flag):
+            try:
+                for need in needs(job):
+                    self.store.seen(need.id)
+            except RunFailed as error:
+                return Ended("failed", str(error))
+            return attempt(job, self.store, self.machine)
+
+
+def run_in_group(job: Pretrain, store: Path, machine: Machine, devices: int, flag: Path) -> Ended:
+    """Carries out a pre-training on several devices, from a process without one. Runs within Ray."""
+    from bertlab.execution import group
+
+    kept = Store(store)
+    machine = replace(machine, threads=1)
+    try:
+        kept.seen(job.corpus.id)
+        kept.whole(job.corpus.id)
+    except RunFailed as error:  # it is made anew, and this is tried once more
+        return Ended("failed", str(error))
+
+    def train(work: Path, progress: Progress) -> dict[str, Any]:
+        return group.train(job, kept, work, machine, devices, progress, listening=partial(listening_to, flag))
+
+    with listening_to(flag):
+        ended = attempt(job, kept, machine, processes=devices, run=train)
+    return replace(ended, final=True)  # a group is tried twice by itself
+
+
+@dataclass
+class _Running:
+    job: Job
+    progress: Progress
+    worker: Any = None
+    """The worker that carries it out; `None` for a group."""
+    devices: int = 1
+
+
+@dataclass
+class Workers:
+    """An engine (see `schedule.Engine`) of several devices."""
+
+    ray: Any
+    store: Store
+    machine: Machine
+    group: int
+    """Devices of one pre-training."""
+    flag: Path
+    """A file whose presence asks workers to stop."""
+    hiring: dict[Any, Any] = field(default_factory=dict)
+    """Workers that are starting, by what tells when they are ready."""
+    idle: list[Any] = field(default_factory=list)
+    running: dict[Any, _Running] = field(default_factory=dict)
+    refused: int = 0
+    """Workers in a row that could not be started."""
+    missed: list[tuple[Job, Ended]] = field(default_factory=list)
+    """Jobs for which there was no worker after all."""
+    waits: float = 0.0
+    """Since when nothing runs and devices are waited for."""
+
+    def devices(self, job: Job) -> int:
+        """One; for a pre-training what was asked for."""
+        return self.group if isinstance(job, Pretrain) and job.steps else 1
+
+    def free(self) -> int:
+        """Workers that wait for a job."""
+        return len(self.idle)
+
+    def _take(self) -> Any:
+        """A worker that waits for a job and is still alive; `None` if there is none."""
+        while self.idle:
+            worker = self.idle.pop()
+            try:
+                self.ray.get(worker.here.remote(), timeout=SECONDS_TO_REACH)
+            except self.ray.exceptions.RayError:  # its machine is gone, or it hangs
+                self.ray.kill(worker)
+                self.hire(1)
+            else:
+                return worker
+        return None
+
+    def hire(self, number: int) -> None:
+        """Starts workers; each takes part as soon as it is ready, wherever there is a device for it."""
+        gpus = min(self.machine.gpus, 1)
+        remote = self.ray.remote(num_cpus=0 if gpus else 1, num_gpus=gpus)(Worker)
+        for _ in range(number):
+            worker = remote.remote(self.store.root, self.machine.one(), self.flag)
+            self.hiring[worker.ready.remote()] = worker
+
+    def begin(self, job: Job, progress: Progress) -> None:
+        """Gives a job to a worker; or ends as many as it takes devices, for a group to take their places."""
+        self.waits = 0.0
+        devices = self.devices(job)
+        if devices == 1:
+            worker = self._take()
+            if worker is None:
+                self.missed.append((job, Ended("claimed")))
+                return
+            self.running[worker.run.remote(job)] = _Running(job, progress, worker)
+            return
+        for _ in range(devices):
+            self.ray.kill(self.idle.pop())
+        remote = self.ray.remote(num_cpus=0, max_retries=0)(run_in_group)
+        asked = (job, self.store.root, self.machine.one(), devices, self.flag)
+        self.running[remote.remote(*asked)] = _Running(job, progress, devices=devices)
+
+    def ended(self) -> list[tuple[Job, Ended]]:
+        """Jobs that have ended; tells of the others' progress."""
+        missed, self.missed = self.missed, []
+        waiting = [*self.running, *self.hiring]
+        if missed or not waiting:
+            return missed
+        self._wait_for_devices()
+        self.ray.wait(waiting, num_returns=1, timeout=SECONDS_BETWEEN_LOOKS)
+        ready, _ = self.ray.wait(waiting, num_returns=len(waiting), timeout=0)
+        for reference in [each for each in ready if each in self.hiring]:
+            self._hired(reference)
+        found = [self._collect(each) for each in ready if each in self.running]
+        for each in self.running.values():
+            told = self.store.progress(each.job.id)
+            if told.get("total"):
+                figures = {name: value for name, value in told.items() if name not in ("pid", "host")}
+                each.progress(figures.pop("done"), figures.pop("total"), figures.pop("stage"), **figures)
+        return found
+
+    def stop(self, number: int) -> None:
+        """Asks all that runs to save and end, and waits for it."""
+        if self.running:
+            self.flag.write_text(str(number), encoding="utf-8")
+            self.ray.wait([*self.running], num_returns=len(self.running), timeout=SECONDS_TO_STOP)
+
+    def _wait_for_devices(self) -> None:
+        """Raises `BadInput` if nothing has run for long, because devices are not there or others have them."""
+        now = time.monotonic()
+        if self.running or not self.hiring or not self.waits:
+            self.waits = now
+        elif now - self.waits > SECONDS_TO_HIRE:
+            there = self.ray.cluster_resources()
+            raise BadInput(
+                f"no device has become free in {SECONDS_TO_HIRE / 60:.0f} minutes: the cluster has "
+                f"{there.get('GPU', 0):.0f} GPUs and {there.get('CPU', 0):.0f} CPUs, and other commands may hold them"
+            )
+
+    def _hired(self, reference: Any) -> None:
+        worker = self.hiring.pop(reference)
+        try:
+            self.ray.get(reference)
+        except self.ray.exceptions.RayError as error:
+            self.refused += 1
+            if self.refused > self.machine.devices:
+                raise BadInput(f"workers cannot be started: {_reason(error)}") from error
+            self.hire(1)
+            return
+        self.refused = 0
+        self.idle.append(worker)
+
+    def _collect(self, reference: Any) -> tuple[Job, Ended]:
+        running = self.running.pop(reference)
+        try:
+            ended: Ended = self.ray.get(reference)
+        except self.ray.exceptions.RayTaskError as error:
+            ended = Ended("failed", _reason(error))
+        except self.ray.exceptions.RayError as error:
+            self.hire(running.devices)
+            return running.job, Ended("failed", f"its process was killed ({_reason(error)})")
+        if running.worker is None:
+            self.hire(running.devices)
+        else:
+            self.idle.append(running.worker)
+        return running.job, ended
+
+
+@contextmanager
+def workers(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[Workers]:
+    """Workers on as many devices as the machine says, for as long as they are needed for `jobs`.
+
+    Ray is started on this machine, or joined; what was started is ended, whatever happens. Raises `BadInput` when there
+    are fewer devices.
+    """
+    # Worker processes look at paths from another directory.
+    store = Store(store.root.resolve())
+    with _ray(machine) as ray:
+        if machine.cluster:
+            _check(ray, machine)
+        flag, group = store.stop_flag(), machine.gpus_per_run or _shared(machine, pretrainings(jobs))
+        engine = Workers(ray, store, machine, group, flag)
+        engine.hire(min(machine.devices, len(jobs) * group))
+        try:
+            yield engine
+        except BaseException as error:  # a signal, or bad input of one job: the others save what they have
+            engine.stop(error.number if isinstance(error, Interrupted) else signal.SIGTERM)
+            raise
+        finally:
+            flag.unlink(missing_ok=True)
+
+
+def _shared(machine: Machine, runs: int) -> int:
+    """Devices of one pre-training where nothing is said: as many GPUs as there are for each."""
+    return max(1, machine.gpus // runs) if runs else 1
+
+
+@contextmanager
+def _ray(machine: Machine) -> Iterator[Any]:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_TRAIN_V2_ENABLED", "1")
+    if not machine.cluster:  # this machine has other users: none of them is to run code here
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    if "RAY_AUTH_TOKEN" in os.environ or Path("~/.ray/auth_token").expanduser().exists():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+    import ray
+
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    short = "/tmp" if Path("/tmp").is_dir() else None  # paths of sockets are short
+    folder = Path(tempfile.mkdtemp(prefix="bertlab-", dir=short))
+    common: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
+    try:
+        try:
+            if machine.cluster:
+                _reach(machine.cluster)
+                ray.init(address=machine.cluster, **common)
+            else:
+                ray.init(
+                    num_cpus=machine.workers or machine.gpus,
+                    num_gpus=machine.gpus or None,
+                    include_dashboard=False,
+                    object_store_memory=OBJECT_STORE_BYTES,
+                    _node_ip_address="127.0.0.1",
+                    _temp_dir=str(folder),
+                    **common,
+                )
+        except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+            where = f"no Ray cluster answers at '{machine.cluster}'" if machine.cluster else "Ray cannot be started"
+            raise BadInput(f"{where}: {_reason(error)}") from error
+        for number, handler in handlers.items():  # Ray puts its own in their places
+            signal.signal(number, handler)
+        yield ray
+    finally:
+        ray.shutdown()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _reach(address: str) -> None:
+    """Raises `OSError` or `ValueError` if nobody listens at HOST:PORT, which Ray takes minutes to find out."""
+    if address != "auto":
+        host, _, port = address.rpartition(":")
+        socket.create_connection((host, int(port)), timeout=SECONDS_TO_REACH).close()
+
+
+def _check(ray: Any, machine: Machine) -> None:
+    """Raises `BadInput` if the cluster has fewer devices than are asked for."""
+    there = ray.cluster_resources()
+    for kind, option, asked in (("GPU", "--gpus", machine.gpus), ("CPU", "--workers", machine.workers)):
+        if asked > there.get(kind, 0):
+            raise BadInput(f"{option} is {asked}: the cluster at '{machine.cluster}' has {there.get(kind, 0):.0f}")
+
+
+def _reason(error: BaseException) -> str:
+    cause = getattr(error, "cause", None)
+    lines = str(cause or error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

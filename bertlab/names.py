@@ -1,0 +1,30 @@
+"""Names as people and data choose them, made into what can be shown and into what can name a file."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+
+_TAKEN = re.compile(r"index|con|prn|aux|nul|(com|lpt)\d")
+"""Stems that are another page's, or a device to some systems whatever stands behind a dot."""
+
+
+def visible(text: str) -> str:
+    """`text` without what acts and is not seen: control characters but line feeds, direction marks, surrogates."""
+    if text.isprintable():
+        return text
+    return "".join(each for each in text if each == "\n" or unicodedata.category(each)[0] != "C")
+
+
+def plain(text: str) -> str:
+    """`text` on one line: white space joined, control and invisible format characters gone."""
+    return " ".join(filter(None, map(visible, text.split())))
+
+
+def filename(name: str) -> str:
+    """`name` as the stem of a file: kept where it is one, otherwise a slug with a hash that tells it from others."""
+    slug = re.sub(r"[^a-z0-9._-]+", "-", name.lower())[:64].strip(".-_")
+    if name and slug == name and not _TAKEN.fullmatch(name.partition(".")[0]):
+        return name
+    return f"{slug or 'study'}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"

@@ -1,0 +1,61 @@
+"""How many seeds a study would need, at the spread that was measured, to see an effect or to rule one out."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable
+
+from bertlab.report.effects import FLOOR, Spread
+from bertlab.report.statistics import LEVEL
+
+POWER = 0.8
+"""The chance of a verdict that is asked for."""
+FEWEST = 3
+"""Seeds that a spread takes to plan by: the 95 % interval of one over two seeds spans a factor of 70."""
+MOST = 10_000
+"""Seeds that nobody trains."""
+
+
+def power(effect: float, spread: Spread, n: int, level: float = LEVEL) -> float:
+    """The chance that a two-sided test over `n` seeds sees a true `effect`: the non-central t of the interval."""
+    from scipy.special import nctdtr, stdtrit
+
+    freedom, shift = spread.freedom(n), abs(effect) / math.sqrt(spread.variance(n))
+    bound = float(stdtrit(freedom, 0.5 + level / 2))
+    return float(1 - nctdtr(freedom, shift, bound) + nctdtr(freedom, shift, -bound))
+
+
+def equivalence_power(effect: float, margin: float, spread: Spread, n: int, level: float = LEVEL) -> float:
+    """The chance that two one-sided tests over `n` seeds find a true `effect` to lie within `margin`.
+
+    Each test fails on its own side: the two are taken not to fail together (Bonferroni), a bit less than the truth.
+    """
+    from scipy.special import nctdtr, stdtrit
+
+    freedom, error = spread.freedom(n), math.sqrt(spread.variance(n))
+    bound = float(stdtrit(freedom, level))
+    fails = [float(nctdtr(freedom, (margin + side * effect) / error, bound)) for side in (-1, 1)]
+    return max(0.0, 1 - sum(fails))
+
+
+def seeds_to_see(effect: float, spread: Spread | None, level: float = LEVEL) -> float | None:
+    """The fewest seeds, at least `FLOOR`, that see a true `effect` with a chance of `POWER`.
+
+    `math.inf` if no number does: the examples are too few, or the effect is none. None if the spread was measured on
+    fewer than `FEWEST` seeds.
+    """
+    return _fewest(spread, lambda known, n: power(effect, known, n, level))
+
+
+def seeds_to_rule_out(margin: float, effect: float, spread: Spread | None, level: float = LEVEL) -> float | None:
+    """The fewest seeds that find a true `effect` to lie within `margin`, with the ends of `seeds_to_see`."""
+    return _fewest(spread, lambda known, n: equivalence_power(effect, margin, known, n, level))
+
+
+def _fewest(spread: Spread | None, chance: Callable[[Spread, int], float]) -> float | None:
+    if spread is None or spread.n < FEWEST:
+        return None
+    candidates = range(FLOOR, MOST + 1)
+    place = bisect_left(candidates, POWER, key=lambda n: chance(spread, n))
+    return candidates[place] if place < len(candidates) else math.inf

@@ -1,0 +1,184 @@
+"""A pre-training on two workers of Ray Train, some of which are killed, hang, or are told to stop."""
+
+import dataclasses
+import os
+import shutil
+import signal
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from bertlab import progress as signals
+from bertlab import scales
+from bertlab.errors import BadInput, RunFailed
+from bertlab.execution import group
+from bertlab.jobs import PrepareCorpus, Pretrain
+from bertlab.progress import Interrupted, silent
+from bertlab.recipe import Corpus
+from bertlab.store import Store, read_lines
+from bertlab.text.tokens import open_corpus
+from bertlab.training import checkpoints
+from bertlab.training.pretraining import pretrain
+
+SMOKE = scales.find("smoke").recipe  # 20 steps
+RECIPE = dataclasses.replace(SMOKE, model=dataclasses.replace(SMOKE.model, dropout=0.0))
+JOB = Pretrain(RECIPE, PrepareCorpus(Corpus(sources=()), RECIPE.tokenizer, ()), "group", milestones=2)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    import ray
+
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        object_store_memory=80 << 20,
+        _node_ip_address="127.0.0.1",
+    )
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture
+def store(corpus_directory, tmp_path):
+    """A store with the corpus of `JOB`."""
+    store = Store(tmp_path / "runs")
+    store.prepare()
+    corpus = JOB.corpus
+    shutil.copytree(corpus_directory, store.work("corpus", corpus.id), dirs_exist_ok=True)
+    store.finish("corpus", corpus.id, corpus.label)
+    return store
+
+
+class Trial:
+    """What happens within a group: at each of some steps, once, something to the second worker."""
+
+    def __init__(self, place, happens):
+        self.place, self.happens = place, happens
+
+    @contextmanager
+    def listening(self):
+        """In each worker: its process id is left, and a checkpoint after every step."""
+        from bertlab.training import pretraining
+
+        pretraining.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+        (self.place / f"pid-{os.environ['RANK']}").write_text(str(os.getpid()))
+        yield
+
+    def __call__(self, done, total, stage="", /, **figures):
+        """In the first worker, after every step."""
+        with (self.place / "steps").open("a") as file:
+            file.write(f"{done} {time.time()}\n")
+        if done in self.happens and not (self.place / f"happened-{done}").exists():
+            (self.place / f"happened-{done}").touch()
+            self.happens[done](int((self.place / "pid-1").read_text()))
+
+    def run(self, store, machine, **options):
+        work = store.work("pretrain", JOB.id)
+        return group.train(JOB, store, work, machine, 2, self, listening=self.listening, **options)
+
+    def steps(self):
+        """The numbers of the steps that were done, and when."""
+        lines = [line.split() for line in (self.place / "steps").read_text().splitlines()]
+        return [int(step) for step, _ in lines], [float(clock) for _, clock in lines]
+
+
+def ask(pid):
+    """What SIGINT does, to the first worker alone."""
+    from bertlab import progress
+
+    progress._received.append(signal.SIGINT)
+
+
+def kill(pid):
+    os.kill(pid, signal.SIGKILL)
+
+
+def hang(pid):
+    os.kill(pid, signal.SIGSTOP)
+
+
+def poison(pid):
+    """From now on the losses of the first worker are not finite."""
+    from bertlab.model.heads import PretrainingModel
+
+    losses = PretrainingModel.losses
+    PretrainingModel.losses = lambda *arguments: [each * float("nan") for each in losses(*arguments)]
+
+
+def test_a_worker_that_is_killed_ends_the_group_which_goes_on_from_its_checkpoint(
+    cluster, store, tmp_path, machine, corpus_directory
+):
+    trial = Trial(tmp_path, {9: kill})
+    result = trial.run(store, machine)
+    # Step 9 was saved or, where its end was what the first worker could not agree on with the second, step 8.
+    assert trial.steps()[0] in ([*range(1, 10), *range(first, 21)] for first in (9, 10))
+    work = store.work("pretrain", JOB.id)
+
+    (tmp_path / "alone").mkdir()
+    alone = pretrain(RECIPE, open_corpus(corpus_directory), tmp_path / "alone", machine, 2, silent)
+    assert result.pop("heldout") == pytest.approx(alone.pop("heldout"), rel=1e-3)
+    assert result == alone
+    wanted, found = read_lines(tmp_path / "alone" / "metrics.jsonl"), read_lines(work / "metrics.jsonl")
+    assert len(wanted) == len(found)
+    for one, two in zip(wanted, found, strict=True):
+        assert two == pytest.approx(one, rel=1e-3)
+
+
+def test_a_worker_that_hangs_ends_the_group_and_one_that_is_asked_to_stop_stops_all(cluster, store, tmp_path, machine):
+    trial = Trial(tmp_path, {3: hang, 8: ask})
+    with pytest.raises(Interrupted) as error:
+        trial.run(store, machine, collective_seconds=5)
+    assert error.value.number in (signal.SIGINT, signal.SIGTERM)
+    steps, clock = trial.steps()
+    assert steps[-1] == 8
+    assert checkpoints.newest(store.work("pretrain", JOB.id)).step == 8
+    assert clock[steps.index(5)] - clock[steps.index(3)] < 60
+
+
+def test_a_group_that_diverged_is_not_started_again(cluster, store, tmp_path, machine):
+    trial = Trial(tmp_path, {4: poison})
+    with pytest.raises(RunFailed, match="diverged at step 4") as error:
+        trial.run(store, machine)
+    assert error.value.status == "diverged"
+    assert trial.steps()[0] == [1, 2, 3, 4]
+    assert checkpoints.newest(store.work("pretrain", JOB.id)).step == 4
+
+
+@pytest.mark.parametrize(
+    ("failures", "raised", "tries"),
+    [
+        ([[BadInput("no such file")]], BadInput, 1),
+        ([[ConnectionError("closed"), RunFailed("stop", status="diverged")]], RunFailed, 1),
+        ([[ConnectionError("closed")], [Interrupted(signal.SIGTERM)]], Interrupted, 2),
+        ([[ConnectionError("closed")], [OSError("disk full")]], RunFailed, 2),
+    ],
+)
+def test_what_a_group_ends_with(store, machine, tmp_path, monkeypatch, failures, raised, tries):
+    """What would come again is raised as it is; anything else once more, and is then a failure that says why."""
+    starts = []
+
+    def fit(*arguments):
+        starts.append(arguments)
+        raise group._Ended(failures[len(starts) - 1])
+
+    monkeypatch.setattr(group, "_fit", fit)
+    monkeypatch.setattr(signals, "_received", [])
+    with pytest.raises(raised) as error:
+        group.train(JOB, store, tmp_path, machine, 2, silent)
+    assert len(starts) == tries
+    if tries == 2 and raised is RunFailed:
+        assert str(error.value) == "a worker of the group ended or hung 2 times: OSError: disk full"
+
+
+def test_what_ends_a_group_travels_between_processes():
+    import pickle
+
+    assert pickle.loads(pickle.dumps(Interrupted(15))).number == 15
+    assert pickle.loads(pickle.dumps(RunFailed("nan", status="diverged"))).status == "diverged"
+    assert str(pickle.loads(pickle.dumps(BadInput("no\nfile")))) == "no file"

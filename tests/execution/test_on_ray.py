@@ -1,0 +1,122 @@
+"""Worker processes: the same numbers as one process, and no run lost with a worker, a signal or the command itself."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from bertlab.store import Store
+
+RUN = (sys.executable, "-m", "bertlab")
+STUDY = ("ablate", "masking", "--scale", "smoke", "--only", "80/10/10", "--only", "0/0/100", "--precision", "fp32")
+LONG = ("--set", "schedule.steps=4000")
+
+
+def contents(runs):
+    """What a store holds, apart from clocks and machines."""
+    kept = {}
+    for run in Store(runs).runs():
+        run.verify()
+        for path in sorted(run.path.rglob("*")):
+            if path.is_file() and path.name not in ("timing.jsonl", "manifest.json", "environment.json"):
+                kept[run.path.name, path.relative_to(run.path).as_posix()] = path.read_bytes()
+    return kept
+
+
+def start(runs, *more):
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    command = [*RUN, *STUDY, *more, "--runs", str(runs)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+
+
+def until(condition, seconds=90.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.1)
+
+
+def at_work(runs):
+    """Process ids of those that train now, by the run that they have claimed."""
+    store = Store(runs)
+    claims = {run_id: store.progress(run_id) for kind, run_id, active in store.unfinished() if active}
+    return {run_id: each["pid"] for run_id, each in claims.items() if each.get("stage") == "pre-training"}
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        return file.read().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """The study, carried out by one process of one thread."""
+    runs = tmp_path_factory.mktemp("alone") / "runs"
+    process = start(runs, "--threads", "1")
+    output, _ = process.communicate()
+    assert process.returncode == 0, output
+    return contents(runs)
+
+
+def test_two_workers_give_the_bytes_of_one_process(alone, tmp_path):
+    process = start(tmp_path / "runs", "--workers", "2")
+    output, _ = process.communicate()
+    assert process.returncode == 0, output
+    assert contents(tmp_path / "runs") == alone
+    pids = {run.environment()["numerics"]["threads"] for run in Store(tmp_path / "runs").runs() if run.kind != "corpus"}
+    assert pids == {1}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at /proc")
+def test_a_killed_worker_is_replaced_and_its_run_goes_on(tmp_path):
+    process = start(tmp_path / "runs", "--workers", "2", *LONG)
+    until(lambda: len(at_work(tmp_path / "runs")) == 2)
+    (killed, pid), _ = at_work(tmp_path / "runs").items()
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: at_work(tmp_path / "runs").get(killed) not in (None, pid))
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    output, _ = process.communicate()
+    assert time.monotonic() - began < 15  # ten, on a machine that does nothing else
+    assert process.returncode == 130, output
+    assert "give the same command again" in output.splitlines()[-1]
+    assert len(list((tmp_path / "runs").glob("pretrain/.*.work/checkpoint/step-*"))) == 2
+    assert not Store(tmp_path / "runs").failures()
+    assert not list((tmp_path / "runs" / ".locks").glob("stop.*"))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at /proc")
+def test_when_the_command_is_killed_no_worker_is_left(tmp_path):
+    process = start(tmp_path / "runs", "--workers", "2", *LONG)
+    until(lambda: len(at_work(tmp_path / "runs")) == 2)
+    pids = [*at_work(tmp_path / "runs").values()]
+    assert all(map(alive, pids))
+    process.kill()
+    process.communicate()
+    until(lambda: not any(map(alive, pids)), seconds=20)
+    until(lambda: not any(active for _, _, active in Store(tmp_path / "runs").unfinished()), seconds=20)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--gpus", "64"), "--gpus is 64: torch finds"),
+        (("--cluster", "127.0.0.1:1", "--workers", "2"), "no Ray cluster answers at '127.0.0.1:1'"),
+        (("--cluster", "auto"), "say how much of it to use with --gpus or --workers"),
+        (("--gpus", "2", "--workers", "2"), "give one of the two"),
+        (("--workers", "2", "--gpus-per-run", "3"), "give at most as many as --gpus"),
+    ],
+)
+def test_devices_that_are_not_there_give_one_line(options, message, tmp_path):
+    process = start(tmp_path / "runs", *options)
+    output, _ = process.communicate()
+    assert process.returncode == 2, output
+    assert message in output.splitlines()[-1]
+    assert "Traceback" not in output

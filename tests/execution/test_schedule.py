@@ -1,0 +1,201 @@
+"""Which job comes next, on how many devices, and what a failure stops.
+
+The engine is made up; the plan and the store are real.
+"""
+
+import pytest
+
+from bertlab import plan, scales, studies
+from bertlab.errors import BadInput
+from bertlab.execution.attempt import Ended
+from bertlab.execution.schedule import TRIES, Schedule, length
+from bertlab.jobs import Measure, Pretrain, needs
+from bertlab.progress import silent
+from bertlab.store import Store, write_json
+
+
+class Watching:
+    """An observer that notes what it is told."""
+
+    def __init__(self):
+        self.begun, self.ended, self.retried, self.lost = [], [], [], []
+
+    def begin(self, job, number, total):
+        self.begun.append((number, total))
+        return silent
+
+    def end(self, job, run, seconds):
+        self.ended.append(job.id)
+
+    def again(self, job, reason):
+        self.retried.append((job.id, reason))
+
+    def failed(self, job, reason):
+        self.lost.append((job.id, reason))
+
+
+class Engine:
+    """So many devices. The job that was begun first ends first, sealed, unless `endings` has another end for it."""
+
+    def __init__(self, store, free=1, endings=(), wide=1):
+        self.store, self.room, self.wide = store, free, wide
+        self.endings = {job: list(each) for job, each in dict(endings).items()}
+        self.running, self.begun, self.most = [], [], 0
+
+    def devices(self, job):
+        return self.wide if isinstance(job, Pretrain) else 1
+
+    def free(self):
+        return self.room - sum(self.devices(job) for job in self.running)
+
+    def begin(self, job, progress):
+        assert all(self.store.get(need.id) for need in needs(job))
+        assert self.devices(job) <= self.free()
+        self.running.append(job)
+        self.begun.append(job)
+        self.most = max(self.most, len(self.running))
+
+    def ended(self):
+        if not self.running:
+            return []
+        job = self.running.pop(0)
+        how = self.endings.get(job.id, []).pop(0) if self.endings.get(job.id) else Ended("done")
+        if how.status == "done":
+            work = self.store.work(job.kind, job.id)
+            write_json(work / "result.json", {"status": "done"})
+            self.store.finish(job.kind, job.id, job.label)
+        return [(job, how)]
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(tmp_path / "runs")
+    made.prepare()
+    return made
+
+
+@pytest.fixture(scope="module")
+def jobs(machine):
+    """Two rows of Table 8: the corpus, two pre-trainings, six measurements."""
+    request = plan.Request(studies=(studies.find("masking"),), scale=scales.find("smoke"), only=("80/10/10", "0/0/100"))
+    return plan.make(request, machine).jobs
+
+
+def carried_out(jobs, store, engine, observer=None, started=lambda: None):
+    return Schedule(jobs, store, observer or Watching(), started).carry_out(engine)
+
+
+@pytest.mark.parametrize("free", [1, 2, 3, 8])
+def test_every_job_is_done_once_after_what_it_needs_and_no_device_waits(jobs, store, free):
+    engine, observer = Engine(store, free), Watching()
+    assert carried_out(jobs, store, engine, observer) == []
+    assert sorted(job.id for job in engine.begun) == sorted(job.id for job in jobs) == sorted(observer.ended)
+    assert engine.most == min(free, 6)  # all measurements of both rows, side by side
+    assert observer.begun == [(number, len(jobs)) for number in range(1, len(jobs) + 1)]
+
+
+def test_training_starts_once_when_the_corpus_is_there(jobs, store):
+    told = []
+    carried_out(jobs, store, Engine(store), started=lambda: told.append([run.kind for run in store.runs()]))
+    assert told == [["corpus"]]
+
+
+def test_a_pretraining_on_several_devices_waits_until_they_are_free(jobs, store):
+    engine = Engine(store, free=2, wide=2)
+    assert carried_out(sorted(jobs, key=length, reverse=True), store, engine) == []
+    assert [isinstance(job, Pretrain) for job in engine.begun[1:3]] == [True, True]
+
+
+def test_a_job_that_fails_is_tried_once_more(jobs, store):
+    job = next(job for job in jobs if isinstance(job, Measure))
+    engine, observer = Engine(store, endings={job.id: [Ended("failed", "no luck")]}), Watching()
+    assert carried_out(jobs, store, engine, observer) == observer.lost == store.failures() == []
+    assert [each.id for each in engine.begun].count(job.id) == TRIES
+    assert observer.retried == [(job.id, "failed: no luck")]
+
+
+def test_a_job_that_fails_again_is_lost_with_what_needs_it_and_the_rest_goes_on(jobs, store):
+    job = next(job for job in jobs if isinstance(job, Pretrain))
+    engine, observer = Engine(store, 2, {job.id: [Ended("failed", "no luck", "a log")] * TRIES}), Watching()
+    lost = carried_out(jobs, store, engine, observer)
+    assert {each.id for each in lost} == {job.id, *(each.id for each in jobs if job in needs(each))}
+    assert observer.lost == [(job.id, "failed: no luck")]
+    (kept,) = store.failures()
+    assert (kept["id"], kept["status"], kept["reason"], kept["log"]) == (job.id, "failed", "no luck", "a log")
+    assert len(observer.ended) == len(jobs) - len(lost) == 5
+
+
+def test_what_diverged_is_final_here_and_in_the_next_command(jobs, store):
+    job = next(job for job in jobs if isinstance(job, Pretrain))
+    first = Engine(store, endings={job.id: [Ended("diverged", "at step 3", final=True)]})
+    lost = carried_out(jobs, store, first)
+    assert [each.id for each in first.begun].count(job.id) == 1
+    again = Engine(store)
+    assert {each.id for each in carried_out(jobs, store, again)} == {each.id for each in lost}
+    assert again.begun == []
+    store.forgive(job.id)
+    assert carried_out(jobs, store, again) == []
+
+
+def test_bad_input_ends_everything(jobs, store):
+    with pytest.raises(BadInput, match="this is wrong"):
+        carried_out(jobs, store, Engine(store, endings={jobs[0].id: [Ended("refused", "this is wrong")]}))
+
+
+def test_a_run_that_another_command_works_on_is_waited_for_behind_the_others(jobs, store):
+    first, second = (job for job in jobs if isinstance(job, Pretrain))
+    engine = Engine(store)
+    carried_out(jobs[:1], store, engine)
+    with store.claimed(first.id) as claim:
+        claim(7, 20, "pre-training", loss=2.5)
+        assert store.progress(first.id) | {"pid": 0, "host": ""} == {
+            "pid": 0, "host": "", "done": 7, "total": 20, "stage": "pre-training", "loss": 2.5,
+        }  # fmt: skip
+        schedule = Schedule(jobs, store, Watching(), lambda: None)
+        begun = []
+        while (job := schedule._next(engine, object)) is not None:
+            schedule._begin(job, engine)
+            begun.append(job)
+            for each, how in engine.ended():
+                schedule._end(each, how)
+        assert begun[0] is second
+        assert first not in begun
+    assert store.progress(first.id) == {}
+    assert schedule.carry_out(engine) == []
+
+
+def test_a_claim_found_out_late_is_tried_again(jobs, store):
+    job = next(job for job in jobs if isinstance(job, Pretrain))
+    engine = Engine(store, endings={job.id: [Ended("claimed")] * 3})
+    assert carried_out(jobs, store, engine) == []
+    assert [each.id for each in engine.begun].count(job.id) == 4
+
+
+def test_long_jobs_come_before_short_ones(machine):
+    jobs = plan.make(plan.Request(studies=(studies.find("size"),), scale=scales.find("tiny")), machine).jobs
+    order = sorted(jobs, key=length, reverse=True)
+    trained = [job for job in order if isinstance(job, Pretrain)]
+    assert order[: len(trained)] == trained
+    sizes = [job.recipe.model.layers * job.recipe.model.hidden**2 for job in trained]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_what_is_found_damaged_when_it_is_to_be_used_is_made_anew(jobs, store):
+    job = next(job for job in jobs if isinstance(job, Measure))
+    engine = Engine(store)
+    carried_out(jobs, store, engine)
+    store.remove([store.get(job.id)])
+
+    class Damaged(Engine):
+        def begin(self, asked, progress):
+            if asked is job and not self.begun:
+                self.store.remove([self.store.get(job.pretrain.id)])
+                self.endings = {job.id: [Ended("failed", "weights were damaged")]}
+                self.running.append(asked)
+                self.begun.append(asked)
+            else:
+                super().begin(asked, progress)
+
+    again = Damaged(store)
+    assert carried_out(jobs, store, again) == []
+    assert [each.id for each in again.begun] == [job.id, job.pretrain.id, job.id]

@@ -1,0 +1,104 @@
+"""A warm parent: it imports everything once, then runs each command line in a fork of itself.
+
+Reads a line of JSON a round, the commands that run at once, and writes one, what became of each:
+
+    [{"arguments": [...], "runs": DIR, "faults": "step:3:kill", "kill": SECONDS or null, "limit": BYTES or null}]
+    [{"status": 0 (negative: of that signal), "printed": TEXT, "seconds": SECONDS}]
+"""
+
+import fcntl
+import json
+import os
+import resource
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import lightning.pytorch
+import matplotlib.backends.backend_svg
+import seaborn
+import seqeval.metrics
+import sklearn.metrics
+import tokenizers
+
+from bertlab import faults
+from bertlab.cli import main, results
+from bertlab.execution import schedule
+from bertlab.report import page
+from bertlab.training import features, finetuning, pretraining
+
+IMPORTED = (lightning.pytorch, matplotlib.backends.backend_svg, seaborn, seqeval.metrics, sklearn.metrics, tokenizers)
+BERTLAB = (schedule, results, page, features, finetuning)
+
+
+def child(asked, output):
+    """Runs a command line in a fork; each step is a checkpoint, and no time passes, so that the same bytes come out."""
+    process = os.fork()
+    if process:
+        return process
+    status = 70
+    try:
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        os.environ["BERTLAB_RUNS"] = asked["runs"]
+        time.monotonic = float
+        pretraining.SECONDS_BETWEEN_CHECKPOINTS = -1.0
+        faults.active = faults.Faults(asked["faults"]) if asked["faults"] else None
+        if asked["limit"]:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (asked["limit"], resource.RLIM_INFINITY))
+        sys.argv = ["bertlab", *asked["arguments"]]
+        main.main()
+        status = 0
+    except SystemExit as end:
+        status = end.code or 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(status)
+
+
+def run(commands):
+    """Runs commands at once; the answer of a round."""
+    outputs = [os.pipe() for _ in commands]  # a file would meet the limit on files
+    for reader, _ in outputs:
+        fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 1 << 20)
+    began = time.monotonic()
+    running = {
+        child(asked, writer): number for number, (asked, (_, writer)) in enumerate(zip(commands, outputs, strict=True))
+    }
+    ended = {}
+    while running:
+        process, status = os.waitpid(-1, os.WNOHANG)
+        passed = time.monotonic() - began
+        if process:
+            ended[running.pop(process)] = {"status": os.waitstatus_to_exitcode(status), "seconds": passed}
+            continue
+        for process, number in running.items():
+            if commands[number]["kill"] is not None and passed >= commands[number]["kill"]:
+                os.kill(process, signal.SIGKILL)
+        time.sleep(0.002)
+    for number, (reader, writer) in enumerate(outputs):
+        os.close(writer)
+        with open(reader, encoding="utf-8") as file:
+            ended[number]["printed"] = file.read()
+    return [ended[number] for number in range(len(commands))]
+
+
+def serve():
+    """Answers rounds until the input ends."""
+    threads = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
+    # That of Arrow's allocator is ready for a fork; any other may hold a lock for ever.
+    assert len([name for name in threads if name != "jemalloc_bg_thd"]) == 1, threads
+    for line in sys.stdin:
+        sys.stdout.write(json.dumps(run(json.loads(line))) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    serve()

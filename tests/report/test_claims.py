@@ -1,0 +1,82 @@
+"""The section of a page on the paper's claims: no verdict that the data do not carry, and each in plain words."""
+
+import dataclasses
+
+import pytest
+
+from bertlab.report import claims, page
+from bertlab.report.gather import gather_all
+from bertlab.report.predictions import Predictions
+from bertlab.store import Store
+from bertlab.study import Claim
+
+LARGE = Claim("Random tokens hurt", better="80/10/10", worse="0/0/100", on="MNLI")
+NONE = Claim("Nothing but [MASK] hurts", better="80/10/10", worse="100/0/0", on="NER")
+ALIKE = Claim("Fine-tuning is robust", better="80/10/10", worse="100/0/0", on="MNLI", within=0.3)
+MISSING = Claim("Half and half is best", better="50/50/0", worse="100/0/0", on="MNLI")
+
+NOISE = (0.0, 0.4, -0.3, 0.2, -0.1, 0.3)
+
+
+@pytest.fixture
+def told(builder):
+    """The words of each claim's verdict, for so many seeds, and how they are to be read."""
+
+    def made(seeds, *asked, **record):
+        for seed in range(seeds):
+            for variant, points in (("80/10/10", 60.0), ("100/0/0", 60.0), ("0/0/100", 50.0)):
+                run = builder.pretrain(variant, seed)
+                noise = NOISE[(seed + len(variant)) % len(NOISE)]
+                builder.cell(variant, "MNLI", points + noise, seed, 0, run)
+                builder.cell(variant, "NER", 60.0 + 3 * noise, seed, 0, run)
+        builder.record(claims=[dataclasses.asdict(each) for each in asked], **record)
+        evidence = gather_all(Store(builder.root))[0]
+        predictions = Predictions(Store(builder.root))
+        found = claims.judged(evidence, predictions)
+        text = page.study([evidence], "stem", [{}], predictions)
+        assert ("### What the paper claims" in text) is bool(asked)
+        return [row[-1] for row in claims.table(evidence, found).rows], " ".join(claims.lines(evidence, found))
+
+    return made
+
+
+def test_a_large_effect_over_six_seeds_is_reproduced_and_none_is_not(told):
+    (large, none), read = told(6, LARGE, NONE)
+    assert large == "reproduced"
+    assert none.startswith("undecided: ")
+    assert "Holm" in read
+
+
+def test_the_other_direction_is_contradicted(told):
+    (verdict,), _ = told(6, dataclasses.replace(LARGE, better="0/0/100", worse="80/10/10"))
+    assert verdict == "contradicted"
+
+
+@pytest.mark.parametrize("seeds", [1, 2, 3])
+def test_few_seeds_give_no_verdict(told, seeds):
+    (verdict,), read = told(seeds, LARGE)
+    assert verdict.startswith("undecided")
+    assert "Fewer than 4" in read
+    assert "Holm" not in read
+
+
+def test_margins_are_judged_at_the_papers_scale_and_data_alone(told):
+    (here,), read = told(6, ALIKE)
+    assert here == "not judged here"
+    assert "Only directions are judged" in read
+
+
+def test_margins_where_they_can_be_compared(told, builder):
+    builder.scale = "paper"
+    (there,), read = told(6, ALIKE, scale="paper", world=False, substitutes={})
+    assert there.startswith(("reproduced", "undecided"))
+    assert "Only directions" not in read
+
+
+def test_what_was_not_measured_is_said_so(told):
+    (verdict,), _ = told(2, MISSING)
+    assert verdict == "not measured"
+
+
+def test_a_record_without_claims_has_no_such_section(told):
+    assert told(2)[0] == []

@@ -1,0 +1,222 @@
+"""Effects over seeds and examples: worked by hand, against scipy, and by simulating studies of a known effect."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertlab.report.effects import MANY, Effect, Percentiles, Runs, Spread, Student, effect, interval, measured
+from bertlab.report.measures import Mean, accuracy
+
+STUDIES = 1000
+SEEDS = (4, 6, 10, 25)
+NOISES = {
+    # Standard deviations of what a seed, an example, and the two together add to a difference.
+    "seed noise dominant": (1.0, 1.0, 1.0),
+    "example noise dominant": (0.02, 3.0, 1.0),
+    "interaction alone": (0.0, 0.0, 3.0),
+    "both alike": (0.3, 3.0, 3.0),
+}
+
+
+def runs(scores: np.ndarray) -> Runs:
+    """One restart a seed: scores (S, E)."""
+    return {seed: [Mean(each)] for seed, each in enumerate(scores)}
+
+
+def against_nothing(differences: np.ndarray, resamples: int = 300) -> Effect:
+    """The effect of differences (S, E)."""
+    found = effect(runs(differences), runs(np.zeros_like(differences)), resamples=resamples)
+    assert found is not None
+    return found
+
+
+def studies(n: int, noise: str, true: float = 0.0, examples: int = 60) -> list[Effect]:
+    """The effects that simulated studies find."""
+    rng = np.random.default_rng([n, list(NOISES).index(noise)])
+    seed, example, both = NOISES[noise]
+    found = []
+    for _ in range(STUDIES):
+        draw: Callable[..., np.ndarray] = rng.standard_normal
+        differences = seed * draw((n, 1)) + example * draw(examples) + both * draw((n, examples))
+        found.append(against_nothing(true + differences))
+    return found
+
+
+def test_the_spread_of_two_seeds_and_two_examples() -> None:
+    spread = measured(np.array([[1.0, 3.0], [2.0, 6.0]]))
+    # Mean squares: seeds 4, examples 9, together 1. Variance of the mean: (4 + 9 - 1) / 4.
+    assert spread == Spread(n=2, examples=2, between=2.0, sampling=2.0)
+    assert spread.variance(2) == 3.0
+    assert spread.freedom(2) == pytest.approx(9 / (1 + 4))
+    assert spread.variance(8) == 2.25  # more seeds leave what the examples add
+
+
+def test_examples_that_add_nothing_are_not_taken_off() -> None:
+    spread = measured(np.array([[1.0, 3.0, 2.0], [6.0, 4.0, 5.0]]))  # the means over seeds are all 3.5
+    assert spread is not None
+    assert spread.sampling == 0.0
+    assert spread.variance(2) == pytest.approx(4.5 / 2)
+    assert spread.freedom(2) == 1.0
+
+
+@given(st.lists(st.floats(-9, 9).filter(lambda value: abs(value) > 1e-3), min_size=2, max_size=9, unique=True))
+def test_without_examples_it_is_the_paired_t_test(values: list[float]) -> None:
+    found = against_nothing(np.array(values)[:, None], resamples=50)
+    judged = found.student
+    assert judged is not None
+    expected = scipy.stats.ttest_1samp(values, 0.0)
+    assert 2 * min(judged.below(0), 1 - judged.below(0)) == pytest.approx(expected.pvalue, rel=1e-6)
+    limits = expected.confidence_interval(0.95)
+    assert [interval(judged).low, interval(judged).high] == pytest.approx([limits.low, limits.high])  # type: ignore[union-attr]
+
+
+def test_equivalence_is_two_one_sided_t_tests() -> None:
+    values = np.array([0.3, -0.2, 0.4, 0.1, 0.2])
+    found = against_nothing(values[:, None])
+    above = scipy.stats.ttest_1samp(values, -0.5, alternative="greater").pvalue
+    below = scipy.stats.ttest_1samp(values, 0.5, alternative="less").pvalue
+    assert found.equivalence(0.5) == pytest.approx(max(above, below))
+    beyond = scipy.stats.ttest_1samp(values, 0.05, alternative="greater").pvalue
+    assert found.beyond(0.05) == pytest.approx(2 * beyond)
+    assert found.equivalence(0.05) > 0.5  # type: ignore[operator]
+
+
+def test_pairs_are_the_seeds_in_common_with_restarts_averaged() -> None:
+    row = {0: [Mean(np.array([100.0, 0.0])), Mean(np.array([100.0, 100.0]))], 3: [Mean(np.array([0.0, 0.0]))]}
+    other = {0: [Mean(np.array([0.0, 0.0]))], 7: [Mean(np.array([100.0, 100.0]))]}
+    found = effect(row, other)
+    assert found is not None
+    assert (found.mean, found.n, found.examples) == (75.0, 1, 2)
+    assert effect(row, {7: other[7]}) is None
+
+
+def test_one_seed_has_no_interval() -> None:
+    found = against_nothing(np.arange(9.0)[None])
+    assert found.mean == 4.0
+    assert (found.interval, found.p, found.equivalence(10.0), found.beyond(1.0)) == (None, None, None, None)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1])
+def test_what_does_not_vary_is_no_evidence(value: float) -> None:
+    found = against_nothing(np.full((6, 30), value))
+    assert found.mean == pytest.approx(value)
+    assert found.spread is None
+    assert (found.interval, found.p, found.equivalence(1.0)) == (None, None, None)
+
+
+def test_runs_on_other_examples_are_not_paired() -> None:
+    with pytest.raises(ValueError, match="runs on 2 and 3 examples cannot be paired"):
+        effect({0: [Mean(np.zeros(2))]}, {0: [Mean(np.zeros(3))]})
+
+
+def test_a_row_against_the_other_is_the_other_way_round() -> None:
+    rng = np.random.default_rng(1)
+    one, other = runs(rng.normal(size=(6, 50))), runs(rng.normal(size=(6, 50)))
+    there, back = effect(one, other), effect(other, one)
+    assert there is not None
+    assert back is not None
+    assert there.mean == pytest.approx(-back.mean)
+    assert there.p == pytest.approx(back.p)
+    assert there.interval.low == pytest.approx(-back.interval.high)  # type: ignore[union-attr]
+
+
+def test_the_bootstrap_judges_alone_from_many_seeds_on() -> None:
+    rng = np.random.default_rng(2)
+    few, many = (against_nothing(rng.normal(size=(n, 20))) for n in (MANY - 1, MANY))
+    assert few.confidence is few.student
+    assert many.confidence is many.bootstrap
+    assert few.bootstrap is not None
+
+
+def test_expanded_percentiles_of_normal_draws_are_student() -> None:
+    draws = scipy.stats.norm.ppf((np.arange(20_000) + 0.5) / 20_000, loc=1.0, scale=0.5)
+    wide = Percentiles(draws, 0.6, 9.0)  # the design's error is larger than the draws' spread
+    exact = Student(1.0, 0.6, 9.0)
+    for share in (0.025, 0.3, 0.975):
+        # Draws stretch about their mean: the interval is Student's in draws, and in units of the design.
+        assert wide.quantile(share) == pytest.approx(exact.quantile(share), abs=0.01)
+        assert wide.below(exact.quantile(share)) == pytest.approx(share, abs=0.005)
+
+
+def test_a_quantile_is_where_the_p_value_is_its_share() -> None:
+    rng = np.random.default_rng(3)
+    found = against_nothing(rng.normal(size=(25, 40)), resamples=4000)
+    for sure in (found.student, found.bootstrap):
+        assert sure is not None
+        for share in (0.025, 0.5, 0.9):
+            assert sure.below(sure.quantile(share)) == pytest.approx(share, abs=0.002)
+
+
+def test_what_no_draw_reaches_is_as_unlikely_as_it_looks() -> None:
+    # A family of twelve claims asks for p below .004, which a thousand draws alone could hardly tell.
+    differences = np.random.default_rng(8).normal(size=(25, 40))
+    near, far = (against_nothing(true + differences, resamples=1000) for true in (1.0, 3.0))
+    assert isinstance(near.bootstrap, Percentiles)
+    assert near.bootstrap.draws[0] > 0
+    assert near.p is not None
+    assert far.p is not None
+    assert far.p < near.p < 1e-4
+    below = [near.bootstrap.below(value) for value in np.linspace(-1, 3, 500)]
+    assert below == sorted(below)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("n", SEEDS)
+def test_intervals_cover_what_they_promise(n: int, noise: str) -> None:
+    found = studies(n, noise)
+    covered = np.mean([each.interval is not None and each.interval.covers(0.0) for each in found])
+    assert 0.93 <= covered <= 0.97
+
+
+@pytest.mark.parametrize("n", [6, 25])
+def test_what_judges_and_what_is_shown_agree(n: int) -> None:
+    for found in studies(n, "seed noise dominant")[:200]:
+        assert found.p is not None
+        assert found.interval is not None
+        if abs(found.p - 0.05) > 0.02:  # between two draws of the bootstrap the two may round apart
+            assert (found.p < 0.05) != found.interval.covers(0.0)
+
+
+def answers(n: int, examples: int, gain: float, rng: np.random.Generator) -> tuple[Runs, Runs]:
+    """Labels of two rows whose accuracies differ by `gain` (a share); examples are easy or hard for both."""
+    ease = rng.beta(4, 2, examples)
+    label = rng.integers(0, 3, examples)
+    rows = []
+    for better in (gain, 0.0):
+        chance = np.clip(ease + better + 0.01 * rng.standard_normal((n, 1)), 0, 1)
+        right = rng.random((n, examples)) < chance
+        rows.append({seed: [accuracy(np.where(each, label, label + 1), label)] for seed, each in enumerate(right)})
+    return rows[0], rows[1]
+
+
+@pytest.mark.parametrize(("gain", "low", "high"), [(0.0, 0.03, 0.07), (0.06, 0.9, 1.0)])
+def test_a_planted_effect_is_found_and_none_where_there_is_none(gain: float, low: float, high: float) -> None:
+    rng = np.random.default_rng(11)
+    found = [effect(*answers(6, 500, gain, rng), resamples=10) for _ in range(STUDIES)]
+    seen = np.mean([each is not None and each.p is not None and each.p <= 0.05 for each in found])
+    assert low <= seen <= high
+
+
+def test_a_margin_is_kept_and_broken_at_the_nominal_rates() -> None:
+    rng = np.random.default_rng(12)
+    noise = rng.standard_normal((STUDIES, 6, 1))
+    on_the_edge = [against_nothing(1.0 + each, resamples=2) for each in noise]  # as far off as the margin
+    inside = np.mean([each.equivalence(1.0) <= 0.05 for each in on_the_edge])  # type: ignore[operator]
+    outside = np.mean([each.beyond(1.0) <= 0.05 for each in on_the_edge])  # type: ignore[operator]
+    assert 0.0 <= inside <= 0.065  # one-sided
+    assert 0.01 <= outside <= 0.04  # one of two sides
+    alike = [against_nothing(each / 4, resamples=2) for each in noise]
+    assert np.mean([each.equivalence(1.0) <= 0.05 for each in alike]) > 0.99  # type: ignore[operator]
+
+
+def test_the_error_is_the_root_of_the_variance() -> None:
+    found = against_nothing(np.array([[1.0, 3.0], [2.0, 6.0]]))
+    assert isinstance(found.student, Student)
+    assert found.student.error == pytest.approx(math.sqrt(3))

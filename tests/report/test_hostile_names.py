@@ -1,0 +1,214 @@
+"""Names that try to be more than names, wherever a name can stand: what is written is that of a study with plain ones.
+
+The pages are read by markdown-it, with tables, raw HTML, bare links, footnotes and formulas on.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import unicodedata
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pandas
+import pytest
+from markdown_it import MarkdownIt
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.footnote import footnote_plugin
+from mdit_py_plugins.front_matter import front_matter_plugin
+
+from bertlab.cli.console import complain, print_json, say
+from bertlab.cli.results import print_result
+from bertlab.cli.terminal import Terminal
+from bertlab.names import plain, visible
+from bertlab.report import page, plots, tables
+from bertlab.report.evidence import Evidence
+from bertlab.report.gather import gather, gather_all
+from bertlab.report.predictions import Predictions
+from bertlab.store import Store
+
+PLAIN = "plainname"
+NOTHING = Predictions(Store(Path("nowhere")))
+CALLED = {'"MNLI"': PLAIN, '"mnli"': PLAIN, '"accuracy"': PLAIN, '"80/10/10"': PLAIN, '"validation"': PLAIN}
+CALLED |= {'"100/0/0"': f"a {PLAIN}", '"0/0/100"': f"{PLAIN} 2", '"microworld"': PLAIN, '"A Processor"': PLAIN}
+
+
+class Page(HTMLParser):
+    """A page as a browser has it: tags with their attributes, in order, and the text of headings and table cells."""
+
+    def __init__(self, markdown: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, list[tuple[str, str | None]]]] = []
+        self.texts: dict[str, list[str]] = {"h1": [], "th": [], "td": []}
+        self.others: list[str] = []
+        reader = MarkdownIt("gfm-like").use(footnote_plugin).use(dollarmath_plugin).use(front_matter_plugin)
+        reader.linkify.set({"fuzzy_link": False})  # GitHub makes no link of `example.org`
+        self.feed(reader.render(markdown))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, attributes))
+        if tag in self.texts:
+            self.texts[tag].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.tags.append((f"/{tag}", []))
+
+    def handle_data(self, data: str) -> None:
+        last = self.tags[-1][0]
+        if last in self.texts:
+            self.texts[last][-1] += data
+
+    def handle_comment(self, data: str) -> None:
+        self.others.append(data)
+
+    handle_decl = handle_pi = unknown_decl = handle_comment
+
+
+@pytest.fixture
+def named(builder: Any, fill: Callable[..., None]) -> Callable[[str], Evidence]:
+    """Evidence of a whole study in which everything that has a name has this one."""
+    builder.study = PLAIN
+    fill(builder, seeds=(0, 1), restarts=1)
+    lost = builder.pretrain("80/0/20", finished=False)
+    builder.cell("80/0/20", "MNLI", None, pretrain_id=lost)
+    texts = {"question": PLAIN, "source": PLAIN, "baseline": "80/10/10", "notes": [PLAIN], "command": f"x {PLAIN}"}
+    texts["claims"] = [{"text": PLAIN, "better": "80/10/10", "worse": "100/0/0", "on": "MNLI", "within": None}]
+    builder.record(**texts, substitutes={PLAIN: PLAIN}, first={PLAIN: PLAIN}, searched={PLAIN: {PLAIN: 1.0}})
+    Store(builder.root).prepare()
+    written = {path: path.read_text() for path in builder.root.rglob("*.json*")}
+
+    def made(name: str) -> Evidence:
+        for path, text in written.items():
+            for old, new in CALLED.items():
+                text = text.replace(old, f'"{new}"')
+            path.write_text(text.replace(PLAIN, json.dumps(name)[1:-1]))
+        Store(builder.root).fail({"id": lost, "status": name, "reason": name})
+        return gather_all(Store(builder.root))[0]
+
+    return made
+
+
+def unseen(text: str) -> set[str]:
+    """What of a text acts and is not seen."""
+    return {each for each in text if unicodedata.category(each)[0] == "C"} - {"\n"}
+
+
+def test_pages_have_the_tags_and_columns_of_plain_names(
+    named: Callable[[str], Evidence], hostile_names: list[str]
+) -> None:
+    pictures = [{"points": "figures/a.svg", "curves": "figures/b.svg"}]
+    usual = Page(page.study([named(PLAIN)], "stem", pictures, NOTHING))
+    assert {"table", "h1", "blockquote", "code", "img", "a"} <= {tag for tag, _ in usual.tags}
+    for name in hostile_names:
+        text = page.study([named(name)], "stem", pictures, NOTHING)
+        found = Page(text)
+        assert found.tags == usual.tags, name
+        assert found.others == [], name
+        assert not unseen(text), name
+        assert found.texts["h1"] == [plain(name)]
+        assert plain(f"{name} 2") in found.texts["td"]
+        assert found.texts["th"].count(plain(name)) == usual.texts["th"].count(PLAIN)
+
+
+def test_the_csv_reads_back_and_has_no_formula(named: Callable[[str], Evidence], hostile_names: list[str]) -> None:
+    for name in hostile_names:
+        evidence = named(name)
+        data = tables.tidy([evidence]).encode()
+        rows = list(csv.DictReader(io.StringIO(data.decode(), newline=""), strict=True))
+        frame = pandas.read_csv(io.BytesIO(data), dtype=str, keep_default_na=False)
+        assert tuple(frame.columns) == tuple(rows[0]) == tables.COLUMNS
+        assert len(rows) == len(frame) == len(data.splitlines()) - 1 == len(tables.frame([evidence]))
+        assert frame.to_dict("records") == rows
+        for column in ("study", "variant", "measurement", "task", "dataset", "split", "metric"):
+            texts = {row[column] for row in rows}
+            assert not any(text.startswith(("=", "+", "-", "@", "\t", "\r", "\uff1d")) for text in texts), name
+            assert plain(name) in {re.sub(r"^'(?='*[-=+@\uff1d])", "", text) for text in texts}
+
+
+def test_figures_are_well_formed_and_hold_no_script(builder: Any, hostile_names: list[str]) -> None:
+    def drawn(names: list[str], root: Path) -> set[str]:
+        made = type(builder)(root)
+        for name in names:
+            run_id = made.pretrain(name)
+            for milestone in (50, 100):
+                made.cell(name, "MNLI", 50.0, pretrain_id=run_id, milestone=milestone)
+        for cell in made.cells:
+            cell["measurement"], cell["task"] = names[0], names[-1]
+        evidence = gather(Store(root), made.record(baseline=names[0]))
+        tags = set()
+        for draw in (plots.points, plots.curves, plots.milestones):
+            picture = draw(evidence)
+            assert picture is not None
+            for element in ElementTree.fromstring(picture).iter():
+                tags.add(element.tag)
+                assert not any(key.startswith("on") for key in element.attrib)
+                assert all(link.startswith("#") for key, link in element.attrib.items() if key.endswith("href"))
+        return tags
+
+    usual = drawn([PLAIN, "other"], builder.root / PLAIN)
+    for start in range(0, len(hostile_names), 22):
+        assert drawn(hostile_names[start : start + 22], builder.root / str(start)) == usual
+
+
+def test_a_report_of_many_studies_stays_in_its_folder(builder: Any, hostile_names: list[str], tmp_path: Path) -> None:
+    def written(names: list[str], place: Path) -> Page:
+        for number, name in enumerate(names):
+            made = type(builder)(place / "runs", study=name)
+            made.pretrain(PLAIN, run_id=f"{number:04x}", metrics=[])
+            made.cell(PLAIN, "MNLI", None, pretrain_id=f"{number:04x}")
+            made.record(str(number), question=name, source=name)
+        pages, _ = page.write([], place / "runs", place / "out")
+        assert len(set(pages)) == len(names) + 1
+        assert {path.parent for path in pages} == {place / "out"}
+        assert all(re.fullmatch(r"[a-z0-9][a-z0-9._-]*\.md", path.name) for path in pages)
+        index = Page((place / "out" / "index.md").read_text(encoding="utf-8"))
+        links = [str(dict(attributes)["href"]) for tag, attributes in index.tags if tag == "a"]
+        assert {place / "out" / link for link in links} == set(pages[1:])
+        return index
+
+    usual = written([f"plain{number}" for number in range(len(hostile_names))], tmp_path / "plain")
+    found = written(hostile_names, tmp_path / "hostile")
+    assert [tag for tag, _ in found.tags] == [tag for tag, _ in usual.tags]
+    assert found.others == []
+
+
+def test_a_console_shows_names_as_text(
+    named: Callable[[str], Evidence], hostile_names: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in hostile_names:
+        print_result(named(name))
+        say(name)
+        complain(name)
+        out, err = capsys.readouterr()
+        assert not unseen(out + err), name
+        if len(name) < 20:
+            assert plain(name) in out.splitlines()[0]
+            assert visible(name) in err
+        print_json({name: name})
+        assert json.loads(out := capsys.readouterr().out) == {name: name}
+        assert out.isascii()
+
+
+def test_a_terminal_gets_no_escape_sequence_of_a_name(hostile_names: list[str]) -> None:
+    from rich.table import Table
+
+    for name in hostile_names:
+        terminal = Terminal(file=io.StringIO(), force_terminal=True, color_system="truecolor", width=80)
+        table = Table(name, name, title=name)
+        table.add_row(name, name, style="red")
+        terminal.print(f"it is {name}", style="bold")
+        terminal.print(table)
+        written = terminal.file.getvalue()
+        assert "\x1b[1m" in written, "its own are there"
+        assert not unseen(re.sub(r"\x1b\[[0-9;]*m", "", written)), name
+
+
+def test_markup_and_emoji_codes_are_text(capsys: pytest.CaptureFixture[str]) -> None:
+    say("[bold]x[/bold] [/] :smile: {0} %s")
+    assert capsys.readouterr().out == "[bold]x[/bold] [/] :smile: {0} %s\n"

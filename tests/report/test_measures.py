@@ -1,0 +1,152 @@
+"""Metrics as functions of weighted examples, against the metrics of the tasks and against their own definition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertlab.report import measures
+from bertlab.report.measures import Mean, Measure
+from bertlab.study import Kind
+from bertlab.tasks import metrics
+
+TAGS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
+KINDS: list[tuple[Kind, str]] = [
+    ("classification", "accuracy"),
+    ("classification", "f1"),
+    ("classification", "matthews"),
+    ("multiple-choice", "accuracy"),
+    ("regression", "pearson"),
+    ("regression", "spearman"),
+    ("tagging", "accuracy"),
+    ("tagging", "precision"),
+    ("tagging", "recall"),
+    ("tagging", "f1"),
+]
+
+
+def predictions(kind: Kind, rng: np.random.Generator, classes: int = 2, size: int = 40) -> dict[str, np.ndarray]:
+    """Predictions that are right more often than not."""
+    if kind == "regression":
+        right = rng.integers(0, 6, size)  # ties among the right numbers, as in STS-B
+        return {"prediction": np.float32(right + rng.normal(size=size)), "label": np.float32(right)}
+    words = 6 * size if kind == "tagging" else size
+    label = rng.integers(0, len(TAGS) if kind == "tagging" else classes, words)
+    prediction = np.where(rng.random(words) < 0.7, label, rng.permutation(label))
+    return {"prediction": prediction, "label": label, "sentence": np.sort(rng.integers(0, size, words))}
+
+
+def by_task(kind: Kind, metric: str, found: dict[str, np.ndarray], names: Sequence[str]) -> float:
+    """The metric as the runs report it."""
+    if kind == "regression":
+        return metrics.regression(found["prediction"].astype(float), found["label"].astype(float))[metric]
+    return metrics.of(kind, found["prediction"], found["label"], found["sentence"], names)[metric]
+
+
+@pytest.mark.parametrize(("kind", "metric"), KINDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_value_is_the_reported_one(kind: Kind, metric: str, seed: int) -> None:
+    found = predictions(kind, np.random.default_rng(seed))
+    measure = measures.of(kind, metric, found, TAGS)
+    names = TAGS if kind == "tagging" else ("no", "yes")
+    expected = by_task(kind, metric, found, names)
+    assert measure.weighted(np.ones((1, measure.examples)))[0] == pytest.approx(expected, abs=1e-9)
+    assert measure.contributions().mean() == pytest.approx(expected, abs=1e-9)
+    assert len(measure.contributions()) == measure.examples
+
+
+@pytest.mark.parametrize(("kind", "metric"), KINDS)
+def test_a_weight_is_a_repetition(kind: Kind, metric: str) -> None:
+    rng = np.random.default_rng(5)
+    found = predictions(kind, rng)
+    measure = measures.of(kind, metric, found, TAGS)
+    weights = rng.integers(0, 4, (3, measure.examples))
+    owner = np.unique(found["sentence"], return_inverse=True)[1] if kind == "tagging" else np.arange(measure.examples)
+    names = TAGS if kind == "tagging" else ("no", "yes")
+    for row, value in zip(weights, measure.weighted(weights.astype(float)), strict=True):
+        drawn = np.repeat(np.arange(measure.examples), row)
+        words = [np.flatnonzero(owner == example) for example in drawn]
+        sample = {name: values[np.concatenate(words)] for name, values in found.items()}
+        sample["sentence"] = np.repeat(np.arange(len(drawn)), [len(each) for each in words])
+        assert value == pytest.approx(by_task(kind, metric, sample, names), abs=1e-9)
+
+
+@pytest.mark.parametrize(("kind", "metric"), KINDS)
+def test_contributions_spread_as_the_bootstrap_does(kind: Kind, metric: str) -> None:
+    rng = np.random.default_rng(6)
+    measure = measures.of(kind, metric, predictions(kind, rng, size=400), TAGS)
+    weights = rng.multinomial(measure.examples, np.full(measure.examples, 1 / measure.examples), 3000)
+    by_bootstrap = measure.weighted(weights.astype(float)).std()
+    by_contribution = measure.contributions().std() / np.sqrt(measure.examples)
+    assert by_contribution == pytest.approx(by_bootstrap, rel=0.1)
+
+
+def test_matthews_of_three_classes() -> None:
+    found = predictions("classification", np.random.default_rng(7), classes=3)
+    measure = measures.matthews(found["prediction"], found["label"])
+    expected = metrics.matthews(found["prediction"], found["label"])
+    assert measure.weighted(np.ones((1, 40)))[0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "f1", "matthews"])
+def test_a_constant_answer(metric: str) -> None:
+    found = {"prediction": np.zeros(5, int), "label": np.array([0, 1, 0, 0, 1])}
+    expected = {"accuracy": 60.0, "f1": 0.0, "matthews": 0.0}[metric]
+    measure = measures.of("classification", metric, found)
+    assert measure.weighted(np.ones((1, 5)))[0] == pytest.approx(expected)
+    assert measure.contributions().mean() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("measure", [measures.pearson, measures.Spearman])
+def test_a_constant_number_correlates_with_nothing(measure: type[measures.Spearman]) -> None:
+    found = measure(np.full(6, 2.5), np.arange(6.0))
+    assert not found.weighted(np.ones((2, 6))).any()
+    assert not found.contributions().any()
+
+
+@given(st.lists(st.tuples(st.sampled_from(range(5)), st.sampled_from(range(5)), st.booleans()), min_size=1))
+def test_entities_are_those_of_seqeval(words: list[tuple[int, int, bool]]) -> None:
+    prediction, label = (np.array([word[place] for word in words]) for place in (0, 1))
+    sentence = np.cumsum([word[2] for word in words])
+    for metric in ("precision", "recall", "f1"):
+        measure = measures.entities(metric, prediction, label, sentence, TAGS)
+        expected = metrics.tagging(prediction, label, sentence, TAGS)[metric]
+        assert measure.weighted(np.ones((1, measure.examples)))[0] == pytest.approx(expected)
+
+
+def test_jackknife_of_a_mean_is_the_scores() -> None:
+    scores = np.array([1.0, 4.0, 7.0])
+    ratio = measures.OfMeans(np.stack([scores, np.ones(3)], -1), lambda means: means[..., 0] / means[..., 1])
+    np.testing.assert_allclose(ratio.contributions(), scores)
+
+
+def test_log_likelihood_and_answers() -> None:
+    found = {
+        "log_likelihood": np.array([-1.0, -3.0, -8.0], np.float32),
+        "exact": np.array([0.0, 1.0, 1.0], np.float32),
+        "f1": np.array([0.5, 1.0, 1.0], np.float32),
+        "sentence": np.array([4, 4, 9]),
+    }
+    values: list[Measure] = [
+        measures.of("classification", "log_likelihood", found),
+        measures.of("span", "f1", found),
+        measures.of("tagging", "log_likelihood", found),
+    ]
+    assert [each.contributions().mean() for each in values] == pytest.approx([-4.0, 250 / 3, -4.0])
+    assert [each.examples for each in values] == [3, 3, 2]
+    # Both words of the first sentence are drawn with it.
+    assert values[2].weighted(np.array([[2.0, 0.0]])) == pytest.approx([-2.0])
+
+
+def test_a_metric_that_a_kind_has_not() -> None:
+    with pytest.raises(ValueError, match="multiple-choice has no metric f1"):
+        measures.of("multiple-choice", "f1", {"prediction": np.zeros(1), "label": np.zeros(1)})
+
+
+def test_restarts_are_averaged_example_by_example() -> None:
+    found = measures.averaged([Mean(np.array([0.0, 100.0])), Mean(np.array([100.0, 100.0]))])
+    np.testing.assert_array_equal(found, [50.0, 100.0])

@@ -1,0 +1,166 @@
+"""Effects and claims out of a store: which examples are paired, and what is done where they cannot be."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bertlab.report.effects import Effect
+from bertlab.report.gather import gather
+from bertlab.report.predictions import LIKELIHOOD, Predictions
+from bertlab.report.verdicts import trials, verdicts
+from bertlab.store import Store
+from bertlab.study import Claim
+from bertlab.tasks import metrics
+
+LABEL = np.random.default_rng(0).integers(0, 3, 50)
+ROW, BASELINE = "100/0/0", "80/10/10"
+
+
+def guessed(chance: float, seed: int, label: np.ndarray = LABEL) -> dict[str, np.ndarray]:
+    """Predictions that are right with a chance."""
+    rng = np.random.default_rng([seed, int(100 * chance)])
+    prediction = np.where(rng.random(len(label)) < chance, label, 2 - label)
+    likelihood = np.log(np.where(prediction == label, 0.9, 0.05), dtype=np.float32)
+    return {"prediction": prediction, "label": label, "log_likelihood": likelihood}
+
+
+class Writer:
+    """Runs with predictions, in the builder's store."""
+
+    def __init__(self, builder: Any) -> None:
+        self.builder = builder
+
+    def run(self, variant: str, seed: int, found: dict[str, np.ndarray] | None, **changes: Any) -> None:
+        """A pre-training and its MNLI; without predictions, if there are none, 50 points."""
+        self.builder.pretrain(variant, seed)
+        value = 50.0 if found is None else metrics.accuracy(found["prediction"], found["label"])
+        self.builder.cell(variant, "MNLI", changes.pop("value", value), seed, **changes)
+        if found is not None:
+            self.keep(found)
+
+    def keep(self, found: dict[str, np.ndarray], kind: str = "classification", labels: tuple[str, ...] = ()) -> None:
+        """Puts predictions beside the last run."""
+        path = self.builder.root / "finetune" / f"{self.builder.cells[-1]['run_id']}--a-label"
+        np.savez(path / "predictions.npz", **found)
+        recipe = json.loads((path / "recipe.json").read_text())
+        recipe["science"] = {"task": {"kind": kind, "labels": labels}}
+        (path / "recipe.json").write_text(json.dumps(recipe))
+
+    def effect(self, measurement: str = "MNLI", metric: str = "") -> Effect | None:
+        """The row minus the baseline."""
+        store = Store(self.builder.root)
+        return Predictions(store).effect(gather(store, self.builder.record()), ROW, BASELINE, measurement, metric)
+
+
+@pytest.fixture
+def writer(builder: Any) -> Writer:
+    return Writer(builder)
+
+
+def test_predictions_are_paired_example_by_example(writer: Writer) -> None:
+    for seed in range(3):
+        writer.run(BASELINE, seed, guessed(0.6, seed))
+        writer.run(ROW, seed, guessed(0.8, seed))
+    found = writer.effect()
+    assert found is not None
+    assert (found.n, found.examples) == (3, 50)
+    values = [cell.value for cell in gather(Store(writer.builder.root), writer.builder.record()).cells]
+    assert found.mean == pytest.approx(np.mean(values[1::2]) - np.mean(values[::2]))  # type: ignore[arg-type]
+    likelihood = writer.effect(metric=LIKELIHOOD)
+    assert likelihood is not None
+    # Right answers have log .9, wrong ones log .05: the likelihood is the accuracy in other units.
+    assert likelihood.mean == pytest.approx(found.mean / 100 * np.log(18), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"found": None},
+        {"found": guessed(0.8, 1, np.roll(LABEL, 1))},
+        {"found": guessed(0.8, 1, LABEL[:40])},
+        {"found": guessed(0.8, 1), "value": 12.5},
+    ],
+    ids=["none kept", "of other examples", "of fewer examples", "not those that were reported"],
+)
+def test_otherwise_the_values_are_paired_by_seed(writer: Writer, odd: dict[str, Any]) -> None:
+    writer.run(BASELINE, 0, guessed(0.6, 0))
+    writer.run(ROW, 0, guessed(0.8, 0))
+    writer.run(BASELINE, 1, guessed(0.6, 1))
+    writer.run(ROW, 1, **odd)
+    found = writer.effect()
+    assert found is not None
+    assert (found.n, found.examples) == (2, 1)
+    assert found.interval is not None
+    if "value" not in odd:  # its likelihoods may be right all the same
+        assert writer.effect(metric=LIKELIHOOD) is None
+
+
+def test_the_test_split_has_predictions_of_its_own(writer: Writer) -> None:
+    for variant, chance in ((BASELINE, 0.6), (ROW, 0.8)):
+        writer.builder.pretrain(variant)
+        judged, tested = guessed(chance, 0), guessed(chance, 1, LABEL[:30])
+        values = [metrics.accuracy(each["prediction"], each["label"]) for each in (judged, tested)]
+        writer.builder.cell(variant, "MNLI", values[0], test=values[1])
+        writer.keep(judged | {f"test_{name}": each for name, each in tested.items()})
+    sizes = [found.examples for name in ("MNLI", "MNLI test") if (found := writer.effect(name))]
+    assert sizes == [50, 30]
+
+
+@pytest.mark.parametrize("labels", [("O", "B-x", "I-x", "B-y", "I-y"), ()])
+def test_entities_with_and_without_names(writer: Writer, labels: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(4)
+    label, sentence = rng.integers(0, 5, 60), np.repeat(np.arange(12), 5)
+    for variant in (BASELINE, ROW):
+        tags = np.where(rng.random(60) < 0.8, label, 0)
+        value = metrics.tagging(tags, label, sentence, ("O", "B-x", "I-x", "B-y", "I-y"))["f1"]
+        writer.builder.pretrain(variant)
+        writer.builder.cell(variant, "NER", value)
+        writer.keep({"prediction": tags, "label": label, "sentence": sentence}, "tagging", labels)
+    found = writer.effect("NER")
+    assert found is not None
+    assert found.examples == 12
+
+
+def test_claims_are_judged_from_the_store(writer: Writer) -> None:
+    for seed in range(5):
+        writer.run(BASELINE, seed, guessed(0.9, seed))
+        writer.run(ROW, seed, guessed(0.3, seed))
+    store = Store(writer.builder.root)
+    claims = [
+        Claim("The mixture is better", better=BASELINE, worse=ROW, on="MNLI"),
+        Claim("The mixture is worse", better=ROW, worse=BASELINE, on="MNLI"),
+        Claim("They are alike", better=ROW, worse=BASELINE, on="MNLI", within=5.0),
+        Claim("Not measured", better=BASELINE, worse="0/0/100", on="MNLI"),
+    ]
+    evidence = gather(store, writer.builder.record())
+    found = verdicts(trials(evidence, Predictions(store), claims))
+    assert [each.outcome for each in found] == ["reproduced", "contradicted", "contradicted", "undecided"]
+    assert found[0].published == pytest.approx(84.2 - 84.3)
+    assert found[3].effect is None
+    assert found[3].published is None  # the row is not in this record
+
+
+def test_less_perplexity_is_better(builder: Any) -> None:
+    for seed in range(4):
+        for variant, value in ((BASELINE, 20.0 + seed), (ROW, 30.0 - seed / 2)):
+            run_id = builder.pretrain(variant, seed)
+            path = builder.root / "pretrain" / f"{run_id}--a-label" / "result.json"
+            result = json.loads(path.read_text())
+            result["heldout"]["perplexity"] = value
+            path.write_text(json.dumps(result))
+            cell = {"variant": variant, "measurement": "LM", "metric": "perplexity", "run_id": run_id, "restart": 0}
+            about = {"task": "held-out text", "dataset": "held-out text", "split": "held-out", "milestone": 100}
+            names = {"published": 4.0 if variant == BASELINE else 5.0, "pretrain_seed": seed, "pretrain_id": run_id}
+            builder.cells.append(cell | about | names | {"method": "pretraining"})
+    store = Store(builder.root)
+    claim = Claim("The mixture has the lower perplexity", better=BASELINE, worse=ROW, on="LM")
+    evidence = gather(store, builder.record())
+    (found,) = verdicts(trials(evidence, Predictions(store), [claim]))
+    assert found.outcome == "reproduced"
+    assert found.published == 1.0
+    assert found.effect is not None
+    assert found.effect.mean == pytest.approx(10 - 1.5 * 1.5)

@@ -1,0 +1,119 @@
+"""Verdicts on claims: right sides, floors, Holm over the family, and the rates of wrong ones by simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertlab.report.effects import FLOOR, Effect, effect
+from bertlab.report.measures import Mean
+from bertlab.report.verdicts import Trial, Verdict, holm, verdicts
+from bertlab.study import Claim
+
+BETTER = Claim("A beats B", better="A", worse="B", on="MNLI")
+WITHIN = Claim("A and B are alike", better="A", worse="B", on="MNLI", within=1.0)
+CLOSE = (0.95, 1.05, 1.0, 0.9, 1.1, 1.0)  # a mean of 1 and a small spread
+
+
+def found(values: tuple[float, ...] | np.ndarray) -> Effect | None:
+    """The effect of one difference a seed."""
+    row = {seed: [Mean(np.array([value]))] for seed, value in enumerate(values)}
+    return effect(row, {seed: [Mean(np.zeros(1))] for seed in row}, resamples=20)
+
+
+def verdict(claim: Claim, values: tuple[float, ...] | np.ndarray, published: float | None = None) -> Verdict:
+    """The verdict of a claim that stands alone."""
+    return verdicts([Trial(claim, found(values), published)])[0]
+
+
+def test_better_and_worse() -> None:
+    assert verdict(BETTER, CLOSE).outcome == "reproduced"
+    assert verdict(BETTER, tuple(-value for value in CLOSE)).outcome == "contradicted"
+    unclear = verdict(BETTER, (2.0, -2.0, 1.5, -1.0))
+    assert unclear.outcome == "undecided"
+    assert unclear.p is not None
+    assert unclear.p == unclear.adjusted
+
+
+def test_within_a_margin() -> None:
+    assert verdict(WITHIN, tuple(value - 0.8 for value in CLOSE)).outcome == "reproduced"
+    assert verdict(WITHIN, tuple(value + 0.5 for value in CLOSE)).outcome == "contradicted"
+    assert verdict(WITHIN, tuple(-value - 0.5 for value in CLOSE)).outcome == "contradicted"
+    assert verdict(WITHIN, CLOSE).outcome == "undecided"  # on the margin
+    assert verdict(WITHIN, (3.0, -3.0, 3.0, -3.0)).outcome == "undecided"  # no difference seen is not no difference
+
+
+def test_no_verdict_below_the_floor() -> None:
+    below = verdict(BETTER, CLOSE[: FLOOR - 1], published=0.5)
+    assert below.outcome == "undecided"
+    assert (below.p, below.adjusted) == (None, None)
+    assert below.effect is not None
+    assert below.effect.interval is not None  # shown all the same
+    assert below.seeds == FLOOR
+    assert verdict(BETTER, CLOSE[:FLOOR]).outcome == "reproduced"
+    assert verdict(WITHIN, (0.0, 0.01)).outcome == "undecided"
+
+
+def test_nothing_measured_and_nothing_that_varies() -> None:
+    pending = verdicts([Trial(BETTER, None, 1.0)])[0]
+    assert (pending.outcome, pending.p, pending.seeds) == ("undecided", None, None)
+    same = verdict(WITHIN, (0.0,) * 8)  # two rows that are one, or that have both collapsed
+    assert (same.outcome, same.p) == ("undecided", None)
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.5]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holm_keeps_the_order_and_begins_as_bonferroni(ps: list[float]) -> None:
+    adjusted = holm(ps)
+    assert all(p <= each <= 1 for p, each in zip(ps, adjusted, strict=True))
+    assert min(adjusted) == pytest.approx(min(1.0, len(ps) * min(ps)))  # the least p stands against Bonferroni's level
+    order = sorted(range(len(ps)), key=ps.__getitem__)
+    assert [adjusted[index] for index in order] == sorted(adjusted)
+
+
+def test_a_verdict_counts_all_claims_of_the_study() -> None:
+    weak = found((1.0, 0.2, 0.9, 0.3, 1.2, -0.1))
+    alone = verdicts([Trial(BETTER, weak, None)])[0]
+    assert alone.outcome == "reproduced"
+    # The others are not measured yet; what is decided must not depend on when they are.
+    among = verdicts([Trial(BETTER, weak, None), *[Trial(BETTER, None, None)] * 3])[0]
+    assert among.outcome == "undecided"
+    assert among.p == alone.p
+    assert among.adjusted == pytest.approx(4 * alone.p)  # type: ignore[operator]
+
+
+def test_the_seeds_that_it_would_take() -> None:
+    values = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0]) / math.sqrt(1.2)  # a standard deviation of 1
+    alone = verdict(BETTER, values, published=1.0)
+    assert (alone.outcome, alone.seeds) == ("undecided", 10)
+    among = verdicts([Trial(BETTER, found(values), 1.0)] * 3)[0]
+    assert among.seeds is not None
+    assert among.seeds > 10  # the family's hardest step
+    assert verdict(WITHIN, values).seeds == 11
+    assert verdict(BETTER, values).seeds == math.inf  # nothing published, and no effect measured
+    published = verdict(WITHIN, values, published=0.5).seeds
+    assert published is not None
+    assert published > 11
+
+
+def test_wrong_verdicts_on_a_family_are_as_rare_as_promised() -> None:
+    rng = np.random.default_rng(3)
+    wrong = right = 0
+    for _ in range(500):
+        noise = rng.standard_normal((4, 6))
+        # No effect in three of four claims, a large one in the last.
+        trials = [Trial(BETTER, found(each), None) for each in noise + np.array([[0.0], [0.0], [0.0], [4.0]])]
+        outcomes = [each.outcome for each in verdicts(trials)]
+        wrong += any(each != "undecided" for each in outcomes[:3])
+        right += outcomes[3] == "reproduced"
+    assert wrong / 500 <= 0.075
+    assert right / 500 > 0.9

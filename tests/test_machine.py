@@ -1,0 +1,52 @@
+"""What a command line may say of devices, and what the processes that it starts are told."""
+
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.machine import Machine
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"gpus": 8},
+        {"gpus": 8, "gpus_per_run": 8},
+        {"workers": 4, "gpus_per_run": 2},
+        {"gpus": 32, "cluster": "10.0.0.1:6379"},
+        {"workers": 4, "cluster": "auto", "gpus_per_run": 4},
+    ],
+)
+def test_many_devices_are_one_here_and_one_for_each_process(asked):
+    machine = Machine(**asked)
+    assert not machine.alone
+    assert machine.devices == (asked.get("gpus") or asked["workers"])
+    assert machine.here().alone
+    assert machine.here().device == "cpu"
+    assert machine.one().alone
+    assert machine.one().device == ("cuda" if "gpus" in asked else "cpu")
+    assert machine.one().cores >= 1
+
+
+def test_a_worker_on_the_cpu_has_one_thread_unless_said_otherwise():
+    assert Machine(workers=2).one().cores == 1
+    assert Machine(workers=2, threads=3).one().cores == 3
+
+
+@pytest.mark.parametrize("asked", [{}, {"gpus": 1}, {"threads": 4}])
+def test_one_device_needs_no_other_process(asked):
+    assert Machine(**asked).alone
+    assert Machine(**asked).devices == 1
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"gpus": 2, "workers": 2},
+        {"gpus": 2, "gpus_per_run": 3},
+        {"cluster": "auto"},
+        {"precision": "fp8"},
+    ],
+)
+def test_what_cannot_be_is_refused(asked):
+    with pytest.raises(BadInput):
+        Machine(**asked)

@@ -1,0 +1,115 @@
+"""One process of a group that pre-trains: `python group_process.py RANK RANKS PLACE CORPUS`, PLACE being all the same.
+
+Each training of `TRAININGS` is made in `PLACE/<name>`, and what ended it is written to `PLACE/<name>-<RANK>.json`.
+"""
+
+import dataclasses
+import datetime
+import json
+import sys
+from pathlib import Path
+
+from bertlab import scales
+from bertlab.machine import Machine
+from bertlab.recipe import Inputs, Objective
+
+SMOKE = scales.find("smoke").recipe
+ALONE = Objective(next_sentence=False)
+
+
+def exact(batch, micro_batch=0, **changes):
+    """50 steps without dropout, so that a group's losses are those of one process, and their micro-batches."""
+    model = dataclasses.replace(SMOKE.model, dropout=0.0)
+    schedule = dataclasses.replace(SMOKE.schedule, steps=50, batch=batch)
+    return dataclasses.replace(SMOKE, model=model, schedule=schedule, **changes), micro_batch
+
+
+EXACT = {
+    "pairs": exact(7, 2),
+    "sentences": exact(1, inputs=Inputs(length=32, format="doc-sentences"), objective=ALONE),
+    "left-to-right": exact(3, objective=Objective(kind="left-to-right", next_sentence=False)),
+}
+"""In float64; where a batch is one row, a process has none."""
+
+
+def machine(micro_batch=0):
+    return Machine(threads=1, precision="fp32", micro_batch=micro_batch)
+
+
+def main(rank, ranks, place, corpus_directory):
+    import torch
+    from lightning.pytorch.plugins.environments import LightningEnvironment
+    from lightning.pytorch.strategies import DDPStrategy
+    from torch import distributed
+
+    from bertlab import progress
+    from bertlab.errors import RunFailed
+    from bertlab.model.heads import PretrainingModel
+    from bertlab.progress import Interrupted, silent
+    from bertlab.text.tokens import open_corpus
+    from bertlab.training import pretraining
+    from bertlab.training.share import Share
+    from bertlab.training.trainer import REDUCTION
+
+    class Place(LightningEnvironment):
+        creates_processes_externally = True
+
+        def world_size(self):
+            return ranks
+
+        def global_rank(self):
+            return rank
+
+        def local_rank(self):
+            return 0
+
+        def set_world_size(self, size): ...
+
+        def set_global_rank(self, rank): ...
+
+    def train(name, recipe, work, micro_batch=0, watch=silent):
+        work = place / work
+        work.mkdir(exist_ok=True)
+        try:
+            strategy = DDPStrategy(cluster_environment=Place(), **REDUCTION)
+            share = Share(rank, ranks)
+            ended = pretraining.pretrain(recipe, corpus, work, machine(micro_batch), 2, watch, share, strategy)
+        except RunFailed as error:
+            ended = {"status": error.status, "reason": str(error)}
+        except Interrupted as error:
+            ended = {"status": "interrupted", "number": error.number}
+        (place / f"{name}-{rank}.json").write_text(json.dumps(ended))
+
+    corpus = open_corpus(corpus_directory)
+    distributed.init_process_group(
+        "gloo", f"file://{place}/meeting", datetime.timedelta(seconds=60), world_size=ranks, rank=rank
+    )
+    torch.set_default_dtype(torch.float64)
+    for name, (recipe, micro_batch) in EXACT.items():
+        train(name, recipe, name, micro_batch)
+    torch.set_default_dtype(torch.float32)
+
+    train("whole", SMOKE, "whole")
+
+    def ask_one(done, total, stage="", /, **figures):
+        if done == 7 and rank == 1:
+            progress._received.append(2)
+
+    train("stopped", SMOKE, "resumed", watch=ask_one)
+    progress._received.clear()
+    train("resumed", SMOKE, "resumed")
+
+    losses = PretrainingModel.losses
+    calls = iter(range(1000))
+
+    def poisoned(self, *arguments):
+        masked, related = losses(self, *arguments)
+        return (masked * float("nan") if rank == 1 and next(calls) == 5 else masked), related
+
+    PretrainingModel.losses = poisoned
+    train("poisoned", SMOKE, "poisoned")
+    distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), Path(sys.argv[4]))
