@@ -6,10 +6,11 @@ import shutil
 from pathlib import Path
 
 from bertlab.errors import unknown
+from bertlab.files import digest, read_sealed, write_json, write_sealed
 from bertlab.identity import load
 from bertlab.names import filename
 from bertlab.recipe import Recipe
-from bertlab.store import PRETRAINED, Store, digest, read_sealed, write_json, write_sealed
+from bertlab.store import PRETRAINED, Store
 
 
 def checkpoint(store: Store, name: str, directory: Path) -> str:

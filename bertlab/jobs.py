@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bertlab.errors import BadInput
 from bertlab.faults import point
+from bertlab.files import read_json, write_json
 from bertlab.identity import identity, science
 from bertlab.machine import Machine
 from bertlab.progress import Progress
 from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer
-from bertlab.store import Store, read_json, write_json
+from bertlab.store import Store
 from bertlab.training.share import ALONE, Share
 
 if TYPE_CHECKING:

@@ -28,3 +28,9 @@ def filename(name: str) -> str:
     if name and slug == name and not _TAKEN.fullmatch(name.partition(".")[0]):
         return name
     return f"{slug or 'study'}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+def label(text: str) -> str:
+    """`text` as the readable part of a directory's name: `[a-z0-9][a-z0-9._-]{0,63}`."""
+    slug = re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-._")[:64].rstrip("-._")
+    return slug or "run"

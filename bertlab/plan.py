@@ -14,11 +14,12 @@ from typing import Any
 
 from bertlab import scales
 from bertlab.errors import BadInput, unknown
+from bertlab.files import digest
 from bertlab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, Pretrained, needs
 from bertlab.machine import Machine
 from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer
 from bertlab.scales import Scale
-from bertlab.store import Store, digest
+from bertlab.store import Store
 from bertlab.study import Kind, Measurement, Method, Study, Variant
 from bertlab.tasks import lookup, metrics
 from bertlab.tasks.data import untested

@@ -6,9 +6,10 @@ import pytest
 
 from bertlab import plan, scales, search, studies
 from bertlab.errors import BadInput
+from bertlab.files import write_json
 from bertlab.jobs import Measure
 from bertlab.record import records
-from bertlab.store import Store, write_json
+from bertlab.store import Store
 from bertlab.study import Study, Variant
 
 GRID = {"batch": (16, 32), "peak": (1e-4, 1e-3), "epochs": (2, 3)}

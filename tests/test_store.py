@@ -9,7 +9,9 @@ import re
 import pytest
 
 from bertlab.errors import FULL, BadInput, RunFailed, Unwritable, writing
-from bertlab.store import Store, append_line, label, read_lines, write_json
+from bertlab.files import append_line, read_lines, write_json
+from bertlab.names import label
+from bertlab.store import Store
 
 
 @pytest.fixture

@@ -83,7 +83,7 @@ def _listed(store: Any) -> list[dict[str, Any]]:
         for run, path in store.damaged()
     ]
     known = {record["id"] for record in failed}
-    from bertlab.store import read_json
+    from bertlab.files import read_json
 
     for kind, run_id, active in store.unfinished():
         if run_id in known:

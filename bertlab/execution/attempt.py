@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from bertlab import store as files
+from bertlab import files
 from bertlab.claims import Claim
 from bertlab.errors import BadInput, RunFailed, Unwritable, writing
 from bertlab.jobs import Job, Pretrain
 from bertlab.machine import Machine
+from bertlab.names import label
 from bertlab.progress import Interrupted, Progress
 from bertlab.store import Store
 
@@ -118,7 +119,7 @@ def _begun(job: Job, store: Store, machine: Machine, processes: int) -> Path:
     if not isinstance(job, Pretrain):  # begun anew: what a killed try left is of no use
         store.discard(job.kind, job.id)
     work = store.work(job.kind, job.id)
-    record = {"kind": job.kind, "id": job.id, "label": files.label(job.label), "science": job.science()}
+    record = {"kind": job.kind, "id": job.id, "label": label(job.label), "science": job.science()}
     files.write_json(work / "recipe.json", record)
     environment = machine.environment()
     if processes > 1:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from bertlab import cost
-from bertlab import store as files
 from bertlab.errors import BadInput
 from bertlab.execution.attempt import Ended
 from bertlab.execution.in_process import ThisProcess
 from bertlab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain, needs
 from bertlab.machine import Machine
+from bertlab.names import label
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.store import Run, Store
 
@@ -148,7 +148,7 @@ class Schedule:
                 {
                     "id": job.id,
                     "kind": job.kind,
-                    "label": files.label(job.label),
+                    "label": label(job.label),
                     "status": how.status,
                     "reason": how.reason,
                     "log": how.log,

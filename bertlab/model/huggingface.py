@@ -20,9 +20,9 @@ from torch import Tensor
 
 from bertlab import recipe
 from bertlab.errors import BadInput
+from bertlab.files import digest
 from bertlab.model.encoder import EPSILON, SEGMENTS
 from bertlab.model.heads import PretrainingModel
-from bertlab.store import digest
 
 if TYPE_CHECKING:
     from bertlab.text.tokenizer import WordPiece

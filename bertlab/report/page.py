@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from bertlab import store as files
+from bertlab import files
 from bertlab.errors import BadInput, Unwritable, unknown
 from bertlab.faults import point
 from bertlab.names import filename, plain

@@ -23,7 +23,8 @@ from torch import Tensor, nn
 
 from bertlab.errors import RunFailed
 from bertlab.faults import point
-from bertlab.store import CHECKPOINT, digest, read_sealed, sync, sync_directory, write_sealed
+from bertlab.files import digest, read_sealed, sync, sync_directory, write_sealed
+from bertlab.store import CHECKPOINT
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from torch.utils.data import DataLoader, IterableDataset
 from bertlab.cost import tokens
 from bertlab.errors import RunFailed
 from bertlab.faults import point
+from bertlab.files import append_line, read_lines, write
 from bertlab.identity import identity
 from bertlab.inputs.batches import Batches, heldout_pairs
 from bertlab.inputs.collator import Batch
@@ -32,7 +33,6 @@ from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
 from bertlab.progress import Interrupted, Progress, stop_if_asked
 from bertlab.recipe import Recipe
-from bertlab.store import append_line, read_lines, write
 from bertlab.text.tokens import TokenisedCorpus
 from bertlab.training import checkpoints, evaluation, optimization
 from bertlab.training.share import ALONE, Share

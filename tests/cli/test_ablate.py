@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from bertlab import jobs
-from bertlab.store import Store, read_lines
+from bertlab.files import read_lines
+from bertlab.store import Store
 from bertlab.text.tokenizer import WordPiece
 
 

@@ -9,9 +9,10 @@ from bertlab import plan, scales, studies
 from bertlab.errors import BadInput
 from bertlab.execution.attempt import Ended
 from bertlab.execution.schedule import TRIES, Schedule, length
+from bertlab.files import write_json
 from bertlab.jobs import Measure, Pretrain, needs
 from bertlab.progress import silent
-from bertlab.store import Store, write_json
+from bertlab.store import Store
 
 
 class Watching:
