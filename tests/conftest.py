@@ -1,6 +1,7 @@
 """What many tests share: a small tokenised corpus, a machine of one thread, and a store with a finished study."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,29 @@ def hostile_names():
     """Names that try to be more than names: paths, markup, formulas, escape sequences, and what cannot be seen."""
     groups = json.loads(Path(__file__).with_name("hostile_names.json").read_text(encoding="utf-8"))
     return [name for names in groups.values() for name in names] + ["long " * 400, "w" * 2000]
+
+
+@pytest.fixture(scope="session")
+def until():
+    """Waits until a condition holds, and fails if it does not in time."""
+
+    def wait(condition, seconds=120.0):
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, "it did not happen"
+            time.sleep(0.1)
+
+    return wait
+
+
+@pytest.fixture(scope="session")
+def at_work():
+    """Process ids of those that pre-train now in a store, by the run that they have claimed."""
+    from bertlab.store import Store
+
+    def find(runs):
+        store = Store(runs)
+        claims = {run_id: store.progress(run_id) for kind, run_id, active in store.unfinished() if active}
+        return {run_id: each["pid"] for run_id, each in claims.items() if each.get("stage") == "pre-training"}
+
+    return find

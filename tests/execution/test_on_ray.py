@@ -32,20 +32,6 @@ def start(runs, *more):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
 
 
-def until(condition, seconds=90.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.1)
-
-
-def at_work(runs):
-    """Process ids of those that train now, by the run that they have claimed."""
-    store = Store(runs)
-    claims = {run_id: store.progress(run_id) for kind, run_id, active in store.unfinished() if active}
-    return {run_id: each["pid"] for run_id, each in claims.items() if each.get("stage") == "pre-training"}
-
-
 def alive(pid):
     try:
         os.kill(pid, 0)
@@ -75,7 +61,7 @@ def test_two_workers_give_the_bytes_of_one_process(alone, tmp_path):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at /proc")
-def test_a_killed_worker_is_replaced_and_its_run_goes_on(tmp_path):
+def test_a_killed_worker_is_replaced_and_its_run_goes_on(tmp_path, until, at_work):
     process = start(tmp_path / "runs", "--workers", "2", *LONG)
     until(lambda: len(at_work(tmp_path / "runs")) == 2)
     (killed, pid), _ = at_work(tmp_path / "runs").items()
@@ -93,7 +79,7 @@ def test_a_killed_worker_is_replaced_and_its_run_goes_on(tmp_path):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at /proc")
-def test_when_the_command_is_killed_no_worker_is_left(tmp_path):
+def test_when_the_command_is_killed_no_worker_is_left(tmp_path, until, at_work):
     process = start(tmp_path / "runs", "--workers", "2", *LONG)
     until(lambda: len(at_work(tmp_path / "runs")) == 2)
     pids = [*at_work(tmp_path / "runs").values()]

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -31,18 +31,18 @@ def environment():
 
 
 @pytest.fixture
-def nodes(environment, tmp_path):
+def nodes(environment, tmp_path, until):
     """The address of the cluster, and its second node, each of one core."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    folder = f"/tmp/bertlab-{os.getpid()}"  # paths of sockets are short
+    folder = tempfile.mkdtemp(prefix="ray")  # paths of sockets are short: not in tmp_path
     common = ("--num-cpus=1", "--object-store-memory=80000000", "--block", "--disable-usage-stats")
     where = ("--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={folder}")
     with (tmp_path / "nodes").open("w") as log:
         options = {"env": environment, "stdout": log, "stderr": subprocess.STDOUT}
         head = subprocess.Popen([RAY, "start", *where, *common], **options)
-        wait_for(lambda: reachable(port))
+        until(lambda: reachable(port))
         second = subprocess.Popen([RAY, "start", f"--address=127.0.0.1:{port}", *common], **options)
         yield f"127.0.0.1:{port}", second
         for node in (second, head):
@@ -56,31 +56,18 @@ def reachable(port):
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def wait_for(condition, seconds=120.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.2)
-
-
-def at_work(runs):
-    store = Store(runs)
-    told = [store.progress(run_id) for _, run_id, active in store.unfinished() if active]
-    return [each for each in told if each.get("stage") == "pre-training"]
-
-
 def numbers(runs):
     return {run.id: {**run.result()} for run in Store(runs).runs()}
 
 
-def test_a_node_that_goes_away_takes_nothing_with_it(nodes, environment, tmp_path):
+def test_a_node_that_goes_away_takes_nothing_with_it(nodes, environment, tmp_path, until, at_work):
     address, second = nodes
     steps = ("--set", "schedule.steps=1500")
     command = [sys.executable, "-m", "bertlab", *STUDY, *steps, "--cluster", address, "--workers", "2"]
     study = subprocess.Popen(
         [*command, "--runs", str(tmp_path / "runs")], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
-    wait_for(lambda: len(at_work(tmp_path / "runs")) == 2)
+    until(lambda: len(at_work(tmp_path / "runs")) == 2)
     second.send_signal(signal.SIGTERM)
     output, _ = study.communicate(timeout=300)
     assert study.returncode == 0, output.decode()
