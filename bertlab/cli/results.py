@@ -36,7 +36,7 @@ def print_result(evidence: Evidence) -> None:
         restarts = len({cell.restart for cell in evidence.cells})
         say(f"Points: mean (sd), n = {restarts} restarts on one checkpoint; differences ± half of their 95 % interval.")
     elif seeds > 1:
-        say(f"Points: mean (sd), n = {seeds} seeds; differences ± half of their 95 % interval over the seeds.")
+        say(f"Points: mean (sd), n = {seeds} seeds; differences ± half of their 95 % interval.")
     else:
         say("Points: mean (sd over restarts), n = 1: no interval, one pre-training seed decides nothing.")
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bertlab.report import measures
 from bertlab.report.effects import Effect, Runs, effect
-from bertlab.report.evidence import Cell, Evidence
 from bertlab.report.measures import Mean, Measure
-from bertlab.store import Run, Store
+from bertlab.store import Run
+
+if TYPE_CHECKING:
+    from bertlab.report.evidence import Cell, Evidence
 
 LIKELIHOOD = "log_likelihood"
 """The measure beside every metric of labels and answers: nats that the right one is given, a mean over examples."""
@@ -32,18 +34,24 @@ class _Judged:
 class Predictions:
     """The predictions of a store; each run is read once."""
 
-    def __init__(self, store: Store) -> None:
-        self.runs: dict[str, Run] = {run.id: run for run in store.runs()}
+    def __init__(self, runs: Mapping[str, Run]) -> None:
+        self.runs = runs
         self.read: dict[tuple[str, str, str], _Judged | None] = {}
 
-    def effect(self, evidence: Evidence, row: str, other: str, measurement: str, metric: str = "") -> Effect | None:
+    def effect(
+        self, evidence: Evidence, row: str, other: str, measurement: str, *, metric: str = "", at: int = 100
+    ) -> Effect | None:
         """`row` minus `other` on a column, by its own metric or by `LIKELIHOOD`; None without a seed in common.
+
+        `at` is the per cent of the pre-training's steps after which they are compared.
 
         Where predictions are missing or are of different examples, and for what is read off the pre-training, the
         values of the runs are paired by seed alone: the interval is then for these examples, as if there were no
         others, and there is no likelihood.
         """
-        rows = [[cell for cell in evidence.at(name, measurement) if cell.value is not None] for name in (row, other)]
+        rows = [
+            [cell for cell in evidence.at(name, measurement, at) if cell.value is not None] for name in (row, other)
+        ]
         judged = {cell.run_id: self._judged(cell, metric or cell.metric) for cells in rows for cell in cells}
         if len({each and each.examples for each in judged.values()}) == 1 and None not in judged.values():
             one, two = (_by_seed(evidence, cells, judged) for cells in rows)
