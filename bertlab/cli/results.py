@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bertlab.names import plain
-from bertlab.report import tables
+from bertlab.report import claims, tables
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
 
@@ -23,7 +23,7 @@ def print_record(record: Mapping[str, Any], runs: Path) -> None:
 
 
 def print_result(evidence: Evidence) -> None:
-    """Prints the means of a study's rows beside the published figures, and the differences to the baseline."""
+    """Prints the means of a study's rows beside the published figures, differences to the baseline, and verdicts."""
     from bertlab.cli.console import console, say
 
     title = f"{evidence.study}: scale {evidence.scale} {evidence.ground}"
@@ -31,6 +31,9 @@ def print_result(evidence: Evidence) -> None:
     console().print(_drawn(results, title))
     if differences.rows:
         console().print(_drawn(differences, ""))
+    found = claims.brief(evidence)
+    if found.rows:
+        console().print(_drawn(found, ""))
     seeds = len({each.seed for each in evidence.pretrainings})
     if evidence.imported:
         restarts = len({cell.restart for cell in evidence.cells})

@@ -27,6 +27,17 @@ def table(evidence: Evidence, found: Sequence[Verdict]) -> Table:
     return Table(columns, tuple(_row(evidence, each) for each in found))
 
 
+def brief(evidence: Evidence) -> Table:
+    """The claims and verdicts, short enough for a console: the effect and half the width of its 95 % interval."""
+    rows = []
+    for verdict in judged(evidence):
+        effect = verdict.effect
+        half = f" ±{effect.interval.half:.2f}" if effect and effect.interval else ""
+        measured = EMPTY if effect is None else f"{signed(effect.mean)}{half}"
+        rows.append((verdict.claim.text, measured, _published(verdict), said(evidence, verdict)))
+    return Table(("claim", "measured", "paper", "verdict"), tuple(rows))
+
+
 def lines(evidence: Evidence, found: Sequence[Verdict]) -> list[str]:
     """How the verdicts are to be read."""
     told = [
@@ -68,11 +79,15 @@ def _row(evidence: Evidence, verdict: Verdict) -> tuple[str, ...]:
         claim.on,
         EMPTY if effect is None else f"{signed(effect.mean)}{_pair(verdict)}",
         _interval(effect, 2),
-        EMPTY if verdict.published is None else signed(verdict.published, 1),
+        _published(verdict),
         _likelihood(likelihood),
         EMPTY if effect is None else str(effect.n),
         said(evidence, verdict),
     )
+
+
+def _published(verdict: Verdict) -> str:
+    return EMPTY if verdict.published is None else signed(verdict.published, 1)
 
 
 def _interval(effect: Effect | None, digits: int) -> str:
@@ -100,12 +115,15 @@ def said(evidence: Evidence, verdict: Verdict) -> str:
         return "undecided: a margin of the paper's scale and data"
     if not verdict.measured:
         return "not measured"
-    if verdict.outcome != "undecided" or verdict.seeds is None:
+    if verdict.outcome != "undecided":
         return verdict.outcome
+    if verdict.seeds is None:
+        few = verdict.effect is None or verdict.effect.n < FLOOR
+        return f"undecided: {FLOOR} {evidence.unit}s at least{_cost(evidence, verdict, FLOOR)}" if few else "undecided"
     if math.isinf(verdict.seeds):
-        return "undecided: more seeds would not tell"
+        return f"undecided: more {evidence.unit}s would not tell"
     needed = max(FLOOR, math.ceil(verdict.seeds))
-    return f"undecided: about {needed:,} seeds would tell{_cost(evidence, verdict, needed)}"
+    return f"undecided: about {needed:,} {evidence.unit}s would tell{_cost(evidence, verdict, needed)}"
 
 
 def _cost(evidence: Evidence, verdict: Verdict, needed: int) -> str:

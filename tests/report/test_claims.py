@@ -86,7 +86,7 @@ def test_a_claim_about_several_rows_names_the_pair_that_speaks_most_against_it(t
 def test_what_more_seeds_would_cost(told):
     # a seed of two rows is two pre-trainings and two measurements of 1.5 s
     (verdict,), _ = told(6, NONE)
-    seeds = int(verdict.split("about ")[1].split(" seeds")[0].replace(",", ""))
+    seeds = int(verdict.split("about ")[1].split(" pre-training seeds")[0].replace(",", ""))
     assert verdict.endswith(f", {duration((seeds - 6) * 6.0)} more")
 
 
