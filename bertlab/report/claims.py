@@ -59,11 +59,12 @@ def _row(evidence: Evidence, verdict: Verdict) -> tuple[str, ...]:
         EMPTY if interval is None else f"{interval.low:+.2f} to {interval.high:+.2f}",
         EMPTY if verdict.published is None else f"{verdict.published:+.1f}",
         EMPTY if effect is None else str(effect.n),
-        _said(evidence, verdict),
+        said(evidence, verdict),
     )
 
 
-def _said(evidence: Evidence, verdict: Verdict) -> str:
+def said(evidence: Evidence, verdict: Verdict) -> str:
+    """A verdict in a word, then a colon and what would tell, if it is undecided."""
     if verdict.claim.within is not None and not _comparable(evidence):
         return "not judged here"
     if verdict.effect is None:

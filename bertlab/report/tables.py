@@ -80,7 +80,7 @@ def results(evidence: Evidence) -> Table:
         for name in _m(evidence):
             row.append(measured(evidence, variant, name))
             if shown[name]:
-                row.append(_figure(evidence.published(variant, name)))
+                row.append(figure(evidence.published(variant, name)))
         rows.append(tuple(row))
     floor = ["majority guess"]
     for name in _m(evidence):
@@ -105,7 +105,7 @@ def differences(evidence: Evidence) -> Table:
         for name in _m(evidence):
             row.append(_difference(evidence.difference(variant, name)))
             if shown[name]:
-                row.append(_published_difference(evidence, variant, name))
+                row.append(published_difference(evidence, variant, name))
         rows.append(tuple(row))
     return Table(tuple(columns), tuple(rows))
 
@@ -157,10 +157,10 @@ def brief(evidence: Evidence) -> tuple[Table, Table]:
             else:
                 points = f"{summary.mean:.2f}" + ("" if summary.sd is None else f" ({summary.sd:.2f})")
                 result.append("; ".join([points, *_collapsed(evidence, variant, name)]))
-            result.append(_figure(evidence.published(variant, name)))
+            result.append(figure(evidence.published(variant, name)))
             half = "" if difference is None or not difference.interval else f" ±{difference.interval.half:.2f}"
-            against.append("" if difference is None else f"{_signed(difference.mean)}{half}")
-            against.append(_published_difference(evidence, variant, name))
+            against.append("" if difference is None else f"{signed(difference.mean)}{half}")
+            against.append(published_difference(evidence, variant, name))
         results_.append(tuple(result))
         if variant != evidence.baseline:
             differences_.append(tuple(against))
@@ -245,24 +245,27 @@ def _difference(value: Difference | None) -> str:
     if value is None:
         return EMPTY
     if value.interval is None:
-        return f"{_signed(value.mean)} (n = {value.n})"
-    return f"{_signed(value.mean)} ({_signed(value.interval.low)} to {_signed(value.interval.high)})"
+        return f"{signed(value.mean)} (n = {value.n})"
+    return f"{signed(value.mean)} ({signed(value.interval.low)} to {signed(value.interval.high)})"
 
 
-def _published_difference(evidence: Evidence, variant: str, measurement: str) -> str:
+def published_difference(evidence: Evidence, variant: str, measurement: str) -> str:
+    """A row minus the baseline in the paper, with as many decimals as it printed."""
     ours, theirs = evidence.published(variant, measurement), evidence.published(evidence.baseline, measurement)
     if ours is None or theirs is None:
         return EMPTY
-    return _signed(Decimal(str(ours)) - Decimal(str(theirs)))  # decimal, so that 84.3 - 84.2 is 0.1
+    return signed(Decimal(str(ours)) - Decimal(str(theirs)))  # decimal, so that 84.3 - 84.2 is 0.1
 
 
-def _signed(value: float | Decimal) -> str:
+def signed(value: float | Decimal) -> str:
+    """A difference: two decimals with their sign, or those that it came with."""
     if isinstance(value, Decimal):
         return f"{value:+}" if value else str(abs(value))
     return f"{round(value, 2) or 0.0:+.2f}"
 
 
-def _figure(value: float | None) -> str:
+def figure(value: float | None) -> str:
+    """A published figure, with as many decimals as were printed."""
     return EMPTY if value is None else str(Decimal(str(value)))
 
 
