@@ -13,16 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from bertlab.names import plain
 from bertlab.report.section import Chapter, Finding, summary
-from bertlab.report.tables import Table
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
 _INKS = {"#222222": "currentColor", "#e4e4e4": "var(--grid)", "#ffffff": "var(--ground)"}
 """The colours of a figure that follow the page's; all others are readable on both grounds."""
-
-_NUMBER = re.compile(r"[-+]?[\d.,]+( %|x\d+)?|[-+]?[\d.]+ to [-+]?[\d.]+|")
-"""What a column of numbers holds."""
 
 
 def page(chapters: Sequence[Chapter]) -> str:
@@ -37,7 +33,7 @@ def page(chapters: Sequence[Chapter]) -> str:
         autoescape=True,
         finalize=_visible,
     )
-    environment.filters |= {"minus": _minus, "inline": _inline, "bar": _bar, "numeric": _numeric}
+    environment.filters |= {"minus": _minus, "inline": _inline, "bar": _bar}
     return environment.get_template("index.html.j2").render(chapters=chapters, summary=summary(chapters)).strip() + "\n"
 
 
@@ -51,14 +47,6 @@ def _minus(text: str) -> str:
     return re.sub(r"(?<![\w.])-(?=\d)", "−", text)
 
 
-def _numeric(table: Table) -> list[bool]:
-    """Whether each column holds numbers alone, which are flushed right."""
-    return [
-        all(_NUMBER.fullmatch(row[place]) for row in table.rows) and any(row[place] for row in table.rows)
-        for place in range(len(table.columns))
-    ]
-
-
 def _inline(svg: bytes, label: str) -> Markup:
     """A figure as an element of the page: one image to who cannot see it, as wide as there is room."""
     from markupsafe import Markup, escape
@@ -66,7 +54,9 @@ def _inline(svg: bytes, label: str) -> Markup:
     text = svg.decode()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, count=1, flags=re.DOTALL)
-    text = re.sub(r'^<svg[^>]*?(viewBox="[^"]*")[^>]*>', rf'<svg role="img" aria-label="{escape(plain(label))}" \1>', text)
+    opening, _, rest = text.partition(">")
+    room = re.search(r'viewBox="[^"]*"', opening)
+    text = f'<svg role="img" aria-label="{escape(plain(label))}" {room[0] if room else ""}>{rest}'
     for ink, own in _INKS.items():
         text = re.sub(ink, own, text, flags=re.IGNORECASE)
     return Markup(text)

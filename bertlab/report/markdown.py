@@ -1,4 +1,4 @@
-"""A report in Markdown: a page a study, and an index. Names go through `escape` one by one, nothing escapes by itself."""
+"""A report in Markdown: a page a study, and an index. Each name goes through `escape`: nothing is escaped by itself."""
 
 from __future__ import annotations
 

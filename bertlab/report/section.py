@@ -179,7 +179,7 @@ def summary(chapters: Iterable[Chapter]) -> str:
     verdicts = [finding.verdict for each in chapters for section in each.sections for finding in section.findings]
     if not verdicts:
         return ""
-    counts = {name: 0 for name in VERDICTS} | Counter(verdicts)
+    counts = dict.fromkeys(VERDICTS, 0) | Counter(verdicts)
     told = [f"{number or 'none'} {'are' if number > 1 else 'is'} {name}" for name, number in counts.items()]
     return f"Of {facts.count(len(verdicts), 'claim')} {', '.join(told)}."
 

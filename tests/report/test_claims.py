@@ -4,9 +4,10 @@ import dataclasses
 
 import pytest
 
-from bertlab.report import claims, page
+from bertlab.report import claims, markdown
 from bertlab.report.gather import gather_all
 from bertlab.report.predictions import Predictions
+from bertlab.report.section import chapter
 from bertlab.store import Store
 from bertlab.study import Claim
 
@@ -33,7 +34,7 @@ def told(builder):
         evidence = gather_all(Store(builder.root))[0]
         predictions = Predictions(Store(builder.root))
         found = claims.judged(evidence, predictions)
-        text = page.study([evidence], "stem", [{}], predictions)
+        text = markdown.study(chapter([evidence], predictions, written=False))
         assert ("### What the paper claims" in text) is bool(asked)
         return [row[-1] for row in claims.table(evidence, found).rows], " ".join(claims.lines(evidence, found))
 
