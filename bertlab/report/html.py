@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from bertlab.names import plain
 from bertlab.report.section import Chapter, Finding, summary
 
 if TYPE_CHECKING:
+    import jinja2
     from markupsafe import Markup
 
 _INKS = {"#222222": "currentColor", "#e4e4e4": "var(--grid)", "#ffffff": "var(--ground)"}
@@ -22,7 +24,13 @@ _INKS = {"#222222": "currentColor", "#e4e4e4": "var(--grid)", "#ffffff": "var(--
 
 
 def page(chapters: Sequence[Chapter]) -> str:
-    """The page of all studies: verdicts first, then a part for each study whose figures are drawn or data written."""
+    """The page of all studies: what became of each claim, then a part for each study that is `written`."""
+    template = _environment().get_template("index.html.j2")
+    return template.render(chapters=chapters, summary=summary(chapters)).strip() + "\n"
+
+
+@cache
+def _environment() -> jinja2.Environment:
     import jinja2
 
     environment = jinja2.Environment(
@@ -34,7 +42,7 @@ def page(chapters: Sequence[Chapter]) -> str:
         finalize=_visible,
     )
     environment.filters |= {"minus": _minus, "inline": _inline, "bar": _bar}
-    return environment.get_template("index.html.j2").render(chapters=chapters, summary=summary(chapters)).strip() + "\n"
+    return environment
 
 
 def _visible(value: Any) -> Any:
@@ -74,13 +82,14 @@ class _Bar:
 
 def _bar(finding: Finding) -> _Bar | None:
     """How the interval of a finding lies beside zero and the published effect; each is on a scale of its own."""
-    effect, published = finding.judged.effect, finding.judged.published
+    effect = finding.judged.effect
     if effect is None:
         return None
-    low, high = (effect.interval.low, effect.interval.high) if effect.interval else (None, None)
-    most = max(abs(each) for each in (effect.mean, low, high, published) if each is not None)
+    ends = (effect.interval.low, effect.interval.high) if effect.interval else (None, None)
+    beside = (*ends, finding.judged.published)
+    most = max(abs(each) for each in (effect.mean, *beside) if each is not None) or 1.0
 
-    def place(value: float | None) -> float | None:
-        return None if value is None else round(50 + 46 * value / (most or 1.0), 1)
+    def place(value: float) -> float:
+        return round(50 + 46 * value / most, 1)
 
-    return _Bar(place(effect.mean) or 50.0, place(low), place(high), place(published))
+    return _Bar(place(effect.mean), *(None if each is None else place(each) for each in beside))
