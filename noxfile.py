@@ -73,6 +73,6 @@ def smoke(session: nox.Session) -> None:
         run(session, "bertlab", "ablate", "all", "--scale", "smoke", "--scratch", "--runs", str(runs))
     run(session, "bertlab", "report", "--runs", str(runs), "--out", str(out))
     studies = sorted(path.stem for path in Path("ablations").glob("[!_]*.py"))
-    for name in ("index.md", *(f"{study}{suffix}" for study in studies for suffix in (".md", ".csv"))):
+    for name in ("index.html", "index.md", *(f"{study}{suffix}" for study in studies for suffix in (".md", ".csv"))):
         if not (out / name).is_file():
             session.error(f"{name} was not written")

@@ -16,12 +16,15 @@ def report(
     studies: Annotated[list[str] | None, typer.Argument(help="Studies to report; all that were run, if none.")] = None,
     runs: Runs = Path("runs"),
     out: Annotated[Path, typer.Option(help="Where the pages go.", metavar="DIR")] = Path("reports"),
+    formats: Annotated[
+        list[str] | None, typer.Option("--format", help="md, html or latex; md and html, if none.", metavar="FORMAT")
+    ] = None,
 ) -> None:
     """Write the tables and plots of everything finished."""
     from bertlab.cli.results import print_result
     from bertlab.report import page
 
-    pages, evidence = page.write(studies or [], runs, out)
+    pages, evidence = page.write(studies or [], runs, out, formats or page.DEFAULT)
     for each in evidence:
         print_result(each)
     for path in pages:

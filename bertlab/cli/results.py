@@ -31,7 +31,7 @@ def print_result(evidence: Evidence) -> None:
     console().print(_drawn(results, title))
     if differences.rows:
         console().print(_drawn(differences, ""))
-    found = claims.brief(evidence)
+    found = claims.brief(claims.findings(evidence))
     if found.rows:
         console().print(_drawn(found, ""))
     seeds = len({each.seed for each in evidence.pretrainings})

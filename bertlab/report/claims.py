@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from bertlab.report.effects import FLOOR, Effect
@@ -16,29 +17,81 @@ from bertlab.report.verdicts import Verdict, trials, verdicts
 from bertlab.study import Claim
 
 
-def judged(evidence: Evidence) -> list[Verdict]:
-    """The verdicts of the claims that the study was planned with, one family."""
-    return verdicts(trials(evidence, [_claim(each) for each in evidence.record.get("claims", ())]))
+@dataclass(frozen=True)
+class Finding:
+    """A claim and what became of it, as text; what is not known is empty."""
+
+    judged: Verdict
+    verdict: str
+    """`reproduced`, `contradicted`, `undecided` or `not measured`."""
+    hint: str
+    """What would tell, where it is undecided."""
+    likelihood: str
+    """The effect on the log-likelihood of the right answers with its interval, in nats."""
+
+    @property
+    def pair(self) -> str:
+        """Which two rows are shown, where a claim is of several."""
+        shown = self.judged.pair
+        return EMPTY if len(self.judged.claim.pairs) == 1 else f"{shown.better} over {shown.worse}"
+
+    @property
+    def effect(self) -> str:
+        """The mean effect, in the unit of its column."""
+        return EMPTY if self.judged.effect is None else signed(self.judged.effect.mean)
+
+    @property
+    def interval(self) -> str:
+        """From where to where it may lie."""
+        return _interval(self.judged.effect)
+
+    @property
+    def published(self) -> str:
+        """The paper's effect."""
+        return EMPTY if self.judged.published is None else signed(self.judged.published, 1)
+
+    @property
+    def n(self) -> str:
+        """Seeds that both rows have."""
+        return EMPTY if self.judged.effect is None else str(self.judged.effect.n)
 
 
-def table(evidence: Evidence, found: Sequence[Verdict]) -> Table:
+def findings(evidence: Evidence) -> tuple[Finding, ...]:
+    """What became of the claims that the study was planned with, judged as one family."""
+    claims = [_claim(each) for each in evidence.record.get("claims", ())]
+    return tuple(_finding(evidence, each) for each in verdicts(trials(evidence, claims)))
+
+
+def table(found: Sequence[Finding]) -> Table:
     """One row a claim: what was measured for it, in the unit of its column, and the verdict."""
     columns = ("claim", "on", "measured", f"{LEVEL:.0%} interval", "published", "log-likelihood", "n", "verdict")
-    return Table(columns, tuple(_row(evidence, each) for each in found))
+    rows = [
+        (
+            each.judged.claim.text,
+            each.judged.claim.on,
+            each.effect + (f" ({each.pair})" if each.pair else EMPTY),
+            each.interval,
+            each.published,
+            each.likelihood,
+            each.n,
+            _told(each),
+        )
+        for each in found
+    ]
+    return Table(columns, tuple(rows))
 
 
-def brief(evidence: Evidence) -> Table:
+def brief(found: Sequence[Finding]) -> Table:
     """The claims and verdicts, short enough for a console: the effect and half the width of its 95 % interval."""
     rows = []
-    for verdict in judged(evidence):
-        effect = verdict.effect
-        half = f" ±{effect.interval.half:.2f}" if effect and effect.interval else ""
-        measured = EMPTY if effect is None else f"{signed(effect.mean)}{half}"
-        rows.append((verdict.claim.text, measured, _published(verdict), said(evidence, verdict)))
+    for each in found:
+        interval = each.judged.effect and each.judged.effect.interval
+        half = f" ±{interval.half:.2f}" if interval else EMPTY
+        rows.append((each.judged.claim.text, each.effect + half, each.published, _told(each)))
     return Table(("claim", "measured", "paper", "verdict"), tuple(rows))
 
 
-def lines(evidence: Evidence, found: Sequence[Verdict]) -> list[str]:
+def lines(evidence: Evidence, found: Sequence[Finding]) -> list[str]:
     """How the verdicts are to be read."""
     told = [
         "Measured: the row that the claim puts first minus the other (or the other way where less is better), over the "
@@ -46,11 +99,11 @@ def lines(evidence: Evidence, found: Sequence[Verdict]) -> list[str]:
         "Log-likelihood: the same difference in what the right answers are given, in nats. It sees smaller effects, "
         "and judges nothing.",
     ]
-    if any(len(each.claim.pairs) > 1 for each in found):
+    if any(len(each.judged.claim.pairs) > 1 for each in found):
         told.append("A claim about several rows has to hold for each; shown is the pair that speaks most against it.")
-    if any(each.outcome != "undecided" for each in found):
+    if any(each.judged.outcome != "undecided" for each in found):
         told.append(f"Decided: p is at most {1 - LEVEL:.2f} after Holm's correction over the claims of the study.")
-    if any(each.effect is not None and each.effect.n < FLOOR for each in found):
+    if any(each.judged.effect and each.judged.effect.n < FLOOR for each in found):
         told.append(f"Fewer than {FLOOR} {evidence.unit}s give no verdict.")
     if evidence.imported:
         told.append("Each verdict is for this checkpoint: another pre-training may differ.")
@@ -70,27 +123,18 @@ def _claim(recorded: Mapping[str, Any]) -> Claim:
     return Claim(**fields)
 
 
-def _row(evidence: Evidence, verdict: Verdict) -> tuple[str, ...]:
-    effect = verdict.effect
-    pair, claim = verdict.pair, verdict.claim
+def _finding(evidence: Evidence, judged: Verdict) -> Finding:
+    pair, claim = judged.pair, judged.claim
     likelihood = evidence.effect(pair.better, pair.worse, claim.on, metric=LIKELIHOOD, at=claim.at)
-    return (
-        claim.text,
-        claim.on,
-        EMPTY if effect is None else f"{signed(effect.mean)}{_pair(verdict)}",
-        _interval(effect, 2),
-        _published(verdict),
-        _likelihood(likelihood),
-        EMPTY if effect is None else str(effect.n),
-        said(evidence, verdict),
-    )
+    verdict: str = judged.outcome if judged.measured else "not measured"
+    return Finding(judged, verdict, _hint(evidence, judged), _likelihood(likelihood))
 
 
-def _published(verdict: Verdict) -> str:
-    return EMPTY if verdict.published is None else signed(verdict.published, 1)
+def _told(finding: Finding) -> str:
+    return f"{finding.verdict}: {finding.hint}" if finding.hint else finding.verdict
 
 
-def _interval(effect: Effect | None, digits: int) -> str:
+def _interval(effect: Effect | None, digits: int = 2) -> str:
     found = None if effect is None else effect.interval
     return EMPTY if found is None else f"{signed(found.low, digits)} to {signed(found.high, digits)}"
 
@@ -99,31 +143,22 @@ def _likelihood(effect: Effect | None) -> str:
     if effect is None:
         return EMPTY
     interval = _interval(effect, 3)
-    return signed(effect.mean, 3) + (f" ({interval})" if interval else "")
+    return signed(effect.mean, 3) + (f" ({interval})" if interval else EMPTY)
 
 
-def _pair(verdict: Verdict) -> str:
-    """Which two rows are shown, where a claim is of several."""
-    if len(verdict.claim.pairs) == 1:
-        return ""
-    return f" ({verdict.pair.better} over {verdict.pair.worse})"
-
-
-def said(evidence: Evidence, verdict: Verdict) -> str:
-    """The verdict in words; of what is undecided, what would decide it and what that would cost."""
-    if verdict.claim.within is not None and not evidence.comparable:
-        return "undecided: a margin of the paper's scale and data"
-    if not verdict.measured:
-        return "not measured"
-    if verdict.outcome != "undecided":
-        return verdict.outcome
-    if verdict.seeds is None:
-        few = verdict.effect is None or verdict.effect.n < FLOOR
-        return f"undecided: {FLOOR} {evidence.unit}s at least{_cost(evidence, verdict, FLOOR)}" if few else "undecided"
-    if math.isinf(verdict.seeds):
-        return f"undecided: more {evidence.unit}s would not tell"
-    needed = max(FLOOR, math.ceil(verdict.seeds))
-    return f"undecided: about {needed:,} {evidence.unit}s would tell{_cost(evidence, verdict, needed)}"
+def _hint(evidence: Evidence, judged: Verdict) -> str:
+    """Of what is undecided, what would decide it and what that would cost."""
+    if judged.outcome != "undecided" or not judged.measured:
+        return EMPTY
+    if judged.claim.within is not None and not evidence.comparable:
+        return "a margin of the paper's scale and data"
+    if judged.seeds is None:
+        few = judged.effect is None or judged.effect.n < FLOOR
+        return f"{FLOOR} {evidence.unit}s at least{_cost(evidence, judged, FLOOR)}" if few else EMPTY
+    if math.isinf(judged.seeds):
+        return f"more {evidence.unit}s would not tell"
+    needed = max(FLOOR, math.ceil(judged.seeds))
+    return f"about {needed:,} {evidence.unit}s would tell{_cost(evidence, judged, needed)}"
 
 
 def _cost(evidence: Evidence, verdict: Verdict, needed: int) -> str:

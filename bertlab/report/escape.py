@@ -1,7 +1,7 @@
-"""Names that come from data, made harmless for Markdown, CSV and figures.
+"""Names that come from data, made harmless for Markdown, LaTeX, CSV and figures.
 
 A study's file, a data set and a label may carry any text. What reaches a page is text again: no table cell ends early,
-no link, no HTML, no formula of a spreadsheet.
+no link, no HTML, no command, no formula of a spreadsheet.
 """
 
 from __future__ import annotations
@@ -25,6 +25,27 @@ _MARKDOWN = {
     "[": "\\[",
     "]": "\\]",
 }
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "`": r"\textasciigrave{}",
+    "†": r"\textdagger{}",
+    "*": "{*}",  # a row that begins with one, or with a bracket, would be read as an option of the line before
+    "[": "{[}",
+    "]": "{]}",
+}
 _FORMULA = re.compile("'*[-=+@－＝＋＠]")
 """What a spreadsheet computes, and what looks as if it had been escaped, so that one apostrophe less is the name."""
 
@@ -42,6 +63,12 @@ def paragraph(text: str) -> str:
     line = re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", markdown(text))
     line = re.sub(r"^([#=:]|[+-](?!\d))", r"\\\1", line)
     return re.sub(r"(?<=[^\\])#$", r"\\#", line)
+
+
+def latex(text: str) -> str:
+    """`text` as words within a line of LaTeX, or in a table's cell; signs stay apart that fonts would join."""
+    line = "".join(_LATEX.get(each, each) for each in plain(text))
+    return re.sub(r"([-',!?])(?=[-',\\])", r"\1{}", line)
 
 
 def csv(text: str) -> str:

@@ -56,7 +56,7 @@ def results(evidence: Evidence) -> Table:
         for name in _m(evidence):
             row.append(measured(evidence, variant, name))
             if shown[name]:
-                row.append(_figure(evidence.published(variant, name)))
+                row.append(figure(evidence.published(variant, name)))
         rows.append(tuple(row))
     floor = ["majority guess"]
     for name in _m(evidence):
@@ -81,7 +81,7 @@ def differences(evidence: Evidence) -> Table:
         for name in _m(evidence):
             row.append(_difference(evidence.difference(variant, name)))
             if shown[name]:
-                row.append(_published_difference(evidence, variant, name))
+                row.append(published_difference(evidence, variant, name))
         rows.append(tuple(row))
     return Table(tuple(columns), tuple(rows))
 
@@ -133,10 +133,10 @@ def brief(evidence: Evidence) -> tuple[Table, Table]:
             else:
                 points = f"{summary.mean:.2f}" + ("" if summary.sd is None else f" ({summary.sd:.2f})")
                 result.append("; ".join([points, *_collapsed(evidence, variant, name)]))
-            result.append(_figure(evidence.published(variant, name)))
+            result.append(figure(evidence.published(variant, name)))
             half = "" if difference is None or not difference.interval else f" ±{difference.interval.half:.2f}"
             against.append("" if difference is None else f"{signed(difference.mean)}{half}")
-            against.append(_published_difference(evidence, variant, name))
+            against.append(published_difference(evidence, variant, name))
         results_.append(tuple(result))
         if variant != evidence.baseline:
             differences_.append(tuple(against))
@@ -199,12 +199,14 @@ def _difference(value: Effect | None) -> str:
     return f"{signed(value.mean)} ({signed(value.interval.low)} to {signed(value.interval.high)})"
 
 
-def _published_difference(evidence: Evidence, variant: str, measurement: str) -> str:
+def published_difference(evidence: Evidence, variant: str, measurement: str) -> str:
+    """A row minus the baseline in the paper, with as many decimals as it printed."""
     difference = evidence.published_difference(variant, measurement)
     return EMPTY if difference is None else signed(difference)
 
 
-def _figure(value: float | None) -> str:
+def figure(value: float | None) -> str:
+    """A published figure, with as many decimals as were printed."""
     return EMPTY if value is None else str(Decimal(str(value)))
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import statistics
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -194,3 +197,41 @@ def fill() -> Callable[..., None]:
                         builder.cell(variant, name, value, seed, restart, run_id)
 
     return filled
+
+
+@pytest.fixture
+def claimed(builder: Builder, fill: Callable[..., None]) -> Builder:
+    """A study of six seeds with a row that was not pre-trained, and a claim of each verdict."""
+    fill(builder, seeds=range(6))
+    for seed in range(6):
+        scratch = builder.pretrain("no pre-training", seed, loss=8.3, steps=0)
+        builder.cell("no pre-training", "MNLI", 70.0 + seed / 9, seed, 0, scratch)
+    pairs = [("80/10/10", "0/0/100", "MNLI"), ("100/0/0", "80/10/10", "MNLI"), ("0/0/100", "80/10/10", "MNLI")]
+    claims = [{"text": f"{one} beats {two}", "better": one, "worse": two, "on": on} for one, two, on in pairs]
+    builder.record(claims=claims)
+    return builder
+
+
+@pytest.fixture
+def of_csv() -> Callable[[Path], dict[tuple[str, str], tuple[str, str, str]]]:
+    """Out of the CSV of a study, by measurement and row: the mean, the published figure, the mean minus 80/10/10's."""
+
+    def read(path: Path) -> dict[tuple[str, str], tuple[str, str, str]]:
+        values: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+        published = {}
+        with path.open(newline="") as file:
+            for line in csv.DictReader(file):
+                key = (line["measurement"], line["variant"])
+                published[key] = line["published"]
+                if line["value"]:
+                    values[key][line["pretrain_seed"]].append(float(line["value"]))
+        means = {key: {seed: statistics.fmean(each) for seed, each in seeds.items()} for key, seeds in values.items()}
+        found = {}
+        for (measurement, row), ours in means.items():
+            theirs = means[measurement, "80/10/10"]
+            minus = statistics.fmean(ours[seed] - theirs[seed] for seed in ours)
+            told = "" if row == "80/10/10" else f"{minus:+.2f}"
+            found[measurement, row] = (f"{statistics.fmean(ours.values()):.2f}", published[measurement, row], told)
+        return found
+
+    return read

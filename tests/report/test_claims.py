@@ -4,9 +4,10 @@ import dataclasses
 
 import pytest
 
-from bertlab.report import claims, page
+from bertlab.report import claims, markdown
 from bertlab.report.facts import duration
 from bertlab.report.gather import gather_all
+from bertlab.report.section import chapter
 from bertlab.store import Store
 from bertlab.study import Claim
 
@@ -31,10 +32,10 @@ def told(builder):
                 builder.cell(variant, "NER", 60.0 + 3 * noise, seed, 0, run)
         builder.record(claims=[dataclasses.asdict(each) for each in asked], **record)
         evidence = gather_all(Store(builder.root))[0]
-        found = claims.judged(evidence)
-        text = page.study([evidence], "stem", [{}])
+        found = claims.findings(evidence)
+        text = markdown.study(chapter([evidence], written=False))
         assert ("### What the paper claims" in text) is bool(asked)
-        return [row[-1] for row in claims.table(evidence, found).rows], " ".join(claims.lines(evidence, found))
+        return [row[-1] for row in claims.table(found).rows], " ".join(claims.lines(evidence, found))
 
     return made
 
@@ -99,7 +100,7 @@ def test_a_claim_of_an_earlier_time_is_judged_by_what_was_measured_then(builder)
             builder.cell(variant, "MNLI", late + noise, seed, 0, run)
     claim = dataclasses.asdict(dataclasses.replace(LARGE, at=20))  # the first that was kept after it is 50
     builder.record(claims=[claim, dataclasses.asdict(LARGE)])
-    early, late = claims.judged(gather_all(Store(builder.root))[0])
+    early, late = (each.judged for each in claims.findings(gather_all(Store(builder.root))[0]))
     assert (early.outcome, late.outcome) == ("contradicted", "reproduced")
     assert early.published is None
     assert late.published == pytest.approx(84.2 - 83.6)

@@ -6,6 +6,7 @@ The pages are read by markdown-it, with tables, raw HTML, bare links, footnotes 
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import re
@@ -27,9 +28,11 @@ from bertlab.cli.console import complain, print_json, say
 from bertlab.cli.results import print_result
 from bertlab.cli.terminal import Terminal
 from bertlab.names import plain, visible
-from bertlab.report import page, plots, tidy
+from bertlab.report import html, latex, markdown, page, plots, tidy
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather, gather_all
+from bertlab.report.pictures import Picture
+from bertlab.report.section import Chapter, chapter
 from bertlab.store import Store
 
 PLAIN = "plainname"
@@ -40,14 +43,19 @@ CALLED |= {'"100/0/0"': f"a {PLAIN}", '"0/0/100"': f"{PLAIN} 2", '"microworld"':
 class Page(HTMLParser):
     """A page as a browser has it: tags with their attributes, in order, and the text of headings and table cells."""
 
-    def __init__(self, markdown: str) -> None:
+    def __init__(self, html: str) -> None:
         super().__init__()
         self.tags: list[tuple[str, list[tuple[str, str | None]]]] = []
         self.texts: dict[str, list[str]] = {"h1": [], "th": [], "td": []}
         self.others: list[str] = []
+        self.feed(html)
+
+    @classmethod
+    def of(cls, text: str) -> Page:
+        """The page that a reader of Markdown makes."""
         reader = MarkdownIt("gfm-like").use(footnote_plugin).use(dollarmath_plugin).use(front_matter_plugin)
         reader.linkify.set({"fuzzy_link": False})  # GitHub makes no link of `example.org`
-        self.feed(reader.render(markdown))
+        return cls(reader.render(text))
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, attributes))
@@ -58,7 +66,7 @@ class Page(HTMLParser):
         self.tags.append((f"/{tag}", []))
 
     def handle_data(self, data: str) -> None:
-        last = self.tags[-1][0]
+        last = self.tags[-1][0] if self.tags else ""
         if last in self.texts:
             self.texts[last][-1] += data
 
@@ -97,21 +105,60 @@ def unseen(text: str) -> set[str]:
     return {each for each in text if unicodedata.category(each)[0] == "C"} - {"\n"}
 
 
+def pictured(evidence: Evidence, alt: str) -> Chapter:
+    """The study on one page, with figures that are none."""
+    made = chapter([evidence], written=False)
+    pictures = tuple(Picture(kind, alt, alt, b'<svg viewBox="0 0 1 1"></svg>') for kind in ("points", "curves"))
+    sections = tuple(dataclasses.replace(each, stem="stem", pictures=pictures) for each in made.sections)
+    return dataclasses.replace(made, stem="stem", sections=sections, written=True)
+
+
 def test_pages_have_the_tags_and_columns_of_plain_names(
     named: Callable[[str], Evidence], hostile_names: list[str]
 ) -> None:
-    pictures = [{"points": "figures/a.svg", "curves": "figures/b.svg"}]
-    usual = Page(page.study([named(PLAIN)], "stem", pictures))
+    usual = Page.of(markdown.study(pictured(named(PLAIN), "a figure")))
     assert {"table", "h1", "blockquote", "code", "img", "a"} <= {tag for tag, _ in usual.tags}
     for name in hostile_names:
-        text = page.study([named(name)], "stem", pictures)
-        found = Page(text)
+        text = markdown.study(pictured(named(name), "a figure"))
+        found = Page.of(text)
         assert found.tags == usual.tags, name
         assert found.others == [], name
         assert not unseen(text), name
         assert found.texts["h1"] == [plain(name)]
         assert plain(f"{name} 2") in found.texts["td"]
         assert found.texts["th"].count(plain(name)) == usual.texts["th"].count(PLAIN)
+
+
+def test_the_page_of_html_has_the_elements_of_plain_names(
+    named: Callable[[str], Evidence], hostile_names: list[str]
+) -> None:
+    def tags(page: Page) -> list[tuple[str, list[tuple[str, str | None]]]]:
+        """Labels hold names, and are text."""
+        return [(tag, [each for each in attributes if each[0] != "aria-label"]) for tag, attributes in page.tags]
+
+    usual = Page(html.page([pictured(named(PLAIN), PLAIN)]))
+    assert {"table", "h1", "svg", "code", "nav", "a", "dl"} <= {tag for tag, _ in usual.tags}
+    for name in hostile_names:
+        text = html.page([pictured(named(name), name)])
+        found = Page(text)
+        assert tags(found) == tags(usual), name
+        assert found.others == usual.others, name
+        assert not unseen(text), name
+        labels = [str(value) for _, attributes in found.tags for key, value in attributes if key == "aria-label"]
+        assert plain(name) in labels
+
+
+def test_latex_has_the_structure_of_plain_names(named: Callable[[str], Evidence], hostile_names: list[str]) -> None:
+    def structure(text: str) -> list[str]:
+        """Environments, rows, columns and bold figures, but for text; braces have to be balanced."""
+        bare = re.sub(r"\\[{}%&$_#]", "", text)
+        assert bare.count("{") == bare.count("}")
+        assert not unseen(text)
+        return re.findall(r"\\(?:begin|end)\{[a-z]+\}|\\[a-z]+rule|\\\\$|&|%", bare, flags=re.MULTILINE)
+
+    usual = structure(latex.study(pictured(named(PLAIN), PLAIN)))
+    for name in hostile_names:
+        assert structure(latex.study(pictured(named(name), name))) == usual, name
 
 
 def test_the_csv_reads_back_and_has_no_formula(named: Callable[[str], Evidence], hostile_names: list[str]) -> None:
@@ -161,11 +208,11 @@ def test_a_report_of_many_studies_stays_in_its_folder(builder: Any, hostile_name
             made.pretrain(PLAIN, run_id=f"{number:04x}", metrics=[])
             made.cell(PLAIN, "MNLI", None, pretrain_id=f"{number:04x}")
             made.record(str(number), question=name, source=name)
-        pages, _ = page.write([], place / "runs", place / "out")
+        pages, _ = page.write([], place / "runs", place / "out", ["md"])
         assert len(set(pages)) == len(names) + 1
         assert {path.parent for path in pages} == {place / "out"}
         assert all(re.fullmatch(r"[a-z0-9][a-z0-9._-]*\.md", path.name) for path in pages)
-        index = Page((place / "out" / "index.md").read_text(encoding="utf-8"))
+        index = Page.of((place / "out" / "index.md").read_text(encoding="utf-8"))
         links = [str(dict(attributes)["href"]) for tag, attributes in index.tags if tag == "a"]
         assert {place / "out" / link for link in links} == set(pages[1:])
         return index

@@ -57,7 +57,7 @@ def test_a_whole_study(builder: Any, fill: Callable[..., None], tmp_path: Path) 
     assert "pending" not in text
     names = {path.relative_to(tmp_path / "reports").as_posix() for path in (tmp_path / "reports").rglob("*.*")}
     figures = {"figures/masking-points.svg", "figures/masking-curves.svg"}
-    assert names == {"index.md", "masking.md", "masking.csv", "masking-summary.csv", *figures}
+    assert names == {"index.html", "index.md", "masking.md", "masking.csv", "masking-summary.csv", *figures}
     index = (tmp_path / "reports" / "index.md").read_text()
     assert "[masking](masking.md)" in index
     assert "36 of 36" in index
@@ -70,11 +70,11 @@ def test_the_same_store_gives_the_same_bytes(builder: Any, fill: Callable[..., N
     fill(builder, seeds=(0, 1), restarts=1)
     builder.record()
     shutil.copytree(builder.root, tmp_path / "copy")
-    page.write([], builder.root, tmp_path / "one")
-    page.write([], tmp_path / "copy", tmp_path / "two")
-    page.write([], tmp_path / "copy", tmp_path / "two")
+    page.write([], builder.root, tmp_path / "one", page.FORMATS)
+    page.write([], tmp_path / "copy", tmp_path / "two", page.FORMATS)
+    page.write([], tmp_path / "copy", tmp_path / "two", page.FORMATS)
     files = [path for path in (tmp_path / "one").rglob("*") if path.is_file()]
-    assert len(files) == 6
+    assert len(files) == 8
     for path in files:
         assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes()
 
@@ -205,7 +205,7 @@ def test_hostile_names_stay_text(builder: Any, tmp_path: Path) -> None:
     builder.cell("=cmd()", "MNLI", 51.0, pretrain_id=run_id)
     builder.corpus = [evil]
     builder.record(question=evil, source=evil, baseline=evil, notes=[evil], command=f"x\n```\n{evil}")
-    pages, _ = page.write([], builder.root, tmp_path / "out")
+    pages, _ = page.write([], builder.root, tmp_path / "out", ["md"])
     for path in pages:
         text = path.read_text(encoding="utf-8")
         assert path.parent == tmp_path / "out"
@@ -235,6 +235,31 @@ def test_only_the_studies_asked_for_are_written(builder: Any, tmp_path: Path) ->
     assert not (tmp_path / "out" / "masking.md").exists()
     assert "[other](other.md)" in (tmp_path / "out" / "index.md").read_text()
     assert "[masking]" not in (tmp_path / "out" / "index.md").read_text()
+
+
+def test_formats_are_those_asked_for(builder: Any, tmp_path: Path) -> None:
+    baseline(builder)
+    builder.record()
+    pages, _ = page.write([], builder.root, tmp_path / "out", ["latex"])
+    assert pages == [tmp_path / "out" / "masking.tex"]
+    names = {path.name for path in (tmp_path / "out").rglob("*.*")}
+    assert names == {"masking.tex", "masking.csv", "masking-points.svg", "masking-curves.svg"}
+    with pytest.raises(BadInput, match="unknown format 'htm': did you mean 'html'"):
+        page.write([], builder.root, tmp_path / "out", ["htm"])
+
+
+def test_the_index_says_what_became_of_each_claim(builder: Any, fill: Callable[..., None], tmp_path: Path) -> None:
+    fill(builder, seeds=(0, 1), restarts=1)
+    claim = {"text": "Random | hurts", "better": "80/10/10", "worse": "0/0/100", "on": "MNLI"}
+    builder.record(claims=[claim, {**claim, "worse": "none"}])
+    written(builder, tmp_path / "out")
+    index = (tmp_path / "out" / "index.md").read_text()
+    summary = "Of 2 claims none is reproduced, none is contradicted, 1 is undecided, 1 is not measured."
+    assert f"**{summary}**" in index
+    lines = [line for line in index.splitlines() if line.startswith("- ")]
+    assert lines[0].startswith("- **undecided**: Random &#124; hurts, on MNLI: +")
+    assert lines[0].endswith(", published +0.6, n = 2")
+    assert lines[1] == "- **not measured**: Random &#124; hurts, on MNLI"
 
 
 def test_nothing_finished(builder: Any, tmp_path: Path) -> None:

@@ -1,0 +1,50 @@
+"""A report in Markdown: a page a study, and an index. Each name goes through `escape`: nothing is escaped by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from bertlab.report import escape
+from bertlab.report.section import Chapter, summary
+
+
+def study(chapter: Chapter) -> str:
+    """The page of a study."""
+    return _render("study.md.j2", chapter=chapter)
+
+
+def index(chapters: Sequence[Chapter], written: Collection[str]) -> str:
+    """What became of every claim, and a table of the studies; those whose stem is among `written` have a page."""
+    from tabulate import tabulate
+
+    shown = {each.stem: escape.markdown(each.study) for each in chapters}
+    links = {stem: f"[{name}]({stem}.md)" if stem in written else name for stem, name in shown.items()}
+    lines = [
+        [
+            links[each.stem],
+            escape.markdown(each.question),
+            escape.markdown(each.source),
+            escape.markdown(each.settings),
+            each.measured,
+        ]
+        for each in chapters
+    ]
+    columns = ["study", "question", "source", "run at", "measured"]
+    table = tabulate(lines, headers=columns, tablefmt="pipe", disable_numparse=True)
+    return _render("index.md.j2", summary=summary(chapters), chapters=chapters, shown=shown, table=table)
+
+
+def _render(template: str, **context: Any) -> str:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("bertlab.report", "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # the page is Markdown, not HTML: every name goes through the `md` filter
+    )
+    environment.filters["md"] = escape.paragraph
+    environment.filters["words"] = escape.markdown
+    return environment.get_template(template).render(**context).strip() + "\n"

@@ -1,0 +1,188 @@
+"""The page of HTML: verdicts first, the numbers of the CSV, and nothing that is not in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bertlab.report import page
+from bertlab.report.comparison import comparisons
+from bertlab.report.gather import gather_all
+from bertlab.store import Store
+
+VOID = ("meta", "br", "hr", "img", "input", "link")
+
+
+class Elements(HTMLParser):
+    """Every element with its attributes, the elements that it is in, and the text in it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.every: list[dict[str, Any]] = []
+        self.open: list[dict[str, Any]] = []
+        self.feed(text)
+        assert not self.open, "an element that is not closed"
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        element = {"tag": tag, "within": [each["tag"] for each in self.open], "text": "", **dict(attributes)}
+        self.every.append(element)
+        if tag not in VOID:
+            self.open.append(element)
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.every.append({"tag": tag, "within": [], "text": "", **dict(attributes)})
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop()["tag"] == tag
+
+    def handle_data(self, data: str) -> None:
+        for element in self.open:
+            element["text"] = " ".join(f"{element['text']} {data}".split())
+
+    def all(self, *tags: str) -> list[dict[str, Any]]:
+        """Elements of these tags, in order."""
+        return [element for element in self.every if element["tag"] in tags]
+
+    def rows(self, name: str) -> list[list[str]]:
+        """The text of the cells of the table with this class or caption, a list a row."""
+        rows: list[list[str]] = []
+        inside = False
+        for element in self.every:
+            if element["tag"] == "table":
+                inside = element.get("class") == name or name in element["text"]
+            elif inside and element["tag"] == "tr":
+                rows.append([])
+            elif inside and element["tag"] in ("td", "th"):
+                rows[-1].append(element["text"].replace("−", "-"))
+        return rows
+
+
+@pytest.fixture
+def written(claimed: Any, tmp_path: Path) -> Elements:
+    """The page of a whole study."""
+    page.write([], claimed.root, tmp_path / "out")
+    return Elements((tmp_path / "out" / "index.html").read_text(encoding="utf-8"))
+
+
+def test_verdicts_come_first(written: Elements) -> None:
+    headings = [each["text"] for each in written.all("h1", "h2")]
+    assert headings[:2] == ["What replicated", "Claims"]
+    assert "Of 3 claims 1 is reproduced, 1 is contradicted, 1 is undecided." in written.all("header")[0]["text"]
+    texts = [each["text"].replace("−", "-") for each in written.all("li")]
+    lines = [text for text in texts if "beats" in text]
+    assert [line.split()[0] for line in lines] == ["reproduced", "undecided", "contradicted"]
+    assert re.fullmatch(
+        r"reproduced 80/10/10 beats 0/0/100 on MNLI \+\d\.\d\d \(\+\d\.\d\d to \+\d\.\d\d\) published \+0\.6 n = 6",
+        lines[0],
+    )
+
+
+def test_the_numbers_are_those_of_the_csv(
+    written: Elements, of_csv: Callable[[Path], dict[tuple[str, str], tuple[str, str, str]]], tmp_path: Path
+) -> None:
+    found, measurement = {}, ""
+    for row in written.rows("results")[2:]:
+        if len(row) == 1:
+            measurement = row[0].split()[0]
+        elif row[0] != "majority guess":
+            found[measurement, row[0].removesuffix(" (baseline)")] = (row[1], row[4], row[5])
+    known = of_csv(tmp_path / "out" / "masking.csv")
+    assert len(known) == 7
+    assert {key: found[key] for key in known} == known
+    assert found["NER", "no pre-training"] == ("", "", "")
+
+
+def test_the_best_of_each_column_is_bold(written: Elements) -> None:
+    bold = [each["text"] for each in written.all("b") if "table" in each["within"]]
+    rows = written.rows("results")
+    best = {row[1] for row in rows if row[0].startswith("80/10/10")}
+    assert best < set(bold)
+    assert {"84.3", "95.4"} < set(bold)
+    assert len(bold) == 4
+    assert next(row[1] for row in rows if row[0] == "no pre-training") not in bold
+
+
+def test_less_is_better_of_a_perplexity_and_what_looks_equal_is_equal(builder: Any) -> None:
+    for row, values in (("80/10/10", (60.004, 9.004)), ("100/0/0", (60.001, 9.001)), ("0/0/100", (50.0, 12.0))):
+        run_id = builder.pretrain(row)
+        for name, value in zip(("MNLI", "NER"), values, strict=True):
+            builder.cell(row, name, value, pretrain_id=run_id)
+    builder.record()
+    for path in builder.root.rglob("*.json"):
+        path.write_text(path.read_text().replace('"f1"', '"perplexity"'))
+    found = comparisons(gather_all(Store(builder.root))[0])
+    assert [each.unit for each in found] == ["accuracy, points", "perplexity, points"]
+    for each in found:
+        assert [line.best for line in each.lines] == [True, True, False, False]
+
+
+def test_nothing_comes_from_elsewhere(written: Elements, tmp_path: Path) -> None:
+    text = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert not written.all("script", "link", "img", "iframe", "object", "embed", "base", "form")
+    policy = next(each["content"] for each in written.all("meta") if each.get("http-equiv"))
+    assert policy.startswith("default-src 'none'; ")
+    assert "script" not in policy
+    for element in written.every:
+        assert not any(name.startswith("on") or name == "src" for name in element)
+        link = next((value for name, value in element.items() if name.endswith("href")), "#")
+        assert link.startswith("#") or link == "masking.csv"
+    assert set(re.findall(r"url\((.)", text)) <= {"#"}
+    assert "@import" not in text
+
+
+def test_a_reader_of_any_kind_finds_the_way(written: Elements) -> None:
+    assert written.all("html")[0]["lang"] == "en"
+    assert written.all("title")[0]["text"]
+    assert any(each.get("name") == "viewport" for each in written.all("meta"))
+    ids = {each["id"] for each in written.every if "id" in each}
+    assert all(each["href"][1:] in ids for each in written.all("a") if each["href"].startswith("#"))
+    levels = [int(each["tag"][1]) for each in written.all("h1", "h2", "h3", "h4")]
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert len(written.all("caption")) == len(written.all("table")) == 3
+    assert all(each.get("scope") for each in written.all("th"))
+    pictures = [each for each in written.all("svg") if each.get("role") == "img"]
+    assert len(pictures) == 2
+    assert all(each["aria-label"] and "viewbox" in each and "width" not in each for each in pictures)
+    assert all(each.get("aria-hidden") for each in written.all("svg") if each not in pictures)
+
+
+def test_figures_have_the_ink_of_the_page(tmp_path: Path, written: Elements) -> None:
+    text = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    figures = text[text.index("<figure>") :]
+    assert "currentColor" in figures
+    assert "var(--grid)" in figures
+    assert not re.search("#222222|#e4e4e4|#ffffff", figures, re.IGNORECASE)
+
+
+def test_of_studies_that_were_not_asked_for_claims_are_shown(claimed: Any, tmp_path: Path) -> None:
+    other = type(claimed)(claimed.root, study="other")
+    other.cells, other.rows = claimed.cells, claimed.rows
+    other.record("other", claims=[{"text": "B", "better": "80/10/10", "worse": "0/0/100", "on": "NER"}])
+    page.write(["masking"], claimed.root, tmp_path / "out")
+    found = Elements((tmp_path / "out" / "index.html").read_text(encoding="utf-8"))
+    assert [each["id"] for each in found.all("article")] == ["study-masking"]
+    assert "Of 4 claims" in found.all("header")[0]["text"]
+    assert [each["text"] for each in found.all("a") if "h3" in each["within"]] == ["masking"]
+
+
+def test_what_is_missing_is_noted(builder: Any, tmp_path: Path) -> None:
+    run_id = builder.pretrain("80/10/10")
+    builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run_id)
+    builder.cell("80/10/10", "MNLI", None, restart=1)
+    builder.cell("80/10/10", "MNLI", 33.3, restart=2, status="collapsed", pretrain_id=run_id)
+    builder.cell("100/0/0", "MNLI", None, pretrain_id=builder.pretrain("100/0/0", finished=False))
+    builder.record()
+    page.write([], builder.root, tmp_path / "out")
+    found = Elements((tmp_path / "out" / "index.html").read_text(encoding="utf-8"))
+    rows = found.rows("results")
+    assert rows[3] == ["80/10/10 (baseline)", "41.65", "11.81", "1x2", "84.2", "", "", "", "1 pending, 1 collapsed"]
+    assert rows[4] == ["100/0/0", "pending", "", "", "84.3", "", "", "+0.1", ""]
+    assert "No claims were recorded with these runs." in found.all("header")[0]["text"]
+    assert "2 of 4 values are measured; 2 pending." in found.all("article")[0]["text"]
