@@ -61,14 +61,14 @@ def _inline(svg: bytes, label: str) -> Markup:
     from markupsafe import Markup, escape
 
     text = svg.decode()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, count=1, flags=re.DOTALL)
-    opening, _, rest = text.partition(">")
-    room = re.search(r'viewBox="[^"]*"', opening)
-    text = f'<svg role="img" aria-label="{escape(plain(label))}" {room[0] if room else ""}>{rest}'
+    # comments hold names; the rest of what goes is for files of their own
+    text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
+    opening, _, drawing = text.partition(">")
     for ink, own in _INKS.items():
-        text = re.sub(ink, own, text, flags=re.IGNORECASE)
-    return Markup(text)
+        drawing = re.sub(ink, own, drawing, flags=re.IGNORECASE)
+    room = re.search(r'viewBox="[^"]*"', opening)
+    assert room
+    return Markup(f'<svg role="img" aria-label="{escape(plain(label))}" {room[0]}>{drawing}')
 
 
 @dataclass(frozen=True)

@@ -134,6 +134,7 @@ def test_nothing_comes_from_elsewhere(written: Elements, tmp_path: Path) -> None
         assert link.startswith("#") or link == "masking.csv"
     assert set(re.findall(r"url\((.)", text)) <= {"#"}
     assert "@import" not in text
+    assert "<!--" not in text
 
 
 def test_a_reader_of_any_kind_finds_the_way(written: Elements) -> None:
