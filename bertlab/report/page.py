@@ -6,10 +6,10 @@ study at several scales or on several corpora are sections of their own and are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bertlab import files
 from bertlab.errors import BadInput, Unwritable, unknown
@@ -20,6 +20,13 @@ from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.predictions import Predictions
 from bertlab.store import Store
+
+
+class Shown(NamedTuple):
+    """A figure on a page."""
+
+    link: str
+    alt: str
 
 
 def write(studies: Sequence[str], runs: Path, out: Path) -> tuple[list[Path], list[Evidence]]:
@@ -57,19 +64,17 @@ def write(studies: Sequence[str], runs: Path, out: Path) -> tuple[list[Path], li
 
 def _write_study(sections: list[Evidence], out: Path, predictions: Predictions) -> Path:
     stem = filename(sections[0].study)
-    drawn: list[dict[str, str]] = []
+    drawn: list[dict[str, Shown]] = []
     for place, section in enumerate(sections):
         # the first section has the plain name, so that a link to the figure of a study stays good
         name = stem if place == 0 else f"{stem}-{filename(section.scale)}-{section.key}"
         drawn.append({})
-        for kind, draw in (("points", plots.points), ("curves", plots.curves), ("milestones", plots.milestones)):
-            picture = draw(section)
-            if picture is not None:
-                path = out / "figures" / f"{name}-{kind}.svg"
-                path.parent.mkdir(exist_ok=True)
-                point("report.figure")
-                files.write(path, picture)
-                drawn[-1][kind] = f"figures/{path.name}"
+        for picture in plots.pictures(section, predictions):
+            path = out / "figures" / f"{name}-{picture.kind}.svg"
+            path.parent.mkdir(exist_ok=True)
+            point("report.figure")
+            files.write(path, picture.svg)
+            drawn[-1][picture.kind] = Shown(f"figures/{path.name}", picture.alt)
     page = out / f"{stem}.md"
     point("report.table")
     files.write(out / f"{stem}.csv", tables.tidy(sections))
@@ -78,8 +83,10 @@ def _write_study(sections: list[Evidence], out: Path, predictions: Predictions) 
     return page
 
 
-def study(sections: Sequence[Evidence], stem: str, figures: Sequence[dict[str, str]], predictions: Predictions) -> str:
-    """The page of a study in Markdown; `figures` are the links of each section's pictures."""
+def study(
+    sections: Sequence[Evidence], stem: str, figures: Sequence[Mapping[str, Shown]], predictions: Predictions
+) -> str:
+    """The page of a study in Markdown; `figures` are each section's pictures, by kind."""
     titles = [_title(each) for each in sections]
     # two settings of the same scale and corpus: the command in each section says what was set
     titles = [
@@ -123,7 +130,7 @@ def _title(evidence: Evidence) -> str:
     return f"Scale {evidence.scale} {evidence.ground}"
 
 
-def _section(evidence: Evidence, title: str, drawn: dict[str, str], predictions: Predictions) -> dict[str, Any]:
+def _section(evidence: Evidence, title: str, drawn: Mapping[str, Shown], predictions: Predictions) -> dict[str, Any]:
     found = claims.judged(evidence, predictions)
     command = plain(str(evidence.record.get("command", "")))
     return {
@@ -139,15 +146,14 @@ def _section(evidence: Evidence, title: str, drawn: dict[str, str], predictions:
         "interval": caveats.intervals(evidence),
         "claims": claims.table(evidence, found),
         "verdicts": claims.lines(evidence, found),
-        "points": drawn.get("points"),
-        "milestones": drawn.get("milestones"),
+        "drawn": [drawn[kind] for kind in ("effects", "points", "convergence") if kind in drawn],
         "floors": caveats.floors(evidence),
         "imported": evidence.imported,
         "pretraining": tables.pretraining(evidence),
         "judged": caveats.judged(evidence),
         "warnings": caveats.warnings(evidence),
-        "curves": drawn.get("curves"),
-        "timed": caveats.timed(evidence),
+        "curves": [drawn[kind] for kind in ("curves", "sizes") if kind in drawn],
+        "timed": caveats.timed(evidence) if "curves" in drawn else [],
         "caveats": caveats.caveats(evidence),
     }
 
