@@ -14,7 +14,6 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pandas
 import pytest
@@ -27,9 +26,9 @@ from bertlab.cli.console import complain, print_json, say
 from bertlab.cli.results import print_result
 from bertlab.cli.terminal import Terminal
 from bertlab.names import plain, visible
-from bertlab.report import page, plots, tables
+from bertlab.report import page, tables
 from bertlab.report.evidence import Evidence
-from bertlab.report.gather import gather, gather_all
+from bertlab.report.gather import gather_all
 from bertlab.report.predictions import Predictions
 from bertlab.store import Store
 
@@ -102,7 +101,7 @@ def unseen(text: str) -> set[str]:
 def test_pages_have_the_tags_and_columns_of_plain_names(
     named: Callable[[str], Evidence], hostile_names: list[str]
 ) -> None:
-    pictures = [{"points": "figures/a.svg", "curves": "figures/b.svg"}]
+    pictures = [{kind: page.Shown(f"figures/{kind}.svg", "A figure.") for kind in ("effects", "points", "curves")}]
     usual = Page(page.study([named(PLAIN)], "stem", pictures, NOTHING))
     assert {"table", "h1", "blockquote", "code", "img", "a"} <= {tag for tag, _ in usual.tags}
     for name in hostile_names:
@@ -129,31 +128,6 @@ def test_the_csv_reads_back_and_has_no_formula(named: Callable[[str], Evidence],
             texts = {row[column] for row in rows}
             assert not any(text.startswith(("=", "+", "-", "@", "\t", "\r", "\uff1d")) for text in texts), name
             assert plain(name) in {re.sub(r"^'(?='*[-=+@\uff1d])", "", text) for text in texts}
-
-
-def test_figures_are_well_formed_and_hold_no_script(builder: Any, hostile_names: list[str]) -> None:
-    def drawn(names: list[str], root: Path) -> set[str]:
-        made = type(builder)(root)
-        for name in names:
-            run_id = made.pretrain(name)
-            for milestone in (50, 100):
-                made.cell(name, "MNLI", 50.0, pretrain_id=run_id, milestone=milestone)
-        for cell in made.cells:
-            cell["measurement"], cell["task"] = names[0], names[-1]
-        evidence = gather(Store(root), made.record(baseline=names[0]))
-        tags = set()
-        for draw in (plots.points, plots.curves, plots.milestones):
-            picture = draw(evidence)
-            assert picture is not None
-            for element in ElementTree.fromstring(picture).iter():
-                tags.add(element.tag)
-                assert not any(key.startswith("on") for key in element.attrib)
-                assert all(link.startswith("#") for key, link in element.attrib.items() if key.endswith("href"))
-        return tags
-
-    usual = drawn([PLAIN, "other"], builder.root / PLAIN)
-    for start in range(0, len(hostile_names), 22):
-        assert drawn(hostile_names[start : start + 22], builder.root / str(start)) == usual
 
 
 def test_a_report_of_many_studies_stays_in_its_folder(builder: Any, hostile_names: list[str], tmp_path: Path) -> None:

@@ -57,12 +57,17 @@ def draw(evidence: Evidence, predictions: Predictions) -> Drawing | None:
     if not lines:
         return None
     figure, panels, room = by_row(list(lines), rows)
+    shown: list[Line] = []
     for (name, each), axes in zip(lines.items(), panels, strict=True):
-        _panel(axes, evidence, name, each, room)
+        shown += _panel(axes, evidence, name, each, room)
     every = [line for each in lines.values() for line in each]
     counts = sorted({line.effect.n for line in every if line.effect})
     n = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    legend(figure, _keys(every), f"Each row minus {evidence.baseline}, n = {n} {evidence.unit}{'s'[: counts[-1] > 1]}")
+    legend(
+        figure,
+        _keys(shown, every),
+        f"Each row minus {evidence.baseline}, n = {n} {evidence.unit}{'s'[: counts[-1] > 1]}",
+    )
     intervals = [line.effect.interval for line in every if line.effect and line.effect.interval]
     sure = sum(not each.covers(0) for each in intervals)
     told = f"{sure} of {count(len(intervals), 'interval')} without 0" if intervals else "no intervals"
@@ -77,7 +82,8 @@ def _line(evidence: Evidence, predictions: Predictions, row: str, name: str) -> 
     return Line(row, predictions.effect(evidence, row, evidence.baseline, name), published)
 
 
-def _panel(axes: Axes, evidence: Evidence, name: str, lines: Sequence[Line], room: float) -> None:
+def _panel(axes: Axes, evidence: Evidence, name: str, lines: Sequence[Line], room: float) -> list[Line]:
+    """Draws a measurement, and returns what is measured and drawn to scale."""
     means = {line.row: line.effect.mean for line in lines if line.effect}
     published = [line.published for line in lines if line.published is not None]
     far = distant(evidence, means, least(evidence, name), published)
@@ -96,6 +102,7 @@ def _panel(axes: Axes, evidence: Evidence, name: str, lines: Sequence[Line], roo
     axes.set_xlim(low, high)
     axes.set_xlabel(wrapped(units.of(evidence, name), room))
     numbers(axes, room)
+    return [line for line in lines if line.effect and line.row not in far]
 
 
 def _measured(axes: Axes, line: Line, place: int, low: float, high: float) -> None:
@@ -104,7 +111,7 @@ def _measured(axes: Axes, line: Line, place: int, low: float, high: float) -> No
     style, interval = line.style, line.effect.interval
     if interval is not None:
         ends = [max(interval.low, low), min(interval.high, high)]
-        axes.plot(ends, [place] * 2, color=style["color"], linewidth=style["linewidth"], zorder=3, gid="interval")
+        axes.plot(ends, [place] * 2, color=style["color"], linewidth=style["linewidth"], zorder=3)
         for end, edge, marker in ((interval.low, low, "<"), (interval.high, high, ">")):
             if not low <= end <= high:
                 axes.plot(edge, place, marker=marker, color=style["color"], markersize=5, clip_on=False, zorder=3)
@@ -131,10 +138,10 @@ def _ends(
     return beside(low, high, *sides)
 
 
-def _keys(lines: Sequence[Line]) -> list[Key]:
+def _keys(shown: Sequence[Line], lines: Sequence[Line]) -> list[Key]:
     from matplotlib.lines import Line2D
 
-    drawn = [line.style for line in lines if line.effect]
+    drawn = [line.style for line in shown]
     known = [
         (_SURE, "mean, 95 % interval without 0"),
         (_UNSURE, "mean, 95 % interval around 0"),

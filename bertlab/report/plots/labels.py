@@ -22,15 +22,17 @@ def width(text: str, size: float = TEXT) -> float:
 
 
 def cut(name: str, inches: float, size: float = TEXT) -> str:
-    """`name`, escaped, on a line of `inches`; what is too long ends in an ellipsis."""
-    longest = min(_LONGEST, max(1, len(plain(name))))
-    while longest > 1 and width(escape.figure(name, longest), size) > inches:
-        longest -= 1
-    return escape.figure(name, longest)
+    """`name`, escaped, on a line of `inches`; of what is too long the end is kept, in which names often differ."""
+    line = plain(name)[:_LONGEST]
+    shown, kept = line, len(line)
+    while kept > 2 and width(escape.figure(shown, _LONGEST), size) > inches:
+        kept -= 1
+        shown = f"{line[: kept - kept // 3].rstrip()}…{line[-(kept // 3) :].lstrip()}"
+    return escape.figure(shown, _LONGEST)
 
 
 def wrapped(name: str, inches: float, size: float = TEXT, lines: int = 2) -> str:
-    """`name`, escaped, on at most so many lines of `inches`, broken between words; the last one is cut."""
+    """`name`, escaped, on at most so many lines of `inches`, broken between words; what is left is cut."""
     rest, done = plain(name)[:_LONGEST].split(), list[str]()
     while rest and len(done) < lines - 1:
         words = 1

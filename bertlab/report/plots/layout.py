@@ -70,7 +70,7 @@ def numbers(axes: Axes, room: float) -> None:
     """As many round numbers along a panel `room` inches wide as it has room for."""
     from matplotlib.ticker import MaxNLocator
 
-    axes.xaxis.set_major_locator(MaxNLocator(min(8, max(3, int(room / 0.42))), steps=ROUND, min_n_ticks=3))
+    axes.xaxis.set_major_locator(MaxNLocator(min(8, max(2, int(room / 0.45))), steps=ROUND))
 
 
 def legend(figure: Figure, keys: Sequence[Key], told: str = "") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from bertlab.report.evidence import Evidence
@@ -16,7 +17,7 @@ from bertlab.report.statistics import mean
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SEED: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 6.5, "mec": "white", "mew": 0.8}
+_SEED: dict[str, Any] = {"marker": "o", "linestyle": "", "mec": "white", "mew": 0.8}
 _RESTART: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 3, "mew": 0, "alpha": 0.45}
 _COLLAPSED: dict[str, Any] = {"marker": "x", "linestyle": "", "markersize": 5, "mew": 1.1, "color": INK}
 _MEAN: dict[str, Any] = {"color": INK, "linewidth": 1.4}
@@ -46,7 +47,7 @@ def _panel(axes: Axes, evidence: Evidence, name: str, colours: dict[int, str], r
     centre = means.get(evidence.baseline, mean(list(means.values())))
     away = {row: value - centre for row, value in means.items() if row != evidence.baseline}
     far = distant(evidence, away, least(evidence, name))
-    beyond = {row: f"◂ {means[row]:.1f}" if away[row] < 0 else f"{means[row]:.1f} ▸" for row in far}
+    beyond = {row: f"◂ {_signed(means[row])}" if away[row] < 0 else f"{_signed(means[row])} ▸" for row in far}
     values = [centre]
     for line, row in enumerate(evidence.variants):
         if row in far:
@@ -76,12 +77,21 @@ def _row(axes: Axes, evidence: Evidence, row: str, name: str, colours: dict[int,
         each = list(scores.by_seed[seed])
         if len(each) > 1:
             axes.plot(each, [at] * len(each), color=shades[seed], **_RESTART, zorder=3)
-        axes.plot(mean(each), at, color=shades[seed], **_SEED, zorder=4)
+        axes.plot(mean(each), at, color=shades[seed], **_SEED, markersize=_size(shades), zorder=4)
         for cell in crossed:
             if evidence.seed_of(cell) == seed and cell.value is not None:
                 axes.plot(cell.value, at, **_COLLAPSED, zorder=6)
         drawn += each
     return drawn
+
+
+def _size(seeds: Collection[int]) -> float:
+    """Of the mark of a seed, in points."""
+    return 6.5 if len(seeds) <= len(COLOURS) else 4.5
+
+
+def _signed(value: float) -> str:
+    return f"{value:.1f}".replace("-", "−")
 
 
 def _keys(evidence: Evidence, colours: dict[int, str]) -> list[Key]:
@@ -90,9 +100,12 @@ def _keys(evidence: Evidence, colours: dict[int, str]) -> list[Key]:
     pairs = [(row, name) for row in evidence.variants for name in evidence.measurements]
     keys: list[Key] = []
     if evidence.imported or len(set(colours.values())) < len(colours):
-        keys.append((Line2D([], [], color=COLOURS[0], **_SEED), f"a {evidence.unit}"))
+        keys.append((Line2D([], [], color=COLOURS[0], **_SEED, markersize=_size(colours)), f"a {evidence.unit}"))
     else:
-        keys += [(Line2D([], [], color=colour, **_SEED), f"seed {seed}") for seed, colour in colours.items()]
+        keys += [
+            (Line2D([], [], color=colour, **_SEED, markersize=_size(colours)), f"seed {seed}")
+            for seed, colour in colours.items()
+        ]
     if any(len(each) > 1 for pair in pairs for each in evidence.scores(*pair).by_seed.values()):
         keys.append((Line2D([], [], color=PALE, **_RESTART), "one restart"))
     if any(evidence.collapsed(*pair) for pair in pairs):

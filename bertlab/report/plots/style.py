@@ -50,6 +50,7 @@ _SETTINGS: dict[Any, Any] = {
     "ytick.labelcolor": INK,
     "xtick.labelsize": SMALL,
     "ytick.labelsize": TEXT,
+    "xtick.major.pad": 6.5,  # below the number in the corner of the other axis
     "grid.color": GRID,
     "grid.linewidth": 0.7,
     "legend.fontsize": SMALL,
