@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bertlab.report.evidence import Evidence
@@ -33,15 +33,19 @@ def draw(evidence: Evidence) -> Drawing | None:
     seeds = sorted({cell.pretrain_seed for cell in evidence.cells})
     colours = {seed: COLOURS[0 if len(seeds) > len(COLOURS) else place] for place, seed in enumerate(seeds)}
     figure, panels, room = by_row(names, rows)
+    shown: list[tuple[str, str]] = []
     for name, axes in zip(names, panels, strict=True):
-        _panel(axes, evidence, name, colours, room)
-    legend(figure, _keys(evidence, colours))
+        shown += [(row, name) for row in _panel(axes, evidence, name, colours, room)]
+    legend(figure, _keys(evidence, colours, shown))
     alt = f"Points of {count(len(rows), 'row')} on {count(len(names), 'measurement')}, by {evidence.unit}, with means."
     return Drawing("points", "Points by seed", alt, figure)
 
 
-def _panel(axes: Axes, evidence: Evidence, name: str, colours: dict[int, str], room: float) -> None:
-    """A measurement: each row's restarts small, its seeds large and one above the other, its mean as a bar."""
+def _panel(axes: Axes, evidence: Evidence, name: str, colours: dict[int, str], room: float) -> list[str]:
+    """A measurement: each row's restarts small, its seeds large and one above the other, its mean as a bar.
+
+    Returns the rows that are drawn to scale.
+    """
     found = {row: evidence.summary(row, name) for row in evidence.variants}
     means = {row: summary.mean for row, summary in found.items() if summary}
     centre = means.get(evidence.baseline, mean(list(means.values())))
@@ -63,6 +67,7 @@ def _panel(axes: Axes, evidence: Evidence, name: str, colours: dict[int, str], r
     axes.set_xlim(beside(*padded(min(values), max(values), least(evidence, name)), *sides))
     axes.set_xlabel(wrapped(units.of(evidence, name), room))
     numbers(axes, room)
+    return [row for row in means if row not in far]
 
 
 def _row(axes: Axes, evidence: Evidence, row: str, name: str, colours: dict[int, str], line: int) -> list[float]:
@@ -94,10 +99,9 @@ def _signed(value: float) -> str:
     return f"{value:.1f}".replace("-", "−")
 
 
-def _keys(evidence: Evidence, colours: dict[int, str]) -> list[Key]:
+def _keys(evidence: Evidence, colours: dict[int, str], shown: Sequence[tuple[str, str]]) -> list[Key]:
     from matplotlib.lines import Line2D
 
-    pairs = [(row, name) for row in evidence.variants for name in evidence.measurements]
     keys: list[Key] = []
     if evidence.imported or len(set(colours.values())) < len(colours):
         keys.append((Line2D([], [], color=COLOURS[0], **_SEED, markersize=_size(colours)), f"a {evidence.unit}"))
@@ -106,9 +110,9 @@ def _keys(evidence: Evidence, colours: dict[int, str]) -> list[Key]:
             (Line2D([], [], color=colour, **_SEED, markersize=_size(colours)), f"seed {seed}")
             for seed, colour in colours.items()
         ]
-    if any(len(each) > 1 for pair in pairs for each in evidence.scores(*pair).by_seed.values()):
+    if any(len(each) > 1 for pair in shown for each in evidence.scores(*pair).by_seed.values()):
         keys.append((Line2D([], [], color=PALE, **_RESTART), "one restart"))
-    if any(evidence.collapsed(*pair) for pair in pairs):
+    if any(evidence.collapsed(*pair) for pair in shown):
         keys.append((Line2D([], [], **_COLLAPSED), "collapsed"))
     bar = Line2D([], [], color=INK, marker="|", linestyle="", markersize=11, markeredgewidth=1.4)
     return [*keys, (bar, "mean of the row"), (Line2D([], [], **_BASELINE), "mean of the baseline")]

@@ -51,4 +51,5 @@ def test_runs_that_collapsed_are_marked(builder: Any, figures: Figures) -> None:
     figure = figures()["points"]
     crosses = [line for line in figure.axes[0].lines if line.get_marker() == "x"]
     assert [float(line.get_xdata()[0]) for line in crosses] == [33.3]
+    assert [line.get_marker() for line in figure.legends[0].get_lines()].count("x") == 1
     assert "collapsed" in [text.get_text() for text in figure.legends[0].get_texts()]
