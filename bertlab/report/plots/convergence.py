@@ -32,6 +32,8 @@ def draw(evidence: Evidence) -> Drawing | None:
         ]
         if places:
             along.append((seeds, called, *unit(max(places), sizes)))
+    if not along:
+        return None
     styles = {row: style.line(row, rows, evidence.baseline) for row in rows}
     keys: list[Key] = [(Line2D([], [], **styles[row]), cut(row, 2.6, style.SMALL)) for row in rows]
     reading = told(max(len(lines) for each in along[0][0].values() for lines in each.values()))

@@ -49,3 +49,19 @@ def test_seeds_make_a_band_over_steps_and_time(builder: Any, figures: Figures) -
 def test_without_milestones_there_is_no_picture_of_them(builder: Any, figures: Figures) -> None:
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
     assert "convergence" not in figures()
+
+
+def test_seeds_without_a_milestone_in_common_have_no_line(builder: Any, figures: Figures) -> None:
+    for seed, milestones in enumerate(((25, 50), (75, 100))):
+        run_id = builder.pretrain("80/10/10", seed)
+        for milestone in milestones:
+            builder.cell("80/10/10", "MNLI", 50.0, seed, pretrain_id=run_id, milestone=milestone)
+    (axes,) = figures()["convergence"].axes
+    assert [len(line.get_xdata()) for line in axes.lines] == [0]
+
+
+def test_measurements_whose_pretraining_is_lost_have_no_place(builder: Any, figures: Figures) -> None:
+    run_id = builder.pretrain("80/10/10", finished=False)
+    for milestone in (50, 100):
+        builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run_id, milestone=milestone)
+    assert list(figures()) == ["points"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -53,3 +54,17 @@ def test_runs_that_collapsed_are_marked(builder: Any, figures: Figures) -> None:
     assert [float(line.get_xdata()[0]) for line in crosses] == [33.3]
     assert [line.get_marker() for line in figure.legends[0].get_lines()].count("x") == 1
     assert "collapsed" in [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_restarts_on_a_checkpoint_are_what_is_counted(builder: Any, figures: Figures) -> None:
+    builder.pretrain("80/10/10")
+    (path,) = builder.root.glob("pretrain/*/result.json")
+    path.write_text(json.dumps({"status": "done", "checkpoint": "bert", "fresh": []}))
+    for restart, value in enumerate((50.0, 52.0, 51.0)):
+        builder.cell("80/10/10", "MNLI", value, restart=restart)
+        builder.cell("100/0/0", "MNLI", value + 1, restart=restart)
+    found = figures(pretrained="bert")
+    marks = [line for line in found["points"].axes[0].lines if line.get_marker() == "o"]
+    assert [float(line.get_xdata()[0]) for line in marks] == [50, 52, 51, 51, 53, 52]
+    assert "a restart" in [text.get_text() for text in found["points"].legends[0].get_texts()]
+    assert found["effects"].legends[0].get_title().get_text() == "Each row minus 80/10/10, n = 3 restarts"
