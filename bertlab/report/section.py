@@ -15,7 +15,7 @@ from bertlab.report import caveats, claims, facts, tables
 from bertlab.report.claims import Finding
 from bertlab.report.comparison import Comparison, comparisons
 from bertlab.report.evidence import Evidence
-from bertlab.report.pictures import Picture, pictures
+from bertlab.report.plots import Picture, pictures
 from bertlab.report.tables import Table
 
 VERDICTS = ("reproduced", "contradicted", "undecided")

@@ -68,6 +68,8 @@ class Builder:
         run_id: str = "",
         finished: bool = True,
         causal: bool = False,
+        parameters: int = 1_234_567,
+        perplexity: float = 81.5,
         **files: Any,
     ) -> str:
         """A row of the record and, unless it is pending, its run."""
@@ -88,7 +90,7 @@ class Builder:
         if finished:
             heldout = {
                 "masked_lm_loss": loss,
-                "perplexity": 81.5,
+                "perplexity": perplexity,
                 "accuracy": 0.25,
                 "own_loss": own,
                 "next_sentence_accuracy": 0.75,
@@ -99,7 +101,7 @@ class Builder:
                 "status": "done",
                 "steps": steps,
                 "tokens": steps * 2048,
-                "parameters": 1_234_567,
+                "parameters": parameters,
                 "vocabulary": 4096,
                 "heldout": heldout,
                 "unigram_entropy": self.plateau,

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pandas
 import pytest
@@ -28,10 +27,10 @@ from bertlab.cli.console import complain, print_json, say
 from bertlab.cli.results import print_result
 from bertlab.cli.terminal import Terminal
 from bertlab.names import plain, visible
-from bertlab.report import html, latex, markdown, page, plots, tidy
+from bertlab.report import html, latex, markdown, page, tidy
 from bertlab.report.evidence import Evidence
-from bertlab.report.gather import gather, gather_all
-from bertlab.report.pictures import Picture
+from bertlab.report.gather import gather_all
+from bertlab.report.plots import Picture
 from bertlab.report.section import Chapter, chapter
 from bertlab.store import Store
 
@@ -108,7 +107,9 @@ def unseen(text: str) -> set[str]:
 def pictured(evidence: Evidence, alt: str) -> Chapter:
     """The study on one page, with figures that are none."""
     made = chapter([evidence], written=False)
-    pictures = tuple(Picture(kind, alt, alt, b'<svg viewBox="0 0 1 1"></svg>') for kind in ("points", "curves"))
+    pictures = tuple(
+        Picture(kind, alt, alt, b'<svg viewBox="0 0 1 1"></svg>') for kind in ("effects", "points", "curves")
+    )
     sections = tuple(dataclasses.replace(each, stem="stem", pictures=pictures) for each in made.sections)
     return dataclasses.replace(made, stem="stem", sections=sections, written=True)
 
@@ -174,31 +175,6 @@ def test_the_csv_reads_back_and_has_no_formula(named: Callable[[str], Evidence],
             texts = {row[column] for row in rows}
             assert not any(text.startswith(("=", "+", "-", "@", "\t", "\r", "\uff1d")) for text in texts), name
             assert plain(name) in {re.sub(r"^'(?='*[-=+@\uff1d])", "", text) for text in texts}
-
-
-def test_figures_are_well_formed_and_hold_no_script(builder: Any, hostile_names: list[str]) -> None:
-    def drawn(names: list[str], root: Path) -> set[str]:
-        made = type(builder)(root)
-        for name in names:
-            run_id = made.pretrain(name)
-            for milestone in (50, 100):
-                made.cell(name, "MNLI", 50.0, pretrain_id=run_id, milestone=milestone)
-        for cell in made.cells:
-            cell["measurement"], cell["task"] = names[0], names[-1]
-        evidence = gather(Store(root), made.record(baseline=names[0]))
-        tags = set()
-        for draw in (plots.points, plots.curves, plots.milestones):
-            picture = draw(evidence)
-            assert picture is not None
-            for element in ElementTree.fromstring(picture).iter():
-                tags.add(element.tag)
-                assert not any(key.startswith("on") for key in element.attrib)
-                assert all(link.startswith("#") for key, link in element.attrib.items() if key.endswith("href"))
-        return tags
-
-    usual = drawn([PLAIN, "other"], builder.root / PLAIN)
-    for start in range(0, len(hostile_names), 22):
-        assert drawn(hostile_names[start : start + 22], builder.root / str(start)) == usual
 
 
 def test_a_report_of_many_studies_stays_in_its_folder(builder: Any, hostile_names: list[str], tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_a_whole_study(builder: Any, fill: Callable[..., None], tmp_path: Path) 
     assert "Warning" not in text
     assert "pending" not in text
     names = {path.relative_to(tmp_path / "reports").as_posix() for path in (tmp_path / "reports").rglob("*.*")}
-    figures = {"figures/masking-points.svg", "figures/masking-curves.svg"}
+    figures = {f"figures/masking-{kind}.svg" for kind in ("effects", "points", "curves")}
     assert names == {"index.html", "index.md", "masking.md", "masking.csv", "masking-summary.csv", *figures}
     index = (tmp_path / "reports" / "index.md").read_text()
     assert "[masking](masking.md)" in index
@@ -74,7 +74,7 @@ def test_the_same_store_gives_the_same_bytes(builder: Any, fill: Callable[..., N
     page.write([], tmp_path / "copy", tmp_path / "two", page.FORMATS)
     page.write([], tmp_path / "copy", tmp_path / "two", page.FORMATS)
     files = [path for path in (tmp_path / "one").rglob("*") if path.is_file()]
-    assert len(files) == 8
+    assert len(files) == 9
     for path in files:
         assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes()
 

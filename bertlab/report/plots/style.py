@@ -1,0 +1,96 @@
+"""How every figure looks: one ink, two greys, a palette for the colour-blind, and nothing of the user's settings.
+
+A page on another ground exchanges the ink, the grid and the white; no other greys and no other whites are used.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INK, PALE, GRID, WHITE = "#222222", "#8a8a8a", "#e4e4e4", "#ffffff"
+
+COLOURS = ("#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#56b4e9", "#ca9161")
+"""Seaborn's palette for the colour-blind, without its grey and what is too pale for a white ground."""
+
+MARKERS = ("o", "s", "^", "v", "D", "p", "<", ">")
+
+DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
+LEVEL: Any = (0, (5, 3.5))
+"""The dashes of a line that marks a level and is no measurement."""
+
+ROUND = (1, 2, 2.5, 5, 10)
+"""Steps between the numbers on an axis, but for powers of ten."""
+
+TEXT, TITLE, SMALL = 9.0, 9.5, 8.5
+"""Sizes of type, in points."""
+
+_SETTINGS: dict[Any, Any] = {
+    "svg.hashsalt": "bertlab",
+    "svg.fonttype": "path",
+    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same on every machine
+    "font.size": TEXT,
+    "text.color": INK,
+    "axes.titlesize": TITLE,
+    "axes.titlecolor": INK,
+    "axes.labelsize": TEXT,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": PALE,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.unicode_minus": True,
+    "xtick.color": PALE,
+    "ytick.color": PALE,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": TEXT,
+    "xtick.major.pad": 6.5,  # below the number in the corner of the other axis
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "legend.fontsize": SMALL,
+    "legend.title_fontsize": SMALL,
+    "legend.frameon": False,
+    "patch.force_edgecolor": False,
+}
+
+
+@contextmanager
+def applied() -> Iterator[None]:
+    """Figures that are made and written within look like this, whatever the user has set."""
+    import matplotlib as mpl
+    import seaborn
+
+    with mpl.rc_context(), warnings.catch_warnings():
+        # a name in another script
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from font|Matplotlib currently does not support")
+        mpl.rcdefaults()
+        mpl.rcParams.update(seaborn.axes_style("whitegrid") | seaborn.plotting_context("paper") | _SETTINGS)
+        yield
+
+
+def colour(place: int) -> str:
+    """The colour of the row or seed at `place`; they come again after the last."""
+    return COLOURS[place % len(COLOURS)]
+
+
+def line(row: str, rows: Sequence[str], baseline: str) -> dict[str, Any]:
+    """The line of a row: the baseline in ink and bold, the others in colours and dashes that differ."""
+    if row == baseline:
+        return {"color": INK, "linewidth": 2.2, "linestyle": "solid", "marker": "o", "markersize": 3, "zorder": 4}
+    place = [each for each in rows if each != baseline].index(row)
+    dashes = DASHES[(place + place // len(COLOURS)) % len(DASHES)]
+    marked = {"marker": "o", "markersize": 2.5}
+    return {"color": colour(place), "linewidth": 1.7, "linestyle": dashes, "zorder": 3, **marked}
+
+
+def bare(axes: Axes) -> None:
+    """A grid behind what is drawn, and no ticks."""
+    axes.grid(True)
+    axes.set_axisbelow(True)
+    axes.tick_params(which="both", length=0)

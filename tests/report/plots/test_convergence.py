@@ -1,0 +1,67 @@
+"""What was measured on the way, over the steps and over their time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bertlab.report.gather import gather
+from bertlab.store import Store
+
+from .conftest import timed
+
+Figures = Callable[..., dict[str, Any]]
+
+
+def test_milestones_are_drawn_over_the_steps(builder: Any, figures: Figures) -> None:
+    for variant, values in (("80/10/10", (40.0, 50.0)), ("100/0/0", (38.0, 51.0))):
+        run_id = builder.pretrain(variant)
+        for milestone, value in zip((50, 100), values, strict=True):
+            builder.cell(variant, "MNLI", value, pretrain_id=run_id, milestone=milestone)
+    evidence = gather(Store(builder.root), builder.record())
+    (axes,) = figures(evidence)["convergence"].axes
+    assert [list(line.get_ydata()) for line in axes.lines] == [[40.0, 50.0], [38.0, 51.0]]
+    assert [list(line.get_xdata()) for line in axes.lines] == [[0.5, 1.0]] * 2
+    assert axes.get_xlabel() == "steps of pre-training (thousands)"
+    assert axes.get_ylabel() == "accuracy (points)"
+    assert evidence.scores("80/10/10", "MNLI").by_seed == {0: [50.0]}, "a table shows the end"
+
+
+def test_seeds_make_a_band_over_steps_and_time(builder: Any, figures: Figures) -> None:
+    for seed, (seconds, values) in enumerate({60.0: (40.0, 50.0), 120.0: (44.0, 56.0)}.items()):
+        run_id = builder.pretrain("80/10/10", seed, timing=timed(*[seconds] * 10))
+        for milestone, value in zip((25, 100), values, strict=True):
+            for restart, off in enumerate((-1.0, 1.0)):
+                builder.cell("80/10/10", "MNLI", value + off, seed, restart, run_id, milestone=milestone)
+    steps, time = figures()["convergence"].axes
+    for axes, along in ((steps, [0.25, 1.0]), (time, [3.75, 15.0])):
+        (line,) = axes.lines
+        assert list(line.get_xdata()) == pytest.approx(along)
+        assert list(line.get_ydata()) == [42.0, 53.0]
+        (path,) = axes.collections[0].get_paths()
+        corners = {(round(float(x), 6), float(y)) for x, y in path.vertices}
+        assert corners == {(along[0], 40.0), (along[0], 44.0), (along[1], 50.0), (along[1], 56.0)}
+    assert time.get_xlabel() == "training time (minutes)", "means of 2.5 and 5, and of 10 and 20"
+
+
+def test_without_milestones_there_is_no_picture_of_them(builder: Any, figures: Figures) -> None:
+    builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
+    assert "convergence" not in figures()
+
+
+def test_seeds_without_a_milestone_in_common_have_no_line(builder: Any, figures: Figures) -> None:
+    for seed, milestones in enumerate(((25, 50), (75, 100))):
+        run_id = builder.pretrain("80/10/10", seed)
+        for milestone in milestones:
+            builder.cell("80/10/10", "MNLI", 50.0, seed, pretrain_id=run_id, milestone=milestone)
+    (axes,) = figures()["convergence"].axes
+    assert [len(line.get_xdata()) for line in axes.lines] == [0]
+
+
+def test_measurements_whose_pretraining_is_lost_have_no_place(builder: Any, figures: Figures) -> None:
+    run_id = builder.pretrain("80/10/10", finished=False)
+    for milestone in (50, 100):
+        builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run_id, milestone=milestone)
+    assert list(figures()) == ["points"]

@@ -1,0 +1,103 @@
+"""Losses over steps, tokens and time, each kind on axes of its own, and what several seeds make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from matplotlib.axes import Axes
+
+from bertlab.report import caveats
+from bertlab.report.gather import gather
+from bertlab.report.plots.bands import band
+from bertlab.store import Store
+
+from .conftest import timed
+
+Figures = Callable[..., dict[str, Any]]
+
+
+def edges(axes: Axes) -> list[list[tuple[float, float]]]:
+    """The corners of each band."""
+    return [[(float(x), float(y)) for x, y in each.get_paths()[0].vertices] for each in axes.collections]
+
+
+def test_a_band_goes_from_the_lowest_to_the_highest_seed() -> None:
+    found = band([{10: (1.0, 5.0), 20: (2.0, 4.0)}, {10: (3.0, 6.0), 20: (4.0, 2.0), 30: (9.0, 1.0)}, {20: (6.0, 3.0)}])
+    assert (found.seeds, found.along, found.mean, found.low, found.high) == (3, [4.0], [3.0], [2.0], [4.0])
+
+
+def test_seeds_are_drawn_as_their_mean_and_a_band(builder: Any, figures: Figures) -> None:
+    for seed, loss in enumerate((4.0, 4.6, 4.9)):
+        builder.pretrain("80/10/10", seed, loss=loss)
+    figure = figures()["curves"]
+    axes = figure.axes[0]
+    assert axes.lines[0].get_ydata()[-1] == pytest.approx(4.5)
+    (corners,) = edges(axes)
+    assert {y for x, y in corners if x == 1.0} == {4.0, 4.9}, "thousands of steps"
+    assert {round(y, 6) for x, y in corners if x == 0.5} == {5.0, 5.9}
+    assert "lowest to the highest seed" in figure.legends[0].get_title().get_text()
+
+
+def test_one_seed_has_no_band(builder: Any, figures: Figures) -> None:
+    builder.pretrain("80/10/10")
+    figure = figures()["curves"]
+    assert edges(figure.axes[0]) == []
+    assert figure.legends[0].get_title().get_text() == ""
+
+
+def test_rows_that_never_saw_mask_are_drawn_under_their_own_masking_only(builder: Any, figures: Figures) -> None:
+    for variant, own in (("80/10/10", None), ("0/0/100", 4.4)):
+        builder.pretrain(variant, loss=4.5 if own is None else 8, own=own)
+    fixed, _, own_masking, _ = figures()["curves"].axes
+    # a line for each row, and the plateau
+    assert len(fixed.lines) == 2
+    assert len(own_masking.lines) == 3
+    assert [float(line.get_ydata()[0]) for line in fixed.lines][-1] == 5.9
+    assert "(nats)" in fixed.get_ylabel()
+
+
+def test_left_to_right_has_an_axis_of_its_own(builder: Any, figures: Figures) -> None:
+    for variant, causal in (("80/10/10", False), ("left to right", True)):
+        builder.pretrain(variant, causal=causal)
+    masked, _, causal_axes, _ = figures()["curves"].axes
+    # a line for the only row, and the plateau; a row that masks as all are judged has no panel of its own masking
+    assert [len(axes.lines) for axes in (masked, causal_axes)] == [2, 2]
+    assert causal_axes.get_title("left") == "Held-out text, left to right"
+    assert "next-token" in causal_axes.get_ylabel()
+    assert "masked" in masked.get_ylabel()
+    assert not masked.get_shared_y_axes().joined(masked, causal_axes), "losses of another kind"
+
+
+def test_losses_are_drawn_over_steps_tokens_and_the_time_of_the_updates(builder: Any, figures: Figures) -> None:
+    for seed, seconds in enumerate((12.0, 24.0)):
+        builder.pretrain("80/10/10", seed, timing=timed(*[seconds] * 10))
+    axes = figures()["curves"].axes
+    assert [each.get_xlabel() for each in axes] == [
+        "steps (thousands)", "tokens (millions)", "training time (minutes)",
+    ]  # fmt: skip
+    # 1,000 steps of 2,048 tokens; 120 and 240 seconds, evaluations not counted
+    assert [float(each.lines[0].get_xdata()[-1]) for each in axes] == [1.0, pytest.approx(2.048), 3.0]
+    losses = [list(each.lines[0].get_ydata()) for each in axes]
+    assert losses[0] == losses[1] == losses[2]
+
+
+def test_times_on_machines_that_differ_are_marked(builder: Any, figures: Figures) -> None:
+    builder.pretrain("80/10/10", timing=timed(1.0))
+    other = builder.pretrain("100/0/0", timing=timed(1.0))
+    (path,) = (builder.root / "pretrain").glob(f"{other}--*/environment.json")
+    path.write_text(path.read_text().replace('"threads": 2', '"threads": 8'))
+    evidence = gather(Store(builder.root), builder.record())
+    assert evidence.machines == {"threads 2": ["80/10/10"], "threads 8": ["100/0/0"]}
+    assert "machines that differ" in figures(evidence)["curves"].axes[-1].get_xlabel()
+    assert "threads 2 (80/10/10) and threads 8 (100/0/0)" in caveats.timed(evidence)[-1]
+
+
+def test_without_own_curves_every_row_is_drawn_under_the_fixed_masking(builder: Any, figures: Figures) -> None:
+    metrics = [{"step": step, "heldout_masked_lm_loss": 8.0 - step / 500} for step in (500, 1000)]
+    builder.pretrain("80/10/10", metrics=metrics)
+    builder.pretrain("0/0/100", own=4.4, metrics=metrics)
+    evidence = gather(Store(builder.root), builder.record())
+    assert [len(axes.lines) for axes in figures(evidence)["curves"].axes] == [3, 3], "over steps and tokens"
+    assert caveats.timed(evidence) == [], "no time was kept"

@@ -1,0 +1,127 @@
+"""The forest plot has the effects, their intervals and the published differences where it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from bertlab.report.gather import gather
+from bertlab.report.plots.style import COLOURS, INK, PALE
+from bertlab.store import Store
+
+Figures = Callable[..., dict[str, Any]]
+
+BASELINE = (50.0, 52.0, 51.0)
+ROWS = {"80/10/10": BASELINE, "100/0/0": (55.0, 57.5, 56.0), "0/0/100": (50.5, 51.0, 50.0)}
+
+
+def written(builder: Any, rows: dict[str, tuple[float, ...]]) -> None:
+    for variant, values in rows.items():
+        for seed, value in enumerate(values):
+            run_id = builder.pretrain(variant, seed, steps=0 if variant == "no pre-training" else 1000)
+            builder.cell(variant, "MNLI", value, seed, pretrain_id=run_id)
+
+
+def marks(axes: Axes, marker: str) -> list[tuple[float, float]]:
+    found = [line for line in axes.lines if line.get_marker() == marker]
+    return [(float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in found]
+
+
+def intervals(axes: Axes) -> list[Line2D]:
+    return [line for line in axes.lines if len(line.get_xdata()) == 2 and line.get_ydata()[0] == line.get_ydata()[1]]
+
+
+def test_effects_intervals_and_published_differences_stand_on_the_line_of_their_row(
+    builder: Any, figures: Figures
+) -> None:
+    written(builder, ROWS)
+    figure = figures()["effects"]
+    (axes,) = figure.axes
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["100/0/0", "0/0/100"]
+    assert marks(axes, "o") == [(pytest.approx(31 / 6), 0), (pytest.approx(-0.5), 1)]
+    assert marks(axes, "D") == [(pytest.approx(0.1), 0), (pytest.approx(-0.6), 1)]
+    # differences of 5, 5.5, 5 and 0.5, -1, -1; t of two degrees of freedom is 4.3027
+    ends = [tuple(map(float, line.get_xdata())) for line in intervals(axes)]
+    assert ends == [
+        (pytest.approx(31 / 6 - 4.3027 / 6, abs=1e-3), pytest.approx(31 / 6 + 4.3027 / 6, abs=1e-3)),
+        (pytest.approx(-0.5 - 4.3027 / 2, abs=1e-3), pytest.approx(-0.5 + 4.3027 / 2, abs=1e-3)),
+    ]
+    assert [line.get_color() for line in intervals(axes)] == [COLOURS[0], PALE], "strong if it excludes 0"
+    (legend,) = figure.legends
+    assert legend.get_title().get_text() == "Each row minus 80/10/10, n = 3 pre-training seeds"
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "mean, 95 % interval without 0", "mean, 95 % interval around 0", "published",
+    ]  # fmt: skip
+    assert axes.get_xlabel() == "accuracy (points)"
+
+
+def test_they_are_those_of_the_evidence(builder: Any, figures: Figures) -> None:
+    written(builder, ROWS)
+    evidence = gather(Store(builder.root), builder.record())
+    (axes,) = figures(evidence)["effects"].axes
+    for place, row in enumerate(("100/0/0", "0/0/100")):
+        effect = evidence.difference(row, "MNLI")
+        assert effect is not None
+        assert effect.interval is not None
+        assert marks(axes, "o")[place][0] == effect.mean
+        assert list(intervals(axes)[place].get_xdata()) == [effect.interval.low, effect.interval.high]
+
+
+def test_one_seed_is_a_hollow_point(builder: Any, figures: Figures) -> None:
+    written(builder, {row: values[:1] for row, values in ROWS.items()})
+    figure = figures()["effects"]
+    (axes,) = figure.axes
+    assert intervals(axes) == []
+    hollow = [line for line in axes.lines if line.get_marker() == "o"]
+    assert [(line.get_markerfacecolor(), line.get_markeredgecolor()) for line in hollow] == [("white", INK)] * 2
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["mean without an interval", "published"]
+
+
+def test_an_interval_wider_than_the_axis_ends_in_arrows(builder: Any, figures: Figures) -> None:
+    written(builder, {"80/10/10": (50.0, 50.0), "100/0/0": (58.0, 43.0), "0/0/100": (49.0, 49.5)})
+    (axes,) = figures()["effects"].axes
+    left, right = axes.get_xlim()
+    assert right - left < 12, "the interval is -95 to 96"
+    assert list(intervals(axes)[0].get_xdata()) == [left, right]
+    assert marks(axes, "<") == [(left, 0)]
+    assert marks(axes, ">") == [(right, 0)]
+
+
+@pytest.mark.parametrize(("far", "shown"), [(10.0, "◂ −41.0"), (91.0, "+40.0 ▸"), (49.0, None)])
+def test_a_row_far_off_is_an_arrow_with_its_number(
+    builder: Any, figures: Figures, far: float, shown: str | None
+) -> None:
+    written(builder, {**ROWS, "no pre-training": (far, far, far)})
+    (axes,) = figures()["effects"].axes
+    assert [text.get_text() for text in axes.texts] == [shown] * (shown is not None)
+    assert len(marks(axes, "o")) == 3 - (shown is not None)
+    left, right = axes.get_xlim()
+    assert right - left < 15
+    for published, _ in marks(axes, "D"):
+        assert left < published < right
+
+
+def test_small_published_differences_stay_in_sight_of_large_measured_ones(builder: Any, figures: Figures) -> None:
+    written(builder, {"80/10/10": (50.0,), "100/0/0": (30.0,), "0/0/100": (25.0,)})
+    (axes,) = figures()["effects"].axes
+    diamonds = [line for line in axes.lines if line.get_marker() == "D"]
+    assert all(line.get_markerfacecolor() == "none" and line.get_markeredgecolor() == INK for line in diamonds)
+    assert min(line.get_zorder() for line in diamonds) > max(
+        line.get_zorder() for line in axes.lines if line not in diamonds
+    )
+
+
+def test_a_row_of_the_runs_of_the_baseline_has_no_effect(builder: Any, figures: Figures) -> None:
+    written(builder, {"80/10/10": BASELINE, "100/0/0": BASELINE})
+    (axes,) = figures()["effects"].axes
+    assert marks(axes, "o") == [(0, 0)]
+    assert intervals(axes) == []
+
+
+def test_without_the_baseline_there_is_no_forest(builder: Any, figures: Figures) -> None:
+    written(builder, {row: values for row, values in ROWS.items() if row != "80/10/10"})
+    assert list(figures()) == ["points", "curves"]
