@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ LIKELIHOOD = "log_likelihood"
 
 
 @dataclass(frozen=True, eq=False)
-class _Judged:
+class Judged:
     """What a run comes to."""
 
     measure: Measure
@@ -34,7 +34,7 @@ class Predictions:
 
     def __init__(self, store: Store) -> None:
         self.runs: dict[str, Run] = {run.id: run for run in store.runs()}
-        self.read: dict[tuple[str, str, str], _Judged | None] = {}
+        self.read: dict[tuple[str, str, str], Judged | None] = {}
 
     def effect(self, evidence: Evidence, row: str, other: str, measurement: str, metric: str = "") -> Effect | None:
         """`row` minus `other` on a column, by its own metric or by `LIKELIHOOD`; None without a seed in common.
@@ -43,24 +43,41 @@ class Predictions:
         values of the runs are paired by seed alone: the interval is then for these examples, as if there were no
         others, and there is no likelihood.
         """
-        rows = [[cell for cell in evidence.at(name, measurement) if cell.value is not None] for name in (row, other)]
-        judged = {cell.run_id: self._judged(cell, metric or cell.metric) for cells in rows for cell in cells}
-        if len({each and each.examples for each in judged.values()}) == 1 and None not in judged.values():
-            one, two = (_by_seed(evidence, cells, judged) for cells in rows)
-        elif metric in ("", *(cell.metric for cells in rows for cell in cells)):
-            one, two = (_by_seed(evidence, cells, {}) for cells in rows)
-        else:
-            return None
-        return effect(one, two)
+        one, two = (
+            [cell for cell in evidence.at(name, measurement) if cell.value is not None] for name in (row, other)
+        )
+        return contrast((self, evidence, one), (self, evidence, two), metric)
 
-    def _judged(self, cell: Cell, metric: str) -> _Judged | None:
+    def judged(self, cell: Cell, metric: str) -> Judged | None:
+        """What the run of a cell comes to by `metric`; None if that cannot be told from its predictions."""
         key = (cell.run_id, cell.split, metric)
         if key not in self.read:
             self.read[key] = _read(self.runs[cell.run_id], cell, metric) if cell.run_id in self.runs else None
         return self.read[key]
 
 
-def _by_seed(evidence: Evidence, cells: Iterable[Cell], judged: dict[str, _Judged | None]) -> Runs:
+Measured = tuple[Predictions, Evidence, Sequence[Cell]]
+"""The cells of a row on a column that have a value, with the study and the store that they are of."""
+
+
+def contrast(row: Measured, other: Measured, metric: str = "") -> Effect | None:
+    """`row` minus `other`, which may be of two stores, as `Predictions.effect` has it."""
+    cells = [cell for _, _, each in (row, other) for cell in each]
+    sides = [
+        (evidence, each, {cell.run_id: predictions.judged(cell, metric or cell.metric) for cell in each})
+        for predictions, evidence, each in (row, other)
+    ]
+    judged = [each for _, _, found in sides for each in found.values()]
+    if len({each and each.examples for each in judged}) == 1 and None not in judged:
+        one, two = (_by_seed(*each) for each in sides)
+    elif metric in ("", *(cell.metric for cell in cells)):
+        one, two = (_by_seed(evidence, each, {}) for evidence, each, _ in sides)
+    else:
+        return None
+    return effect(one, two)
+
+
+def _by_seed(evidence: Evidence, cells: Iterable[Cell], judged: dict[str, Judged | None]) -> Runs:
     """The measures of a row, by seed; of runs that are not `judged` the value alone."""
     found: dict[int, list[Measure]] = {}
     for cell in cells:
@@ -70,7 +87,7 @@ def _by_seed(evidence: Evidence, cells: Iterable[Cell], judged: dict[str, _Judge
     return found
 
 
-def _read(run: Run, cell: Cell, metric: str) -> _Judged | None:
+def _read(run: Run, cell: Cell, metric: str) -> Judged | None:
     """None if the run has no predictions, or not of this metric, or if they do not give the value that it reports."""
     path = run.path / "predictions.npz"
     if not path.exists():
@@ -89,7 +106,7 @@ def _read(run: Run, cell: Cell, metric: str) -> _Judged | None:
     if metric == cell.metric and not math.isclose(value, cell.value or 0.0, rel_tol=1e-4, abs_tol=1e-4):
         return None
     right = [arrays[name] for name in ("label", "sentence") if name in arrays]
-    return _Judged(measure, (str(measure.examples).encode(), *(each.tobytes() for each in right)))
+    return Judged(measure, (str(measure.examples).encode(), *(each.tobytes() for each in right)))
 
 
 def _tags(arrays: dict[str, npt.NDArray[Any]]) -> list[str]:
