@@ -43,7 +43,7 @@ def print_result(evidence: Evidence) -> None:
 
 
 def print_compared(compared: Sequence[Compared], old: Path) -> None:
-    """Prints what changed since the store `old`: the means that moved, and how much else."""
+    """Prints what changed since the store `old`: the means that moved, and how much has changed."""
     from bertlab.cli.console import console, say
 
     if all(each.same for each in compared):
@@ -53,7 +53,7 @@ def print_compared(compared: Sequence[Compared], old: Path) -> None:
         if not each.changes:
             say(f"{plain(each.title)}, since {old}: {each.summary[0].lower()}{each.summary[1:]}")
             continue
-        table = compare.brief(each)
+        table = compare.means(each, brief=True)
         if table.rows:
             console().print(_drawn(table, f"{each.title}, since {old}"))
         say(f"{plain(each.title)}, since {old}: {compare.counts(each)}. {each.summary}")

@@ -16,7 +16,7 @@ from bertlab import files
 from bertlab.errors import BadInput, Unwritable
 from bertlab.names import plain
 from bertlab.report import escape
-from bertlab.report.changes import PRETRAINING, Change, State, changes, same_runs
+from bertlab.report.changes import END, Change, State, changes, same_runs
 from bertlab.report.effects import FLOOR
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
@@ -99,8 +99,8 @@ def compare(studies: Sequence[str], runs: Path, old: Path) -> list[Compared]:
     """
     if not old.is_dir():
         raise BadInput(f"there is no store '{old}': give --compare the --runs directory of an earlier report")
-    before, after = ([each for each in gather_all(Store(root)) if each.started] for root in (old, runs))
-    if not before:
+    before, after = (gather_all(Store(root)) for root in (old, runs))
+    if not any(each.started for each in before):
         raise BadInput(f"nothing is finished in '{old}': give --compare a store of which there is something to report")
     read = Predictions(Store(old)), Predictions(Store(runs))
     return [
@@ -188,36 +188,30 @@ SCIENCE = (
 )
 
 
-def means(each: Compared) -> Table:
-    """The means that moved, and how far."""
+def means(each: Compared, *, brief: bool = False) -> Table:
+    """The means that moved, and how far; `brief` for a console: at the end of the pre-training, without the reason."""
     columns = ("row", "on", "old", "new", "new minus old", f"{LEVEL:.0%} interval", "n", "what they are of")
-    return Table(
-        columns,
-        tuple(
-            (
-                change.variant,
-                _on(change),
-                _number(change.old),
-                _number(change.new),
-                _signed(change.difference),
-                EMPTY if change.interval is None else f"{change.interval.low:+.2f} to {change.interval.high:+.2f}",
-                _counts(change),
-                change.note,
-            )
-            for change in each.of("mean")
-        ),
+    found = [change for change in each.of("mean") if not brief or change.milestone == END]
+    rows = tuple(
+        (
+            change.variant,
+            _on(change),
+            _number(change.old),
+            _number(change.new),
+            _signed(change.difference),
+            EMPTY if change.interval is None else f"{change.interval.low:+.2f} to {change.interval.high:+.2f}",
+            _counts(change),
+            change.note,
+        )
+        for change in found
     )
-
-
-def brief(each: Compared) -> Table:
-    """The same, short enough for a console."""
-    table = means(each)
-    return Table(table.columns[:-1], tuple(row[:-1] for row in table.rows))
+    return Table(columns[:-1], tuple(row[:-1] for row in rows)) if brief else Table(columns, rows)
 
 
 def counts(each: Compared) -> str:
-    """How much else has changed, in one line; empty if nothing has."""
+    """How much has changed, in one line; empty if nothing has."""
     named = (
+        (len(each.of("mean")), "mean", "means"),
         (len(each.of("row")), "row", "rows"),
         (len(each.of("measurement")), "measurement", "measurements"),
         (sum(change.n_new or 0 for change in each.of("runs")), "run", "runs"),
@@ -313,8 +307,7 @@ def _field(value: str | float) -> str | float:
 
 def _on(change: Change) -> str:
     """The measurement, with the milestone if it is on the way."""
-    late = change.milestone in (None, 100) or change.measurement == PRETRAINING
-    return change.measurement if late else f"{change.measurement} at {change.milestone} %"
+    return change.measurement if change.milestone in (None, END) else f"{change.measurement} at {change.milestone} %"
 
 
 def _number(value: str | float | None) -> str:
