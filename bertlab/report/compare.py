@@ -85,6 +85,8 @@ class Compared:
         if self.same:
             return "Nothing has changed: the same runs."
         measured = {cell.run_id for cell in self.new.cells if cell.value is not None}
+        if not measured:
+            return "No measurement is finished in the new store."
         return f"{len(same_runs(self.old, self.new))} of {len(measured)} measurements are the same runs."
 
     def of(self, *kinds: str) -> list[Change]:
@@ -173,7 +175,7 @@ def _tables(each: Compared) -> list[tuple[str, Table, str]]:
         ("Verdicts", _verdicts(each), ""),
         ("Rows and measurements", _came_and_went(each), ""),
         ("Runs", _runs(each), ""),
-        ("Science", _science(each), SCIENCE),
+        ("Science", _science(each), SCIENCE if any(change.field == "id" for change in each.of("science")) else ""),
         ("Machine and versions", _numerics(each), ""),
     ]
 
