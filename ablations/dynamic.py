@@ -38,8 +38,10 @@ study = Study(
     ],
     published=table((SQUAD_2, MNLI, SST2), {"static, ten copies": (78.3, 84.3, 92.5), "dynamic": (78.7, 84.0, 92.9)}),
     claims=[
-        Claim("Dynamic masking is at least as good on SQuAD 2.0", better="dynamic", worse="static, ten copies",
-              on=SQUAD_2),
+        *(
+            Claim(f"Dynamic masking is slightly better on {on}", better="dynamic", worse="static, ten copies", on=on)
+            for on in (SQUAD_2, SST2)
+        ),
         Claim("Dynamic and static are alike on MNLI", better="dynamic", worse="static, ten copies", on=MNLI, within=1.0),
     ],
     notes=["The published figures are medians of five runs; `static, one mask` was not published."],

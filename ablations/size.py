@@ -48,8 +48,12 @@ study = Study(
         "2L, 4/3 H (Large)": (3.23, 86.6, 87.8, 93.7),
     }),
     claims=[
-        Claim(f"Large beats Base on {task}", better="2L, 4/3 H (Large)", worse="L, H (Base)", on=task)
-        for task in (MNLI, MRPC, SST2)
+        claim
+        for task in (PERPLEXITY, MNLI, MRPC, SST2)
+        for claim in (
+            Claim(f"Larger than Base is better on {task}", better=("L, 4/3 H", "2L, 4/3 H (Large)"), worse="L, H (Base)", on=task),
+            Claim(f"Smaller than Base is worse on {task}", better="L, H (Base)", worse=("L/4", "L/2, A/4", "L/2"), on=task),
+        )
     ],
     notes=["Perplexity is that of the masked LM on held-out text: lower is better, and the paper's text is another."],
 )

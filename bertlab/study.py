@@ -6,6 +6,7 @@ A study's file reads like the table in the paper; `ablations/masking.py` is the 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -132,15 +133,24 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Claim:
-    """A finding of the paper, as a comparison of two rows on one measurement."""
+    """A finding of the paper, as a comparison of rows on one measurement."""
 
     text: str
     _: dataclasses.KW_ONLY
-    better: str
-    worse: str
+    better: str | tuple[str, ...]
+    """A row, or several: the claim is that each of them lies above each of `worse`."""
+    worse: str | tuple[str, ...]
     on: str
     within: float | None = None
-    """With a margin (points) the claim is that the two differ by less than it."""
+    """With a margin (points) the claim is that they differ by less than it."""
+    at: int = 100
+    """Per cent of the pre-training's steps after which they are compared; the next at which they were measured."""
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Every row that is said to be better, with every row that is said to be worse."""
+        better, worse = ((side,) if isinstance(side, str) else side for side in (self.better, self.worse))
+        return tuple(itertools.product(better, worse))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,7 +193,7 @@ class Study:
             if column not in columns:
                 raise unknown(f"measurement in published of {where}", column, columns)
         for claim in self.claims:
-            for row in (claim.better, claim.worse):
+            for row in itertools.chain(*claim.pairs):
                 if row not in rows:
                     raise unknown(f"variant in a claim of {where}", row, rows)
             if claim.on not in columns:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bertlab.names import plain
-from bertlab.report import compare, tables
+from bertlab.report import claims, compare, tables
 from bertlab.report.compare import Compared
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
@@ -24,7 +24,7 @@ def print_record(record: Mapping[str, Any], runs: Path) -> None:
 
 
 def print_result(evidence: Evidence) -> None:
-    """Prints the means of a study's rows beside the published figures, and the differences to the baseline."""
+    """Prints the means of a study's rows beside the published figures, differences to the baseline, and verdicts."""
     from bertlab.cli.console import console, say
 
     title = f"{evidence.study}: scale {evidence.scale} {evidence.ground}"
@@ -32,12 +32,15 @@ def print_result(evidence: Evidence) -> None:
     console().print(_drawn(results, title))
     if differences.rows:
         console().print(_drawn(differences, ""))
+    found = claims.brief(evidence)
+    if found.rows:
+        console().print(_drawn(found, ""))
     seeds = len({each.seed for each in evidence.pretrainings})
     if evidence.imported:
         restarts = len({cell.restart for cell in evidence.cells})
         say(f"Points: mean (sd), n = {restarts} restarts on one checkpoint; differences ± half of their 95 % interval.")
     elif seeds > 1:
-        say(f"Points: mean (sd), n = {seeds} seeds; differences ± half of their 95 % interval over the seeds.")
+        say(f"Points: mean (sd), n = {seeds} seeds; differences ± half of their 95 % interval.")
     else:
         say("Points: mean (sd over restarts), n = 1: no interval, one pre-training seed decides nothing.")
 

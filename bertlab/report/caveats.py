@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from bertlab.report.effects import Effect
 from bertlab.report.evidence import PLATEAU, Cell, Evidence
 from bertlab.report.facts import count
-from bertlab.report.statistics import Difference, separation
+from bertlab.report.statistics import separation
 
 FEW = 6
 """With fewer seeds, a 95 % t interval is over 40 % wider than a normal one of the same spread."""
@@ -35,8 +36,8 @@ def intervals(evidence: Evidence) -> list[str]:
     lines = []
     if any(each.interval for each in found):
         lines.append(
-            f"Difference: mean over the {evidence.unit}s that both rows have, with its 95 % t interval. An interval "
-            "that covers 0 leaves the direction undecided."
+            f"Difference: mean over the {evidence.unit}s that both rows have, with its 95 % interval over "
+            f"{evidence.unit}s and examples. An interval that covers 0 leaves the direction undecided."
         )
     if any(each.n == 1 for each in found):
         lines.append(f"n = 1: no interval. One {evidence.unit} cannot tell an effect from chance: undecided.")
@@ -160,7 +161,7 @@ def caveats(evidence: Evidence) -> list[str]:
     return lines + [str(note) for note in evidence.record.get("notes", ())]
 
 
-def _differences(evidence: Evidence) -> list[Difference]:
+def _differences(evidence: Evidence) -> list[Effect]:
     """Those between rows that were pre-trained, and the baseline."""
     rows = [row for row in evidence.variants if row != evidence.baseline and not evidence.untrained(row)]
     pairs = [evidence.difference(row, name) for row in rows for name in evidence.measurements]

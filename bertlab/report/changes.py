@@ -14,14 +14,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from bertlab.errors import BadInput
 from bertlab.identity import load
 from bertlab.recipe import Features, Finetuning, Recipe
 from bertlab.report.claims import judged
-from bertlab.report.effects import FLOOR
+from bertlab.report.effects import FLOOR, effect
 from bertlab.report.evidence import Cell, Evidence
-from bertlab.report.predictions import Predictions, contrast
-from bertlab.report.statistics import Interval, Scores, summarise, t_interval, welch
+from bertlab.report.measures import Mean
+from bertlab.report.predictions import contrast
+from bertlab.report.statistics import Interval, Scores, summarise, welch
 
 PRETRAINING = "pre-training"
 """What stands for a measurement where it is the pre-training itself."""
@@ -33,14 +36,6 @@ END = 100
 """Per cent of the steps: the whole of a pre-training."""
 
 Kind = Literal["row", "measurement", "runs", "mean", "verdict", "science", "setting", "numerics"]
-
-
-@dataclass(frozen=True)
-class State:
-    """A study as one store has it."""
-
-    evidence: Evidence
-    predictions: Predictions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,18 +64,17 @@ class Change:
     note: str = ""
 
 
-def changes(old: State, new: State) -> list[Change]:
+def changes(old: Evidence, new: Evidence) -> list[Change]:
     """All that changed, in the order of the study; empty if nothing did."""
-    one, two = old.evidence, new.evidence
     return [
-        *_came_and_went("row", one.variants, two.variants),
-        *_came_and_went("measurement", one.measurements, two.measurements),
-        *_runs(one, two),
+        *_came_and_went("row", old.variants, new.variants),
+        *_came_and_went("measurement", old.measurements, new.measurements),
+        *_runs(old, new),
         *_means(old, new),
         *_verdicts(old, new),
-        *_setting(one, two),
+        *_setting(old, new),
         *_science(old, new),
-        *_numerics(one, two),
+        *_numerics(old, new),
     ]
 
 
@@ -126,20 +120,20 @@ def _fates(evidence: Evidence) -> dict[tuple[str, str, int, int, int], str]:
     return fates
 
 
-def _means(old: State, new: State) -> Iterator[Change]:
+def _means(old: Evidence, new: Evidence) -> Iterator[Change]:
     """Means over the same data, of rows and columns that both have, that moved."""
-    before, after = _columns(old.evidence), _columns(new.evidence)
+    before, after = _columns(old), _columns(new)
     for key in (each for each in after if each in before):
         variant, measurement, milestone = key[:3]
         yield from _moved(
             Change(kind="mean", variant=variant, measurement=measurement, milestone=milestone),
-            {(old.evidence.seed_of(cell), cell.run_id): cell.value or 0.0 for cell in before[key]},
-            {(new.evidence.seed_of(cell), cell.run_id): cell.value or 0.0 for cell in after[key]},
+            {(old.seed_of(cell), cell.run_id): cell.value or 0.0 for cell in before[key]},
+            {(new.seed_of(cell), cell.run_id): cell.value or 0.0 for cell in after[key]},
             ((old, before[key]), (new, after[key])),
         )
-    for variant in new.evidence.variants:
+    for variant in new.variants:
         losses = [
-            {(each.seed, each.id): each.loss for each in state.evidence.of(variant) if each.loss is not None}
+            {(each.seed, each.id): each.loss for each in state.of(variant) if each.loss is not None}
             for state in (old, new)
         ]
         if all(losses):
@@ -164,7 +158,7 @@ def _moved(
     where: Change,
     before: Mapping[tuple[int, str], float],
     after: Mapping[tuple[int, str], float],
-    cells: tuple[tuple[State, list[Cell]], tuple[State, list[Cell]]] | None,
+    cells: tuple[tuple[Evidence, list[Cell]], tuple[Evidence, list[Cell]]] | None,
 ) -> Iterator[Change]:
     """The change of a mean of values by seed and run; `cells` are those that predictions can be read of."""
     old, new = (summarise(_scores(each)) for each in (before, after))
@@ -188,16 +182,16 @@ def _moved(
 def _interval(
     before: Mapping[tuple[int, str], float],
     after: Mapping[tuple[int, str], float],
-    cells: tuple[tuple[State, list[Cell]], tuple[State, list[Cell]]] | None,
+    cells: tuple[tuple[Evidence, list[Cell]], tuple[Evidence, list[Cell]]] | None,
 ) -> Interval | None:
     """Of the difference of two means without a run in common: paired if the seeds are the same, else Welch's."""
     old, new = _scores(before).seed_means(), _scores(after).seed_means()
     if old.keys() != new.keys():
         return welch([*new.values()], [*old.values()])
     if cells is None:
-        return t_interval([new[seed] - old[seed] for seed in new])
-    (first, earlier), (second, later) = cells
-    found = contrast((second.predictions, second.evidence, later), (first.predictions, first.evidence, earlier))
+        found = effect(*({seed: [Mean(np.array([value]))] for seed, value in each.items()} for each in (new, old)))
+    else:
+        found = contrast(cells[1], cells[0])
     return None if found is None else found.interval
 
 
@@ -221,11 +215,8 @@ def _why(before: Mapping[tuple[int, str], float], after: Mapping[tuple[int, str]
     return f"runs: {', '.join(told)}"
 
 
-def _verdicts(old: State, new: State) -> Iterator[Change]:
-    before, after = (
-        {(each.claim.text, each.claim.on): each for each in judged(state.evidence, state.predictions)}
-        for state in (old, new)
-    )
+def _verdicts(old: Evidence, new: Evidence) -> Iterator[Change]:
+    before, after = ({(each.claim.text, each.claim.on): each for each in judged(state)} for state in (old, new))
     for key in [*after, *(each for each in before if each not in after)]:
         was, is_ = before.get(key), after.get(key)
         if was is None or is_ is None or was.outcome != is_.outcome:
@@ -251,19 +242,19 @@ def _setting(old: Evidence, new: Evidence) -> Iterator[Change]:
             yield Change(kind="setting", field=name, old=_text(was), new=_text(is_))
 
 
-def _science(old: State, new: State) -> Iterator[Change]:
+def _science(old: Evidence, new: Evidence) -> Iterator[Change]:
     """The fields in which runs of the same row, column and seeds differ; each once for a row and a column."""
     found: Counter[tuple[str, str, str, str | None, str | None]] = Counter()
-    trained = {(each.variant, each.seed): each for each in old.evidence.pretrainings}
-    for each in new.evidence.pretrainings:
+    trained = {(each.variant, each.seed): each for each in old.pretrainings}
+    for each in new.pretrainings:
         was = trained.get((each.variant, each.seed))
         if was is not None and was.id != each.id:
             found.update(
                 (each.variant, PRETRAINING, *field)
                 for field in _differences((was.id, _recipe(was.science)), (each.id, _recipe(each.science)))
             )
-    measured = {_place(cell): cell for cell in old.evidence.cells if cell.method != "pretraining"}
-    for cell in new.evidence.cells:
+    measured = {_place(cell): cell for cell in old.cells if cell.method != "pretraining"}
+    for cell in new.cells:
         before = measured.get(_place(cell))
         if before is not None and before.run_id != cell.run_id:
             one, two = _measured(old, before), _measured(new, cell)
@@ -304,9 +295,9 @@ def _recipe(science: Mapping[str, Any]) -> dict[str, str]:
     return _flat({**fields, **_full(Recipe, science.get("recipe", {}))}) if science else {}
 
 
-def _measured(state: State, cell: Cell) -> dict[str, str]:
+def _measured(evidence: Evidence, cell: Cell) -> dict[str, str]:
     """The fields of a measurement by dotted path, without the pre-training's; empty if it is not finished."""
-    run = state.predictions.runs.get(cell.run_id)
+    run = evidence.predictions.runs.get(cell.run_id)
     if run is None:
         return {}
     science = {name: value for name, value in run.science().items() if name != "pretrain"}

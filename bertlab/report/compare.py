@@ -16,11 +16,10 @@ from bertlab import files
 from bertlab.errors import BadInput, Unwritable
 from bertlab.names import plain
 from bertlab.report import escape
-from bertlab.report.changes import END, Change, State, changes, same_runs
+from bertlab.report.changes import END, Change, changes, same_runs
 from bertlab.report.effects import FLOOR
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
-from bertlab.report.predictions import Predictions
 from bertlab.report.statistics import LEVEL
 from bertlab.report.tables import EMPTY, Table
 from bertlab.store import Store
@@ -104,9 +103,8 @@ def compare(studies: Sequence[str], runs: Path, old: Path) -> list[Compared]:
     before, after = (gather_all(Store(root)) for root in (old, runs))
     if not any(each.started for each in before):
         raise BadInput(f"nothing is finished in '{old}': give --compare a store of which there is something to report")
-    read = Predictions(Store(old)), Predictions(Store(runs))
     return [
-        Compared(one, two, tuple(changes(State(one, read[0]), State(two, read[1]))) if one and two else ())
+        Compared(one, two, tuple(changes(one, two)) if one and two else ())
         for one, two in pairs(before, after)
         if not studies or any(each is not None and each.study in studies for each in (one, two))
     ]

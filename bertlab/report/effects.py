@@ -8,8 +8,9 @@ so would other examples. Restarts are averaged before anything else.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
@@ -140,9 +141,17 @@ class Effect:
     examples: int
     spread: Spread | None = None
     """None with one seed, and where nothing varies: a spread of nothing is no evidence of certainty."""
-    student: Confidence | None = field(default=None, repr=False)
+    student: Student | None = field(default=None, repr=False)
     """None without a spread, like all that follows from it."""
-    bootstrap: Confidence | None = field(default=None, repr=False)
+    resample: Callable[[], Floats] | None = field(default=None, repr=False)
+    """The draws of the multi-bootstrap, (B,)."""
+
+    @cached_property
+    def bootstrap(self) -> Confidence | None:
+        """By the multi-bootstrap; drawn when it is asked for."""
+        if self.student is None or self.resample is None:
+            return None
+        return Percentiles(np.sort(self.resample()), self.student.error, self.student.freedom)
 
     @property
     def confidence(self) -> Confidence | None:
@@ -200,15 +209,13 @@ def effect(row: Runs, other: Runs, *, key: int = 0, resamples: int = RESAMPLES) 
     spread = measured(differences)
     if spread is None:
         return Effect(mean=mean, n=n, examples=examples)
-    error, freedom = math.sqrt(spread.variance(n)), spread.freedom(n)
-    draws = np.sort(resampled(seeds, resamples, key))
     return Effect(
         mean=mean,
         n=n,
         examples=examples,
         spread=spread,
-        student=Student(mean, error, freedom),
-        bootstrap=Percentiles(draws, error, freedom),
+        student=Student(mean, math.sqrt(spread.variance(n)), spread.freedom(n)),
+        resample=partial(resampled, seeds, resamples, key),
     )
 
 

@@ -9,16 +9,22 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from bertlab.report.statistics import Difference, Scores, Summary, difference, mean, summarise
+from bertlab.report.effects import Effect
+from bertlab.report.predictions import Predictions
+from bertlab.report.statistics import Scores, Summary, mean, summarise
 
 PLATEAU = 0.25
 """Nats: an LM that ends this close to the unigram entropy of its held-out text has learnt next to nothing of context.
 Rows that never left the plateau were seen to end up to 0.23 below it: some tokens can be told from the length
 of the row, or are shown."""
+
+PAPER = "paper"
+"""The scale at which sizes can be compared with the paper's."""
 
 NUMERICS = ("device", "precision", "threads", "torch")
 """What of an environment can change the last bits of a number."""
@@ -175,6 +181,8 @@ class Evidence:
     pretrainings: tuple[Pretraining, ...]
     preparation: float
     """Seconds that the tokenising of its corpora took."""
+    predictions: Predictions = field(repr=False)
+    """Of the runs of its store."""
 
     @property
     def study(self) -> str:
@@ -226,6 +234,11 @@ class Evidence:
         """Whether text or tasks come from the embedded world."""
         return bool(self.record.get("world"))
 
+    @property
+    def comparable(self) -> bool:
+        """Whether sizes, and not directions alone, can be set against the paper's."""
+        return self.scale == PAPER and not self.world and not self.substitutes
+
     @cached_property
     def key(self) -> str:
         """Eight hexadecimal digits that tell this section from the study's others; more seeds do not change them."""
@@ -254,11 +267,12 @@ class Evidence:
         """Whether anything of it is finished."""
         return any(each.finished for each in self.pretrainings) or len(self.unfinished) < len(self.cells)
 
-    def column(self, measurement: str) -> list[Cell]:
-        """The cells of a column, each at the end of its pre-training."""
+    def column(self, measurement: str, at: int = 100) -> list[Cell]:
+        """The cells of a column after `at` per cent of the pre-training's steps, or the next that was measured."""
         cells = [cell for cell in self.cells if cell.measurement == measurement]
-        last = max((cell.milestone for cell in cells), default=100)
-        return [cell for cell in cells if cell.milestone == last]
+        milestones = sorted({cell.milestone for cell in cells})
+        kept = next((each for each in milestones if each >= at), milestones[-1] if milestones else at)
+        return [cell for cell in cells if cell.milestone == kept]
 
     def over_steps(self, variant: str, measurement: str) -> dict[int, float]:
         """The mean of a row on a measurement at each milestone (per cent of its steps), by milestone."""
@@ -268,9 +282,9 @@ class Evidence:
                 found.setdefault(cell.milestone, []).append(cell.value)
         return {milestone: mean(found[milestone]) for milestone in sorted(found)}
 
-    def at(self, variant: str, measurement: str) -> list[Cell]:
-        """The cells of a row and a column, over seeds and restarts, at the end of the pre-training."""
-        return [cell for cell in self.column(measurement) if cell.variant == variant]
+    def at(self, variant: str, measurement: str, at: int = 100) -> list[Cell]:
+        """The cells of a row and a column, over seeds and restarts; `at` as for a column."""
+        return [cell for cell in self.column(measurement, at) if cell.variant == variant]
 
     def collapsed(self, variant: str, measurement: str) -> list[Cell]:
         """Of those, the runs that gave one answer to everything."""
@@ -288,13 +302,37 @@ class Evidence:
         """What its row is paired by: of one checkpoint there are no seeds, and restarts take their place."""
         return cell.restart if self.imported else cell.pretrain_seed
 
+    def seconds_a_seed(self, variants: Iterable[str], measurement: str) -> float | None:
+        """What one more seed of rows would take for a column, by the recorded times; None if a row has none."""
+        trained, judged = {}, 0.0
+        for variant in variants:
+            cells = [cell for cell in self.at(variant, measurement) if cell.value is not None]
+            if not cells:
+                return None
+            runs = {each.id: each.seconds for each in self.of(variant) if not each.imported}
+            # by what they share: rows of the same pre-training train it once
+            trained[frozenset(runs)] = mean([*runs.values()]) if runs else 0.0
+            judged += math.fsum(cell.seconds for cell in cells) / len({self.seed_of(cell) for cell in cells})
+        return math.fsum(trained.values()) + judged
+
     def summary(self, variant: str, measurement: str) -> Summary | None:
         """Mean, spread and n of a row on a measurement."""
         return summarise(self.scores(variant, measurement))
 
-    def difference(self, variant: str, measurement: str) -> Difference | None:
-        """A row minus the baseline on a measurement, paired by seed."""
-        return difference(self.scores(variant, measurement), self.scores(self.baseline, measurement))
+    def effect(self, row: str, other: str, measurement: str, *, metric: str = "", at: int = 100) -> Effect | None:
+        """`row` minus `other` on a measurement, paired by seed and example, as `Predictions.effect` has it."""
+        asked = (row, other, measurement, metric, at)
+        if asked not in self._effects:
+            self._effects[asked] = self.predictions.effect(self, row, other, measurement, metric=metric, at=at)
+        return self._effects[asked]
+
+    @cached_property
+    def _effects(self) -> dict[tuple[str, str, str, str, int], Effect | None]:
+        return {}
+
+    def difference(self, variant: str, measurement: str, metric: str = "") -> Effect | None:
+        """A row minus the baseline on a measurement."""
+        return self.effect(variant, self.baseline, measurement, metric=metric)
 
     def gain(self, scratch: str, measurement: str) -> float | None:
         """The baseline minus a row without pre-training, in points, paired by seed; None of the pre-training itself."""
@@ -306,6 +344,11 @@ class Evidence:
     def published(self, variant: str, measurement: str) -> float | None:
         """The paper's figure, in points."""
         return next((cell.published for cell in self.at(variant, measurement) if cell.published is not None), None)
+
+    def published_difference(self, variant: str, measurement: str) -> Decimal | None:
+        """The paper's figure minus that of the baseline, in points: decimal, so that 84.3 - 84.2 is 0.1."""
+        ours, theirs = self.published(variant, measurement), self.published(self.baseline, measurement)
+        return None if ours is None or theirs is None else Decimal(str(ours)) - Decimal(str(theirs))
 
     def majority(self, measurement: str) -> float | None:
         """The points of always giving the most frequent answer."""

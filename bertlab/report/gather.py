@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bertlab.report.evidence import NUMERICS, Cell, Evidence, Point, Pretraining, number
+from bertlab.report.predictions import Predictions
 from bertlab.store import Run, Store
 
 SCALES = ("paper", "base", "mini", "tiny", "smoke")
@@ -15,14 +16,15 @@ SCALES = ("paper", "base", "mini", "tiny", "smoke")
 
 def gather(store: Store, record: Mapping[str, Any]) -> Evidence:
     """The evidence of one record of the store."""
-    return _join(store, record, {run.id: run for run in store.runs()}, _damaged(store))
+    runs = {run.id: run for run in store.runs()}
+    return _join(store, record, runs, _damaged(store), Predictions(runs))
 
 
 def gather_all(store: Store) -> list[Evidence]:
     """The evidence of all records of the store: studies by name, within them the largest scale first."""
     runs = {run.id: run for run in store.runs()}
-    damaged = _damaged(store)
-    found = [_join(store, record, runs, damaged) for record in store.studies()]
+    damaged, predictions = _damaged(store), Predictions(runs)
+    found = [_join(store, record, runs, damaged, predictions) for record in store.studies()]
     return sorted(found, key=lambda each: (each.study, _rank(each.scale), each.scale, each.corpus, each.key))
 
 
@@ -38,7 +40,13 @@ def _damaged(store: Store) -> dict[str, str]:
     }
 
 
-def _join(store: Store, record: Mapping[str, Any], runs: Mapping[str, Run], damaged: Mapping[str, str]) -> Evidence:
+def _join(
+    store: Store,
+    record: Mapping[str, Any],
+    runs: Mapping[str, Run],
+    damaged: Mapping[str, str],
+    predictions: Predictions,
+) -> Evidence:
     pretrainings = []
     for row in record["rows"]:
         run = runs.get(row["pretrain_id"])
@@ -65,7 +73,7 @@ def _join(store: Store, record: Mapping[str, Any], runs: Mapping[str, Run], dama
     cells = [_cell(store, cell, runs.get(cell["run_id"]), damaged) for cell in record["cells"]]
     corpora = sorted({str(each.science.get("corpus")) for each in pretrainings} & runs.keys())
     preparation = math.fsum(_seconds(runs[run_id]) for run_id in corpora)
-    return Evidence(record, tuple(cells), tuple(pretrainings), preparation)
+    return Evidence(record, tuple(cells), tuple(pretrainings), preparation, predictions)
 
 
 def _cell(store: Store, cell: Mapping[str, Any], run: Run | None, damaged: Mapping[str, str]) -> Cell:

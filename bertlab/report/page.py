@@ -15,10 +15,9 @@ from bertlab import files
 from bertlab.errors import BadInput, Unwritable, unknown
 from bertlab.faults import point
 from bertlab.names import filename, plain
-from bertlab.report import caveats, claims, escape, facts, plots, tables
+from bertlab.report import caveats, claims, escape, facts, plots, tables, tidy
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
-from bertlab.report.predictions import Predictions
 from bertlab.store import Store
 
 
@@ -42,11 +41,7 @@ def write(studies: Sequence[str], runs: Path, out: Path) -> tuple[list[Path], li
     point("report.begin")
     try:
         out.mkdir(parents=True, exist_ok=True)
-        predictions = Predictions(Store(runs))
-        pages = [
-            _write_study(list(sections), out, predictions)
-            for _, sections in groupby(asked, key=lambda each: each.study)
-        ]
+        pages = [_write_study(list(sections), out) for _, sections in groupby(asked, key=lambda each: each.study)]
         index = out / "index.md"
         point("report.index")
         files.write(index, _index(everything, out))
@@ -55,7 +50,7 @@ def write(studies: Sequence[str], runs: Path, out: Path) -> tuple[list[Path], li
     return [index, *pages], asked
 
 
-def _write_study(sections: list[Evidence], out: Path, predictions: Predictions) -> Path:
+def _write_study(sections: list[Evidence], out: Path) -> Path:
     stem = filename(sections[0].study)
     drawn: list[dict[str, str]] = []
     for place, section in enumerate(sections):
@@ -72,13 +67,14 @@ def _write_study(sections: list[Evidence], out: Path, predictions: Predictions) 
                 drawn[-1][kind] = f"figures/{path.name}"
     page = out / f"{stem}.md"
     point("report.table")
-    files.write(out / f"{stem}.csv", tables.tidy(sections))
+    files.write(out / f"{stem}.csv", tidy.values(sections))
+    files.write(out / f"{stem}-summary.csv", tidy.summary(sections))
     point("report.page")
-    files.write(page, study(sections, stem, drawn, predictions))
+    files.write(page, study(sections, stem, drawn))
     return page
 
 
-def study(sections: Sequence[Evidence], stem: str, figures: Sequence[dict[str, str]], predictions: Predictions) -> str:
+def study(sections: Sequence[Evidence], stem: str, figures: Sequence[dict[str, str]]) -> str:
     """The page of a study in Markdown; `figures` are the links of each section's pictures."""
     titles = [_title(each) for each in sections]
     # two settings of the same scale and corpus: the command in each section says what was set
@@ -92,7 +88,7 @@ def study(sections: Sequence[Evidence], stem: str, figures: Sequence[dict[str, s
         question=str(sections[0].record["question"]),
         source=str(sections[0].record["source"]),
         stem=stem,
-        sections=[_section(*each, predictions) for each in zip(sections, titles, figures, strict=True)],
+        sections=[_section(*each) for each in zip(sections, titles, figures, strict=True)],
     )
 
 
@@ -123,8 +119,8 @@ def _title(evidence: Evidence) -> str:
     return f"Scale {evidence.scale} {evidence.ground}"
 
 
-def _section(evidence: Evidence, title: str, drawn: dict[str, str], predictions: Predictions) -> dict[str, Any]:
-    found = claims.judged(evidence, predictions)
+def _section(evidence: Evidence, title: str, drawn: dict[str, str]) -> dict[str, Any]:
+    found = claims.judged(evidence)
     command = plain(str(evidence.record.get("command", "")))
     return {
         "title": title,

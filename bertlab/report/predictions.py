@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bertlab.report import measures
 from bertlab.report.effects import Effect, Runs, effect
-from bertlab.report.evidence import Cell, Evidence
 from bertlab.report.measures import Mean, Measure
-from bertlab.store import Run, Store
+from bertlab.store import Run
+
+if TYPE_CHECKING:
+    from bertlab.report.evidence import Cell, Evidence
 
 LIKELIHOOD = "log_likelihood"
 """The measure beside every metric of labels and answers: nats that the right one is given, a mean over examples."""
@@ -32,21 +34,25 @@ class Judged:
 class Predictions:
     """The predictions of a store; each run is read once."""
 
-    def __init__(self, store: Store) -> None:
-        self.runs: dict[str, Run] = {run.id: run for run in store.runs()}
+    def __init__(self, runs: Mapping[str, Run]) -> None:
+        self.runs = runs
         self.read: dict[tuple[str, str, str], Judged | None] = {}
 
-    def effect(self, evidence: Evidence, row: str, other: str, measurement: str, metric: str = "") -> Effect | None:
+    def effect(
+        self, evidence: Evidence, row: str, other: str, measurement: str, *, metric: str = "", at: int = 100
+    ) -> Effect | None:
         """`row` minus `other` on a column, by its own metric or by `LIKELIHOOD`; None without a seed in common.
+
+        `at` is the per cent of the pre-training's steps after which they are compared.
 
         Where predictions are missing or are of different examples, and for what is read off the pre-training, the
         values of the runs are paired by seed alone: the interval is then for these examples, as if there were no
         others, and there is no likelihood.
         """
         one, two = (
-            [cell for cell in evidence.at(name, measurement) if cell.value is not None] for name in (row, other)
+            [cell for cell in evidence.at(name, measurement, at) if cell.value is not None] for name in (row, other)
         )
-        return contrast((self, evidence, one), (self, evidence, two), metric)
+        return contrast((evidence, one), (evidence, two), metric)
 
     def judged(self, cell: Cell, metric: str) -> Judged | None:
         """What the run of a cell comes to by `metric`; None if that cannot be told from its predictions."""
@@ -56,22 +62,19 @@ class Predictions:
         return self.read[key]
 
 
-Measured = tuple[Predictions, Evidence, Sequence[Cell]]
-"""The cells of a row on a column that have a value, with the study and the store that they are of."""
-
-
-def contrast(row: Measured, other: Measured, metric: str = "") -> Effect | None:
-    """`row` minus `other`, which may be of two stores, as `Predictions.effect` has it."""
-    cells = [cell for _, _, each in (row, other) for cell in each]
+def contrast(
+    row: tuple[Evidence, Sequence[Cell]], other: tuple[Evidence, Sequence[Cell]], metric: str = ""
+) -> Effect | None:
+    """Cells with a value minus others, which may be of another store, as `Predictions.effect` has it."""
     sides = [
-        (evidence, each, {cell.run_id: predictions.judged(cell, metric or cell.metric) for cell in each})
-        for predictions, evidence, each in (row, other)
+        (each, cells, {cell.run_id: each.predictions.judged(cell, metric or cell.metric) for cell in cells})
+        for each, cells in (row, other)
     ]
     judged = [each for _, _, found in sides for each in found.values()]
     if len({each and each.examples for each in judged}) == 1 and None not in judged:
         one, two = (_by_seed(*each) for each in sides)
-    elif metric in ("", *(cell.metric for cell in cells)):
-        one, two = (_by_seed(evidence, each, {}) for evidence, each, _ in sides)
+    elif metric in ("", *(cell.metric for _, cells, _ in sides for cell in cells)):
+        one, two = (_by_seed(each, cells, {}) for each, cells, _ in sides)
     else:
         return None
     return effect(one, two)

@@ -1,9 +1,7 @@
-"""What the measured points say: means, spreads, and paired differences with their interval.
+"""What the measured points say of a row: means and spreads. `effects.py` compares rows.
 
 The unit of evidence is the pre-training seed. Fine-tuning restarts within a seed are averaged before anything else:
-they tell how well one pre-trained model was measured, not how another pre-training would have come out. Seed k of a
-row shares initialisation, order and pairs with seed k of the baseline, so rows are compared seed by seed. With few
-seeds a t interval over them covers what it promises, which a percentile bootstrap does not.
+they tell how well one pre-trained model was measured, not how another pre-training would have come out.
 """
 
 from __future__ import annotations
@@ -65,18 +63,6 @@ class Interval:
         return self.low <= value <= self.high
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A row minus the baseline on one measurement."""
-
-    mean: float
-    """Points: the mean over the seeds that both have."""
-    interval: Interval | None
-    """None with fewer than two such seeds."""
-    n: int
-    """Pre-training seeds that both have."""
-
-
 def mean(values: Sequence[float]) -> float:
     """The arithmetic mean; `ValueError` of none."""
     if not values:
@@ -92,24 +78,12 @@ def deviation(values: Sequence[float]) -> float | None:
     return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
 
 
-def t_interval(values: Sequence[float], level: float = LEVEL) -> Interval | None:
-    """Student's interval for the mean of `values` (n - 1 degrees of freedom), None of fewer than two values."""
-    spread = deviation(values)
-    if spread is None:
-        return None
-    # scipy.special loads in a fraction of the time of scipy.stats, whose `t.ppf` is this function
-    from scipy.special import stdtrit
-
-    freedom = len(values) - 1
-    half = float(stdtrit(freedom, 0.5 + level / 2)) * spread / math.sqrt(len(values))
-    return Interval(mean(values) - half, mean(values) + half)
-
-
 def welch(row: Sequence[float], other: Sequence[float], level: float = LEVEL) -> Interval | None:
     """Welch's interval for the mean of `row` minus that of `other`, which are not paired and may vary differently.
 
     None with fewer than two values of either, and where nothing varies: that is no evidence of certainty.
     """
+    # scipy.special loads in a fraction of the time of scipy.stats, whose `t.ppf` is this function
     from scipy.special import stdtrit
 
     one, two = deviation(row), deviation(other)
@@ -143,12 +117,3 @@ def separation(one: Summary, other: Summary) -> float | None:
         return None
     pooled = math.sqrt((one.sd**2 + other.sd**2) / 2)
     return abs(one.mean - other.mean) / pooled if pooled > 0 else None
-
-
-def difference(row: Scores, baseline: Scores, level: float = LEVEL) -> Difference | None:
-    """`row` minus `baseline`, paired by pre-training seed; None if they have no seed in common."""
-    ours, theirs = row.seed_means(), baseline.seed_means()
-    differences = [ours[seed] - theirs[seed] for seed in ours if seed in theirs]
-    if not differences:
-        return None
-    return Difference(mean(differences), t_interval(differences, level), len(differences))

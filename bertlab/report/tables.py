@@ -1,4 +1,4 @@
-"""The tables of a report: as data for the page and the console, as a tidy frame, as Markdown.
+"""The tables of a report, as data for the page and the console, and as Markdown. `tidy.py` has the CSV files.
 
 Points have two decimals, published figures as many as the paper printed. A table is text already, raw: whoever draws
 it escapes it for where it goes.
@@ -6,43 +6,19 @@ it escapes it for where it goes.
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from bertlab.names import plain
 from bertlab.report import escape
+from bertlab.report.effects import Effect
 from bertlab.report.evidence import Evidence
-from bertlab.report.statistics import Difference, Summary, mean
+from bertlab.report.statistics import Summary, mean
 
 if TYPE_CHECKING:
-    import pandas
-
-COLUMNS = (
-    "study",
-    "variant",
-    "measurement",
-    "task",
-    "dataset",
-    "split",
-    "method",
-    "metric",
-    "milestone",
-    "pretrain_seed",
-    "restart",
-    "status",
-    "value",
-    "published",
-    "scale",
-    "pretrain_id",
-    "run_id",
-)
-"""The columns of the tidy table: part of the interface."""
+    pass
 
 EMPTY = ""
 """A cell without anything to say."""
@@ -159,7 +135,7 @@ def brief(evidence: Evidence) -> tuple[Table, Table]:
                 result.append("; ".join([points, *_collapsed(evidence, variant, name)]))
             result.append(_figure(evidence.published(variant, name)))
             half = "" if difference is None or not difference.interval else f" ±{difference.interval.half:.2f}"
-            against.append("" if difference is None else f"{_signed(difference.mean)}{half}")
+            against.append("" if difference is None else f"{signed(difference.mean)}{half}")
             against.append(_published_difference(evidence, variant, name))
         results_.append(tuple(result))
         if variant != evidence.baseline:
@@ -192,37 +168,11 @@ def label(evidence: Evidence, variant: str) -> str:
     return f"{name} †" if variant in evidence.deviating else name
 
 
-def frame(evidences: Sequence[Evidence]) -> pandas.DataFrame:
-    """The tidy table: a line a measured value, with the columns of `COLUMNS`; values in points, names as pages have."""
-    import pandas
-
-    lines = [
-        {name: _shown(getattr(each if name in ("study", "scale") else cell, name)) for name in COLUMNS}
-        for each in evidences
-        for cell in each.cells
-    ]
-    # the same cells planned twice, with more seeds the second time, are one value each
-    return pandas.DataFrame(lines, columns=list(COLUMNS)).drop_duplicates(ignore_index=True)
-
-
-def tidy(evidences: Sequence[Evidence]) -> str:
-    """The tidy table as CSV; text that a spreadsheet would take for a formula is escaped, absent values are empty."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for line in frame(evidences).astype(object).itertuples(index=False):
-        writer.writerow([_field(value) for value in line])
-    return text.getvalue()
-
-
-def _shown(value: object) -> object:
-    return plain(value) if isinstance(value, str) else value
-
-
-def _field(value: object) -> object:
-    if isinstance(value, str):
-        return escape.csv(value)
-    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else value
+def signed(value: float | Decimal, digits: int = 2) -> str:
+    """A difference with its sign; a decimal with the digits that it has. What rounds to nothing has no minus."""
+    if isinstance(value, Decimal):
+        return f"{value:+}" if value else str(abs(value))
+    return f"{round(value, digits) or 0.0:+.{digits}f}"
 
 
 def _collapsed(evidence: Evidence, variant: str, measurement: str) -> list[str]:
@@ -241,25 +191,17 @@ def _summary(evidence: Evidence, summary: Summary) -> str:
     return f"{summary.mean:.2f} ({inner})" if summary.sd is None else f"{summary.mean:.2f} ({summary.sd:.2f}, {inner})"
 
 
-def _difference(value: Difference | None) -> str:
+def _difference(value: Effect | None) -> str:
     if value is None:
         return EMPTY
     if value.interval is None:
-        return f"{_signed(value.mean)} (n = {value.n})"
-    return f"{_signed(value.mean)} ({_signed(value.interval.low)} to {_signed(value.interval.high)})"
+        return f"{signed(value.mean)} (n = {value.n})"
+    return f"{signed(value.mean)} ({signed(value.interval.low)} to {signed(value.interval.high)})"
 
 
 def _published_difference(evidence: Evidence, variant: str, measurement: str) -> str:
-    ours, theirs = evidence.published(variant, measurement), evidence.published(evidence.baseline, measurement)
-    if ours is None or theirs is None:
-        return EMPTY
-    return _signed(Decimal(str(ours)) - Decimal(str(theirs)))  # decimal, so that 84.3 - 84.2 is 0.1
-
-
-def _signed(value: float | Decimal) -> str:
-    if isinstance(value, Decimal):
-        return f"{value:+}" if value else str(abs(value))
-    return f"{round(value, 2) or 0.0:+.2f}"
+    difference = evidence.published_difference(variant, measurement)
+    return EMPTY if difference is None else signed(difference)
 
 
 def _figure(value: float | None) -> str:

@@ -14,7 +14,6 @@ from typing import Literal
 from bertlab.report.effects import FLOOR, Effect
 from bertlab.report.evidence import Evidence
 from bertlab.report.power import seeds_to_rule_out, seeds_to_see
-from bertlab.report.predictions import Predictions
 from bertlab.report.statistics import LEVEL
 from bertlab.study import Claim
 
@@ -25,14 +24,39 @@ Outcome = Literal["reproduced", "contradicted", "undecided"]
 
 
 @dataclass(frozen=True)
+class Pair:
+    """A row that is said to be better than another, and what was measured of it."""
+
+    better: str
+    worse: str
+    effect: Effect | None
+    """Of the first over the second, above 0 if it is better; None if they share no seed yet."""
+    published: float | None
+    """The same difference in the paper."""
+
+    def as_claimed(self, margin: float | None) -> bool:
+        """Whether the measured mean lies on the claim's side."""
+        return self.effect is not None and (self.effect.mean > 0 if margin is None else abs(self.effect.mean) < margin)
+
+
+@dataclass(frozen=True)
 class Trial:
     """A claim and what was measured for it."""
 
     claim: Claim
-    effect: Effect | None
-    """Of the row that is said to be better over the other, above 0 if it is; None if they share no seed yet."""
-    published: float | None
-    """The same difference in the paper."""
+    pairs: tuple[Pair, ...]
+    judged: bool = True
+    """False of a margin of the paper's where scale or data are others: only directions compare."""
+
+    @property
+    def closest(self) -> Pair:
+        """Of the pairs that are measured, the one that speaks most against the claim."""
+        measured = [pair for pair in self.pairs if pair.effect is not None]
+        return min(measured or self.pairs, key=self._support)
+
+    def _support(self, pair: Pair) -> float:
+        mean = pair.effect.mean if pair.effect else 0.0
+        return mean if self.claim.within is None else -abs(mean)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,32 +65,53 @@ class Verdict:
 
     claim: Claim
     outcome: Outcome
-    effect: Effect | None
-    published: float | None
-    """The paper's effect in the measure's unit."""
+    pair: Pair
+    """The pair that speaks most against the claim; the only one of most claims."""
+    measured: bool
+    """Whether all of its pairs are."""
     p: float | None
     """Of the claim's own test: two-sided of no effect; of a margin, the smaller of that of lying in it (two one-sided
-    tests) and that of lying beyond it (two-sided). None below `FLOOR` seeds."""
+    tests) and that of lying beyond it (two-sided). Of several pairs, the largest if all means are as claimed; otherwise
+    the smallest of those that are not, times the number of pairs (Bonferroni). None below `FLOOR` seeds, and of what is
+    not judged."""
     adjusted: float | None
     """By Holm over the study's claims; what the outcome is read off."""
     seeds: float | None
     """Seeds that give a verdict with a chance of 80 % at the spread that was measured, were the published effect true
-    (the measured one, if none is published); for a margin, were it that or none. `math.inf` if no number of
-    seeds does on these examples; None if too few were measured to say."""
+    (the measured one, if none is published); for a margin, were it that or none. The most that any pair takes.
+    `math.inf` if no number of seeds does on these examples; None if too few were measured to say."""
+
+    @property
+    def effect(self) -> Effect | None:
+        """What was measured of the pair."""
+        return self.pair.effect
+
+    @property
+    def published(self) -> float | None:
+        """The paper's effect of the pair, in the measure's unit."""
+        return self.pair.published
 
 
-def trials(evidence: Evidence, predictions: Predictions, claims: Sequence[Claim]) -> list[Trial]:
+def trials(evidence: Evidence, claims: Sequence[Claim]) -> list[Trial]:
     """The claims of a study with what its finished runs say of each."""
-    return [_trial(evidence, predictions, claim) for claim in claims]
+    return [
+        Trial(
+            claim,
+            tuple(_pair(evidence, claim, *rows) for rows in claim.pairs),
+            judged=claim.within is None or evidence.comparable,
+        )
+        for claim in claims
+    ]
 
 
-def _trial(evidence: Evidence, predictions: Predictions, claim: Claim) -> Trial:
-    row, other = claim.better, claim.worse
+def _pair(evidence: Evidence, claim: Claim, better: str, worse: str) -> Pair:
+    row, other = better, worse
     if any(cell.metric.endswith(LESS_IS_MORE) for cell in evidence.column(claim.on)):
         row, other = other, row
     one, two = (evidence.published(name, claim.on) for name in (row, other))
-    published = None if one is None or two is None else one - two
-    return Trial(claim, predictions.effect(evidence, row, other, claim.on), published)
+    # What is published are figures of the end.
+    published = None if one is None or two is None or claim.at < 100 else one - two
+    return Pair(better, worse, evidence.effect(row, other, claim.on, at=claim.at), published)
 
 
 def verdicts(trials: Sequence[Trial]) -> list[Verdict]:
@@ -77,8 +122,8 @@ def verdicts(trials: Sequence[Trial]) -> list[Verdict]:
         Verdict(
             claim=trial.claim,
             outcome="undecided" if p is None or least > 1 - LEVEL else _side(trial),
-            effect=trial.effect,
-            published=trial.published,
+            pair=trial.closest,
+            measured=all(pair.effect for pair in trial.pairs),
             p=p,
             adjusted=None if p is None else least,
             seeds=_needed(trial, len(trials)),
@@ -97,29 +142,41 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def _p(trial: Trial) -> float | None:
-    effect, margin = trial.effect, trial.claim.within
+    margin = trial.claim.within
+    tests = [(pair.as_claimed(margin), _test(pair, margin)) for pair in trial.pairs]
+    if not trial.judged or any(p is None for _, p in tests):
+        return None
+    # At most one of the two sides is wrong to take, whatever the truth is: neither is corrected for the other.
+    against = [p for as_claimed, p in tests if p is not None and not as_claimed]
+    return min(1.0, len(tests) * min(against)) if against else max(p for _, p in tests if p is not None)
+
+
+def _test(pair: Pair, margin: float | None) -> float | None:
+    effect = pair.effect
     if effect is None or effect.n < FLOOR:
         return None
     if margin is None:
         return effect.p
     inside, outside = effect.equivalence(margin), effect.beyond(margin)
-    # At most one of the two is wrong to reject, whatever the truth is: the smaller needs no correction for the other.
     return None if inside is None or outside is None else min(inside, outside)
 
 
 def _side(trial: Trial) -> Outcome:
     """Which verdict a test that rejects gives."""
-    assert trial.effect is not None
-    margin = trial.claim.within
-    as_claimed = trial.effect.mean > 0 if margin is None else abs(trial.effect.mean) < margin
-    return "reproduced" if as_claimed else "contradicted"
+    return "reproduced" if all(pair.as_claimed(trial.claim.within) for pair in trial.pairs) else "contradicted"
 
 
 def _needed(trial: Trial, family: int) -> float | None:
-    if trial.effect is None:
-        return None
     level = 1 - (1 - LEVEL) / family  # the hardest step of Holm's
-    spread, margin, published = trial.effect.spread, trial.claim.within, trial.published
+    needed = [_seeds(pair, trial.claim.within, level) for pair in trial.pairs]
+    known = [each for each in needed if each is not None]
+    return max(known) if len(known) == len(needed) else None
+
+
+def _seeds(pair: Pair, margin: float | None, level: float) -> float | None:
+    if pair.effect is None:
+        return None
+    spread, published = pair.effect.spread, pair.published
     if margin is None:
-        return seeds_to_see(trial.effect.mean if published is None else published, spread, level)
+        return seeds_to_see(pair.effect.mean if published is None else published, spread, level)
     return seeds_to_rule_out(margin, published or 0.0, spread, level)

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from bertlab.report import claims, page
+from bertlab.report.facts import duration
 from bertlab.report.gather import gather_all
-from bertlab.report.predictions import Predictions
 from bertlab.store import Store
 from bertlab.study import Claim
 
@@ -31,9 +31,8 @@ def told(builder):
                 builder.cell(variant, "NER", 60.0 + 3 * noise, seed, 0, run)
         builder.record(claims=[dataclasses.asdict(each) for each in asked], **record)
         evidence = gather_all(Store(builder.root))[0]
-        predictions = Predictions(Store(builder.root))
-        found = claims.judged(evidence, predictions)
-        text = page.study([evidence], "stem", [{}], predictions)
+        found = claims.judged(evidence)
+        text = page.study([evidence], "stem", [{}])
         assert ("### What the paper claims" in text) is bool(asked)
         return [row[-1] for row in claims.table(evidence, found).rows], " ".join(claims.lines(evidence, found))
 
@@ -62,7 +61,7 @@ def test_few_seeds_give_no_verdict(told, seeds):
 
 def test_margins_are_judged_at_the_papers_scale_and_data_alone(told):
     (here,), read = told(6, ALIKE)
-    assert here == "not judged here"
+    assert here.startswith("undecided: a margin")
     assert "Only directions are judged" in read
 
 
@@ -76,6 +75,34 @@ def test_margins_where_they_can_be_compared(told, builder):
 def test_what_was_not_measured_is_said_so(told):
     (verdict,), _ = told(2, MISSING)
     assert verdict == "not measured"
+
+
+def test_a_claim_about_several_rows_names_the_pair_that_speaks_most_against_it(told):
+    (verdict,), read = told(6, dataclasses.replace(LARGE, worse=("0/0/100", "100/0/0")))
+    assert verdict.startswith("undecided")
+    assert "has to hold for each" in read
+
+
+def test_what_more_seeds_would_cost(told):
+    # a seed of two rows is two pre-trainings and two measurements of 1.5 s
+    (verdict,), _ = told(6, NONE)
+    seeds = int(verdict.split("about ")[1].split(" pre-training seeds")[0].replace(",", ""))
+    assert verdict.endswith(f", {duration((seeds - 6) * 6.0)} more")
+
+
+def test_a_claim_of_an_earlier_time_is_judged_by_what_was_measured_then(builder):
+    for seed in range(5):
+        for variant, early, late in (("80/10/10", 40.0, 60.0), ("0/0/100", 45.0, 50.0)):
+            run = builder.pretrain(variant, seed)
+            noise = NOISE[(seed + len(variant)) % len(NOISE)]
+            builder.cell(variant, "MNLI", early + noise, seed, 0, run, milestone=50)
+            builder.cell(variant, "MNLI", late + noise, seed, 0, run)
+    claim = dataclasses.asdict(dataclasses.replace(LARGE, at=20))  # the first that was kept after it is 50
+    builder.record(claims=[claim, dataclasses.asdict(LARGE)])
+    early, late = claims.judged(gather_all(Store(builder.root))[0])
+    assert (early.outcome, late.outcome) == ("contradicted", "reproduced")
+    assert early.published is None
+    assert late.published == pytest.approx(84.2 - 83.6)
 
 
 def test_a_record_without_claims_has_no_such_section(told):

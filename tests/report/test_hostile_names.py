@@ -27,14 +27,12 @@ from bertlab.cli.console import complain, print_json, say
 from bertlab.cli.results import print_result
 from bertlab.cli.terminal import Terminal
 from bertlab.names import plain, visible
-from bertlab.report import page, plots, tables
+from bertlab.report import page, plots, tidy
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather, gather_all
-from bertlab.report.predictions import Predictions
 from bertlab.store import Store
 
 PLAIN = "plainname"
-NOTHING = Predictions(Store(Path("nowhere")))
 CALLED = {'"MNLI"': PLAIN, '"mnli"': PLAIN, '"accuracy"': PLAIN, '"80/10/10"': PLAIN, '"validation"': PLAIN}
 CALLED |= {'"100/0/0"': f"a {PLAIN}", '"0/0/100"': f"{PLAIN} 2", '"microworld"': PLAIN, '"A Processor"': PLAIN}
 
@@ -103,10 +101,10 @@ def test_pages_have_the_tags_and_columns_of_plain_names(
     named: Callable[[str], Evidence], hostile_names: list[str]
 ) -> None:
     pictures = [{"points": "figures/a.svg", "curves": "figures/b.svg"}]
-    usual = Page(page.study([named(PLAIN)], "stem", pictures, NOTHING))
+    usual = Page(page.study([named(PLAIN)], "stem", pictures))
     assert {"table", "h1", "blockquote", "code", "img", "a"} <= {tag for tag, _ in usual.tags}
     for name in hostile_names:
-        text = page.study([named(name)], "stem", pictures, NOTHING)
+        text = page.study([named(name)], "stem", pictures)
         found = Page(text)
         assert found.tags == usual.tags, name
         assert found.others == [], name
@@ -119,11 +117,11 @@ def test_pages_have_the_tags_and_columns_of_plain_names(
 def test_the_csv_reads_back_and_has_no_formula(named: Callable[[str], Evidence], hostile_names: list[str]) -> None:
     for name in hostile_names:
         evidence = named(name)
-        data = tables.tidy([evidence]).encode()
+        data = tidy.values([evidence]).encode()
         rows = list(csv.DictReader(io.StringIO(data.decode(), newline=""), strict=True))
         frame = pandas.read_csv(io.BytesIO(data), dtype=str, keep_default_na=False)
-        assert tuple(frame.columns) == tuple(rows[0]) == tables.COLUMNS
-        assert len(rows) == len(frame) == len(data.splitlines()) - 1 == len(tables.frame([evidence]))
+        assert tuple(frame.columns) == tuple(rows[0]) == tidy.COLUMNS
+        assert len(rows) == len(frame) == len(data.splitlines()) - 1 == len(tidy.frame([evidence]))
         assert frame.to_dict("records") == rows
         for column in ("study", "variant", "measurement", "task", "dataset", "split", "metric"):
             texts = {row[column] for row in rows}

@@ -44,7 +44,7 @@ def test_a_whole_study(builder: Any, fill: Callable[..., None], tmp_path: Path) 
         "Positions are rotary",
         "microworld, an invented world",
         "n is small: with 3 pre-training seeds",
-        "95 % t interval",
+        "95 % interval over pre-training seeds and examples",
         "Majority guess: MNLI 33.30, NER 0.00",
         "No pre-training: not measured here",
         "- A note.",
@@ -57,7 +57,7 @@ def test_a_whole_study(builder: Any, fill: Callable[..., None], tmp_path: Path) 
     assert "pending" not in text
     names = {path.relative_to(tmp_path / "reports").as_posix() for path in (tmp_path / "reports").rglob("*.*")}
     figures = {"figures/masking-points.svg", "figures/masking-curves.svg"}
-    assert names == {"index.md", "masking.md", "masking.csv", *figures}
+    assert names == {"index.md", "masking.md", "masking.csv", "masking-summary.csv", *figures}
     index = (tmp_path / "reports" / "index.md").read_text()
     assert "[masking](masking.md)" in index
     assert "36 of 36" in index
@@ -74,7 +74,7 @@ def test_the_same_store_gives_the_same_bytes(builder: Any, fill: Callable[..., N
     page.write([], tmp_path / "copy", tmp_path / "two")
     page.write([], tmp_path / "copy", tmp_path / "two")
     files = [path for path in (tmp_path / "one").rglob("*") if path.is_file()]
-    assert len(files) == 5
+    assert len(files) == 6
     for path in files:
         assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes()
 
@@ -167,7 +167,7 @@ def test_one_seed_is_undecided(builder: Any, tmp_path: Path) -> None:
     builder.record()
     text = written(builder, tmp_path / "out")
     assert "n = 1: no interval" in text
-    assert "t interval" not in text
+    assert "95 % interval" not in text
 
 
 def test_rows_of_other_numerics_are_marked(builder: Any, tmp_path: Path) -> None:

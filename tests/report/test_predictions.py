@@ -10,7 +10,7 @@ import pytest
 
 from bertlab.report.effects import Effect
 from bertlab.report.gather import gather
-from bertlab.report.predictions import LIKELIHOOD, Predictions
+from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.verdicts import trials, verdicts
 from bertlab.store import Store
 from bertlab.study import Claim
@@ -53,7 +53,7 @@ class Writer:
     def effect(self, measurement: str = "MNLI", metric: str = "") -> Effect | None:
         """The row minus the baseline."""
         store = Store(self.builder.root)
-        return Predictions(store).effect(gather(store, self.builder.record()), ROW, BASELINE, measurement, metric)
+        return gather(store, self.builder.record()).effect(ROW, BASELINE, measurement, metric=metric)
 
 
 @pytest.fixture
@@ -137,8 +137,8 @@ def test_claims_are_judged_from_the_store(writer: Writer) -> None:
         Claim("Not measured", better=BASELINE, worse="0/0/100", on="MNLI"),
     ]
     evidence = gather(store, writer.builder.record())
-    found = verdicts(trials(evidence, Predictions(store), claims))
-    assert [each.outcome for each in found] == ["reproduced", "contradicted", "contradicted", "undecided"]
+    found = verdicts(trials(evidence, claims))
+    assert [each.outcome for each in found] == ["reproduced", "contradicted", "undecided", "undecided"]
     assert found[0].published == pytest.approx(84.2 - 84.3)
     assert found[3].effect is None
     assert found[3].published is None  # the row is not in this record
@@ -159,7 +159,7 @@ def test_less_perplexity_is_better(builder: Any) -> None:
     store = Store(builder.root)
     claim = Claim("The mixture has the lower perplexity", better=BASELINE, worse=ROW, on="LM")
     evidence = gather(store, builder.record())
-    (found,) = verdicts(trials(evidence, Predictions(store), [claim]))
+    (found,) = verdicts(trials(evidence, [claim]))
     assert found.outcome == "reproduced"
     assert found.published == 1.0
     assert found.effect is not None

@@ -1,15 +1,14 @@
-"""Means, spreads, intervals and paired differences against values worked out by hand."""
+"""Means and spreads against values worked out by hand."""
 
 from __future__ import annotations
 
 import math
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from bertlab.report.statistics import Scores, deviation, difference, mean, separation, summarise, t_interval, welch
+from bertlab.report.statistics import Scores, deviation, mean, separation, summarise, welch
 
 points = st.lists(st.floats(0, 100), min_size=2, max_size=8)
 
@@ -20,29 +19,6 @@ def test_mean_and_sample_deviation() -> None:
     assert deviation([3.0]) is None
     with pytest.raises(ValueError, match="no values"):
         mean([])
-
-
-def test_t_interval_of_three_values() -> None:
-    interval = t_interval([1.0, 2.0, 3.0])
-    assert interval is not None
-    assert interval.half == pytest.approx(4.302653 / math.sqrt(3), abs=1e-5)  # t(.975; 2), sd 1
-    assert (interval.low + interval.high) / 2 == pytest.approx(2.0)
-    assert interval.covers(0.0)
-
-
-def test_t_interval_of_two_values_and_of_one() -> None:
-    interval = t_interval([0.0, 2.0])
-    assert interval is not None
-    assert interval.high == pytest.approx(1 + 12.7062, abs=1e-3)  # t(.975; 1), sd sqrt 2, n 2
-    assert t_interval([1.0]) is None
-
-
-@given(points)
-def test_a_higher_level_gives_a_wider_interval(values: list[float]) -> None:
-    narrow, wide = t_interval(values, 0.8), t_interval(values, 0.99)
-    assert narrow is not None
-    assert wide is not None
-    assert narrow.half <= wide.half
 
 
 def test_restarts_are_averaged_before_seeds() -> None:
@@ -64,40 +40,6 @@ def test_with_one_seed_the_spread_is_over_its_restarts() -> None:
     assert single is not None
     assert single.sd is None
     assert summarise(Scores({})) is None
-
-
-def test_difference_is_paired_by_seed_over_the_seeds_in_common() -> None:
-    row = Scores({0: [51.0, 53.0], 1: [60.0], 5: [0.0]})
-    baseline = Scores({1: [59.0], 0: [50.0], 9: [100.0]})
-    found = difference(row, baseline)
-    assert found is not None
-    assert found.n == 2
-    assert found.mean == pytest.approx(1.5)  # 2 and 1
-    assert found.interval is not None
-    assert found.interval.half == pytest.approx(12.7062 * 0.5, abs=1e-3)
-
-
-def test_pairing_removes_what_the_seeds_share() -> None:
-    row, baseline = Scores({0: [10.5], 1: [50.5], 2: [90.5]}), Scores({0: [10.0], 1: [50.0], 2: [90.0]})
-    found = difference(row, baseline)
-    assert found is not None
-    assert found.interval is not None
-    assert found.interval.low == pytest.approx(0.5)
-    assert found.interval.high == pytest.approx(0.5)
-
-
-def test_one_common_seed_has_no_interval_and_none_no_difference() -> None:
-    single = difference(Scores({0: [2.0, 4.0]}), Scores({0: [1.0], 1: [5.0]}))
-    assert single is not None
-    assert (single.mean, single.n, single.interval) == (2.0, 1, None)
-    assert difference(Scores({0: [1.0]}), Scores({1: [1.0]})) is None
-
-
-@given(st.dictionaries(st.integers(0, 5), st.lists(st.floats(0, 100), min_size=1, max_size=3), min_size=1))
-def test_a_row_does_not_differ_from_itself(by_seed: dict[int, list[float]]) -> None:
-    found = difference(Scores(by_seed), Scores(by_seed))
-    assert found is not None
-    assert found.mean == 0.0
 
 
 def test_separation_is_in_pooled_standard_deviations() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bertlab.report.effects import FLOOR, Effect, effect
 from bertlab.report.measures import Mean
-from bertlab.report.verdicts import Trial, Verdict, holm, verdicts
+from bertlab.report.verdicts import Pair, Trial, Verdict, holm, verdicts
 from bertlab.study import Claim
 
 BETTER = Claim("A beats B", better="A", worse="B", on="MNLI")
@@ -27,7 +27,12 @@ def found(values: tuple[float, ...] | np.ndarray) -> Effect | None:
 
 def verdict(claim: Claim, values: tuple[float, ...] | np.ndarray, published: float | None = None) -> Verdict:
     """The verdict of a claim that stands alone."""
-    return verdicts([Trial(claim, found(values), published)])[0]
+    return verdicts([trial(claim, found(values), published)])[0]
+
+
+def trial(claim: Claim, effect: Effect | None, published: float | None) -> Trial:
+    """The trial of a claim about two rows."""
+    return Trial(claim, (Pair("A", "B", effect, published),))
 
 
 def test_better_and_worse() -> None:
@@ -59,7 +64,7 @@ def test_no_verdict_below_the_floor() -> None:
 
 
 def test_nothing_measured_and_nothing_that_varies() -> None:
-    pending = verdicts([Trial(BETTER, None, 1.0)])[0]
+    pending = verdicts([trial(BETTER, None, 1.0)])[0]
     assert (pending.outcome, pending.p, pending.seeds) == ("undecided", None, None)
     same = verdict(WITHIN, (0.0,) * 8)  # two rows that are one, or that have both collapsed
     assert (same.outcome, same.p) == ("undecided", None)
@@ -82,10 +87,10 @@ def test_holm_keeps_the_order_and_begins_as_bonferroni(ps: list[float]) -> None:
 
 def test_a_verdict_counts_all_claims_of_the_study() -> None:
     weak = found((1.0, 0.2, 0.9, 0.3, 1.2, -0.1))
-    alone = verdicts([Trial(BETTER, weak, None)])[0]
+    alone = verdicts([trial(BETTER, weak, None)])[0]
     assert alone.outcome == "reproduced"
     # The others are not measured yet; what is decided must not depend on when they are.
-    among = verdicts([Trial(BETTER, weak, None), *[Trial(BETTER, None, None)] * 3])[0]
+    among = verdicts([trial(BETTER, weak, None), *[trial(BETTER, None, None)] * 3])[0]
     assert among.outcome == "undecided"
     assert among.p == alone.p
     assert among.adjusted == pytest.approx(4 * alone.p)  # type: ignore[operator]
@@ -95,7 +100,7 @@ def test_the_seeds_that_it_would_take() -> None:
     values = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0]) / math.sqrt(1.2)  # a standard deviation of 1
     alone = verdict(BETTER, values, published=1.0)
     assert (alone.outcome, alone.seeds) == ("undecided", 10)
-    among = verdicts([Trial(BETTER, found(values), 1.0)] * 3)[0]
+    among = verdicts([trial(BETTER, found(values), 1.0)] * 3)[0]
     assert among.seeds is not None
     assert among.seeds > 10  # the family's hardest step
     assert verdict(WITHIN, values).seeds == 11
@@ -111,9 +116,45 @@ def test_wrong_verdicts_on_a_family_are_as_rare_as_promised() -> None:
     for _ in range(500):
         noise = rng.standard_normal((4, 6))
         # No effect in three of four claims, a large one in the last.
-        trials = [Trial(BETTER, found(each), None) for each in noise + np.array([[0.0], [0.0], [0.0], [4.0]])]
+        trials = [trial(BETTER, found(each), None) for each in noise + np.array([[0.0], [0.0], [0.0], [4.0]])]
         outcomes = [each.outcome for each in verdicts(trials)]
         wrong += any(each != "undecided" for each in outcomes[:3])
         right += outcomes[3] == "reproduced"
     assert wrong / 500 <= 0.075
     assert right / 500 > 0.9
+
+
+def several(*effects: tuple[float, ...], within: float | None = None) -> Verdict:
+    """The verdict of a claim that a row lies above several others."""
+    worse = tuple("BCD"[: len(effects)])
+    claim = Claim("A beats all", better="A", worse=worse, on="MNLI", within=within)
+    assert claim.pairs == tuple(("A", row) for row in worse)
+    pairs = zip(claim.pairs, effects, strict=True)
+    return verdicts([Trial(claim, tuple(Pair(*rows, found(values), None) for rows, values in pairs))])[0]
+
+
+def test_a_claim_about_several_rows_has_to_hold_for_each() -> None:
+    large, none, wrong = CLOSE, (0.6, -0.5, 0.4, -0.3, 0.1, -0.2), tuple(-value for value in CLOSE)
+    assert several(large, large).outcome == "reproduced"
+    unclear = several(large, none, large)
+    assert unclear.outcome == "undecided"
+    assert (unclear.pair.worse, unclear.measured) == ("C", True)
+    assert several(large, none, wrong).outcome == "contradicted"  # one that is wrong is enough
+    assert several(none, wrong).pair.worse == "C"
+    assert several(tuple(value - 1 for value in CLOSE), large, within=2.0).pair.worse == "C"
+
+
+def test_the_p_of_several_rows_is_the_largest_or_bonferronis() -> None:
+    one, two = (0.9, 1.4, 0.2, 1.1), (0.5, 1.9, 0.1, 0.7)
+    alone = [several(each).p for each in (one, two)]
+    assert several(one, two).p == max(alone)  # type: ignore[type-var]
+    against = several(one, tuple(-value for value in two)).p
+    assert against == pytest.approx(2 * alone[1])  # type: ignore[operator]
+
+
+def test_a_row_that_was_not_measured_leaves_the_claim_undecided() -> None:
+    claim = Claim("A beats all", better="A", worse=("B", "C"), on="MNLI")
+    pairs = (Pair("A", "B", found(CLOSE), None), Pair("A", "C", None, None))
+    left = verdicts([Trial(claim, pairs)])[0]
+    assert (left.outcome, left.measured, left.p, left.seeds) == ("undecided", False, None, None)
+    assert left.pair.worse == "B"  # what is known is shown
