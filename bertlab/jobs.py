@@ -6,6 +6,7 @@ and returns the result that the store then seals.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -125,10 +126,12 @@ class Pretrain:
         strategy: Strategy | None = None,
     ) -> dict[str, Any]:
         """`run` as one process of a group does it, with its `share` and `strategy`."""
+        from bertlab.training.logs import NOWHERE, opened
         from bertlab.training.pretraining import pretrain
 
         corpus = _corpus(store.whole(self.corpus.id).path)
-        return pretrain(self.recipe, corpus, work, machine, self.milestones, progress, share, strategy)
+        with opened(self, store, machine) if share.first else nullcontext(NOWHERE) as log:
+            return pretrain(self.recipe, corpus, work, machine, self.milestones, progress, share, strategy, log)
 
 
 @dataclass(frozen=True)
@@ -241,6 +244,7 @@ class Measure:
         """Trains and measures; leaves the predictions in `work`."""
         from bertlab.tasks.data import held_back
         from bertlab.training import features, finetuning
+        from bertlab.training.logs import opened
 
         pretrained, task = store.whole(self.pretrain.id), self.data.task
         self._unchanged(machine)
@@ -254,11 +258,13 @@ class Measure:
             "machine": machine,
             "progress": progress,
         }
-        if isinstance(self.settings, Features):
-            outcome = features.probe(pretrained.path, data, self.settings, **arguments)
-        else:
-            first = None if self.first is None else rows(self.first, machine)
-            outcome = finetuning.finetune(pretrained.path, data, self.settings, first=first, **arguments)
+        with opened(self, store, machine) as log:
+            if isinstance(self.settings, Features):
+                outcome = features.probe(pretrained.path, data, self.settings, **arguments, log=log)
+            else:
+                first = None if self.first is None else rows(self.first, machine)
+                outcome = finetuning.finetune(pretrained.path, data, self.settings, first=first, **arguments, log=log)
+            log.result(outcome.steps, outcome.metrics)
         predictions, tested = outcome.predictions, {}
         if outcome.test is not None:
             predictions = predictions | {f"test_{name}": each for name, each in outcome.test.predictions.items()}

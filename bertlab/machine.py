@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from bertlab.errors import BadInput, unknown
 
 PRECISIONS = ("auto", "fp32", "bf16")
+LOGGERS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",)}
+"""Where curves can go as well, each with the packages of which one has to be installed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +40,17 @@ class Machine:
     """The address of a Ray cluster whose devices are used."""
     micro_batch: int = 0
     """Sequences that go through the model at once; 0 for the whole batch of a step."""
+    loggers: tuple[str, ...] = ()
+    """Which of `LOGGERS` are told of the curves of runs."""
 
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
             raise unknown("precision", self.precision, PRECISIONS)
+        for name in self.loggers:
+            if name not in LOGGERS:
+                raise unknown("logger", name, LOGGERS)
+            if not any(find_spec(package) for package in LOGGERS[name]):
+                raise BadInput(f"--logger {name} is not installed: `pip install 'bertlab[{name}]'`, or leave it out")
         if self.gpus and self.workers:
             raise BadInput("--gpus and --workers: a run is on a GPU or on the CPU, give one of the two")
         if self.cluster and not (self.gpus or self.workers):

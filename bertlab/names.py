@@ -6,7 +6,7 @@ import hashlib
 import re
 import unicodedata
 
-_TAKEN = re.compile(r"index|con|prn|aux|nul|(com|lpt)\d")
+_TAKEN = re.compile(r"index|compare|con|prn|aux|nul|(com|lpt)\d")
 """Stems that are another page's, or a device to some systems whatever stands behind a dot."""
 
 

@@ -5,6 +5,7 @@ runs/<kind>/.<id>.work/         a run at work, or one that was killed and can be
 runs/<kind>/.<id>--<label>.damaged/   a run that was not as it was sealed: nobody reads it
 runs/studies/<name>.json        which runs are the cells of a study, as `bertlab ablate` last planned it
 runs/failures/<id>.json         why a run ended without a result
+runs/logs/<kind>/<id>--<label>/ what `--logger` wrote of a run: no part of it, and nobody reads it
 runs/.locks/<id>                held by the process that works on a run; the kernel frees it
 
 A run counts as finished while its files are as they were sealed. Small ones are hashed before anybody is told of the
@@ -244,6 +245,11 @@ class Store:
     def progress(self, run_id: str) -> dict[str, Any]:
         """What the process that works on a run last told of it; empty if nothing."""
         return claims.record(self._claim(run_id))
+
+    def logs(self, kind: str, run_id: str, name: str) -> Path:
+        """Where loggers write of a run: one place, whichever study asked for it."""
+        folder = self.root / "logs" / kind
+        return next(folder.glob(f"{run_id}--*"), folder / f"{run_id}--{label(name)}")
 
     @property
     def scratch(self) -> Path:

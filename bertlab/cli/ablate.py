@@ -51,6 +51,7 @@ def ablate(
     threads: options.Threads = 0,
     precision: options.Precision = "auto",
     micro_batch: options.MicroBatch = 0,
+    logger: options.Loggers = None,
     runs: options.Runs = Path("runs"),
     retry: options.Retry = False,
     dry_run: options.DryRun = False,
@@ -73,6 +74,7 @@ def ablate(
         workers=workers,
         cluster=cluster,
         micro_batch=micro_batch,
+        loggers=tuple(logger or ()),
     )
     store = Store(runs)
     request = planning.Request(

@@ -35,6 +35,7 @@ def finetune(
     gpus: options.Gpus = 0,
     threads: options.Threads = 0,
     precision: options.Precision = "auto",
+    logger: options.Loggers = None,
     runs: options.Runs = Path("runs"),
     retry: options.Retry = False,
     json: options.Json = False,
@@ -53,7 +54,9 @@ def finetune(
     from bertlab.tasks import catalog, metrics
 
     method: Method = "features" if frozen else "finetune"
-    machine = Machine(runs=runs, data=data, precision=precision, threads=threads, gpus=gpus)
+    machine = Machine(
+        runs=runs, data=data, precision=precision, threads=threads, gpus=gpus, loggers=tuple(logger or ())
+    )
     store = Store(runs)
     if frozen and first:
         raise BadInput("--first trains all weights, and --features none: leave one of the two out")

@@ -50,6 +50,9 @@ Cluster = Annotated[
 Threads = Annotated[int, typer.Option("--threads", min=0, help="CPU threads; 0 for one a core.")]
 Precision = Annotated[str, typer.Option("--precision", help="auto, fp32 or bf16.")]
 MicroBatch = Annotated[int, typer.Option("--micro-batch", min=0, help="Sequences at once; 0 for the whole batch.")]
+Loggers = Annotated[
+    list[str] | None, typer.Option("--logger", help="Show curves in tensorboard or wandb too; off if not given.")
+]
 Retry = Annotated[bool, typer.Option("--retry", help="Try again what failed or diverged.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and stop.")]
 

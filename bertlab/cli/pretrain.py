@@ -24,6 +24,7 @@ def pretrain(
     threads: options.Threads = 0,
     precision: options.Precision = "auto",
     micro_batch: options.MicroBatch = 0,
+    logger: options.Loggers = None,
     runs: options.Runs = Path("runs"),
     retry: options.Retry = False,
     dry_run: options.DryRun = False,
@@ -61,7 +62,15 @@ def pretrain(
         corpora=tuple(corpus or ()),
         vocabulary=vocab,
     )
-    machine = Machine(runs=runs, data=data, precision=precision, threads=threads, gpus=gpus, micro_batch=micro_batch)
+    machine = Machine(
+        runs=runs,
+        data=data,
+        precision=precision,
+        threads=threads,
+        gpus=gpus,
+        micro_batch=micro_batch,
+        loggers=tuple(logger or ()),
+    )
     store = Store(runs)
     plan = planning.make(request, machine)
     (cell,) = plan.cells

@@ -19,13 +19,20 @@ def report(
     formats: Annotated[
         list[str] | None, typer.Option("--format", help="md, html or latex; md and html, if none.", metavar="FORMAT")
     ] = None,
+    old: Annotated[
+        Path | None, typer.Option("--compare", help="Say also what changed since another store.", metavar="OLD_STORE")
+    ] = None,
 ) -> None:
     """Write the tables and plots of everything finished."""
-    from bertlab.cli.results import print_result
-    from bertlab.report import page
+    from bertlab.cli.results import print_compared, print_result
+    from bertlab.report import compare, page
 
+    compared = None if old is None else compare.compare(studies or [], runs, old)
     pages, evidence = page.write(studies or [], runs, out, formats or page.DEFAULT)
     for each in evidence:
         print_result(each)
+    if old is not None and compared is not None:
+        pages += compare.write(compared, runs, old, out)
+        print_compared(compared, old)
     for path in pages:
         say(f"wrote {path}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bertlab.names import plain
-from bertlab.report import claims, tables
+from bertlab.report import claims, compare, tables
+from bertlab.report.compare import Compared
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
 
@@ -42,6 +43,23 @@ def print_result(evidence: Evidence) -> None:
         say(f"Points: mean (sd), n = {seeds} seeds; differences ± half of their 95 % interval.")
     else:
         say("Points: mean (sd over restarts), n = 1: no interval, one pre-training seed decides nothing.")
+
+
+def print_compared(compared: Sequence[Compared], old: Path) -> None:
+    """Prints what changed since the store `old`: the means that moved, and how much has changed."""
+    from bertlab.cli.console import console, say
+
+    if all(each.same for each in compared):
+        say(f"Nothing has changed since {old}: the same runs.")
+        return
+    for each in compared:
+        if not each.changes:
+            say(f"{plain(each.title)}, since {old}: {each.summary[0].lower()}{each.summary[1:]}")
+            continue
+        table = compare.means(each, brief=True)
+        if table.rows:
+            console().print(_drawn(table, f"{each.title}, since {old}"))
+        say(f"{plain(each.title)}, since {old}: {compare.counts(each)}. {each.summary}")
 
 
 def _drawn(table: tables.Table, title: str) -> Table:

@@ -56,10 +56,14 @@ class Finding:
         return EMPTY if self.judged.effect is None else str(self.judged.effect.n)
 
 
+def judged(evidence: Evidence) -> list[Verdict]:
+    """The verdicts of the claims that the study was planned with, one family."""
+    return verdicts(trials(evidence, [_claim(each) for each in evidence.record.get("claims", ())]))
+
+
 def findings(evidence: Evidence) -> tuple[Finding, ...]:
-    """What became of the claims that the study was planned with, judged as one family."""
-    claims = [_claim(each) for each in evidence.record.get("claims", ())]
-    return tuple(_finding(evidence, each) for each in verdicts(trials(evidence, claims)))
+    """The same as text."""
+    return tuple(_finding(evidence, each) for each in judged(evidence))
 
 
 def table(found: Sequence[Finding]) -> Table:

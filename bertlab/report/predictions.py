@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ LIKELIHOOD = "log_likelihood"
 
 
 @dataclass(frozen=True, eq=False)
-class _Judged:
+class Judged:
     """What a run comes to."""
 
     measure: Measure
@@ -36,7 +36,7 @@ class Predictions:
 
     def __init__(self, runs: Mapping[str, Run]) -> None:
         self.runs = runs
-        self.read: dict[tuple[str, str, str], _Judged | None] = {}
+        self.read: dict[tuple[str, str, str], Judged | None] = {}
 
     def effect(
         self, evidence: Evidence, row: str, other: str, measurement: str, *, metric: str = "", at: int = 100
@@ -49,26 +49,38 @@ class Predictions:
         values of the runs are paired by seed alone: the interval is then for these examples, as if there were no
         others, and there is no likelihood.
         """
-        rows = [
+        one, two = (
             [cell for cell in evidence.at(name, measurement, at) if cell.value is not None] for name in (row, other)
-        ]
-        judged = {cell.run_id: self._judged(cell, metric or cell.metric) for cells in rows for cell in cells}
-        if len({each and each.examples for each in judged.values()}) == 1 and None not in judged.values():
-            one, two = (_by_seed(evidence, cells, judged) for cells in rows)
-        elif metric in ("", *(cell.metric for cells in rows for cell in cells)):
-            one, two = (_by_seed(evidence, cells, {}) for cells in rows)
-        else:
-            return None
-        return effect(one, two)
+        )
+        return contrast((evidence, one), (evidence, two), metric)
 
-    def _judged(self, cell: Cell, metric: str) -> _Judged | None:
+    def judged(self, cell: Cell, metric: str) -> Judged | None:
+        """What the run of a cell comes to by `metric`; None if that cannot be told from its predictions."""
         key = (cell.run_id, cell.split, metric)
         if key not in self.read:
             self.read[key] = _read(self.runs[cell.run_id], cell, metric) if cell.run_id in self.runs else None
         return self.read[key]
 
 
-def _by_seed(evidence: Evidence, cells: Iterable[Cell], judged: dict[str, _Judged | None]) -> Runs:
+def contrast(
+    row: tuple[Evidence, Sequence[Cell]], other: tuple[Evidence, Sequence[Cell]], metric: str = ""
+) -> Effect | None:
+    """Cells with a value minus others, which may be of another store, as `Predictions.effect` has it."""
+    sides = [
+        (each, cells, {cell.run_id: each.predictions.judged(cell, metric or cell.metric) for cell in cells})
+        for each, cells in (row, other)
+    ]
+    judged = [each for _, _, found in sides for each in found.values()]
+    if len({each and each.examples for each in judged}) == 1 and None not in judged:
+        one, two = (_by_seed(*each) for each in sides)
+    elif metric in ("", *(cell.metric for _, cells, _ in sides for cell in cells)):
+        one, two = (_by_seed(each, cells, {}) for each, cells, _ in sides)
+    else:
+        return None
+    return effect(one, two)
+
+
+def _by_seed(evidence: Evidence, cells: Iterable[Cell], judged: dict[str, Judged | None]) -> Runs:
     """The measures of a row, by seed; of runs that are not `judged` the value alone."""
     found: dict[int, list[Measure]] = {}
     for cell in cells:
@@ -78,7 +90,7 @@ def _by_seed(evidence: Evidence, cells: Iterable[Cell], judged: dict[str, _Judge
     return found
 
 
-def _read(run: Run, cell: Cell, metric: str) -> _Judged | None:
+def _read(run: Run, cell: Cell, metric: str) -> Judged | None:
     """None if the run has no predictions, or not of this metric, or if they do not give the value that it reports."""
     path = run.path / "predictions.npz"
     if not path.exists():
@@ -97,7 +109,7 @@ def _read(run: Run, cell: Cell, metric: str) -> _Judged | None:
     if metric == cell.metric and not math.isclose(value, cell.value or 0.0, rel_tol=1e-4, abs_tol=1e-4):
         return None
     right = [arrays[name] for name in ("label", "sentence") if name in arrays]
-    return _Judged(measure, (str(measure.examples).encode(), *(each.tobytes() for each in right)))
+    return Judged(measure, (str(measure.examples).encode(), *(each.tobytes() for each in right)))
 
 
 def _tags(arrays: dict[str, npt.NDArray[Any]]) -> list[str]:

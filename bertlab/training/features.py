@@ -27,6 +27,7 @@ from bertlab.tasks.examples import Examples, Integers
 from bertlab.training import evaluation
 from bertlab.training.finetuning import Pretrained, encode_judged, encode_training, open_pretrained
 from bertlab.training.learning import EVALUATION_TOKENS, Stream, learn, predict, tensors
+from bertlab.training.logs import NOWHERE, Log
 from bertlab.training.outcome import Outcome, outcome
 
 
@@ -40,6 +41,7 @@ def probe(
     restart: int,
     machine: Machine,
     progress: Progress,
+    log: Log = NOWHERE,
 ) -> Outcome:
     """Trains a new BiLSTM tagger on the features of the model in `pretrained`, and measures it.
 
@@ -78,7 +80,8 @@ def probe(
     key = ("features", seed, restart)
     words = np.diff(train.target_offsets)
     stream = Stream(words, settings.batch, settings.epochs, settings.steps, lambda rows: build(train, rows), key)
-    curve = learn(model, logits, stream, settings, model.noise, machine, progress, f"training on features {data.name}")
+    stage = f"training on features {data.name}"
+    curve = learn(model, logits, stream, settings, model.noise, machine, progress, stage, log)
     scores = []
     for part in judged:
         batches = examples.by_length(np.diff(part.target_offsets), EVALUATION_TOKENS)

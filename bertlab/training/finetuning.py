@@ -25,6 +25,7 @@ from bertlab.tasks.examples import Examples, Integers
 from bertlab.tasks.rows import Rows
 from bertlab.text.tokenizer import WordPiece
 from bertlab.training.learning import EVALUATION_TOKENS, Stream, built, learn, predict
+from bertlab.training.logs import NOWHERE, Log
 from bertlab.training.outcome import Outcome, outcome
 
 Model = ClassificationModel | SpanModel | TaggingModel
@@ -68,6 +69,7 @@ def finetune(
     machine: Machine,
     progress: Progress,
     first: TaskData | None = None,
+    log: Log = NOWHERE,
 ) -> Outcome:
     """Trains the model in `pretrained`, as it was at `milestone`, under a new head on a task, and measures it.
 
@@ -100,8 +102,8 @@ def finetune(
     def trained(rows: Examples, name: str, *key: int | str) -> tuple[list[dict[str, float]], int]:
         """Trains on some rows: the curve of the loss, and the steps."""
         stream = Stream(rows.lengths, settings.batch, settings.epochs, settings.steps, built(rows), key)
-        told = f"fine-tuning {name}"
-        return learn(model, logits, stream, settings, model.noise, machine, progress, told), stream.steps
+        told, tag = f"fine-tuning {name}", "first" if "first" in key else "train"
+        return learn(model, logits, stream, settings, model.noise, machine, progress, told, log, tag), stream.steps
 
     if first is not None:
         trained(encode_training(first, opened, settings), first.name, "finetune", seed, restart, "first")

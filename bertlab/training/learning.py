@@ -26,6 +26,7 @@ from bertlab.progress import Progress, stop_if_asked
 from bertlab.tasks import examples
 from bertlab.tasks.examples import IGNORED, Examples, Integers
 from bertlab.training import evaluation, optimization
+from bertlab.training.logs import NOWHERE, Log, Pace
 from bertlab.training.trainer import Watch, fit, trainer
 
 EVALUATION_TOKENS = 4096
@@ -102,6 +103,8 @@ class Measuring(LightningModule):
         settings: recipe.Finetuning | recipe.Features,
         noise: Noise,
         stream: Stream,
+        log: Log = NOWHERE,
+        tag: str = "train",
     ) -> None:
         super().__init__()
         self.automatic_optimization = False  # an update is `optimization.update`, as in pre-training
@@ -110,6 +113,7 @@ class Measuring(LightningModule):
         self.schedule = recipe.Schedule(steps=stream.steps, peak=settings.peak, warmup=settings.warmup)
         self.curve = _Curve(max(1, stream.steps // CURVE_POINTS))
         self.figures: dict[str, float] = {}
+        self.told, self.tag, self.rows, self.pace = log, tag, 0, Pace()
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """AdamW in BERT's two groups, or in those of each level of the encoder."""
@@ -129,8 +133,11 @@ class Measuring(LightningModule):
         self.step += 1
         point("measure.step")
         self.curve.add(error.detach(), self.step == self.steps)
+        self.rows += len(batch["targets"])
         if not self.curve.pending:
             self.figures = {"loss": self.curve.points[-1]["loss"]}
+            rates = {"learning_rate": self.schedule.rate(self.step - 1), "rows_per_second": self.pace(self.rows)}
+            self.told(self.step, {f"{self.tag}/{name}": value for name, value in (self.figures | rates).items()})
 
 
 def loss(logits: Tensor, targets: Tensor) -> Tensor:
@@ -150,10 +157,15 @@ def learn(
     machine: Machine,
     progress: Progress,
     stage: str,
+    log: Log = NOWHERE,
+    tag: str = "train",
 ) -> list[dict[str, float]]:
-    """Trains `model` on the batches of `stream` in place and returns the curve of its loss."""
+    """Trains `model` on the batches of `stream` in place and returns the curve of its loss.
+
+    `log` is told of the same curve, its names under `tag`.
+    """
     model.to(machine.device).train()
-    module = Measuring(model, logits, settings, noise, stream)
+    module = Measuring(model, logits, settings, noise, stream, log, tag)
     fit(trainer(machine, stream.steps, [Watch(progress, stream.steps, stage)]), module, stream)
     stop_if_asked()
     return module.curve.points

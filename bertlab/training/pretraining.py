@@ -35,6 +35,7 @@ from bertlab.progress import Interrupted, Progress, stop_if_asked
 from bertlab.recipe import Recipe
 from bertlab.text.tokens import TokenisedCorpus
 from bertlab.training import checkpoints, evaluation, optimization
+from bertlab.training.logs import NOWHERE, Log, Pace
 from bertlab.training.share import ALONE, Share
 from bertlab.training.trainer import Watch, fit, trainer
 
@@ -53,6 +54,8 @@ class Pretraining(LightningModule):
         self.recipe, self.model, self.machine, self.share = recipe, model, machine, share
         self.optimizer = optimization.build(model, recipe.optimizer)
         self.step = 0
+        self.tokens = 0
+        """Tokens of the global batches that it was given, padding included."""
         self.sums = torch.zeros(3, dtype=torch.float64)
         """LM losses, next-sentence losses and steps since the last logged line, of all processes."""
         self.figures: dict[str, float] = {}
@@ -99,6 +102,7 @@ class Pretraining(LightningModule):
             optimizer, recipe.schedule.rate(self.step), recipe.optimizer.clip, self.step, predicting + related
         )
         self.step += 1
+        self.tokens += batch.tokens.size
         point("step")
 
     def _summed(self, last: bool) -> AbstractContextManager[None]:
@@ -147,9 +151,11 @@ class Journal(Callback):
         machine: Machine,
         trained: str,
         share: Share,
+        log: Log,
     ) -> None:
         """`trained` names the recipe and the text in checkpoints."""
         self.work, self.recipe, self.machine, self.trained, self.share = work, recipe, machine, trained, share
+        self.told, self.pace = log, Pace()
         steps = recipe.schedule.steps
         self.milestones = {round(steps * part / milestones) for part in range(1, milestones + 1)}
         self.interval = max(1, steps // 100)
@@ -167,12 +173,16 @@ class Journal(Callback):
             line = {"step": step, "loss": (predicting + related) / count, objective.loss: predicting / count}
             if objective.next_sentence:
                 line["next_sentence_loss"] = related / count
+            line["learning_rate"] = schedule.rate(step - 1)
             point("journal.line")
-            self._append("metrics", {**line, "learning_rate": schedule.rate(step - 1)})
-        if step in self.milestones:
-            self._milestone(pl_module, step)
-        if trainer.should_stop or time.monotonic() - self.saved > SECONDS_BETWEEN_CHECKPOINTS:
-            self.save(pl_module)
+            self._append("metrics", line)
+            pace = {"tokens_per_second": self.pace(pl_module.tokens)}
+            self.told(step, {f"train/{name}": value for name, value in (line | pace).items() if name != "step"})
+        with self.pace.paused():
+            if step in self.milestones:
+                self._milestone(pl_module, step)
+            if trainer.should_stop or time.monotonic() - self.saved > SECONDS_BETWEEN_CHECKPOINTS:
+                self.save(pl_module)
 
     def save(self, module: Pretraining) -> None:
         """A checkpoint to resume from; not of the last step, after which the run is finished at once."""
@@ -188,6 +198,7 @@ class Journal(Callback):
         figures = self.heldout.figures(module.model, self.machine, self.share)
         line = {"step": step, **{f"heldout_{name}": value for name, value in figures.items()}}
         self._append("metrics", line)
+        self.told(step, {f"heldout/{name}": value for name, value in figures.items()})
         point("evaluation.done")
         if self.share.first and step < self.recipe.schedule.steps:
             folder = self.work / "milestones"
@@ -216,6 +227,7 @@ def pretrain(
     progress: Progress,
     share: Share = ALONE,
     strategy: Strategy | None = None,
+    log: Log = NOWHERE,
 ) -> dict[str, Any]:
     """Trains a recipe in the directory `work`, from its newest checkpoint if it has one, and returns the result.
 
@@ -241,7 +253,7 @@ def pretrain(
     steps = recipe.schedule.steps
     batches = Batches(recipe, corpus)
     if module.step < steps:
-        journal = Journal(work, corpus, recipe, milestones, machine, trained, share)
+        journal = Journal(work, corpus, recipe, milestones, machine, trained, share, log)
         data = PretrainingData(batches, module.step, steps)
         watch = Watch(progress, steps, "pre-training", module.step, share)
         fit(trainer(machine, steps - module.step, [watch, journal], strategy), module, data)
@@ -260,6 +272,7 @@ def pretrain(
         corpus.tokenizer.save(work / "vocab.txt")
         seconds = round(time.monotonic() - began, 3)
         append_line(work / "timing.jsonl", {"stage": "evaluate", "step": steps, "seconds": seconds})
+    log.result(steps, result["heldout"])
     return result
 
 

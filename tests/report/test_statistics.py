@@ -6,8 +6,9 @@ import math
 
 import pytest
 from hypothesis import strategies as st
+from scipy import stats
 
-from bertlab.report.statistics import Scores, deviation, mean, separation, summarise
+from bertlab.report.statistics import Scores, deviation, mean, separation, summarise, welch
 
 points = st.lists(st.floats(0, 100), min_size=2, max_size=8)
 
@@ -49,3 +50,23 @@ def test_separation_is_in_pooled_standard_deviations() -> None:
     single = summarise(Scores({0: [1.0]}))
     assert single is not None
     assert separation(one, single) is None
+
+
+def test_welch_of_samples_that_vary_differently() -> None:
+    """Variances 1 and 20 / 3, standard errors squared 1 / 3 and 5 / 3: their sum 2, with 4.0755 degrees of freedom."""
+    one, two = [1.0, 2.0, 3.0], [2.0, 4.0, 6.0, 8.0]
+    interval = welch(one, two)
+    assert interval is not None
+    assert (interval.low + interval.high) / 2 == pytest.approx(-3.0)
+    freedom = 4 / ((1 / 3) ** 2 / 2 + (5 / 3) ** 2 / 3)
+    assert freedom == pytest.approx(4.0755, abs=1e-4)
+    reference = stats.ttest_ind(one, two, equal_var=False).confidence_interval(0.95)
+    assert (interval.low, interval.high) == pytest.approx((reference.low, reference.high))
+    assert interval.half == pytest.approx(stats.t.ppf(0.975, freedom) * math.sqrt(2))
+
+
+def test_welch_takes_two_of_each_and_a_spread() -> None:
+    assert welch([1.0], [2.0, 3.0]) is None
+    assert welch([1.0, 2.0], [3.0]) is None
+    assert welch([1.0, 1.0], [2.0, 2.0]) is None
+    assert welch([1.0, 1.0], [2.0, 3.0]) is not None

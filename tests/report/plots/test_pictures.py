@@ -97,7 +97,7 @@ def test_hostile_names_leave_only_shapes(builder: Any, hostile_names: list[str])
         evidence = gather(Store(root), made.record(baseline=names[0]))
         found = set()
         kinds = []
-        for each in pictures(evidence, Predictions(Store(root))):
+        for each in pictures(evidence):
             kinds.append(each.kind)
             for element in ElementTree.fromstring(each.svg).iter():
                 found.add(element.tag)

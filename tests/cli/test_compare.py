@@ -1,0 +1,58 @@
+"""`bertlab report --compare`: what it says and writes, and that it leaves the old store alone."""
+
+import json
+import shutil
+
+import pytest
+
+
+@pytest.fixture
+def moved(finished, tmp_path):
+    """The finished store without its weights, and one value of it made better."""
+    new = tmp_path / "new"
+    shutil.copytree(finished, new, ignore=shutil.ignore_patterns("*.npy", "*.safetensors", "corpus"))
+    run = next((new / "finetune").glob("*"))
+    result = json.loads((run / "result.json").read_text())
+    result["metrics"] = {name: value + 1 for name, value in result["metrics"].items()}
+    (run / "result.json").write_text(json.dumps(result))
+    for manifest in new.glob("*/*/manifest.json"):
+        manifest.write_text("{}")
+    return new
+
+
+def state(root):
+    return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in root.rglob("*") if path.is_file()}
+
+
+def test_what_moved_is_told_and_neither_store_is_written_to(finished, moved, call, capsys, tmp_path):
+    before = state(finished), state(moved)
+    out = tmp_path / "out"
+    assert call("report", "--runs", moved, "--compare", finished, "--out", out) == 0
+    assert (state(finished), state(moved)) == before
+    told = capsys.readouterr().out
+    assert "+1.00" in told
+    assert sorted(path.name for path in out.glob("compare*")) == ["compare.csv", "compare.md"]
+    assert (out / "compare.md").read_text().count("+1.00") == 1
+    first = (out / "compare.md").read_bytes(), (out / "compare.csv").read_bytes()
+    assert call("report", "--runs", moved, "--compare", finished, "--out", out) == 0
+    assert ((out / "compare.md").read_bytes(), (out / "compare.csv").read_bytes()) == first
+
+
+def test_nothing_is_said_in_one_line(finished, call, capsys, tmp_path):
+    assert call("report", "--runs", finished, "--compare", finished, "--out", tmp_path / "out") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"Nothing has changed since {finished}: the same runs." in told
+
+
+def test_without_an_old_store_nothing_is_written(finished, call, capsys, tmp_path):
+    empty, out = tmp_path / "empty", tmp_path / "out"
+    empty.mkdir()
+    file = next((finished / "studies").iterdir())
+    for old in (tmp_path / "missing", empty, file):
+        assert call("report", "--runs", finished, "--compare", old, "--out", out) == 2
+        lines = capsys.readouterr().err.strip().splitlines()
+        assert len(lines) == 1
+        assert str(old) in lines[0]
+        assert "--compare" in lines[0]
+    assert not out.exists()
+    assert not any(empty.iterdir())

@@ -1,0 +1,227 @@
+"""Loggers: told of the curve, once and to the end, by one process, and without a change to any result."""
+
+import dataclasses
+import json
+import struct
+from types import SimpleNamespace
+
+import pytest
+from lightning.fabric.utilities.rank_zero import rank_zero_only
+from lightning.pytorch.loggers.logger import Logger
+
+from bertlab import progress as signals
+from bertlab import scales
+from bertlab.errors import BadInput
+from bertlab.jobs import PrepareCorpus, Pretrain
+from bertlab.machine import Machine
+from bertlab.progress import Interrupted, silent
+from bertlab.recipe import Features, Finetuning
+from bertlab.store import Store
+from bertlab.training import logs, pretraining
+from bertlab.training.features import probe
+from bertlab.training.finetuning import finetune
+from bertlab.training.pretraining import pretrain
+from bertlab.training.share import Share
+
+SMOKE = scales.find("smoke").recipe  # 20 steps, each logged
+JOB = Pretrain(SMOKE, PrepareCorpus(SMOKE.corpus, SMOKE.tokenizer, ()), "masking-80/10/10")
+LOGGING = {"loggers": ("tensorboard",)}
+
+
+class StandIn(Logger):
+    """Keeps what it is told."""
+
+    name = version = "stand-in"
+
+    def __init__(self):
+        self.told, self.hyperparameters, self.ended = [], {}, ""
+
+    def log_metrics(self, metrics, step=None):
+        self.told += [(step, name, value) for name, value in metrics.items()]
+
+    def log_hyperparams(self, params, *_):
+        self.hyperparameters = params
+
+    def finalize(self, status):
+        self.ended = status
+
+
+@pytest.fixture
+def loggers(monkeypatch):
+    """The loggers that are opened, in their order, in place of TensorBoard's."""
+    opened = []
+    monkeypatch.setitem(logs.OPEN, "tensorboard", lambda job, folder: opened.append(StandIn()) or opened[-1])
+    return opened
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "runs")
+
+
+@pytest.fixture
+def trained(corpus, machine, tmp_path, store):
+    """Trains the smoke recipe in a working directory with a log."""
+
+    def train(name, progress=silent, **asked):
+        (tmp_path / name).mkdir(exist_ok=True)
+        with logs.opened(JOB, store, dataclasses.replace(machine, **asked)) as log:
+            return pretrain(SMOKE, corpus, tmp_path / name, machine, 2, progress, log=log)
+
+    return train
+
+
+def lines(work):
+    return [json.loads(line) for line in (work / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_the_curve_is_told_and_changes_no_byte(trained, loggers, tmp_path):
+    result = trained("told", **LOGGING)
+    assert trained("untold") == result
+    for name in ("metrics.jsonl", "model.safetensors"):
+        assert (tmp_path / "told" / name).read_bytes() == (tmp_path / "untold" / name).read_bytes()
+    (logger,) = loggers
+    told = {(step, name): value for step, name, value in logger.told}
+    for line in lines(tmp_path / "told"):
+        for name, value in line.items():
+            if name != "step":
+                kind, figure = ("heldout", name.removeprefix("heldout_")) if "heldout" in name else ("train", name)
+                assert told.pop((line["step"], f"{kind}/{figure}")) == value
+    for name, value in result["heldout"].items():
+        assert told.pop((20, f"result/{name}")) == value
+    assert {name for _, name in told} == {"train/tokens_per_second"}
+    assert all(value > 0 for value in told.values())
+    assert logger.hyperparameters["label"] == "masking-80/10/10-seed0"
+    assert logger.hyperparameters["id"] == JOB.id
+    assert logger.hyperparameters["recipe"]["optimizer"]["beta1"] == 0.9, "defaults are left out"
+    assert logger.ended == "success"
+
+
+def test_a_resumed_run_goes_on_with_its_curve(trained, loggers, monkeypatch):
+    """Stopped after a checkpoint, then killed without one: each step is told once, whoever told it."""
+    monkeypatch.setattr(signals, "_received", [])
+
+    def stop(done, total, stage="", /, **figures):
+        if done == 7:
+            signals._received.append(2)
+
+    def kill(done, total, stage="", /, **figures):
+        if done == 13:
+            raise RuntimeError("killed")
+
+    with pytest.raises(Interrupted):
+        trained("work", stop, **LOGGING)
+    signals._received.clear()
+    with pytest.raises(RuntimeError, match="killed"):
+        trained("work", kill, **LOGGING)
+    trained("work", **LOGGING)
+    assert [each.ended for each in loggers] == ["failed", "failed", "success"]
+    steps = [step for each in loggers for step, name, _ in each.told if name == "train/loss"]
+    assert steps == list(range(1, 21))
+    assert [step for each in loggers for step, name, _ in each.told if name == "heldout/accuracy"] == [10, 20]
+    trained("again", **LOGGING)  # as when it was damaged: all of it is there
+    assert loggers[-1].told == []
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_measurements_are_logged(pretrained, machine, pairs, store, loggers, first):
+    settings = Finetuning(batch=16, epochs=1, peak=3e-3, length=32, steps=6)
+    asked = {"seed": 0, "restart": 0, "machine": machine, "progress": silent, "first": pairs if first else None}
+    job = SimpleNamespace(kind="finetune", id="f0", label="a/b", settings=settings, science=lambda: {"restart": 0})
+    with logs.opened(job, store, dataclasses.replace(machine, **LOGGING)) as log:
+        told = finetune(pretrained, pairs, settings, **asked, log=log)
+        log.result(told.steps, told.metrics)
+    assert told.curve == finetune(pretrained, pairs, settings, **asked).curve
+    (logger,) = loggers
+    losses = [(step, value) for step, name, value in logger.told if name == "train/loss"]
+    assert losses == [(point["step"], point["loss"]) for point in told.curve]
+    rates = [value for _, name, value in logger.told if name == "train/learning_rate"]
+    assert max(rates) == 3e-3
+    assert ("first/loss" in {name for _, name, _ in logger.told}) is first
+    assert (6, "result/accuracy", told.metrics["accuracy"]) in logger.told
+    assert logger.hyperparameters["settings"]["batch"] == 16
+
+
+def test_features_are_logged(pretrained, machine, entities, store, loggers):
+    settings = Features(batch=16, epochs=1, peak=1e-2, length=32, steps=4)
+    job = SimpleNamespace(kind="features", id="f1", label="a", settings=settings, science=dict)
+    with logs.opened(job, store, dataclasses.replace(machine, **LOGGING)) as log:
+        told = probe(
+            pretrained, entities, settings, seed=0, restart=0, machine=machine, progress=silent, log=log
+        )  # fmt: skip
+    assert [value for _, name, value in loggers[0].told if name == "train/loss"] == [
+        point["loss"] for point in told.curve
+    ]
+
+
+def test_off_by_default(trained, loggers, store):
+    assert Machine().loggers == ()
+    trained("work")
+    assert not loggers
+    assert not (store.root / "logs").exists()
+
+
+def test_only_the_first_of_a_group_logs(monkeypatch, machine, store, loggers, tmp_path):
+    """Also where SLURM gave a rank to what started it."""
+    monkeypatch.setattr(rank_zero_only, "rank", 3)
+    monkeypatch.setattr("bertlab.jobs._corpus", lambda directory: None)
+    monkeypatch.setattr(Store, "whole", lambda self, run_id: SimpleNamespace(path=tmp_path))
+    found = []
+    monkeypatch.setattr(pretraining, "pretrain", lambda *arguments: found.append(arguments[-1]) or {})
+    for rank in (1, 0):
+        JOB.train(tmp_path, store, dataclasses.replace(machine, **LOGGING), silent, Share(rank, 2))
+    assert found[0] is logs.NOWHERE
+    assert [each.logger for each in found[1].curves] == loggers
+    assert rank_zero_only.rank == 0
+
+
+def test_a_logger_that_cannot_be_opened_is_bad_input(machine, store, monkeypatch):
+    """The first one is closed again."""
+    first = StandIn()
+
+    def refuse(job, folder):
+        raise RuntimeError("no account\nmore")
+
+    monkeypatch.setitem(logs.OPEN, "tensorboard", lambda job, folder: first)
+    monkeypatch.setitem(logs.OPEN, "wandb", refuse)
+    monkeypatch.setattr("bertlab.machine.find_spec", lambda name: name)
+    both = dataclasses.replace(machine, loggers=("tensorboard", "wandb"))
+    with (
+        pytest.raises(BadInput, match=r"--logger wandb cannot be opened \(no account\)"),
+        logs.opened(JOB, store, both),
+    ):
+        pass
+    assert first.ended == "failed"
+
+
+def test_what_is_not_known_or_not_installed(monkeypatch):
+    with pytest.raises(BadInput, match="unknown logger 'tensorbord': did you mean 'tensorboard'"):
+        Machine(loggers=("tensorbord",))
+    monkeypatch.setattr("bertlab.machine.find_spec", lambda name: None)
+    with pytest.raises(BadInput, match=r"--logger wandb is not installed: `pip install 'bertlab\[wandb\]'`"):
+        Machine(loggers=("wandb",))
+
+
+def test_tensorboard_has_the_curve_and_the_recipe(trained, store, tmp_path):
+    """Read as TensorBoard reads it: records of a length, a checksum, an event and a checksum."""
+    event_pb2 = pytest.importorskip("tensorboardX.proto.event_pb2")
+    trained("work", **LOGGING)
+    (folder,) = (store.root / "logs" / "pretrain").iterdir()
+    assert folder.name == f"{JOB.id}--masking-80-10-10-seed0"
+    assert "beta1: 0.9" in (folder / "hparams.yaml").read_text()
+    (path,) = folder.glob("events.out.tfevents.*")
+    data, events = path.read_bytes(), []
+    while data:
+        (size,) = struct.unpack("<Q", data[:8])
+        events.append(event_pb2.Event.FromString(data[12 : 12 + size]))
+        data = data[size + 16 :]
+    scalars = [
+        (event.step, value.simple_value)
+        for event in events
+        for value in event.summary.value
+        if value.tag == "train/loss"
+    ]
+    curve = [(line["step"], pytest.approx(line["loss"])) for line in lines(tmp_path / "work") if "loss" in line]
+    assert scalars == curve
+    tags = {value.tag for event in events for value in event.summary.value}
+    assert {"heldout/masked_lm_loss", "result/perplexity", "_hparams_/experiment"} <= tags
