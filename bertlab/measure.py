@@ -150,6 +150,69 @@ def _short(recipe: Recipe, length: int, operations: float) -> Recipe:
     return dataclasses.replace(recipe, model=model, inputs=inputs, schedule=schedule)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Throughput:
+    """What a machine makes of a pre-training."""
+
+    seconds_per_step: float
+    sequences_per_step: int
+    tokens_per_second: float
+    """Specials included, padding not."""
+    flops_per_second: float
+    peak_flops_per_second: float
+    """Of matrix products in the same precision, measured before and after."""
+    share_of_peak: float
+    share_waiting_for_data: float
+    """Of a step, what making its batch takes."""
+    peak_memory_bytes: int
+    """Of the process; on a GPU, of its memory."""
+
+
+def throughput(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Machine) -> Throughput:
+    """How fast `recipe` is pre-trained, in the empty directory `work`."""
+    precision = "bf16" if machine.bf16() else "fp32"
+    before = peak(machine, precision)
+    length, _ = cost.phases(recipe)[0]
+    short = _short(recipe, length, before)
+    speed = _pretrained(short, corpus, work, machine)
+    highest = (before + peak(machine, precision)) / 2
+    data, tokens = _batches(short, corpus)
+    flops = tokens * cost.flops_per_token(short, vocabulary=corpus.tokenizer.size)
+    return Throughput(
+        seconds_per_step=speed.step,
+        sequences_per_step=short.schedule.batch,
+        tokens_per_second=tokens / speed.step,
+        flops_per_second=flops / speed.step,
+        peak_flops_per_second=highest,
+        share_of_peak=flops / speed.step / highest,
+        share_waiting_for_data=min(1.0, data / speed.step),
+        peak_memory_bytes=_peak_memory(machine),
+    )
+
+
+def _batches(recipe: Recipe, corpus: TokenisedCorpus) -> tuple[float, float]:
+    """Seconds that making a batch takes, and the tokens in it, without padding: means over many steps."""
+    from bertlab.inputs.batches import Batches
+
+    batches, steps = Batches(recipe, corpus), 10 * STEPS
+    batches.batch(0)  # sequences are laid out once for thousands of steps
+    began = time.perf_counter()
+    for step in range(1, steps + 1):
+        batches.batch(step)
+    return (time.perf_counter() - began) / steps, batches.tokens(steps) / steps
+
+
+def _peak_memory(machine: Machine) -> int:
+    if machine.gpus:
+        import torch
+
+        return int(torch.cuda.max_memory_allocated())
+    import resource
+    import sys
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
 def finetuning(
     pretrained: Path,
     data: TaskData,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from bertlab import measure
@@ -16,7 +17,7 @@ from bertlab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain
 from bertlab.machine import Machine
 from bertlab.measure import Speed
 from bertlab.progress import silent
-from bertlab.recipe import Corpus, Recipe
+from bertlab.recipe import Corpus, Recipe, Tokenizer
 from bertlab.recorded import alike, encoder
 from bertlab.store import Store
 from bertlab.tasks.data import held_back
@@ -114,20 +115,10 @@ class Trials:
         return self._texts[job.id]
 
     def _sampled(self, job: PrepareCorpus) -> tuple[TokenisedCorpus, float]:
-        texts = list(self._documents(job))
-        folder, path, vocabulary = self._new(), self._new() / "text.jsonl", job.given
-        path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
-        began = time.perf_counter()
-        if vocabulary is None:
-            vocabulary = path.with_name("vocab.txt")
-            WordPiece.train(texts, job.tokenizer.vocabulary, job.tokenizer.lowercase).save(vocabulary)
-            _fill(vocabulary, job.tokenizer.vocabulary)
-        located = sources.resolve(str(path), machine=Machine(cache=self._directory / "cache"))
-        corpus = Corpus(sources=(located.source,), heldout=HELD_OUT)
-        tokens.prepare(corpus, job.tokenizer, (located,), folder, given=vocabulary, workers=1, progress=silent)
+        texts, began = list(self._documents(job)), time.perf_counter()
+        corpus = sample(texts, job.tokenizer, self._new(), given=job.given)
         seconds, size = time.perf_counter() - began, text_bytes(job)
-        part = sum(len(text.encode()) for text in texts)
-        return tokens.open_corpus(folder, check=False), seconds * size / part if size else 0.0
+        return corpus, seconds * size / corpus.facts["bytes"] if size else 0.0
 
     def _documents(self, job: PrepareCorpus) -> Iterator[str]:
         """Some of the text; in place of the Hub's, which would have to be fetched, that of the tasks."""
@@ -142,13 +133,26 @@ class Trials:
 
     def _new(self) -> Path:
         """A new directory."""
-        path = self._directory / str(len(list(self._directory.iterdir())))
-        path.mkdir()
-        return path
+        return Path(tempfile.mkdtemp(dir=self._directory))
 
 
-def _fill(vocabulary: Path, size: int) -> None:
-    """Gives a vocabulary as many entries as that of the whole text has, with some that are never used."""
-    entries = vocabulary.read_bytes().count(b"\n")
-    with vocabulary.open("a", encoding="utf-8", newline="\n") as stream:
-        stream.writelines(f"[unused{number}]\n" for number in range(size - entries))
+def sample(
+    texts: Iterable[str], tokenizer: Tokenizer, directory: Path, *, given: Path | None = None
+) -> TokenisedCorpus:
+    """A corpus of a few texts in an empty directory, with the vocabulary `given`.
+
+    Else one is trained, and filled up with entries that are never used to as many as the whole text gives.
+    """
+    path, vocabulary, built = directory / "text.jsonl", directory / "vocab.txt", directory / "corpus"
+    built.mkdir()
+    with path.open("w", encoding="utf-8") as stream:
+        stream.writelines(json.dumps({"text": text}) + "\n" for text in texts)
+    located = sources.resolve(str(path), machine=Machine(cache=directory / "cache"))
+    if given is None:
+        trained = WordPiece.train(sources.documents(located), tokenizer.vocabulary, tokenizer.lowercase)
+        trained.save(vocabulary)
+        with vocabulary.open("a", encoding="utf-8", newline="\n") as stream:
+            stream.writelines(f"[unused{number}]\n" for number in range(tokenizer.vocabulary - trained.size))
+    corpus = Corpus(sources=(located.source,), heldout=HELD_OUT)
+    tokens.prepare(corpus, tokenizer, (located,), built, given=given or vocabulary, progress=silent)
+    return tokens.open_corpus(built, check=False)

@@ -8,6 +8,7 @@ import typer
 
 from bertlab.cli.ablate import ablate
 from bertlab.cli.audit import audit
+from bertlab.cli.bench import bench
 from bertlab.cli.console import complain
 from bertlab.cli.export import export
 from bertlab.cli.fill_mask import fill_mask
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for command in (ablate, report, plan, audit, studies, runs, pretrain, finetune, fill_mask, export):
+for command in (ablate, report, plan, audit, studies, runs, pretrain, finetune, fill_mask, export, bench):
     app.command()(command)
 
 
