@@ -19,10 +19,13 @@ from bertlab.identity import science
 from bertlab.machine import Machine, has_bf16
 from bertlab.recipe import Features, Finetuning, Recipe
 from bertlab.tasks.data import TaskData
-from bertlab.text.tokens import TokenisedCorpus
+from bertlab.text.tokens import Part, TokenisedCorpus
 
 STEPS = 24
-"""Updates of a measurement."""
+"""Updates of a measurement, at most."""
+FEWEST_STEPS = 5
+SECONDS_OF_STEPS = 3.0
+"""Fewer are made where they take longer."""
 SECONDS_A_STEP = 0.5
 """A step that takes longer is measured on fewer sequences."""
 SECONDS_JUDGING = 2.0
@@ -122,11 +125,31 @@ def pretraining(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Ma
         short = _short(recipe, length, operations)
         folder = work if not number else work / f"length-{length}"
         folder.mkdir(exist_ok=True)
-        speed = _pretrained(short, corpus, folder, machine)
-        larger = recipe.schedule.batch / short.schedule.batch
-        speeds.append((steps, dataclasses.replace(speed, step=speed.step * larger)))
+        forward = length * cost.flops_per_token(short) / 3
+        some, judged, all_judged = _judging(corpus, length, _at_most(SECONDS_JUDGING, operations, forward))
+        speed = _pretrained(short, some, folder, machine)
+        speed = dataclasses.replace(
+            speed,
+            step=speed.step * recipe.schedule.batch / short.schedule.batch,
+            milestone=speed.milestone * judged,
+            end=speed.end * all_judged,
+        )
+        speeds.append((steps, speed))
     step = sum(steps * speed.step for steps, speed in speeds) / max(1, recipe.schedule.steps)
     return dataclasses.replace(speeds[0][1], step=step)
+
+
+def _judging(corpus: TokenisedCorpus, length: int, most: int) -> tuple[TokenisedCorpus, float, float]:
+    """The corpus with at most so many sequences to judge on, about, and how many times as long judging takes on those
+    of a milestone and of a result."""
+    from bertlab.inputs.batches import first
+    from bertlab.training.pretraining import EVALUATION_ROWS
+
+    part = first(corpus.heldout, most * length)
+    rows = [max(1.0, len(text.tokens) / length) for text in (corpus.heldout, part)]
+    milestone, result = (min(rows[0], most) / min(rows[1], most) for most in (EVALUATION_ROWS // 4, EVALUATION_ROWS))
+    held = Part(tokens=part.tokens, sentences=part.sentences, documents=part.documents)
+    return dataclasses.replace(corpus, heldout=held), milestone, result
 
 
 def _pretrained(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Machine) -> Speed:
@@ -146,7 +169,8 @@ def _short(recipe: Recipe, length: int, operations: float) -> Recipe:
     inputs = dataclasses.replace(recipe.inputs, length=length, final_length=0, final_share=0.0, passes=0)
     row = length * cost.flops_per_token(recipe, length=length)
     batch = min(recipe.schedule.batch, _at_most(SECONDS_A_STEP, operations, row))
-    schedule = dataclasses.replace(recipe.schedule, batch=batch, steps=min(STEPS, recipe.schedule.steps))
+    steps = min(recipe.schedule.steps, _steps(operations, batch * row))
+    schedule = dataclasses.replace(recipe.schedule, batch=batch, steps=steps)
     return dataclasses.replace(recipe, model=model, inputs=inputs, schedule=schedule)
 
 
@@ -233,8 +257,8 @@ def finetuning(
     batch = min(settings.batch, _at_most(SECONDS_A_STEP, operations, 3 * forward))
     most = _at_most(SECONDS_JUDGING, operations, forward)
     rows, judged = trained_rows(settings, data), judged_rows(settings, data.evaluation)
-    some = min(rows, max(ROWS if isinstance(settings, Finetuning) else most, batch * STEPS))
-    steps = min(STEPS, training_steps(settings, rows))
+    steps = min(training_steps(settings, rows), _steps(operations, 3 * batch * forward))
+    some = min(rows, max(ROWS if isinstance(settings, Finetuning) else most, batch * steps))
     short = dataclasses.replace(settings, batch=batch, rows=some, evaluation_rows=min(judged, most), steps=steps)
     clock = Clock()
     if isinstance(short, Features):
@@ -264,6 +288,11 @@ def training_steps(settings: Finetuning | Features, rows: int) -> int:
     """Updates that the epochs over so many rows come to."""
     steps = max(1, math.ceil(settings.epochs * math.ceil(rows / settings.batch)))
     return min(steps, settings.steps) if settings.steps else steps
+
+
+def _steps(operations: float, each: float) -> int:
+    """How many steps of `each` operations are made."""
+    return min(STEPS, max(FEWEST_STEPS, int(SECONDS_OF_STEPS * USUAL * operations / each)))
 
 
 def _at_most(seconds: float, operations: float, each: float) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import tempfile
 import time
 from collections.abc import Iterator
@@ -123,6 +124,9 @@ class _Basis:
     """What measuring took."""
     peaks: dict[str, float] = dataclasses.field(default_factory=dict)
 
+    load: float = 0.0
+    """Processes that were at work when measuring began, for each core of the machine."""
+
     @property
     def sources(self) -> list[str]:
         """Where times come from."""
@@ -191,7 +195,9 @@ def _measured(plan: Plan, store: Store, machine: Machine, quiet: bool) -> Iterat
                 began = time.perf_counter()
                 if status is not None:
                     status.start()
-                trials = trials or Trials(plan.jobs, store, machine, Path(folder), told)
+                if trials is None:
+                    basis.load = os.getloadavg()[0] / (os.cpu_count() or 1)
+                    trials = Trials(plan.jobs, store, machine, Path(folder), told)
                 found = trials.seconds(job)
                 basis.measured += 1
                 basis.seconds += time.perf_counter() - began
@@ -234,6 +240,8 @@ def _tell(plan: Plan, found: Estimate, basis: _Basis, bill: _Bill) -> None:
             say(f"The largest model takes {16 * largest / 1e9:.0f} GB with its moments: it does not fit on one.")
     else:
         say(f"Times from {basis.told}.")
+        if basis.measured and basis.load > 1:
+            say(f"Other work took {basis.load:.1f} times its cores meanwhile: times are those of so busy a machine.")
 
 
 def _parameters(plan: Plan) -> list[int]:
@@ -260,7 +268,13 @@ def _stated(amount: Amount, bill: _Bill) -> str:
 
 
 def _record(plan: Plan, found: Estimate, basis: _Basis, bill: _Bill) -> dict[str, Any]:
-    """The plan as JSON."""
+    """The plan as JSON.
+
+    `jobs` (by kind), `to_do`, `by_study`, `one_more_seed` and `saved_by_sharing` are amounts: `pretrainings`,
+    `measurements`, `others` (corpora, checkpoints), `tokens` (trained on), `flops`, `seconds` (from begin to end),
+    `disk_bytes`, `energy_joules` and `money`, null where not known. `done` counts finished jobs by kind; `times_from`
+    lists `finished runs`, `measurement` or `published figures`.
+    """
     from bertlab.cli.plan_table import trained_models
 
     def told(amount: Amount | None) -> dict[str, Any] | None:
