@@ -7,7 +7,7 @@ machine's peak stay comparable.
 
 from __future__ import annotations
 
-from bertlab.recipe import Model, Recipe
+from bertlab.recipe import Features, Finetuning, Model, Recipe
 
 SEGMENTS = 2
 """Rows of the segment table."""
@@ -57,15 +57,20 @@ def flops_per_token(recipe: Recipe, *, length: int = 0, vocabulary: int = 0) -> 
 
     `vocabulary` is the number of entries; 0 for the recipe's, which a small corpus does not fill.
     """
-    model = recipe.model
-    hidden, length = model.hidden, length or recipe.inputs.length
-    matrices = model.layers * (4 * hidden**2 + 2 * hidden * model.feedforward)
-    seen = (length + 1) / 2 if recipe.objective.causal else length  # tokens that a token attends to
-    attention = model.layers * 2 * seen * hidden
+    hidden, length = recipe.model.hidden, length or recipe.inputs.length
+    encoder = encoder_flops_per_token(recipe.model, length, causal=recipe.objective.causal)
     head = hidden**2 + hidden * (vocabulary or recipe.tokenizer.vocabulary)
     prediction = predicted(recipe, length=length) * head
     relation_head = (hidden**2 + 2 * hidden) / length if recipe.objective.next_sentence else 0.0
-    return 6.0 * (matrices + attention + prediction + relation_head)
+    return 3.0 * encoder + 6.0 * (prediction + relation_head)
+
+
+def encoder_flops_per_token(model: Model, length: int, *, causal: bool = False) -> float:
+    """Operations of the encoder's forward pass on one token, in sequences of `length` tokens."""
+    hidden = model.hidden
+    matrices = model.layers * (4 * hidden**2 + 2 * hidden * model.feedforward)
+    seen = (length + 1) / 2 if causal else length  # tokens that a token attends to
+    return 2.0 * (matrices + model.layers * 2 * seen * hidden)
 
 
 def flops(recipe: Recipe, *, vocabulary: int = 0) -> float:
@@ -74,6 +79,30 @@ def flops(recipe: Recipe, *, vocabulary: int = 0) -> float:
         steps * recipe.schedule.batch * length * flops_per_token(recipe, length=length, vocabulary=vocabulary)
         for length, steps in phases(recipe)
     )
+
+
+def measurement_flops(
+    model: Model, settings: Finetuning | Features, trained: float, judged: float, passes: float, *, causal: bool = False
+) -> float:
+    """Operations of a measurement with `trained` tokens to train on in each of the `passes`, and `judged` ones.
+
+    Heads are left out, beside a BiLSTM, which counts for every token.
+    """
+    forward = encoder_flops_per_token(model, settings.length, causal=causal)
+    if isinstance(settings, Features):
+        levels = 1 if settings.summed else len(settings.levels(model.layers))
+        units = settings.recurrent_hidden or model.hidden
+        tagger = _recurrent_flops(levels * model.hidden, units, settings.recurrent_layers)
+        return (trained + judged) * forward + (3.0 * passes * trained + judged) * tagger
+    above = _recurrent_flops(model.hidden, model.hidden // 2, 2) if settings.recurrent else 0.0
+    encoder = forward * (1.0 if settings.frozen else 3.0)
+    return passes * trained * (encoder + 3.0 * above) + judged * (forward + above)
+
+
+def _recurrent_flops(inputs: int, units: int, layers: int) -> float:
+    """Operations of a BiLSTM's forward pass on one token: four gates a unit, in both directions."""
+    widths = [inputs] + [2 * units] * (layers - 1)
+    return sum(2.0 * 2 * 4 * units * (width + units) for width in widths)
 
 
 def weight_bytes(model: Model, vocabulary: int, positions: int) -> int:

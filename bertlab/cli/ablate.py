@@ -28,19 +28,12 @@ def ablate(
     data: options.Data = None,
     substitute: options.Substitutes = None,
     first: options.First = None,
-    from_: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            help="Measure a finished run, or a published checkpoint, in place of pre-training.",
-            metavar="RUN|DIR|HUB_NAME",
-        ),
-    ] = None,
-    seeds: Annotated[int, typer.Option(help="Pre-training seeds, paired across rows.")] = 1,
+    from_: options.From = None,
+    seeds: options.Seeds = 1,
     restarts: options.Restarts = 0,
     only: options.Only = None,
     set_: options.Assignments = None,
-    scratch: Annotated[bool, typer.Option("--scratch", help="Add the row without pre-training.")] = False,
+    scratch: options.Scratch = False,
     search: Annotated[
         bool, typer.Option("--search", help="Choose each task's fine-tuning on the baseline, from the scale's grid.")
     ] = False,
@@ -96,12 +89,12 @@ def ablate(
 
         tried = searching.make(request, machine)
         if tried.plan.pending(store):
-            draw(tried.plan, store, "settings to try on the baseline")
+            draw(tried.plan, store, machine, "settings to try on the baseline")
             if dry_run:
                 return 0
             carry_out(tried.plan.jobs, store, machine, retry=retry)
         plan = planning.make(tried.chosen(store), machine)
-    draw(plan, store)
+    draw(plan, store, machine)
     return 0 if dry_run else _carry_out(plan, store, machine, retry)
 
 

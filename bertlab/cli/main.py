@@ -8,10 +8,12 @@ import typer
 
 from bertlab.cli.ablate import ablate
 from bertlab.cli.audit import audit
+from bertlab.cli.bench import bench
 from bertlab.cli.console import complain
 from bertlab.cli.export import export
 from bertlab.cli.fill_mask import fill_mask
 from bertlab.cli.finetune import finetune
+from bertlab.cli.plan import plan
 from bertlab.cli.pretrain import pretrain
 from bertlab.cli.report import report
 from bertlab.cli.runs import runs
@@ -24,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for command in (ablate, report, audit, studies, runs, pretrain, finetune, fill_mask, export):
+for command in (ablate, report, plan, audit, studies, runs, pretrain, finetune, fill_mask, export, bench):
     app.command()(command)
 
 

@@ -33,6 +33,16 @@ First = Annotated[
     list[str] | None,
     typer.Option("--first", help="Train on another data set before a task, as squad=triviaqa.", metavar="TASK=DATASET"),
 ]
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        help="Measure a finished run, or a published checkpoint, in place of pre-training.",
+        metavar="RUN|DIR|HUB_NAME",
+    ),
+]
+Seeds = Annotated[int, typer.Option(help="Pre-training seeds, paired across rows.")]
+Scratch = Annotated[bool, typer.Option("--scratch", help="Add the row without pre-training.")]
 Restarts = Annotated[int, typer.Option("--restarts", help="Fine-tuning seeds within each; 0 for the scale's.")]
 Assignments = Annotated[
     list[str] | None, typer.Option("--set", help="Set a field, as schedule.steps=500.", metavar="FIELD=VALUE")

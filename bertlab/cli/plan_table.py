@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from bertlab import cost
 from bertlab.cli.console import console, say
@@ -11,6 +13,8 @@ from bertlab.errors import BadInput
 from bertlab.jobs import Job, Pretrain
 
 if TYPE_CHECKING:
+    from bertlab.estimate import Amount
+    from bertlab.machine import Machine
     from bertlab.plan import Plan
     from bertlab.recipe import Recipe
     from bertlab.store import Store
@@ -24,27 +28,24 @@ KINDS = {
 }
 
 
-def draw(plan: Plan, store: Store, what: str = "") -> None:
-    """Prints the plan of what a store still lacks; `what` says what it is of, if not of the studies' rows."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
+def draw(plan: Plan, store: Store, machine: Machine, what: str = "") -> None:
+    """Prints the plan of what a store still lacks; `what` says what it is of, if not of the studies' rows.
 
-    pending = plan.pending(store)
-    names = ", ".join(study.name for study in plan.request.studies)
-    given = plan.request.pretrained
-    text = f"from {given.label}" if given else f"on {' + '.join(plan.corpora)}"
-    title = f"{names}{what and ', '}{what}: scale {plan.request.scale.name} {text}"
-    table = Table(title=Text(title), box=SIMPLE_HEAD)
-    table.title_justify = "left"
-    for name in ("job", "done", "to run", "tokens", "FLOP", "disk", "about"):
-        table.add_column(name, justify="left" if name == "job" else "right")
-    for kind, name in KINDS.items():
-        jobs = [job for job in plan.jobs if job.kind == kind]
-        if jobs:
-            run = [job for job in pending if job.kind == kind]
-            table.add_row(name, str(len(jobs) - len(run)), str(len(run)), *figures(run, store))
-    console().print(table)
+    Times are those of finished runs alike: nothing is measured, and nothing is said where there is none.
+    """
+    from bertlab.estimate import amount
+    from bertlab.recorded import Recorded
+
+    pending, seconds = plan.pending(store), Recorded(store, machine).seconds
+    done = {
+        kind: sum(job.kind == kind for job in plan.jobs) - sum(job.kind == kind for job in pending) for kind in KINDS
+    }
+    amounts = {
+        kind: amount([job for job in pending if job.kind == kind], machine, seconds, whole=False)
+        for kind in KINDS
+        if any(job.kind == kind for job in plan.jobs)
+    }
+    table(plan, done, amounts, what)
     for line in models(plan):
         say(line)
     if sum(plan.asked) > sum(plan.distinct) > 0 and not plan.request.pretrained:
@@ -55,21 +56,72 @@ def draw(plan: Plan, store: Store, what: str = "") -> None:
         )
 
 
+def table(plan: Plan, done: Mapping[str, int], amounts: Mapping[str, Amount], what: str = "") -> None:
+    """Prints the finished jobs of each kind, and what those to do come to."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    names = ", ".join(study.name for study in plan.request.studies)
+    given = plan.request.pretrained
+    text = f"from {given.label}" if given else f"on {' + '.join(plan.corpora)}"
+    title = f"{names}{what and ', '}{what}: scale {plan.request.scale.name} {text}"
+    drawn = Table(title=Text(title), box=SIMPLE_HEAD)
+    drawn.title_justify = "left"
+    for name in ("job", "done", "to run", "tokens", "FLOP", "disk", "about"):
+        drawn.add_column(name, justify="left" if name == "job" else "right")
+    for kind, name in KINDS.items():
+        if kind in amounts:
+            drawn.add_row(name, str(done[kind]), *_figures(amounts[kind]))
+    console().print(drawn)
+
+
+def _figures(amount: Amount) -> tuple[str, ...]:
+    """How many jobs, and their tokens, operations, disk and time as far as they are known."""
+    return (
+        str(amount.pretrainings + amount.measurements + amount.others),
+        f"{amount.tokens:,.0f}" if amount.tokens else "",
+        f"{amount.flops:.1e}" if amount.flops else "",
+        megabytes(amount.disk_bytes) if amount.disk_bytes else "",
+        duration(amount.seconds) if amount.seconds else "",
+    )
+
+
 def models(plan: Plan) -> list[str]:
     """What is trained, a line for each model and schedule: its size, and how long it sees how much."""
-    rows: dict[str, int] = {}
-    for job in plan.jobs:
-        if isinstance(job, Pretrain) and job.recipe.schedule.steps:
-            line = described(job.recipe)
-            rows[line] = rows.get(line, 0) + 1
+    rows = Counter(described(recipe) for recipe in _trained(plan))
     return [f"{count} x {line}" for line, count in rows.items()]
+
+
+def trained_models(plan: Plan) -> list[dict[str, Any]]:
+    """The same as JSON: each shape that is trained, its parameters, and how many are trained of it."""
+    rows = Counter((recipe.model, parameters(recipe)) for recipe in _trained(plan))
+    return [
+        {
+            "layers": model.layers,
+            "hidden": model.hidden,
+            "heads": model.heads,
+            "parameters": size,
+            "pretrainings": count,
+        }
+        for (model, size), count in rows.items()
+    ]
+
+
+def _trained(plan: Plan) -> list[Recipe]:
+    return [job.recipe for job in plan.jobs if isinstance(job, Pretrain) and job.steps]
+
+
+def parameters(recipe: Recipe) -> int:
+    """Trained numbers of a recipe's model."""
+    positions = recipe.model.positions_for(recipe.inputs.longest)
+    return cost.parameters(recipe.model, recipe.tokenizer.vocabulary, positions, recipe.objective.next_sentence)
 
 
 def described(recipe: Recipe) -> str:
     """A pre-training in one line: layers, width, heads and parameters; batch, steps and tokens a sequence."""
     model, schedule = recipe.model, recipe.schedule
-    positions = model.positions_for(recipe.inputs.longest)
-    count = cost.parameters(model, recipe.tokenizer.vocabulary, positions, recipe.objective.next_sentence) / 1e6
+    count = parameters(recipe) / 1e6
     batch = f"{schedule.batch:,} sequences" + (" or as many tokens" if recipe.inputs.counted else "")
     lengths = ", then ".join(f"{steps:,} steps of {length}" for length, steps in cost.phases(recipe))
     return (
@@ -80,9 +132,11 @@ def described(recipe: Recipe) -> str:
 
 def require_room(jobs: list[Job], store: Store) -> None:
     """Raises `BadInput` if the disk of the store has less room than the weights of the jobs will take."""
-    largest = max((_weights(job) for job in jobs if isinstance(job, Pretrain)), default=0)
+    from bertlab.estimate import weight_bytes
+
+    largest = max((weight_bytes(job) for job in jobs if isinstance(job, Pretrain)), default=0)
     # The weights at each milestone, and while one is trained two checkpoints of weights and moments.
-    needed = sum(_weights(job) * job.milestones for job in jobs if isinstance(job, Pretrain)) + 6 * largest
+    needed = sum(weight_bytes(job) * job.milestones for job in jobs if isinstance(job, Pretrain)) + 6 * largest
     place = next(path for path in (store.root.absolute(), *store.root.absolute().parents) if path.exists())
     free = shutil.disk_usage(place).free
     if needed > free:
@@ -92,49 +146,20 @@ def require_room(jobs: list[Job], store: Store) -> None:
         )
 
 
-def figures(jobs: list[Job], store: Store) -> tuple[str, str, str, str]:
-    """Tokens, FLOP and disk of pre-trainings as far as they are known before, and the time, from earlier runs."""
-    tokens = flops = size = 0.0
-    for job in jobs:
-        if isinstance(job, Pretrain):
-            tokens += cost.tokens(job.recipe)
-            flops += cost.flops(job.recipe)
-            size += _weights(job) * job.milestones
-    seconds = _seconds(jobs, store)
-    return (
-        f"{tokens:,.0f}" if tokens else "",
-        f"{flops:.1e}" if flops else "",
-        f"{size / 1e6:,.0f} MB" if size else "",
-        _duration(seconds) if seconds else "",
-    )
+def counted(number: int, what: str) -> str:
+    """`1 measurement`, `12 measurements`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _seconds(jobs: list[Job], store: Store) -> float | None:
-    """What the jobs take if they take as long as finished ones like them; `None` when there is none."""
-    known: dict[str, list[float]] = {}
-    for run in store.runs():
-        total = sum(line["seconds"] for line in run.timing())
-        steps = run.result().get("steps", 1) if run.kind == "pretrain" else 1
-        if steps:
-            known.setdefault(run.kind, []).append(total / steps)
-    times = [(job, known.get(job.kind)) for job in jobs]
-    if not times or any(found is None for _, found in times):
-        return None
-    total = 0.0
-    for job, found in times:
-        assert found is not None
-        units = job.recipe.schedule.steps if isinstance(job, Pretrain) else 1
-        total += units * sum(found) / len(found)
-    return total
+def megabytes(size: float) -> str:
+    """Bytes, as they are read by people."""
+    return f"{size / 1e6:,.0f} MB" if size < 1e10 else f"{size / 1e9:,.0f} GB"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Seconds, as they are read by people."""
     if seconds < 90:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def _weights(job: Pretrain) -> int:
-    recipe = job.recipe
-    positions = recipe.model.positions_for(recipe.inputs.longest)
-    return cost.weight_bytes(recipe.model, recipe.tokenizer.vocabulary, positions)
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:,.1f} days"

@@ -78,7 +78,7 @@ def pretrain(
     job = dataclasses.replace(cell.job, recipe=dataclasses.replace(cell.job.recipe, seed=seed))
     plan = dataclasses.replace(plan, cells=(), jobs=planning.in_order([job]))
     if dry_run or not json:
-        draw(plan, store)
+        draw(plan, store, machine)
     if dry_run:
         return 0
     if not carry_out(plan.jobs, store, machine, retry=retry, quiet=json):

@@ -23,7 +23,7 @@ from typing import Any
 
 from bertlab.errors import BadInput, RunFailed
 from bertlab.execution.attempt import Ended, attempt
-from bertlab.execution.schedule import pretrainings
+from bertlab.execution.schedule import devices_of_one
 from bertlab.jobs import Job, Pretrain, needs
 from bertlab.machine import Machine
 from bertlab.progress import SIGNALS, Interrupted, Progress, listening_to
@@ -245,7 +245,7 @@ def workers(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[Wor
     with _ray(machine) as ray:
         if machine.cluster:
             _check(ray, machine)
-        flag, group = store.stop_flag(), machine.gpus_per_run or _shared(machine, pretrainings(jobs))
+        flag, group = store.stop_flag(), devices_of_one(machine, jobs)
         engine = Workers(ray, store, machine, group, flag)
         engine.hire(min(machine.devices, len(jobs) * group))
         try:
@@ -255,11 +255,6 @@ def workers(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[Wor
             raise
         finally:
             flag.unlink(missing_ok=True)
-
-
-def _shared(machine: Machine, runs: int) -> int:
-    """Devices of one pre-training where nothing is said: as many GPUs as there are for each."""
-    return max(1, machine.gpus // runs) if runs else 1
 
 
 @contextmanager

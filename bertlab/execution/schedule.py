@@ -183,6 +183,9 @@ def length(job: Job) -> tuple[int, float]:
     return 0, 0.0
 
 
-def pretrainings(jobs: Iterable[Job]) -> int:
-    """How many of the jobs train a model."""
-    return sum(isinstance(job, Pretrain) and job.steps > 0 for job in jobs)
+def devices_of_one(machine: Machine, jobs: Iterable[Job]) -> int:
+    """Devices of one pre-training: as many as were asked for, else as many GPUs as there are for each."""
+    if machine.gpus_per_run:
+        return machine.gpus_per_run
+    runs = sum(isinstance(job, Pretrain) and job.steps > 0 for job in jobs)
+    return max(1, machine.gpus // runs) if runs else 1

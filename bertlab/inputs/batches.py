@@ -95,7 +95,7 @@ def beginning(recipe: recipes.Recipe, text: Text) -> Text:
     if not passes:
         return text
     length, _ = phases(recipe)[0]
-    most = _first(text, tokens(recipe) // passes)  # a row has at most its length of the text
+    most = first(text, tokens(recipe) // passes)  # a row has at most its length of the text
     rows = layout(recipe.inputs, most, length=length, copy=0, seed=recipe.seed)
     wanted = schedule.steps * schedule.batch / passes
     if len(rows) < wanted and len(most.tokens) == len(text.tokens):
@@ -103,10 +103,10 @@ def beginning(recipe: recipes.Recipe, text: Text) -> Text:
             f"inputs.passes is {passes}: that takes {wanted:,.0f} sequences of text, and the corpus has {len(rows):,}: "
             "give more text, fewer steps or more passes"
         )
-    return _first(text, int(rows.starts[min(int(wanted), len(rows) - 1)]))
+    return first(text, int(rows.starts[min(int(wanted), len(rows) - 1)]))
 
 
-def _first(text: Text, size: int) -> Text:
+def first(text: Text, size: int) -> Text:
     """The first documents of a text that hold `size` tokens, views of it."""
     ends = np.asarray(text.sentences)[np.asarray(text.documents[1:])]
     count = min(max(FEWEST, int(np.searchsorted(ends, size)) + 1), len(ends))

@@ -195,6 +195,10 @@ def test_a_document_keeps_to_its_cast() -> None:
     assert other < 0.2 * len(halves)
 
 
+def test_the_size_of_the_text_is_known():
+    assert sum(len(document) for document in microworld.documents()) == microworld.BYTES
+
+
 def test_the_default_corpus_is_quick() -> None:
     start = time.process_time()
     count = sum(len(document.split()) for document in microworld.documents(microworld.DOCUMENTS // 10))

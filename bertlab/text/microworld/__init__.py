@@ -24,6 +24,9 @@ VERSION = 1
 DOCUMENTS = 12_000
 """Documents of the default corpus: about 1.6 million WordPieces of a vocabulary of 4,096."""
 
+BYTES = 6_811_157
+"""Of their text."""
+
 TASKS: tuple[str, ...] = tuple(_tasks.SIZES)
 
 

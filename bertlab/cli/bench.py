@@ -1,0 +1,59 @@
+"""`bertlab bench`: how fast this machine pre-trains, and what share of its matrix products' peak that is."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from bertlab.cli import options
+from bertlab.cli.console import exit_codes, print_json, say
+
+
+@exit_codes
+def bench(
+    scale: options.ScaleName = "tiny",
+    set_: options.Assignments = None,
+    gpus: options.Gpus = 0,
+    threads: options.Threads = 0,
+    precision: options.Precision = "auto",
+    micro_batch: options.MicroBatch = 0,
+    json: options.Json = False,
+) -> None:
+    """Measure how fast this machine pre-trains, on the embedded text: tokens a second, and the share of its peak."""
+    import dataclasses
+
+    from bertlab import scales
+    from bertlab.errors import BadInput
+    from bertlab.machine import Machine
+    from bertlab.measure import throughput
+    from bertlab.progress import signals_as_flags
+    from bertlab.text import microworld
+    from bertlab.trials import DOCUMENTS, sample
+
+    if gpus > 1:
+        raise BadInput(f"--gpus is {gpus}: one device is measured, give 0 or 1")
+    machine = Machine(precision=precision, threads=threads, gpus=gpus, micro_batch=micro_batch)
+    machine.check()
+    recipe = scales.find(scale).set(set_ or []).recipe
+    if not recipe.schedule.steps:
+        raise BadInput("schedule.steps is 0: there is nothing to measure, give a step at least")
+    with tempfile.TemporaryDirectory(prefix="bertlab-bench-") as folder, signals_as_flags():
+        corpus, work = Path(folder) / "corpus", Path(folder) / "work"
+        corpus.mkdir()
+        work.mkdir()
+        text = sample(microworld.documents(DOCUMENTS), recipe.tokenizer, corpus)
+        found = throughput(recipe, text, work, machine)
+    numerics = machine.numerics()
+    if json:
+        print_json({"scale": scale, **dataclasses.asdict(found), "numerics": numerics})
+        return
+    where = f"{numerics['device']}, {numerics['precision']}, {numerics['threads']} threads"
+    say(f"scale {scale} on {where}: {found.tokens_per_second:,.0f} tokens/s")
+    say(
+        f"{found.flops_per_second / 1e9:,.1f} GFLOP/s are {found.share_of_peak:.0%} of the "
+        f"{found.peak_flops_per_second / 1e9:,.1f} that matrix products reach"
+    )
+    say(
+        f"a step of {found.sequences_per_step} sequences takes {1000 * found.seconds_per_step:,.1f} ms, "
+        f"{found.share_waiting_for_data:.1%} of it waiting for data; {found.peak_memory_bytes / 1e6:,.0f} MB of memory"
+    )

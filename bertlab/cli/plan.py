@@ -1,0 +1,303 @@
+"""`bertlab plan`: what studies cost, before anything is spent. Writes nothing to the store."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bertlab.cli import options
+from bertlab.cli.console import console, exit_codes, print_json, say
+
+if TYPE_CHECKING:
+    from bertlab.estimate import Amount, Estimate, Seconds
+    from bertlab.machine import Machine
+    from bertlab.plan import Plan
+    from bertlab.store import Store
+
+
+@exit_codes
+def plan(
+    study: options.Studies,
+    scale: options.ScaleName = "tiny",
+    corpus: options.Corpora = None,
+    vocab: options.Vocabulary = None,
+    data: options.Data = None,
+    substitute: options.Substitutes = None,
+    first: options.First = None,
+    from_: options.From = None,
+    seeds: options.Seeds = 1,
+    restarts: options.Restarts = 0,
+    only: options.Only = None,
+    set_: options.Assignments = None,
+    scratch: options.Scratch = False,
+    gpus: options.Gpus = 0,
+    gpus_per_run: options.GpusPerRun = 0,
+    workers: options.Workers = 0,
+    threads: options.Threads = 0,
+    precision: options.Precision = "auto",
+    micro_batch: options.MicroBatch = 0,
+    on: Annotated[
+        str | None, typer.Option("--on", help="Reckon for these graphics cards instead.", metavar="8xH100")
+    ] = None,
+    price: Annotated[
+        float | None, typer.Option("--price", min=0, help="Of a device an hour, in any currency.", metavar="PER_HOUR")
+    ] = None,
+    watts: Annotated[
+        float | None, typer.Option("--watts", min=0, help="Power of a device: of a GPU, or of this machine.")
+    ] = None,
+    runs: options.Runs = Path("runs"),
+    json: options.Json = False,
+) -> int:
+    """Show what studies cost: jobs, operations, time, disk, energy, money; measured on this machine first."""
+    from bertlab import estimate as estimating
+    from bertlab import hardware, scales, studies
+    from bertlab import plan as planning
+    from bertlab.cli import plan_table
+    from bertlab.errors import BadInput
+    from bertlab.machine import Machine
+    from bertlab.pretrained import find
+    from bertlab.store import Store
+
+    count, card = hardware.find(on) if on is not None else (0, None)
+    if card is not None and (gpus or workers):
+        raise BadInput("--on names the devices: leave out --gpus and --workers")
+    machine = Machine(
+        runs=runs,
+        data=data,
+        precision=precision,
+        threads=threads,
+        gpus=count or gpus,
+        gpus_per_run=gpus_per_run,
+        workers=workers,
+        micro_batch=micro_batch,
+    )
+    store = Store(runs)
+    request = planning.Request(
+        studies=studies.chosen(study),
+        scale=scales.find(scale).set(set_ or []),
+        corpora=tuple(corpus or ()),
+        vocabulary=vocab,
+        substitutes=options.pairs("--substitute", substitute, "conll2003=bc5cdr"),
+        first=options.pairs("--first", first, "squad=triviaqa"),
+        seeds=seeds,
+        restarts=restarts,
+        only=tuple(only or ()),
+        scratch=scratch,
+        pretrained=find(from_, store, machine) if from_ is not None else None,
+    )
+    made = planning.make(request, machine)
+    if card is not None:
+        seconds, basis = estimating.on_cards(card, machine, made.jobs), _Basis(card=card)
+        found = estimating.estimate(made, store, machine, seconds)
+    else:
+        machine.check()
+        with _measured(made, store, machine, quiet=json) as (seconds, basis):
+            found = estimating.estimate(made, store, machine, seconds)
+    bill = _Bill(machine.gpus or 1, watts if watts is not None else card.watts if card is not None else None, price)
+    if json:
+        print_json(_record(made, found, basis, bill))
+        return 0
+    plan_table.table(made, found.done, found.kinds)
+    for line in plan_table.models(made):
+        say(line)
+    _tell(made, found, basis, bill)
+    return 0
+
+
+@dataclasses.dataclass
+class _Basis:
+    """What times rest on."""
+
+    card: Any = None
+    recorded: int = 0
+    """Jobs whose time is that of finished runs alike."""
+    measured: int = 0
+    seconds: float = 0.0
+    """What measuring took."""
+    peaks: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    load: float = 0.0
+    """Processes that were at work when measuring began, for each core of the machine."""
+
+    @property
+    def sources(self) -> list[str]:
+        """Where times come from."""
+        if self.card is not None:
+            return ["published figures"]
+        found = {"finished runs": self.recorded, "measurement": self.measured}
+        return [name for name, count in found.items() if count]
+
+    @property
+    def told(self) -> str:
+        """The same in words."""
+        peaks = " and ".join(f"{value / 1e9:,.0f} GFLOP/s in {name}" for name, value in self.peaks.items())
+        measured = f"{self.seconds:.0f} s of measuring on this machine, whose matrix products reach {peaks}"
+        parts = ["finished runs alike"] * bool(self.recorded) + [measured] * bool(self.measured)
+        return ", and from ".join(parts)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Bill:
+    """What devices cost while they are held."""
+
+    devices: int
+    watts: float | None
+    price: float | None
+
+    def joules(self, amount: Amount | None) -> float | None:
+        """Energy, if all of the power is drawn all the time."""
+        if amount is None or amount.seconds is None or self.watts is None:
+            return None
+        return amount.seconds * self.devices * self.watts
+
+    def money(self, amount: Amount | None) -> float | None:
+        """What the devices cost, held from begin to end."""
+        if amount is None or amount.seconds is None or self.price is None:
+            return None
+        return amount.seconds / 3600 * self.devices * self.price
+
+
+@contextmanager
+def _measured(plan: Plan, store: Store, machine: Machine, quiet: bool) -> Iterator[tuple[Seconds, _Basis]]:
+    """What jobs take, from finished runs alike and else from a measurement that is made when it is needed."""
+    from bertlab.jobs import Job
+    from bertlab.progress import signals_as_flags
+    from bertlab.recorded import Recorded
+
+    recorded, basis, known = Recorded(store, machine), _Basis(), dict[str, float]()
+    trials: Any = None
+    status = console().status("") if not quiet else None
+
+    def told(what: str) -> None:
+        if status is not None:
+            status.update(f"measuring this machine: {what}")
+
+    with tempfile.TemporaryDirectory(prefix="bertlab-plan-") as folder, signals_as_flags():
+
+        def seconds(job: Job) -> float:
+            nonlocal trials
+            if job.id in known:
+                return known[job.id]
+            found = recorded.seconds(job)
+            if found is not None:
+                basis.recorded += 1
+            else:
+                from bertlab.trials import Trials
+
+                began = time.perf_counter()
+                if status is not None:
+                    status.start()
+                if trials is None:
+                    basis.load = os.getloadavg()[0] / (os.cpu_count() or 1)
+                    trials = Trials(plan.jobs, store, machine, Path(folder), told)
+                found = trials.seconds(job)
+                basis.measured += 1
+                basis.seconds += time.perf_counter() - began
+                basis.peaks = trials.peaks
+            known[job.id] = found
+            return found
+
+        try:
+            yield seconds, basis
+        finally:
+            if status is not None:
+                status.stop()
+
+
+def _tell(plan: Plan, found: Estimate, basis: _Basis, bill: _Bill) -> None:
+    """What the table does not say, in lines."""
+    from bertlab import hardware
+
+    to_do, more = found.to_do, found.one_more_seed
+    if to_do == type(to_do)():
+        say("Everything is finished: nothing is to do.")
+    else:
+        say(f"In all: {_stated(to_do, bill)}.")
+    if len(found.studies) > 1:
+        for name, alone in found.studies.items():
+            say(f"  {name} alone: {_stated(alone, bill)}")
+    if more is not None:
+        say(f"One more seed: {_stated(more, bill)}.")
+    shared = found.shared
+    if shared.pretrainings or shared.measurements:
+        say(f"Shared, and so not run: {_stated(shared, dataclasses.replace(bill, devices=1))}.")
+    if basis.card is not None:
+        peak, floor = basis.card.peak / 1e12, 1000 * hardware.SECONDS_A_LAYER
+        say(
+            f"An estimate, not measured there: {hardware.SHARE:.0%} of the published {peak:g} TFLOP/s of each "
+            f"{basis.card.name}, and {floor:g} ms a layer and step at least. Text is prepared elsewhere."
+        )
+        largest = max(_parameters(plan), default=0)
+        if 16 * largest > basis.card.memory:
+            say(f"The largest model takes {16 * largest / 1e9:.0f} GB with its moments: it does not fit on one.")
+    else:
+        say(f"Times from {basis.told}.")
+        if basis.measured and basis.load > 1:
+            say(f"Other work took {basis.load:.1f} times its cores meanwhile: times are those of so busy a machine.")
+
+
+def _parameters(plan: Plan) -> list[int]:
+    from bertlab.estimate import weight_bytes
+    from bertlab.jobs import Pretrain
+
+    return [weight_bytes(job) // 4 for job in plan.jobs if isinstance(job, Pretrain)]
+
+
+def _stated(amount: Amount, bill: _Bill) -> str:
+    """An amount in words."""
+    from bertlab.cli.plan_table import counted, duration, megabytes
+
+    parts = [counted(amount.pretrainings, "pre-training"), counted(amount.measurements, "measurement")]
+    if amount.seconds is not None:
+        parts.append(f"about {duration(amount.seconds)}")
+    parts.append(f"{megabytes(amount.disk_bytes)} of disk")
+    joules, money = bill.joules(amount), bill.money(amount)
+    if joules is not None:
+        parts.append(f"{joules / 3.6e6:.3g} kWh")
+    if money is not None:
+        parts.append(f"{money:,.2f} at {bill.price:g} an hour and device")
+    return ", ".join(parts)
+
+
+def _record(plan: Plan, found: Estimate, basis: _Basis, bill: _Bill) -> dict[str, Any]:
+    """The plan as JSON.
+
+    `jobs` (by kind), `to_do`, `by_study`, `one_more_seed` and `saved_by_sharing` are amounts: `pretrainings`,
+    `measurements`, `others` (corpora, checkpoints), `tokens` (trained on), `flops`, `seconds` (from begin to end),
+    `disk_bytes`, `energy_joules` and `money`, null where not known. `done` counts finished jobs by kind; `times_from`
+    lists `finished runs`, `measurement` or `published figures`.
+    """
+    from bertlab.cli.plan_table import trained_models
+
+    def told(amount: Amount | None) -> dict[str, Any] | None:
+        if amount is None:
+            return None
+        return dataclasses.asdict(amount) | {"energy_joules": bill.joules(amount), "money": bill.money(amount)}
+
+    return {
+        "studies": [study.name for study in plan.request.studies],
+        "scale": plan.request.scale.name,
+        "corpus": list(plan.corpora),
+        "times_from": basis.sources,
+        "measuring_seconds": basis.seconds,
+        "peak_flops_per_second": basis.card.peak if basis.card is not None else basis.peaks or None,
+        "devices": bill.devices,
+        "device": basis.card.name if basis.card is not None else None,
+        "watts": bill.watts,
+        "price_per_hour": bill.price,
+        "done": dict(found.done),
+        "jobs": {kind: told(each) for kind, each in found.kinds.items()},
+        "to_do": told(found.to_do),
+        "models": trained_models(plan),
+        "by_study": {name: told(each) for name, each in found.studies.items()},
+        "one_more_seed": told(found.one_more_seed),
+        "saved_by_sharing": told(found.shared),
+    }

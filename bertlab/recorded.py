@@ -1,0 +1,158 @@
+"""What finished runs took: the best that is known of what runs like them will take."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bertlab.errors import BadInput
+from bertlab.identity import canonical, load
+from bertlab.jobs import Job, Measure, Pretrain
+from bertlab.machine import Machine
+from bertlab.recipe import Masking, Recipe, Schedule
+from bertlab.store import PRETRAINED, Run, Store
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What some runs take."""
+
+    pretrainings: int
+    measurements: int
+    seconds: float
+    """One after the other."""
+    disk_bytes: int
+
+
+def seconds(run: Run) -> float:
+    """What a finished run took, over all its tries."""
+    return float(sum(line["seconds"] for line in run.timing()))
+
+
+def one_more_seed(record: Mapping[str, Any], runs: Mapping[str, Run]) -> Spent | None:
+    """What another seed of pre-training would take a study: the mean of its finished seeds.
+
+    `record` is what the store keeps of the study (`Store.studies`), `runs` are finished ones by id. A seed counts if
+    all its runs are there; `None` if no seed does, or if what is measured was pre-trained elsewhere.
+    """
+    seeds: dict[int, set[str]] = {}
+    for cell in record["cells"]:
+        seeds.setdefault(cell["pretrain_seed"], set()).update((cell["pretrain_id"], cell["run_id"]))
+    found = [_spent([runs[each] for each in ids]) for ids in seeds.values() if all(each in runs for each in ids)]
+    if not found or record["pretrained"]:
+        return None
+    return Spent(
+        pretrainings=max(each.pretrainings for each in found),
+        measurements=max(each.measurements for each in found),
+        seconds=statistics.fmean(each.seconds for each in found),
+        disk_bytes=round(statistics.fmean(each.disk_bytes for each in found)),
+    )
+
+
+def _spent(runs: Iterable[Run]) -> Spent:
+    runs = list(runs)
+    trained = sum(run.kind in PRETRAINED for run in runs)
+    return Spent(trained, len(runs) - trained, sum(map(seconds, runs)), sum(run.size() for run in runs))
+
+
+class Recorded:
+    """The times of a store's finished runs: of each, and of those alike that were computed as on this machine."""
+
+    def __init__(self, store: Store, machine: Machine) -> None:
+        self._runs = {run.id: run for run in store.runs()}
+        self._own: dict[str, float] = {}
+        found: dict[str, list[tuple[float, float]]] = {}
+        for run in self._runs.values():
+            try:
+                self._own[run.id] = seconds(run)
+                numerics = run.environment()
+                if run.kind != "corpus" and _computed_alike(numerics, machine):
+                    found.setdefault(self._likeness(run), []).append(self._rate(run))
+            except (BadInput, KeyError, TypeError):  # a run of another version: nothing is learnt from it
+                continue
+        self._alike = {
+            name: (statistics.median(step for step, _ in rates), statistics.median(rest for _, rest in rates))
+            for name, rates in found.items()
+        }
+
+    def finished(self, job: Job) -> Run | None:
+        """The finished run of a job, if there is one."""
+        return self._runs.get(job.id)
+
+    def seconds(self, job: Job) -> float | None:
+        """What a job took, or takes if it takes as long as the median of those alike; `None` if none is finished."""
+        if job.id in self._own:
+            return self._own[job.id]
+        known = self._alike.get(alike(job))
+        if known is None:
+            return None
+        step, rest = known
+        return step * (job.steps if isinstance(job, Pretrain) else 0) + rest
+
+    def _likeness(self, run: Run) -> str:
+        science = run.science()
+        if run.kind == "pretrain":
+            return likeness(load(Recipe, science["recipe"])) + str(science["corpus"])
+        if run.kind == "import":
+            return canonical(science)
+        pretrained = self._runs[science["pretrain"]].science()
+        return measured_alike(science, load(Recipe, pretrained["recipe"]))
+
+    def _rate(self, run: Run) -> tuple[float, float]:
+        """Seconds a step, and those beside the steps."""
+        if run.kind != "pretrain":
+            return 0.0, seconds(run)
+        trained = sum(line["seconds"] for line in run.timing() if line["stage"] == "train")
+        return trained / max(1, run.result()["steps"]), seconds(run) - trained
+
+
+def alike(job: Job) -> str:
+    """What jobs have in common that take as long as each other, but for the number of steps of a pre-training."""
+    if isinstance(job, Pretrain):
+        return likeness(job.recipe) + job.corpus.id
+    if isinstance(job, Measure):
+        return measured_alike(job.science(), job.pretrain.recipe if isinstance(job.pretrain, Pretrain) else None)
+    return canonical(job.science())
+
+
+def measured_alike(science: Mapping[str, Any], recipe: Recipe | None) -> str:
+    """What measurements have in common that take as long as each other.
+
+    Of what is measured that is the `recipe`, or the id of a checkpoint from elsewhere.
+    """
+    told = {name: value for name, value in science.items() if name not in ("restart", "milestone", "pretrain")}
+    return canonical({**told, "encoder": encoder(recipe) if recipe else science["pretrain"]})
+
+
+def likeness(recipe: Recipe) -> str:
+    """What pre-trainings have in common that take as long a step and at milestones, however many there are.
+
+    Which tokens are predicted and what is shown in their place costs nothing; how many, and a second evaluation under a
+    masking of its own, do.
+    """
+    masking, schedule = recipe.masking, recipe.schedule
+    usual = (masking.mask, masking.keep, masking.random) == (0.8, 0.1, 0.1)
+    masking = Masking(rate=masking.rate) if usual else Masking(rate=masking.rate, mask=1.0, keep=0.0, random=0.0)
+    schedule = Schedule(batch=schedule.batch, steps=min(1, schedule.steps))
+    return canonical(dataclasses.replace(recipe, seed=0, masking=masking, schedule=schedule))
+
+
+def encoder(recipe: Recipe) -> str:
+    """What pre-trained models have in common that take as long to measure."""
+    positions = recipe.model.positions_for(recipe.inputs.longest)
+    return canonical([recipe.model, recipe.corpus, recipe.tokenizer, recipe.objective.causal, positions])
+
+
+def _computed_alike(environment: Mapping[str, Any], machine: Machine) -> bool:
+    """Whether a run was computed as this machine would, on one device."""
+    numerics = environment["numerics"]
+    one = machine.one() if not machine.alone else machine
+    if "earlier" in environment or numerics.get("processes", 1) > 1:
+        return False
+    if one.gpus:
+        return bool(numerics["device"] != "cpu")
+    told = (numerics["device"], numerics["precision"], numerics["threads"])
+    return told == ("cpu", "bf16" if one.bf16() else "fp32", one.cores)

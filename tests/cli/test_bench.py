@@ -1,0 +1,32 @@
+"""`bertlab bench`: what it tells; how fast the machine is, is not tested."""
+
+import json
+
+import pytest
+
+CHOSEN = ("bench", "--scale", "smoke", "--threads", "1", "--precision", "fp32")
+
+
+def test_what_is_measured_goes_together(call, capsys):
+    assert call(*CHOSEN, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["scale"] == "smoke"
+    # At most 8 sequences of 32 tokens a step.
+    assert 0 < found["tokens_per_second"] * found["seconds_per_step"] <= 8 * 32
+    assert found["share_of_peak"] == pytest.approx(found["flops_per_second"] / found["peak_flops_per_second"])
+    assert 0 < found["share_waiting_for_data"] <= 1
+    assert found["peak_memory_bytes"] > 50e6
+    assert found["numerics"]["precision"] == "fp32"
+
+
+def test_people_read_it_too(call, capsys):
+    assert call(*CHOSEN) == 0
+    told = capsys.readouterr().out
+    for part in ("tokens/s", "GFLOP/s", "waiting for data", "MB of memory"):
+        assert part in told
+
+
+@pytest.mark.parametrize("arguments", [("--scale", "huge"), ("--gpus", "2"), ("--set", "schedule.steps=0")])
+def test_bad_input_is_told_in_one_line(call, capsys, arguments):
+    assert call("bench", *arguments) == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -1,0 +1,69 @@
+"""Measurements of this machine: what they come to, not how fast it is."""
+
+from bertlab import measure
+from bertlab.measure import Clock, Speed, middle
+from bertlab.recipe import Finetuning
+from bertlab.scales import find
+
+
+def test_seconds_of_a_job():
+    speed = Speed(start=1.0, step=0.5, end=2.0, milestone=3.0)
+    assert speed.seconds(10) == 1 + 5 + 2
+    assert speed.seconds(10, milestones=4) == 1 + 5 + 2 + 3 * 3
+    assert speed.seconds(0, milestones=0) == 3
+
+
+def test_the_middle_does_not_count_what_is_rare():
+    assert middle([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 100.0]) == 1.0
+    assert middle([2.0]) == 2.0
+    assert middle([0.0, 1.0, 3.0, 50.0]) == 2.0
+
+
+def test_a_clock_splits_a_job(monkeypatch):
+    """Begun at 0; steps end at 5, 6, 7 and 8; all is over at 10. The first of them took as long as the others."""
+    monkeypatch.setattr(measure.time, "perf_counter", iter([5.0, 6.0, 7.0, 8.0, 10.0]).__next__)
+    clock = Clock(began=0.0)
+    clock(100, 200, "reading features")
+    for step in range(4):
+        clock(step + 1, 4, "pre-training")
+    assert clock.speed() == Speed(start=4.0, step=1.0, end=2.0)
+
+
+def test_steps_of_a_training():
+    settings = Finetuning(batch=32, epochs=2.5)
+    assert measure.training_steps(settings, 100) == 10
+    assert measure.training_steps(Finetuning(batch=32, epochs=3, steps=7), 100) == 7
+    assert measure.training_steps(Finetuning(batch=32, epochs=0.01), 100) == 1
+
+
+def test_a_measured_pretraining_is_shortened_and_leaves_a_model(corpus, machine, tmp_path):
+    from bertlab.training.finetuning import open_pretrained
+
+    recipe = find("smoke").recipe
+    speed = measure.pretraining(recipe, corpus, tmp_path, machine, 1e9)
+    assert min(speed.start, speed.end) >= 0
+    assert min(speed.step, speed.milestone) > 0
+    assert open_pretrained(tmp_path).model.encoder.hidden == recipe.model.hidden
+
+
+def test_large_steps_are_measured_on_fewer_sequences(corpus, machine, tmp_path, monkeypatch):
+    """A step of 8 sequences would take the machine long: it is tried with 2, and takes four times as long."""
+    seen = []
+
+    def tried(recipe, corpus, work, machine):
+        seen.append(recipe.schedule.batch)
+        return Speed(start=1.0, step=1.0, end=1.0)
+
+    monkeypatch.setattr(measure, "_pretrained", tried)
+    speed = measure.pretraining(find("smoke").recipe, corpus, tmp_path, machine, 1.0)
+    assert seen == [2]
+    assert speed.step == 4.0
+
+
+def test_peaks_are_of_each_precision(machine, monkeypatch):
+    monkeypatch.setattr(measure, "PRODUCT", (64, 32, 16))
+    monkeypatch.setattr(measure, "has_bf16", lambda device: False)
+    (name, figure), *others = measure.peaks(machine).items()
+    assert name == "fp32"
+    assert not others
+    assert figure > 0

@@ -1,0 +1,84 @@
+"""What finished runs took, and what it says of others."""
+
+import dataclasses
+import json
+
+import pytest
+
+from bertlab.jobs import Measure, PrepareCorpus, Pretrain
+from bertlab.plan import Request, make
+from bertlab.recorded import Recorded, one_more_seed
+from bertlab.scales import find
+from bertlab.store import Run, Store
+from bertlab.studies import find as study
+
+
+@pytest.fixture
+def planned(machine):
+    request = Request(studies=(study("masking"),), scale=find("smoke"), seeds=2, only=("80/10/10", "0/0/100"))
+    return make(request, machine).jobs
+
+
+@pytest.fixture
+def store(planned, machine, tmp_path):
+    """The first seed, finished: 2 s a step and 3 s beside for the baseline, 7 s a fine-tuning, 4 s on features."""
+    store = Store(tmp_path / "runs")
+    store.prepare()
+    numerics = {"torch": "2", "device": "cpu", "precision": "fp32", "threads": 1}
+    for job in planned:
+        if isinstance(job, PrepareCorpus) or (job.seed if isinstance(job, Pretrain) else job.pretrain.seed):
+            continue
+        work = store.work(job.kind, job.id)
+        times = [("train", 20.0), ("evaluate", 1.0), ("train", 20.0), ("evaluate", 2.0)]
+        if isinstance(job, Measure):
+            times = [(job.kind, 7.0 if job.kind == "finetune" else 4.0)]
+        lines = [json.dumps({"stage": stage, "step": 0, "seconds": seconds}) for stage, seconds in times]
+        (work / "timing.jsonl").write_text("\n".join(lines) + "\n")
+        (work / "recipe.json").write_text(json.dumps({"science": job.science()}))
+        (work / "environment.json").write_text(json.dumps({"numerics": numerics}))
+        (work / "result.json").write_text(json.dumps({"steps": 20}))
+        store.finish(job.kind, job.id, job.label)
+    return store
+
+
+def test_finished_runs_tell_of_those_alike(planned, store, machine):
+    recorded = Recorded(store, machine)
+    corpus, *others = planned
+    assert recorded.seconds(corpus) is None
+    assert {(job.kind, recorded.seconds(job)) for job in others} == {
+        ("pretrain", 43.0),
+        ("finetune", 7.0),
+        ("features", 4.0),
+    }
+
+
+def test_a_longer_training_takes_longer(planned, store, machine):
+    job = next(job for job in planned if isinstance(job, Pretrain))
+    schedule = dataclasses.replace(job.recipe.schedule, steps=100, peak=1e-4)
+    longer = dataclasses.replace(job, recipe=dataclasses.replace(job.recipe, schedule=schedule))
+    assert Recorded(store, machine).seconds(longer) == 100 * 2 + 3
+
+
+@pytest.mark.parametrize("change", [{"threads": 2}, {"precision": "bf16"}])
+def test_runs_that_were_computed_otherwise_say_nothing(planned, store, machine, change):
+    recorded = Recorded(store, dataclasses.replace(machine, **change))
+    finished, other = (
+        next(job for job in planned if isinstance(job, Pretrain) and job.seed == seed) for seed in (0, 1)
+    )
+    assert recorded.seconds(finished) == 43.0  # but for themselves
+    assert recorded.seconds(other) is None
+
+
+def test_one_more_seed_takes_what_the_finished_ones_did(planned, store):
+    runs = {run.id: run for run in store.runs()}
+    cells = [
+        {"pretrain_seed": job.pretrain.seed, "pretrain_id": job.pretrain.id, "run_id": job.id}
+        for job in planned
+        if isinstance(job, Measure)
+    ]
+    found = one_more_seed({"cells": cells, "pretrained": ""}, runs)
+    assert found is not None
+    assert (found.pretrainings, found.measurements, found.seconds) == (2, 6, 2 * 43 + 4 * 7 + 2 * 4)
+    assert found.disk_bytes == sum(run.size() for run in runs.values())
+    assert one_more_seed({"cells": cells, "pretrained": "bert"}, runs) is None
+    assert one_more_seed({"cells": cells, "pretrained": ""}, dict[str, Run]()) is None
