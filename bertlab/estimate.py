@@ -105,7 +105,8 @@ def _repeated(plan: Plan) -> list[Job]:
     """The jobs of `Plan.asked` that are not run, because they are there already."""
     asked = {(cell.study.name, cell.variant, cell.pretrain.id): cell.pretrain for cell in plan.cells}
     measured = {(cell.study.name, cell.variant, cell.job.id): cell.job for cell in plan.cells}
-    every = [*asked.values(), *(job for job in measured.values() if isinstance(job, Measure))]
+    trained = [] if plan.request.pretrained else asked.values()  # what is given is no saving
+    every = [*trained, *(job for job in measured.values() if isinstance(job, Measure))]
     seen: set[str] = set()
     return [job for job in every if job.id in seen or seen.add(job.id)]  # type: ignore[func-returns-value]
 
