@@ -24,11 +24,11 @@ def bench(
 
     from bertlab import scales
     from bertlab.errors import BadInput
+    from bertlab.estimates.measure import throughput
+    from bertlab.estimates.trials import DOCUMENTS, sample
     from bertlab.machine import Machine
-    from bertlab.measure import throughput
     from bertlab.progress import signals_as_flags
     from bertlab.text import microworld
-    from bertlab.trials import DOCUMENTS, sample
 
     if gpus > 1:
         raise BadInput(f"--gpus is {gpus}: one device is measured, give 0 or 1")

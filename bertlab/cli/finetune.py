@@ -97,7 +97,7 @@ def _drawn(runs: list[Run]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from bertlab.report.statistics import mean
+    from bertlab.report.statistics.summary import mean
 
     results = [run.result() for run in runs]
     table = Table(title=Text(f"{results[0]['task']}: {results[0]['dataset']}, in points"), box=SIMPLE_HEAD)

@@ -17,7 +17,7 @@ from bertlab.cli import options
 from bertlab.cli.console import console, exit_codes, print_json, say
 
 if TYPE_CHECKING:
-    from bertlab.estimate import Amount, Estimate, Seconds
+    from bertlab.estimates.estimate import Amount, Estimate, Seconds
     from bertlab.machine import Machine
     from bertlab.plan import Plan
     from bertlab.store import Store
@@ -57,16 +57,17 @@ def plan(
     json: options.Json = False,
 ) -> int:
     """Show what studies cost: jobs, operations, time, disk, energy, money; measured on this machine first."""
-    from bertlab import estimate as estimating
-    from bertlab import hardware, scales, studies
     from bertlab import plan as planning
+    from bertlab import scales, studies
     from bertlab.cli import plan_table
     from bertlab.errors import BadInput
+    from bertlab.estimates import cards
+    from bertlab.estimates import estimate as estimating
     from bertlab.machine import Machine
     from bertlab.pretrained import find
     from bertlab.store import Store
 
-    count, card = hardware.find(on) if on is not None else (0, None)
+    count, card = cards.find(on) if on is not None else (0, None)
     if card is not None and (gpus or workers):
         raise BadInput("--on names the devices: leave out --gpus and --workers")
     machine = Machine(
@@ -168,9 +169,9 @@ class _Bill:
 @contextmanager
 def _measured(plan: Plan, store: Store, machine: Machine, quiet: bool) -> Iterator[tuple[Seconds, _Basis]]:
     """What jobs take, from finished runs alike and else from a measurement that is made when it is needed."""
+    from bertlab.estimates.recorded import Recorded
     from bertlab.jobs import Job
     from bertlab.progress import signals_as_flags
-    from bertlab.recorded import Recorded
 
     recorded, basis, known = Recorded(store, machine), _Basis(), dict[str, float]()
     trials: Any = None
@@ -190,7 +191,7 @@ def _measured(plan: Plan, store: Store, machine: Machine, quiet: bool) -> Iterat
             if found is not None:
                 basis.recorded += 1
             else:
-                from bertlab.trials import Trials
+                from bertlab.estimates.trials import Trials
 
                 began = time.perf_counter()
                 if status is not None:
@@ -214,7 +215,7 @@ def _measured(plan: Plan, store: Store, machine: Machine, quiet: bool) -> Iterat
 
 def _tell(plan: Plan, found: Estimate, basis: _Basis, bill: _Bill) -> None:
     """What the table does not say, in lines."""
-    from bertlab import hardware
+    from bertlab.estimates import cards
 
     to_do, more = found.to_do, found.one_more_seed
     if to_do == type(to_do)():
@@ -230,9 +231,9 @@ def _tell(plan: Plan, found: Estimate, basis: _Basis, bill: _Bill) -> None:
     if shared.pretrainings or shared.measurements:
         say(f"Shared, and so not run: {_stated(shared, dataclasses.replace(bill, devices=1))}.")
     if basis.card is not None:
-        peak, floor = basis.card.peak / 1e12, 1000 * hardware.SECONDS_A_LAYER
+        peak, floor = basis.card.peak / 1e12, 1000 * cards.SECONDS_A_LAYER
         say(
-            f"An estimate, not measured there: {hardware.SHARE:.0%} of the published {peak:g} TFLOP/s of each "
+            f"An estimate, not measured there: {cards.SHARE:.0%} of the published {peak:g} TFLOP/s of each "
             f"{basis.card.name}, and {floor:g} ms a layer and step at least. Text is prepared elsewhere."
         )
         largest = max(_parameters(plan), default=0)
@@ -245,7 +246,7 @@ def _tell(plan: Plan, found: Estimate, basis: _Basis, bill: _Bill) -> None:
 
 
 def _parameters(plan: Plan) -> list[int]:
-    from bertlab.estimate import weight_bytes
+    from bertlab.estimates.estimate import weight_bytes
     from bertlab.jobs import Pretrain
 
     return [weight_bytes(job) // 4 for job in plan.jobs if isinstance(job, Pretrain)]

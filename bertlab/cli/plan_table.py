@@ -13,7 +13,7 @@ from bertlab.errors import BadInput
 from bertlab.jobs import Job, Pretrain
 
 if TYPE_CHECKING:
-    from bertlab.estimate import Amount
+    from bertlab.estimates.estimate import Amount
     from bertlab.machine import Machine
     from bertlab.plan import Plan
     from bertlab.recipe import Recipe
@@ -33,8 +33,8 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "") -> None:
 
     Times are those of finished runs alike: nothing is measured, and nothing is said where there is none.
     """
-    from bertlab.estimate import amount
-    from bertlab.recorded import Recorded
+    from bertlab.estimates.estimate import amount
+    from bertlab.estimates.recorded import Recorded
 
     pending, seconds = plan.pending(store), Recorded(store, machine).seconds
     done = {
@@ -132,7 +132,7 @@ def described(recipe: Recipe) -> str:
 
 def require_room(jobs: list[Job], store: Store) -> None:
     """Raises `BadInput` if the disk of the store has less room than the weights of the jobs will take."""
-    from bertlab.estimate import weight_bytes
+    from bertlab.estimates.estimate import weight_bytes
 
     largest = max((weight_bytes(job) for job in jobs if isinstance(job, Pretrain)), default=0)
     # The weights at each milestone, and while one is trained two checkpoints of weights and moments.

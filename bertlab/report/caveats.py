@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bertlab.report.effects import Effect
 from bertlab.report.evidence import PLATEAU, Cell, Evidence
 from bertlab.report.facts import count
-from bertlab.report.statistics import separation
+from bertlab.report.statistics.effects import Effect
+from bertlab.report.statistics.summary import separation
 
 FEW = 6
 """With fewer seeds, a 95 % t interval is over 40 % wider than a normal one of the same spread."""

@@ -20,11 +20,11 @@ from bertlab.errors import BadInput
 from bertlab.identity import load
 from bertlab.recipe import Features, Finetuning, Recipe
 from bertlab.report.claims import judged
-from bertlab.report.effects import FLOOR, effect
 from bertlab.report.evidence import Cell, Evidence
-from bertlab.report.measures import Mean
 from bertlab.report.predictions import contrast
-from bertlab.report.statistics import Interval, Scores, summarise, welch
+from bertlab.report.statistics.effects import FLOOR, effect
+from bertlab.report.statistics.measures import Mean
+from bertlab.report.statistics.summary import Interval, Scores, summarise, welch
 
 PRETRAINING = "pre-training"
 """What stands for a measurement where it is the pre-training itself."""

@@ -17,10 +17,10 @@ from bertlab.errors import BadInput, Unwritable
 from bertlab.names import plain
 from bertlab.report import escape
 from bertlab.report.changes import END, Change, changes, same_runs
-from bertlab.report.effects import FLOOR
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
-from bertlab.report.statistics import LEVEL
+from bertlab.report.statistics.effects import FLOOR
+from bertlab.report.statistics.summary import LEVEL
 from bertlab.report.tables import EMPTY, Table
 from bertlab.store import Store
 

@@ -14,9 +14,9 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from bertlab.report.effects import Effect
 from bertlab.report.predictions import Predictions
-from bertlab.report.statistics import Scores, Summary, mean, summarise
+from bertlab.report.statistics.effects import Effect
+from bertlab.report.statistics.summary import Scores, Summary, mean, summarise
 
 PLATEAU = 0.25
 """Nats: an LM that ends this close to the unigram entropy of its held-out text has learnt next to nothing of context.

@@ -7,7 +7,7 @@ from typing import Any
 
 from bertlab.recipe import Model
 from bertlab.report.evidence import Cell, Evidence, Pretraining
-from bertlab.report.statistics import mean
+from bertlab.report.statistics.summary import mean
 
 _METHODS = {"finetune": "all weights fine-tuned", "features": "frozen features"}
 

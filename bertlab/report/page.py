@@ -12,9 +12,10 @@ from pathlib import Path
 from bertlab import files
 from bertlab.errors import BadInput, Unwritable, unknown
 from bertlab.faults import point
-from bertlab.report import html, latex, markdown, tidy
+from bertlab.report import tidy
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
+from bertlab.report.pages import html, latex, markdown
 from bertlab.report.section import Chapter, chapter
 from bertlab.store import Store
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from bertlab.report import measures
-from bertlab.report.effects import Effect, Runs, effect
-from bertlab.report.measures import Mean, Measure
+from bertlab.report.statistics import measures
+from bertlab.report.statistics.effects import Effect, Runs, effect
+from bertlab.report.statistics.measures import Mean, Measure
 from bertlab.store import Run
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from bertlab.report import escape
-from bertlab.report.effects import Effect
 from bertlab.report.evidence import Evidence
-from bertlab.report.statistics import Summary, mean
+from bertlab.report.statistics.effects import Effect
+from bertlab.report.statistics.summary import Summary, mean
 
 if TYPE_CHECKING:
     pass

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from bertlab.names import plain
 from bertlab.report import escape
-from bertlab.report.effects import Effect, interval
 from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
+from bertlab.report.statistics.effects import Effect, interval
 
 if TYPE_CHECKING:
     import pandas

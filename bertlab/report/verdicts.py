@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bertlab.report.effects import FLOOR, Effect
 from bertlab.report.evidence import Evidence
-from bertlab.report.power import seeds_to_rule_out, seeds_to_see
-from bertlab.report.statistics import LEVEL
+from bertlab.report.statistics.effects import FLOOR, Effect
+from bertlab.report.statistics.power import seeds_to_rule_out, seeds_to_see
+from bertlab.report.statistics.summary import LEVEL
 from bertlab.study import Claim
 
 LESS_IS_MORE = ("loss", "perplexity")

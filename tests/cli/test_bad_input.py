@@ -169,7 +169,8 @@ def test_no_module_of_the_plan_needs_torch():
     code = (
         "import sys\nimport bertlab.recipe, bertlab.cost, bertlab.scales, bertlab.study, bertlab.studies\n"
         "import bertlab.store, bertlab.plan, bertlab.jobs, bertlab.inputs.batches, bertlab.text.tokens\n"
-        "import bertlab.tasks.catalog, bertlab.measure, bertlab.recorded, bertlab.estimate\n"
+        "import bertlab.tasks.catalog\n"
+        "import bertlab.estimates.measure, bertlab.estimates.recorded, bertlab.estimates.estimate\n"
         "assert not {'torch', 'lightning', 'datasets', 'transformers'} & set(sys.modules), sorted(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

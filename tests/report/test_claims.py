@@ -4,9 +4,10 @@ import dataclasses
 
 import pytest
 
-from bertlab.report import claims, markdown
+from bertlab.report import claims
 from bertlab.report.facts import duration
 from bertlab.report.gather import gather_all
+from bertlab.report.pages import markdown
 from bertlab.report.section import chapter
 from bertlab.store import Store
 from bertlab.study import Claim

@@ -18,7 +18,7 @@ import pytest
 from bertlab.report import compare
 from bertlab.report.changes import LOSS, Change
 from bertlab.report.gather import gather_all
-from bertlab.report.statistics import welch
+from bertlab.report.statistics.summary import welch
 from bertlab.store import Store
 from bertlab.study import Claim
 

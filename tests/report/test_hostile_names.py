@@ -27,9 +27,10 @@ from bertlab.cli.console import complain, print_json, say
 from bertlab.cli.results import print_result
 from bertlab.cli.terminal import Terminal
 from bertlab.names import plain, visible
-from bertlab.report import html, latex, markdown, page, tidy
+from bertlab.report import page, tidy
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
+from bertlab.report.pages import html, latex, markdown
 from bertlab.report.plots import Picture
 from bertlab.report.section import Chapter, chapter
 from bertlab.store import Store

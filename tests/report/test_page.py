@@ -243,7 +243,7 @@ def test_formats_are_those_asked_for(builder: Any, tmp_path: Path) -> None:
     pages, _ = page.write([], builder.root, tmp_path / "out", ["latex"])
     assert pages == [tmp_path / "out" / "masking.tex"]
     names = {path.name for path in (tmp_path / "out").rglob("*.*")}
-    assert names == {"masking.tex", "masking.csv", "masking-points.svg", "masking-curves.svg"}
+    assert names == {"masking.tex", "masking.csv", "masking-summary.csv", "masking-points.svg", "masking-curves.svg"}
     with pytest.raises(BadInput, match="unknown format 'htm': did you mean 'html'"):
         page.write([], builder.root, tmp_path / "out", ["htm"])
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertlab.report.effects import Effect
 from bertlab.report.gather import gather
 from bertlab.report.predictions import LIKELIHOOD
+from bertlab.report.statistics.effects import Effect
 from bertlab.report.verdicts import trials, verdicts
 from bertlab.store import Store
 from bertlab.study import Claim

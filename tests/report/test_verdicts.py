@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertlab.report.effects import FLOOR, Effect, effect
-from bertlab.report.measures import Mean
+from bertlab.report.statistics.effects import FLOOR, Effect, effect
+from bertlab.report.statistics.measures import Mean
 from bertlab.report.verdicts import Pair, Trial, Verdict, holm, verdicts
 from bertlab.study import Claim
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bertlab.report.statistics import mean
+from bertlab.report.statistics.summary import mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ from bertlab.report.plots.bands import draw as draw_band
 from bertlab.report.plots.labels import cut, wrapped
 from bertlab.report.plots.layout import WIDTH, Drawing, Key, below, blank, legend
 from bertlab.report.plots.units import COUNTS, TIMES, unit
-from bertlab.report.statistics import mean
+from bertlab.report.statistics.summary import mean
 
 
 def draw(evidence: Evidence) -> Drawing | None:

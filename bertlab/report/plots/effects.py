@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bertlab.report.effects import Effect
 from bertlab.report.evidence import Evidence
 from bertlab.report.facts import count
 from bertlab.report.plots import units
@@ -14,6 +13,7 @@ from bertlab.report.plots.labels import width, wrapped
 from bertlab.report.plots.layout import Drawing, Key, by_row, legend, numbers
 from bertlab.report.plots.reach import beside, distant, least, padded
 from bertlab.report.plots.style import COLOURS, INK, PALE, SMALL
+from bertlab.report.statistics.effects import Effect
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

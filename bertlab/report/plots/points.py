@@ -12,7 +12,7 @@ from bertlab.report.plots.labels import width, wrapped
 from bertlab.report.plots.layout import Drawing, Key, by_row, legend, numbers
 from bertlab.report.plots.reach import beside, distant, least, padded
 from bertlab.report.plots.style import COLOURS, INK, LEVEL, PALE, SMALL
-from bertlab.report.statistics import mean
+from bertlab.report.statistics.summary import mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ from bertlab.report.plots import style, units
 from bertlab.report.plots.labels import cut, wrapped
 from bertlab.report.plots.layout import WIDTH, Drawing, Key, below, blank, legend
 from bertlab.report.plots.units import COUNTS, unit
-from bertlab.report.statistics import mean
+from bertlab.report.statistics.summary import mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

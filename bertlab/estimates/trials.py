@@ -9,16 +9,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from bertlab import measure
-from bertlab.estimate import text_bytes
+from bertlab.estimates import measure
+from bertlab.estimates.estimate import text_bytes
+from bertlab.estimates.measure import Speed
+from bertlab.estimates.recorded import alike, encoder
 from bertlab.files import read_json, write_json
 from bertlab.identity import load
 from bertlab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, Pretrained, rows
 from bertlab.machine import Machine
-from bertlab.measure import Speed
 from bertlab.progress import silent
 from bertlab.recipe import Corpus, Recipe, Tokenizer
-from bertlab.recorded import alike, encoder
 from bertlab.store import Store
 from bertlab.tasks.data import held_back
 from bertlab.text import microworld, sources, tokens

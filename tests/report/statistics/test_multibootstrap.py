@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from bertlab.report import measures, multibootstrap
-from bertlab.report.measures import Mean
-from bertlab.report.multibootstrap import Seed, drawn, resampled
+from bertlab.report.statistics import measures, multibootstrap
+from bertlab.report.statistics.measures import Mean
+from bertlab.report.statistics.multibootstrap import Seed, drawn, resampled
 
 
 def test_draws_are_with_replacement_and_keyed() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab.inputs import keyed
-from bertlab.report.measures import Floats, Mean, Measure, averaged
+from bertlab.report.statistics.measures import Floats, Mean, Measure, averaged
 
 RESAMPLES = 1000
 BLOCK = 2**22

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from bertlab.errors import BadInput
@@ -13,49 +12,12 @@ from bertlab.identity import canonical, load
 from bertlab.jobs import Job, Measure, Pretrain
 from bertlab.machine import Machine
 from bertlab.recipe import Masking, Recipe, Schedule
-from bertlab.store import PRETRAINED, Run, Store
-
-
-@dataclass(frozen=True)
-class Spent:
-    """What some runs take."""
-
-    pretrainings: int
-    measurements: int
-    seconds: float
-    """One after the other."""
-    disk_bytes: int
+from bertlab.store import Run, Store
 
 
 def seconds(run: Run) -> float:
     """What a finished run took, over all its tries."""
     return float(sum(line["seconds"] for line in run.timing()))
-
-
-def one_more_seed(record: Mapping[str, Any], runs: Mapping[str, Run]) -> Spent | None:
-    """What another seed of pre-training would take a study: the mean of its finished seeds.
-
-    `record` is what the store keeps of the study (`Store.studies`), `runs` are finished ones by id. A seed counts if
-    all its runs are there; `None` if no seed does, or if what is measured was pre-trained elsewhere.
-    """
-    seeds: dict[int, set[str]] = {}
-    for cell in record["cells"]:
-        seeds.setdefault(cell["pretrain_seed"], set()).update((cell["pretrain_id"], cell["run_id"]))
-    found = [_spent([runs[each] for each in ids]) for ids in seeds.values() if all(each in runs for each in ids)]
-    if not found or record["pretrained"]:
-        return None
-    return Spent(
-        pretrainings=max(each.pretrainings for each in found),
-        measurements=max(each.measurements for each in found),
-        seconds=statistics.fmean(each.seconds for each in found),
-        disk_bytes=round(statistics.fmean(each.disk_bytes for each in found)),
-    )
-
-
-def _spent(runs: Iterable[Run]) -> Spent:
-    runs = list(runs)
-    trained = sum(run.kind in PRETRAINED for run in runs)
-    return Spent(trained, len(runs) - trained, sum(map(seconds, runs)), sum(run.size() for run in runs))
 
 
 class Recorded:

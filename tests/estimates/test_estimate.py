@@ -4,10 +4,11 @@ import dataclasses
 
 import pytest
 
-from bertlab import cost, estimate, hardware, plan, scales, studies
+from bertlab import cost, plan, scales, studies
+from bertlab.estimates import cards, estimate
+from bertlab.estimates.recorded import alike
 from bertlab.jobs import Measure, Pretrain
 from bertlab.recipe import Masking
-from bertlab.recorded import alike
 from bertlab.store import Store
 from bertlab.study import Measurement, Study, Variant
 
@@ -111,13 +112,13 @@ def test_operations_of_measurements():
 
 def test_cards_take_what_their_figures_say(machine):
     """Two cards for two trainings: each takes its operations at 30 % of the peak, and its steps' kernels."""
-    card = hardware.Accelerator("card", 1e9, 80e9, 400)
+    card = cards.Accelerator("card", 1e9, 80e9, 400)
     two = dataclasses.replace(machine, gpus=2, threads=0)
     jobs = made(machine).jobs
     pretrain = next(job for job in jobs if isinstance(job, Pretrain))
     taken = estimate.on_cards(card, two, jobs)
     work = cost.flops(pretrain.recipe)
-    assert taken(pretrain) == pytest.approx(hardware.SECONDS_A_JOB + work / 0.3e9 + 20 * 5 * hardware.SECONDS_A_LAYER)
+    assert taken(pretrain) == pytest.approx(cards.SECONDS_A_JOB + work / 0.3e9 + 20 * 5 * cards.SECONDS_A_LAYER)
     assert taken(jobs[0]) == 0
 
 

@@ -15,9 +15,9 @@ from typing import Protocol
 
 import numpy as np
 
-from bertlab.report.measures import Floats, Measure, averaged
-from bertlab.report.multibootstrap import RESAMPLES, Seed, resampled
-from bertlab.report.statistics import LEVEL, Interval
+from bertlab.report.statistics.measures import Floats, Measure, averaged
+from bertlab.report.statistics.multibootstrap import RESAMPLES, Seed, resampled
+from bertlab.report.statistics.summary import LEVEL, Interval
 
 MANY = 20
 """Seeds from which on the multi-bootstrap judges alone. With fewer, its percentiles cover less than they promise: a few

@@ -35,7 +35,7 @@ def _environment() -> jinja2.Environment:
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("bertlab.report", "templates"),
+        loader=jinja2.PackageLoader("bertlab.report.pages", "templates"),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -11,8 +11,18 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertlab.report.effects import MANY, Effect, Percentiles, Runs, Spread, Student, effect, interval, measured
-from bertlab.report.measures import Mean, accuracy
+from bertlab.report.statistics.effects import (
+    MANY,
+    Effect,
+    Percentiles,
+    Runs,
+    Spread,
+    Student,
+    effect,
+    interval,
+    measured,
+)
+from bertlab.report.statistics.measures import Mean, accuracy
 
 STUDIES = 1000
 SEEDS = (4, 6, 10, 25)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 from scipy import stats
 
-from bertlab.report.statistics import Scores, deviation, mean, separation, summarise, welch
+from bertlab.report.statistics.summary import Scores, deviation, mean, separation, summarise, welch
 
 points = st.lists(st.floats(0, 100), min_size=2, max_size=8)
 

@@ -5,11 +5,11 @@ import json
 
 import pytest
 
+from bertlab.estimates.recorded import Recorded
 from bertlab.jobs import Measure, PrepareCorpus, Pretrain
 from bertlab.plan import Request, make
-from bertlab.recorded import Recorded, one_more_seed
 from bertlab.scales import find
-from bertlab.store import Run, Store
+from bertlab.store import Store
 from bertlab.studies import find as study
 
 
@@ -67,18 +67,3 @@ def test_runs_that_were_computed_otherwise_say_nothing(planned, store, machine, 
     )
     assert recorded.seconds(finished) == 43.0  # but for themselves
     assert recorded.seconds(other) is None
-
-
-def test_one_more_seed_takes_what_the_finished_ones_did(planned, store):
-    runs = {run.id: run for run in store.runs()}
-    cells = [
-        {"pretrain_seed": job.pretrain.seed, "pretrain_id": job.pretrain.id, "run_id": job.id}
-        for job in planned
-        if isinstance(job, Measure)
-    ]
-    found = one_more_seed({"cells": cells, "pretrained": ""}, runs)
-    assert found is not None
-    assert (found.pretrainings, found.measurements, found.seconds) == (2, 6, 2 * 43 + 4 * 7 + 2 * 4)
-    assert found.disk_bytes == sum(run.size() for run in runs.values())
-    assert one_more_seed({"cells": cells, "pretrained": "bert"}, runs) is None
-    assert one_more_seed({"cells": cells, "pretrained": ""}, dict[str, Run]()) is None

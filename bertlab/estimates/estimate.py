@@ -16,11 +16,11 @@ from typing import Any
 from bertlab import cost
 from bertlab import plan as planning
 from bertlab.checkpoint import Checkpoint
+from bertlab.estimates.cards import Accelerator
+from bertlab.estimates.measure import judged_rows, trained_rows, training_steps
 from bertlab.execution.schedule import devices_of_one, length
-from bertlab.hardware import Accelerator
 from bertlab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, needs, rows
 from bertlab.machine import Machine
-from bertlab.measure import judged_rows, trained_rows, training_steps
 from bertlab.plan import Plan
 from bertlab.recipe import Recipe
 from bertlab.store import Store

@@ -39,7 +39,7 @@ def _render(template: str, **context: Any) -> str:
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("bertlab.report", "templates"),
+        loader=jinja2.PackageLoader("bertlab.report.pages", "templates"),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -6,8 +6,8 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable
 
-from bertlab.report.effects import FLOOR, Spread
-from bertlab.report.statistics import LEVEL
+from bertlab.report.statistics.effects import FLOOR, Spread
+from bertlab.report.statistics.summary import LEVEL
 
 POWER = 0.8
 """The chance of a verdict that is asked for."""

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertlab.report import measures
-from bertlab.report.measures import Mean, Measure
+from bertlab.report.statistics import measures
+from bertlab.report.statistics.measures import Mean, Measure
 from bertlab.study import Kind
 from bertlab.tasks import metrics
 

@@ -1,7 +1,7 @@
 """Measurements of this machine: what they come to, not how fast it is."""
 
-from bertlab import measure
-from bertlab.measure import Clock, Speed, middle
+from bertlab.estimates import measure
+from bertlab.estimates.measure import Clock, Speed, middle
 from bertlab.recipe import Finetuning
 from bertlab.scales import find
 

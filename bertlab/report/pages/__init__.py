@@ -1,0 +1,1 @@
+"""A report in Markdown, HTML and LaTeX: each renders the same sections."""
