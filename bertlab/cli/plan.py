@@ -254,11 +254,12 @@ def _parameters(plan: Plan) -> list[int]:
 
 def _stated(amount: Amount, bill: _Bill) -> str:
     """An amount in words."""
-    from bertlab.cli.plan_table import counted, duration, megabytes
+    from bertlab.cli.plan_table import counted, megabytes
+    from bertlab.report.facts import roughly
 
     parts = [counted(amount.pretrainings, "pre-training"), counted(amount.measurements, "measurement")]
     if amount.seconds is not None:
-        parts.append(f"about {duration(amount.seconds)}")
+        parts.append(f"about {roughly(amount.seconds)}")
     parts.append(f"{megabytes(amount.disk_bytes)} of disk")
     joules, money = bill.joules(amount), bill.money(amount)
     if joules is not None:

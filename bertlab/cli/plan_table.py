@@ -11,6 +11,7 @@ from bertlab import cost
 from bertlab.cli.console import console, say
 from bertlab.errors import BadInput
 from bertlab.jobs import Job, Pretrain
+from bertlab.report.facts import roughly
 
 if TYPE_CHECKING:
     from bertlab.estimates.estimate import Amount
@@ -83,7 +84,7 @@ def _figures(amount: Amount) -> tuple[str, ...]:
         f"{amount.tokens:,.0f}" if amount.tokens else "",
         f"{amount.flops:.1e}" if amount.flops else "",
         megabytes(amount.disk_bytes) if amount.disk_bytes else "",
-        duration(amount.seconds) if amount.seconds else "",
+        roughly(amount.seconds) if amount.seconds else "",
     )
 
 
@@ -154,12 +155,3 @@ def counted(number: int, what: str) -> str:
 def megabytes(size: float) -> str:
     """Bytes, as they are read by people."""
     return f"{size / 1e6:,.0f} MB" if size < 1e10 else f"{size / 1e9:,.0f} GB"
-
-
-def duration(seconds: float) -> str:
-    """Seconds, as they are read by people."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:,.1f} days"

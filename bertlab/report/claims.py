@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bertlab.report.evidence import Evidence
-from bertlab.report.facts import duration
+from bertlab.report.facts import roughly
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import FLOOR, Effect
 from bertlab.report.statistics.summary import LEVEL
@@ -156,17 +156,18 @@ def _hint(evidence: Evidence, judged: Verdict) -> str:
         return EMPTY
     if judged.claim.within is not None and not evidence.comparable:
         return "a margin of the paper's scale and data"
+    what = "restarts" if evidence.imported else "seeds"
     if judged.seeds is None:
         few = judged.effect is None or judged.effect.n < FLOOR
-        return f"{FLOOR} {evidence.unit}s at least{_cost(evidence, judged, FLOOR)}" if few else EMPTY
+        return f"{FLOOR} {what} at least{_cost(evidence, judged, FLOOR)}" if few else EMPTY
     if math.isinf(judged.seeds):
-        return f"more {evidence.unit}s would not tell"
+        return f"more {what} would not tell"
     needed = max(FLOOR, math.ceil(judged.seeds))
-    return f"about {needed:,} {evidence.unit}s would tell{_cost(evidence, judged, needed)}"
+    return f"about {needed:,} {what} would tell{_cost(evidence, judged, needed)}"
 
 
 def _cost(evidence: Evidence, verdict: Verdict, needed: int) -> str:
     rows = dict.fromkeys(row for pair in verdict.claim.pairs for row in pair)
     each = evidence.seconds_a_seed(rows, verdict.claim.on)
     more = needed - (verdict.effect.n if verdict.effect else 0)
-    return f", {duration(more * each)} more" if each and more > 0 else ""
+    return f", about {roughly(more * each)} more" if each and more > 0 else ""

@@ -60,6 +60,15 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
+def roughly(seconds: float) -> str:
+    """An estimate of seconds as a person reads it: `80 s`, `12 min`, `3.4 h`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:,.1f} days"
+
+
 def count(number: int, what: str) -> str:
     """A number of things: `1 seed`, `3 seeds`."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from bertlab.report import claims
-from bertlab.report.facts import duration
+from bertlab.report.facts import roughly
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import markdown
 from bertlab.report.section import chapter
@@ -88,8 +88,8 @@ def test_a_claim_about_several_rows_names_the_pair_that_speaks_most_against_it(t
 def test_what_more_seeds_would_cost(told):
     # a seed of two rows is two pre-trainings and two measurements of 1.5 s
     (verdict,), _ = told(6, NONE)
-    seeds = int(verdict.split("about ")[1].split(" pre-training seeds")[0].replace(",", ""))
-    assert verdict.endswith(f", {duration((seeds - 6) * 6.0)} more")
+    seeds = int(verdict.split("about ")[1].split(" seeds")[0].replace(",", ""))
+    assert verdict.endswith(f", about {roughly((seeds - 6) * 6.0)} more")
 
 
 def test_a_claim_of_an_earlier_time_is_judged_by_what_was_measured_then(builder):

@@ -70,9 +70,10 @@ def draw(evidence: Evidence) -> Drawing | None:
     intervals = [line.effect.interval for line in every if line.effect and line.effect.interval]
     sure = sum(not each.covers(0) for each in intervals)
     told = f"{sure} of {count(len(intervals), 'interval')} without 0" if intervals else "no intervals"
-    alt = f"Measured and published differences of {count(len(rows), 'row')} from the baseline on "
-    alt += f"{count(len(lines), 'measurement')}: {told}."
-    return Drawing("effects", "Effects beside the paper's", alt, figure)
+    published = any(line.published is not None for line in every)
+    what = "Measured and published differences" if published else "Measured differences"
+    alt = f"{what} of {count(len(rows), 'row')} from the baseline on {count(len(lines), 'measurement')}: {told}."
+    return Drawing("effects", "Effects beside the paper's" if published else "Effects", alt, figure)
 
 
 def _line(evidence: Evidence, row: str, name: str) -> Line:
