@@ -33,7 +33,7 @@ class Recorded:
                 numerics = run.environment()
                 if run.kind != "corpus" and _computed_alike(numerics, machine):
                     found.setdefault(self._likeness(run), []).append(self._rate(run))
-            except (BadInput, KeyError, TypeError):  # a run of another version: nothing is learnt from it
+            except (BadInput, KeyError, OSError, TypeError):  # of another version: nothing is learnt
                 continue
         self._alike = {
             name: (statistics.median(step for step, _ in rates), statistics.median(rest for _, rest in rates))
