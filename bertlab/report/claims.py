@@ -68,7 +68,7 @@ def findings(evidence: Evidence) -> tuple[Finding, ...]:
 
 def table(found: Sequence[Finding]) -> Table:
     """One row a claim: what was measured for it, in the unit of its column, and the verdict."""
-    columns = ("claim", "on", "measured", f"{LEVEL:.0%} interval", "published", "log-likelihood", "n", "verdict")
+    columns = ("claim", "on", "measured", "95 % interval", "published", "log-likelihood", "n", "verdict")
     rows = [
         (
             each.judged.claim.text,
@@ -161,7 +161,7 @@ def _hint(evidence: Evidence, judged: Verdict) -> str:
         few = judged.effect is None or judged.effect.n < FLOOR
         return f"{FLOOR} {what} at least{_cost(evidence, judged, FLOOR)}" if few else EMPTY
     if math.isinf(judged.seeds):
-        return f"more {what} would not tell"
+        return f"no number of {what} would tell on these examples"
     needed = max(FLOOR, math.ceil(judged.seeds))
     return f"about {needed:,} {what} would tell{_cost(evidence, judged, needed)}"
 

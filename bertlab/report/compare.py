@@ -20,7 +20,6 @@ from bertlab.report.changes import END, Change, changes, same_runs
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.statistics.effects import FLOOR
-from bertlab.report.statistics.summary import LEVEL
 from bertlab.report.tables import EMPTY, Table
 from bertlab.store import Store
 
@@ -179,8 +178,8 @@ def _tables(each: Compared) -> list[tuple[str, Table, str]]:
 
 
 MEANS = (
-    f"Means over seeds; n counts seeds, old and new. A {LEVEL:.0%} interval of the difference takes {FLOOR} seeds in "
-    "each and no run in common: paired by seed and example where the seeds are the same, otherwise Welch's. None is "
+    f"Means over seeds; n counts seeds, old and new. A 95 % interval of the difference takes {FLOOR} seeds in each "
+    "and no run in common: paired by seed and example where the seeds are the same, otherwise Welch's. None is "
     "corrected for how many there are."
 )
 SCIENCE = (
@@ -190,7 +189,7 @@ SCIENCE = (
 
 def means(each: Compared, *, brief: bool = False) -> Table:
     """The means that moved, and how far; `brief` for a console: at the end of the pre-training, without the reason."""
-    columns = ("row", "on", "old", "new", "new minus old", f"{LEVEL:.0%} interval", "n", "what they are of")
+    columns = ("row", "on", "old", "new", "new minus old", "95 % interval", "n", "what they are of")
     found = [change for change in each.of("mean") if not brief or change.milestone == END]
     rows = tuple(
         (
