@@ -20,6 +20,8 @@ MNLI = "MNLI"
 MRPC = "MRPC"
 SST2 = "SST-2"
 
+SIZES = ("L/4", "L/2, A/4", "L/2", "L, H (Base)", "L, 4/3 H", "2L, 4/3 H (Large)")
+
 study = Study(
     name="size",
     question="Does a larger model help?",
@@ -47,13 +49,6 @@ study = Study(
         "L, 4/3 H": (3.54, 85.7, 86.9, 93.3),
         "2L, 4/3 H (Large)": (3.23, 86.6, 87.8, 93.7),
     }),
-    claims=[
-        claim
-        for task in (PERPLEXITY, MNLI, MRPC, SST2)
-        for claim in (
-            Claim(f"Larger than Base is better on {task}", better=("L, 4/3 H", "2L, 4/3 H (Large)"), worse="L, H (Base)", on=task),
-            Claim(f"Smaller than Base is worse on {task}", better="L, H (Base)", worse=("L/4", "L/2, A/4", "L/2"), on=task),
-        )
-    ],
+    claims=[Claim(f"Larger is better on {on}", rising=SIZES, on=on) for on in (PERPLEXITY, MNLI, MRPC, SST2)],
     notes=["Perplexity is that of the masked LM on held-out text: lower is better, and the paper's text is another."],
 )

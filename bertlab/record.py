@@ -7,8 +7,9 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
+from bertlab import scales
 from bertlab.identity import canonical
-from bertlab.plan import Cell, Plan
+from bertlab.plan import Cell, Plan, Request
 from bertlab.study import Study
 
 
@@ -30,6 +31,12 @@ def records(plan: Plan, command: str) -> dict[str, dict[str, Any]]:
     }
 
 
+def _altered(request: Request) -> bool:
+    """Whether anything was run otherwise than the scale has it."""
+    usual = dataclasses.replace(scales.find(request.scale.name), grid={})
+    return bool(request.corpora or request.vocabulary) or dataclasses.replace(request.scale, grid={}) != usual
+
+
 def _record(plan: Plan, study: Study, cells: Sequence[Cell], command: str) -> dict[str, Any]:
     request = plan.request
     pretrained = {(cell.variant, cell.pretrain.id): cell for cell in cells}
@@ -41,6 +48,7 @@ def _record(plan: Plan, study: Study, cells: Sequence[Cell], command: str) -> di
         "notes": list(study.notes),
         "claims": [dataclasses.asdict(claim) for claim in study.claims],
         "scale": request.scale.name,
+        "altered": _altered(request),
         "command": command,
         "corpus": list(plan.corpora),
         "pretrained": request.pretrained.label if request.pretrained else "",

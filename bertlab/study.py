@@ -137,9 +137,11 @@ class Claim:
 
     text: str
     _: dataclasses.KW_ONLY
-    better: str | tuple[str, ...]
+    better: str | tuple[str, ...] = ()
     """A row, or several: the claim is that each of them lies above each of `worse`."""
-    worse: str | tuple[str, ...]
+    worse: str | tuple[str, ...] = ()
+    rising: tuple[str, ...] = ()
+    """In place of the two: rows of which each lies above the one before."""
     on: str
     within: float | None = None
     """With a margin (points) the claim is that they differ by less than it."""
@@ -148,7 +150,9 @@ class Claim:
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Every row that is said to be better, with every row that is said to be worse."""
+        """Rows that are said to be better, each with a row that is said to be worse."""
+        if self.rising:
+            return tuple((higher, lower) for lower, higher in itertools.pairwise(self.rising))
         better, worse = ((side,) if isinstance(side, str) else side for side in (self.better, self.worse))
         return tuple(itertools.product(better, worse))
 
@@ -193,6 +197,8 @@ class Study:
             if column not in columns:
                 raise unknown(f"measurement in published of {where}", column, columns)
         for claim in self.claims:
+            if not claim.pairs:
+                raise BadInput(f"claim '{claim.text}' of {where} compares nothing: give better and worse, or rising")
             for row in itertools.chain(*claim.pairs):
                 if row not in rows:
                     raise unknown(f"variant in a claim of {where}", row, rows)

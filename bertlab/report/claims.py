@@ -12,7 +12,7 @@ from bertlab.report.facts import roughly
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import FLOOR, Effect
 from bertlab.report.statistics.summary import LEVEL
-from bertlab.report.tables import EMPTY, Table, signed
+from bertlab.report.tables import EMPTY, Table, ends, signed
 from bertlab.report.verdicts import Verdict, trials, verdicts
 from bertlab.study import Claim
 
@@ -26,8 +26,22 @@ class Finding:
     """`reproduced`, `contradicted`, `undecided` or `not measured`."""
     hint: str
     """What would tell, where it is undecided."""
-    likelihood: str
-    """The effect on the log-likelihood of the right answers with its interval, in nats."""
+    likely: Effect | None
+    """The effect on the log-likelihood of the right answers, in nats."""
+
+    @property
+    def claim(self) -> str:
+        """The claim, with its margin."""
+        claim = self.judged.claim
+        return claim.text if claim.within is None else f"{claim.text} (within {claim.within:g})"
+
+    @property
+    def likelihood(self) -> str:
+        """The effect on the log-likelihood with its interval."""
+        if self.likely is None:
+            return EMPTY
+        interval = _interval(self.likely, 3)
+        return signed(self.likely.mean, 3) + (f" ({interval})" if interval else EMPTY)
 
     @property
     def pair(self) -> str:
@@ -71,7 +85,7 @@ def table(found: Sequence[Finding]) -> Table:
     columns = ("claim", "on", "measured", "95 % interval", "published", "log-likelihood", "n", "verdict")
     rows = [
         (
-            each.judged.claim.text,
+            each.claim,
             each.judged.claim.on,
             each.effect + (f" ({each.pair})" if each.pair else EMPTY),
             each.interval,
@@ -91,7 +105,7 @@ def brief(found: Sequence[Finding]) -> Table:
     for each in found:
         interval = each.judged.effect and each.judged.effect.interval
         half = f" ±{interval.half:.2f}" if interval else EMPTY
-        rows.append((each.judged.claim.text, each.effect + half, each.published, _told(each)))
+        rows.append((each.claim, each.effect + half, each.published, _told(each)))
     return Table(("claim", "measured", "paper", "verdict"), tuple(rows))
 
 
@@ -104,7 +118,9 @@ def lines(evidence: Evidence, found: Sequence[Finding]) -> list[str]:
         "and judges nothing.",
     ]
     if any(len(each.judged.claim.pairs) > 1 for each in found):
-        told.append("A claim about several rows has to hold for each; shown is the pair that speaks most against it.")
+        told.append("A claim about several rows has to hold for each; shown is the pair that decides.")
+    if any(each.judged.claim.within is not None for each in found):
+        told.append("A margin is tested from both sides at 5 %: its own interval is that of 90 %.")
     if any(each.judged.outcome != "undecided" for each in found):
         told.append(f"Decided: p is at most {1 - LEVEL:.2f} after Holm's correction over the claims of the study.")
     if any(each.judged.effect and each.judged.effect.n < FLOOR for each in found):
@@ -130,8 +146,8 @@ def _claim(recorded: Mapping[str, Any]) -> Claim:
 def _finding(evidence: Evidence, judged: Verdict) -> Finding:
     pair, claim = judged.pair, judged.claim
     likelihood = evidence.effect(pair.better, pair.worse, claim.on, metric=LIKELIHOOD, at=claim.at)
-    verdict: str = judged.outcome if judged.measured else "not measured"
-    return Finding(judged, verdict, _hint(evidence, judged), _likelihood(likelihood))
+    verdict: str = judged.outcome if judged.measured == len(claim.pairs) else "not measured"
+    return Finding(judged, verdict, _hint(evidence, judged), likelihood)
 
 
 def _told(finding: Finding) -> str:
@@ -140,34 +156,30 @@ def _told(finding: Finding) -> str:
 
 def _interval(effect: Effect | None, digits: int = 2) -> str:
     found = None if effect is None else effect.interval
-    return EMPTY if found is None else f"{signed(found.low, digits)} to {signed(found.high, digits)}"
-
-
-def _likelihood(effect: Effect | None) -> str:
-    if effect is None:
-        return EMPTY
-    interval = _interval(effect, 3)
-    return signed(effect.mean, 3) + (f" ({interval})" if interval else EMPTY)
+    return EMPTY if found is None else ends(found, digits)
 
 
 def _hint(evidence: Evidence, judged: Verdict) -> str:
-    """Of what is undecided, what would decide it and what that would cost."""
-    if judged.outcome != "undecided" or not judged.measured:
+    """What is missing; of what is undecided, what would decide it and what that would cost."""
+    pairs = len(judged.claim.pairs)
+    if judged.measured < pairs:
+        return f"{judged.measured} of {pairs} comparisons are" if judged.measured else EMPTY
+    if judged.outcome != "undecided":
         return EMPTY
-    if judged.claim.within is not None and not evidence.comparable:
-        return "a margin of the paper's scale and data"
+    if judged.flaw:
+        return judged.flaw
     what = "restarts" if evidence.imported else "seeds"
-    if judged.seeds is None:
+    if judged.need is None:
         few = judged.effect is None or judged.effect.n < FLOOR
         return f"{FLOOR} {what} at least{_cost(evidence, judged, FLOOR)}" if few else EMPTY
-    if math.isinf(judged.seeds):
-        return f"no number of {what} would tell on these examples"
-    needed = max(FLOOR, math.ceil(judged.seeds))
-    return f"about {needed:,} {what} would tell{_cost(evidence, judged, needed)}"
+    true = signed(judged.need.true)
+    if math.isinf(judged.need.seeds):
+        return f"were it {true}, no number of {what} would tell on these examples"
+    needed = max(FLOOR, math.ceil(judged.need.seeds))
+    return f"were it {true}, about {needed:,} {what} would tell{_cost(evidence, judged, needed)}"
 
 
-def _cost(evidence: Evidence, verdict: Verdict, needed: int) -> str:
-    rows = dict.fromkeys(row for pair in verdict.claim.pairs for row in pair)
-    each = evidence.seconds_a_seed(rows, verdict.claim.on)
-    more = needed - (verdict.effect.n if verdict.effect else 0)
-    return f", about {roughly(more * each)} more" if each and more > 0 else ""
+def _cost(evidence: Evidence, judged: Verdict, needed: int) -> str:
+    rows = dict.fromkeys(row for pair in judged.claim.pairs for row in pair)
+    seconds = evidence.seconds_to(needed, rows, judged.claim.on)
+    return f", about {roughly(seconds)} more" if seconds else ""

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from bertlab.report.evidence import Evidence
-from bertlab.report.tables import EMPTY, figure, label, measured, published_difference, signed
+from bertlab.report.tables import EMPTY, ends, figure, label, measured, published_difference, signed
 from bertlab.report.verdicts import LESS_IS_MORE
 
 
@@ -86,7 +86,7 @@ def _line(evidence: Evidence, row: str, name: str, best: bool, best_published: b
         row=label(evidence, row),
         published=figure(evidence.published(row, name)),
         difference=EMPTY if other is None else signed(other.mean),
-        interval=f"{signed(interval.low)} to {signed(interval.high)}" if interval else EMPTY,
+        interval=ends(interval) if interval else EMPTY,
         published_difference=EMPTY if row == evidence.baseline else published_difference(evidence, row, name),
         best=best,
         best_published=best_published,

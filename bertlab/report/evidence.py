@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -237,7 +237,7 @@ class Evidence:
     @property
     def comparable(self) -> bool:
         """Whether sizes, and not directions alone, can be set against the paper's."""
-        return self.scale == PAPER and not self.world and not self.substitutes
+        return self.scale == PAPER and not (self.world or self.substitutes or self.record.get("altered"))
 
     @cached_property
     def key(self) -> str:
@@ -302,8 +302,20 @@ class Evidence:
         """What its row is paired by: of one checkpoint there are no seeds, and restarts take their place."""
         return cell.restart if self.imported else cell.pretrain_seed
 
-    def seconds_a_seed(self, variants: Iterable[str], measurement: str) -> float | None:
-        """What one more seed of rows would take for a column, by the recorded times; None if a row has none."""
+    def flaw(self, variants: Collection[str], measurement: str) -> str:
+        """Why rows say nothing on a measurement, if they do not: a row that has learnt nothing, or a task."""
+        lost: dict[str, list[str]] = {}
+        for each in self.pretrainings:
+            if each.variant in variants and each.learnt_nothing:
+                lost.setdefault(each.variant, []).append(str(each.seed))
+        if lost:
+            told = "; ".join(f"{row}, seed{'s'[: len(seeds) > 1]} {', '.join(seeds)}" for row, seeds in lost.items())
+            return f"learnt next to nothing in pre-training: {told}"
+        gains = [self.gain(row, measurement) for row in self.variants if self.untrained(row)]
+        return "pre-training does not help there" if any(gain is not None and gain <= 0 for gain in gains) else ""
+
+    def seconds_to(self, seeds: int, variants: Iterable[str], measurement: str) -> float | None:
+        """What rows take until a column has so many seeds of each, by the recorded times; None if a row has none."""
         trained, judged = {}, 0.0
         for variant in variants:
             cells = [cell for cell in self.at(variant, measurement) if cell.value is not None]
@@ -311,8 +323,9 @@ class Evidence:
                 return None
             runs = {each.id: each.seconds for each in self.of(variant) if not each.imported}
             # by what they share: rows of the same pre-training train it once
-            trained[frozenset(runs)] = mean([*runs.values()]) if runs else 0.0
-            judged += math.fsum(cell.seconds for cell in cells) / len({self.seed_of(cell) for cell in cells})
+            trained[frozenset(runs)] = max(0, seeds - len(runs)) * mean([*runs.values()]) if runs else 0.0
+            n = len({self.seed_of(cell) for cell in cells})
+            judged += max(0, seeds - n) * math.fsum(cell.seconds for cell in cells) / n
         return math.fsum(trained.values()) + judged
 
     def summary(self, variant: str, measurement: str) -> Summary | None:

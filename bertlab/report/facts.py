@@ -131,7 +131,8 @@ def _time(evidence: Evidence) -> list[tuple[str, str]]:
     # by id: rows that coincide are one run
     runs = [each for each in evidence.pretrainings if each.finished and not each.untrained and not each.imported]
     trained = {each.id: each.seconds for each in runs}
-    measured = {cell.run_id: cell.seconds for cell in evidence.cells if cell.value is not None}
+    judged = [cell for cell in evidence.cells if cell.value is not None and cell.method != "pretraining"]
+    measured = {cell.run_id: cell.seconds for cell in judged}
     parts = [(evidence.preparation, "text")] if evidence.preparation else []
     parts += [(sum(trained.values()), count(len(trained), "pre-training"))] if trained else []
     parts += [(sum(measured.values()), count(len(measured), "measurement"))] if measured else []

@@ -110,7 +110,8 @@ def _cell(store: Store, cell: Mapping[str, Any], run: Run | None, damaged: Mappi
         majority=number(judged.get("majority", {}).get(cell["metric"])),
         train_rows=int(rows.get("train", 0)),
         evaluation_rows=int(rows.get("evaluation", 0)),
-        seconds=_seconds(run) if run else 0.0,
+        # what is read off a pre-training takes none of its own
+        seconds=_seconds(run) if run and cell["method"] != "pretraining" else 0.0,
         numerics=_stamp(run.environment().get("numerics", {}), NUMERICS) if run else (),
     )
 

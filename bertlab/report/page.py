@@ -71,6 +71,7 @@ def _write_data(chapter: Chapter, evidences: Sequence[Evidence], out: Path) -> N
     point("report.table")
     files.write(out / chapter.data, tidy.values(evidences))
     files.write(out / chapter.summary, tidy.summary(evidences))
+    files.write(out / chapter.verdicts, tidy.claims(evidences))
 
 
 def _write_pages(chapter: Chapter, out: Path, formats: Collection[str]) -> list[Path]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from bertlab.report import escape
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import Effect
-from bertlab.report.statistics.summary import Summary, mean
+from bertlab.report.statistics.summary import Interval, Summary, mean
 
 if TYPE_CHECKING:
     pass
@@ -168,6 +168,11 @@ def label(evidence: Evidence, variant: str) -> str:
     return f"{name} †" if variant in evidence.deviating else name
 
 
+def ends(interval: Interval, digits: int = 2) -> str:
+    """From where to where an effect may lie. An end keeps its sign, so that it shows on which side of 0 it is."""
+    return f"{interval.low:+.{digits}f} to {interval.high:+.{digits}f}"
+
+
 def signed(value: float | Decimal, digits: int = 2) -> str:
     """A difference with its sign; a decimal with the digits that it has. What rounds to nothing has no minus."""
     if isinstance(value, Decimal):
@@ -196,7 +201,7 @@ def _difference(value: Effect | None) -> str:
         return EMPTY
     if value.interval is None:
         return f"{signed(value.mean)} (n = {value.n})"
-    return f"{signed(value.mean)} ({signed(value.interval.low)} to {signed(value.interval.high)})"
+    return f"{signed(value.mean)} ({ends(value.interval)})"
 
 
 def published_difference(evidence: Evidence, variant: str, measurement: str) -> str:

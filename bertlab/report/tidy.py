@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from bertlab.names import plain
 from bertlab.report import escape
+from bertlab.report.claims import findings
 from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import Effect, interval
@@ -38,9 +39,36 @@ COLUMNS = (
 )
 """The columns of the tidy table: part of the interface."""
 
+CLAIMS = (
+    "study",
+    "scale",
+    "text",
+    "setting",
+    "claim",
+    "measurement",
+    "at",
+    "within",
+    "better",
+    "worse",
+    "effect",
+    "low",
+    "high",
+    "published",
+    "n",
+    "p",
+    "adjusted_p",
+    "log_likelihood",
+    "log_likelihood_low",
+    "log_likelihood_high",
+    "verdict",
+    "reason",
+)
+"""The columns of the claims: part of the interface."""
 SUMMARY = (
     "study",
     "scale",
+    "text",
+    "setting",
     "variant",
     "measurement",
     "metric",
@@ -103,8 +131,46 @@ def _summary(evidence: Evidence) -> Iterable[Sequence[object]]:
                 effect = None if variant == evidence.baseline else evidence.difference(variant, name, measure)
                 if effect is None and measure == LIKELIHOOD:
                     continue
-                names = map(plain, (evidence.study, evidence.scale, variant, name, measure))
-                yield (*names, *row, theirs[0], *_effect(evidence, effect, theirs[1]))
+                names = map(plain, (variant, name, measure))
+                yield (*_setting(evidence), *names, *row, theirs[0], *_effect(evidence, effect, theirs[1]))
+
+
+def claims(evidences: Sequence[Evidence]) -> str:
+    """A line a claim as CSV: the pair of rows that decides, its effect with the 95 % interval, and the verdict.
+
+    The log-likelihood is that of the right answers, in nats; `p` and `adjusted_p` as `Verdict` has them.
+    """
+    return _csv(CLAIMS, (line for each in evidences for line in _claims(each)))
+
+
+def _claims(evidence: Evidence) -> Iterable[Sequence[object]]:
+    for each in findings(evidence):
+        claim, pair = each.judged.claim, each.judged.pair
+        yield (
+            *_setting(evidence),
+            *map(plain, (claim.text, claim.on)),
+            claim.at,
+            claim.within,
+            *map(plain, (pair.better, pair.worse)),
+            *_interval(each.judged.effect),
+            each.judged.published,
+            None if each.judged.effect is None else each.judged.effect.n,
+            each.judged.p,
+            each.judged.adjusted,
+            *_interval(each.likely),
+            each.verdict,
+            plain(each.hint),
+        )
+
+
+def _setting(evidence: Evidence) -> tuple[str, ...]:
+    return plain(evidence.study), plain(evidence.scale), plain(evidence.ground), evidence.key
+
+
+def _interval(found: Effect | None) -> tuple[float | None, ...]:
+    if found is None or found.interval is None:
+        return None if found is None else found.mean, None, None
+    return found.mean, found.interval.low, found.interval.high
 
 
 def _effect(evidence: Evidence, found: Effect | None, published: object) -> Iterable[object]:

@@ -7,13 +7,14 @@ when they are measured.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import FLOOR, Effect
-from bertlab.report.statistics.power import seeds_to_rule_out, seeds_to_see
+from bertlab.report.statistics.power import POWER, seeds_to_rule_out, seeds_to_see
 from bertlab.report.statistics.summary import LEVEL
 from bertlab.study import Claim
 
@@ -34,6 +35,9 @@ class Pair:
     published: float | None
     """The same difference in the paper."""
 
+    true: float | None = None
+    """What the effect is taken to be where seeds are reckoned: the paper's where sizes compare, else the measured."""
+
     def as_claimed(self, margin: float | None) -> bool:
         """Whether the measured mean lies on the claim's side."""
         return self.effect is not None and (self.effect.mean > 0 if margin is None else abs(self.effect.mean) < margin)
@@ -45,18 +49,33 @@ class Trial:
 
     claim: Claim
     pairs: tuple[Pair, ...]
-    judged: bool = True
-    """False of a margin of the paper's where scale or data are others: only directions compare."""
+    flaw: str = ""
+    """Why the data cannot carry a verdict, if they cannot."""
 
     @property
     def closest(self) -> Pair:
-        """Of the pairs that are measured, the one that speaks most against the claim."""
+        """Of the pairs that are measured, the one that decides: it speaks most against the claim."""
+        margin = self.claim.within
         measured = [pair for pair in self.pairs if pair.effect is not None]
+        against = [pair for pair in measured if not pair.as_claimed(margin)]
+        found = [(pair, _test(pair, margin)) for pair in against or measured]
+        if found and all(p is not None for _, p in found):
+            return (min if against else max)(found, key=lambda each: each[1] or 0.0)[0]
         return min(measured or self.pairs, key=self._support)
 
     def _support(self, pair: Pair) -> float:
         mean = pair.effect.mean if pair.effect else 0.0
         return mean if self.claim.within is None else -abs(mean)
+
+
+@dataclass(frozen=True)
+class Need:
+    """How many seeds would give a verdict with a chance of `POWER`, at the spread that was measured."""
+
+    seeds: float
+    """`math.inf` if no number does on these examples."""
+    true: float
+    """Were this the effect."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +85,11 @@ class Verdict:
     claim: Claim
     outcome: Outcome
     pair: Pair
-    """The pair that speaks most against the claim; the only one of most claims."""
-    measured: bool
-    """Whether all of its pairs are."""
+    """The pair that decides; the only one of most claims."""
+    measured: int
+    """How many of its pairs are."""
+    flaw: str
+    """Why the data cannot carry a verdict, if they cannot."""
     p: float | None
     """Of the claim's own test: two-sided of no effect; of a margin, the smaller of that of lying in it (two one-sided
     tests) and that of lying beyond it (two-sided). Of several pairs, the largest if all means are as claimed; otherwise
@@ -76,10 +97,9 @@ class Verdict:
     not judged."""
     adjusted: float | None
     """By Holm over the study's claims; what the outcome is read off."""
-    seeds: float | None
-    """Seeds that give a verdict with a chance of 80 % at the spread that was measured, were the published effect true
-    (the measured one, if none is published); for a margin, were it that or none. The most that any pair takes.
-    `math.inf` if no number of seeds does on these examples; None if too few were measured to say."""
+    need: Need | None
+    """Of the pair that takes most; for a margin, were the true effect the paper's or none. None if too few seeds were
+    measured to say."""
 
     @property
     def effect(self) -> Effect | None:
@@ -95,13 +115,15 @@ class Verdict:
 def trials(evidence: Evidence, claims: Sequence[Claim]) -> list[Trial]:
     """The claims of a study with what its finished runs say of each."""
     return [
-        Trial(
-            claim,
-            tuple(_pair(evidence, claim, *rows) for rows in claim.pairs),
-            judged=claim.within is None or evidence.comparable,
-        )
+        Trial(claim, tuple(_pair(evidence, claim, *rows) for rows in claim.pairs), _flaw(evidence, claim))
         for claim in claims
     ]
+
+
+def _flaw(evidence: Evidence, claim: Claim) -> str:
+    if claim.within is not None and not evidence.comparable:
+        return "a margin of the paper's scale and data"
+    return evidence.flaw(dict.fromkeys(itertools.chain(*claim.pairs)), claim.on)
 
 
 def _pair(evidence: Evidence, claim: Claim, better: str, worse: str) -> Pair:
@@ -111,7 +133,8 @@ def _pair(evidence: Evidence, claim: Claim, better: str, worse: str) -> Pair:
     one, two = (evidence.published(name, claim.on) for name in (row, other))
     # What is published are figures of the end.
     published = None if one is None or two is None or claim.at < 100 else one - two
-    return Pair(better, worse, evidence.effect(row, other, claim.on, at=claim.at), published)
+    effect = evidence.effect(row, other, claim.on, at=claim.at)
+    return Pair(better, worse, effect, published, published if evidence.comparable else None)
 
 
 def verdicts(trials: Sequence[Trial]) -> list[Verdict]:
@@ -123,10 +146,11 @@ def verdicts(trials: Sequence[Trial]) -> list[Verdict]:
             claim=trial.claim,
             outcome="undecided" if p is None or least > 1 - LEVEL else _side(trial),
             pair=trial.closest,
-            measured=all(pair.effect for pair in trial.pairs),
+            measured=sum(pair.effect is not None for pair in trial.pairs),
+            flaw=trial.flaw,
             p=p,
             adjusted=None if p is None else least,
-            seeds=_needed(trial, len(trials)),
+            need=_needed(trial, len(trials)),
         )
         for trial, p, least in zip(trials, tests, adjusted, strict=True)
     ]
@@ -144,7 +168,7 @@ def holm(ps: Sequence[float]) -> list[float]:
 def _p(trial: Trial) -> float | None:
     margin = trial.claim.within
     tests = [(pair.as_claimed(margin), _test(pair, margin)) for pair in trial.pairs]
-    if not trial.judged or any(p is None for _, p in tests):
+    if trial.flaw or any(p is None for _, p in tests):
         return None
     # At most one of the two sides is wrong to take, whatever the truth is: neither is corrected for the other.
     against = [p for as_claimed, p in tests if p is not None and not as_claimed]
@@ -166,17 +190,22 @@ def _side(trial: Trial) -> Outcome:
     return "reproduced" if all(pair.as_claimed(trial.claim.within) for pair in trial.pairs) else "contradicted"
 
 
-def _needed(trial: Trial, family: int) -> float | None:
+def _needed(trial: Trial, family: int) -> Need | None:
+    """The most that any pair takes; each has to be seen, so each with a greater chance than all together."""
     level = 1 - (1 - LEVEL) / family  # the hardest step of Holm's
-    needed = [_seeds(pair, trial.claim.within, level) for pair in trial.pairs]
+    chance = 1 - (1 - POWER) / len(trial.pairs)
+    needed = [_need(pair, trial.claim.within, level, chance) for pair in trial.pairs]
     known = [each for each in needed if each is not None]
-    return max(known) if len(known) == len(needed) else None
+    return max(known, key=lambda each: each.seeds) if len(known) == len(needed) else None
 
 
-def _seeds(pair: Pair, margin: float | None, level: float) -> float | None:
+def _need(pair: Pair, margin: float | None, level: float, chance: float) -> Need | None:
     if pair.effect is None:
         return None
-    spread, published = pair.effect.spread, pair.published
     if margin is None:
-        return seeds_to_see(pair.effect.mean if published is None else published, spread, level)
-    return seeds_to_rule_out(margin, published or 0.0, spread, level)
+        true = pair.effect.mean if pair.true is None else pair.true
+        seeds = seeds_to_see(true, pair.effect.spread, level, chance)
+    else:
+        true = pair.true or 0.0
+        seeds = seeds_to_rule_out(margin, true, pair.effect.spread, level, chance)
+    return None if seeds is None else Need(seeds, true)

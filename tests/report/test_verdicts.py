@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bertlab.report.statistics.effects import FLOOR, Effect, effect
 from bertlab.report.statistics.measures import Mean
-from bertlab.report.verdicts import Pair, Trial, Verdict, holm, verdicts
+from bertlab.report.verdicts import Need, Pair, Trial, Verdict, holm, verdicts
 from bertlab.study import Claim
 
 BETTER = Claim("A beats B", better="A", worse="B", on="MNLI")
@@ -32,7 +32,7 @@ def verdict(claim: Claim, values: tuple[float, ...] | np.ndarray, published: flo
 
 def trial(claim: Claim, effect: Effect | None, published: float | None) -> Trial:
     """The trial of a claim about two rows."""
-    return Trial(claim, (Pair("A", "B", effect, published),))
+    return Trial(claim, (Pair("A", "B", effect, published, published),))
 
 
 def test_better_and_worse() -> None:
@@ -58,14 +58,14 @@ def test_no_verdict_below_the_floor() -> None:
     assert (below.p, below.adjusted) == (None, None)
     assert below.effect is not None
     assert below.effect.interval is not None  # shown all the same
-    assert below.seeds == FLOOR
+    assert below.need == Need(FLOOR, 0.5)
     assert verdict(BETTER, CLOSE[:FLOOR]).outcome == "reproduced"
     assert verdict(WITHIN, (0.0, 0.01)).outcome == "undecided"
 
 
 def test_nothing_measured_and_nothing_that_varies() -> None:
     pending = verdicts([trial(BETTER, None, 1.0)])[0]
-    assert (pending.outcome, pending.p, pending.seeds) == ("undecided", None, None)
+    assert (pending.outcome, pending.p, pending.need) == ("undecided", None, None)
     same = verdict(WITHIN, (0.0,) * 8)  # two rows that are one, or that have both collapsed
     assert (same.outcome, same.p) == ("undecided", None)
 
@@ -99,15 +99,16 @@ def test_a_verdict_counts_all_claims_of_the_study() -> None:
 def test_the_seeds_that_it_would_take() -> None:
     values = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0]) / math.sqrt(1.2)  # a standard deviation of 1
     alone = verdict(BETTER, values, published=1.0)
-    assert (alone.outcome, alone.seeds) == ("undecided", 10)
+    assert (alone.outcome, alone.need) == ("undecided", Need(10, 1.0))
     among = verdicts([trial(BETTER, found(values), 1.0)] * 3)[0]
-    assert among.seeds is not None
-    assert among.seeds > 10  # the family's hardest step
-    assert verdict(WITHIN, values).seeds == 11
-    assert verdict(BETTER, values).seeds == math.inf  # nothing published, and no effect measured
-    published = verdict(WITHIN, values, published=0.5).seeds
+    assert among.need is not None
+    assert among.need.seeds > 10  # the family's hardest step
+    assert verdict(WITHIN, values).need == Need(11, 0.0)
+    nothing = verdict(BETTER, values).need  # published or measured
+    assert nothing == Need(math.inf, pytest.approx(0.0))
+    published = verdict(WITHIN, values, published=0.5).need
     assert published is not None
-    assert published > 11
+    assert published.seeds > 11
 
 
 def test_wrong_verdicts_on_a_family_are_as_rare_as_promised() -> None:
@@ -138,7 +139,7 @@ def test_a_claim_about_several_rows_has_to_hold_for_each() -> None:
     assert several(large, large).outcome == "reproduced"
     unclear = several(large, none, large)
     assert unclear.outcome == "undecided"
-    assert (unclear.pair.worse, unclear.measured) == ("C", True)
+    assert (unclear.pair.worse, unclear.measured) == ("C", 3)
     assert several(large, none, wrong).outcome == "contradicted"  # one that is wrong is enough
     assert several(none, wrong).pair.worse == "C"
     assert several(tuple(value - 1 for value in CLOSE), large, within=2.0).pair.worse == "C"
@@ -156,5 +157,24 @@ def test_a_row_that_was_not_measured_leaves_the_claim_undecided() -> None:
     claim = Claim("A beats all", better="A", worse=("B", "C"), on="MNLI")
     pairs = (Pair("A", "B", found(CLOSE), None), Pair("A", "C", None, None))
     left = verdicts([Trial(claim, pairs)])[0]
-    assert (left.outcome, left.measured, left.p, left.seeds) == ("undecided", False, None, None)
+    assert (left.outcome, left.measured, left.p, left.need) == ("undecided", 1, None, None)
     assert left.pair.worse == "B"  # what is known is shown
+
+
+def test_shown_is_the_pair_that_decides() -> None:
+    sure = several((1.5, 1.51, 1.49, 1.5), (3.0, 9.0, -2.0, 4.0))  # the smaller effect is certain, the larger is not
+    assert sure.outcome == "undecided"
+    assert sure.pair.worse == "C"
+
+
+def test_all_pairs_of_a_claim_have_to_be_seen_at_once() -> None:
+    values = tuple(np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0]) / math.sqrt(1.2) + 1)
+    alone, five = several(values).need, several(*[values] * 3).need
+    assert alone is not None
+    assert five is not None
+    assert five.seeds > alone.seeds
+
+
+def test_what_the_data_cannot_carry_is_undecided() -> None:
+    lost = Trial(BETTER, (Pair("A", "B", found(CLOSE), None),), flaw="B has learnt nothing")
+    assert (verdicts([lost])[0].outcome, verdicts([lost])[0].p) == ("undecided", None)

@@ -39,23 +39,25 @@ def equivalence_power(effect: float, margin: float, spread: Spread, n: int, leve
     return max(0.0, 1 - sum(fails))
 
 
-def seeds_to_see(effect: float, spread: Spread | None, level: float = LEVEL) -> float | None:
-    """The fewest seeds, at least `FLOOR`, that see a true `effect` with a chance of `POWER`.
+def seeds_to_see(effect: float, spread: Spread | None, level: float = LEVEL, chance: float = POWER) -> float | None:
+    """The fewest seeds, at least `FLOOR`, that see a true `effect` with a `chance`.
 
     `math.inf` if no number does: the examples are too few, or the effect is none. None if the spread was measured on
     fewer than `FEWEST` seeds.
     """
-    return _fewest(spread, lambda known, n: power(effect, known, n, level))
+    return _fewest(spread, chance, lambda known, n: power(effect, known, n, level))
 
 
-def seeds_to_rule_out(margin: float, effect: float, spread: Spread | None, level: float = LEVEL) -> float | None:
+def seeds_to_rule_out(
+    margin: float, effect: float, spread: Spread | None, level: float = LEVEL, chance: float = POWER
+) -> float | None:
     """The fewest seeds that find a true `effect` to lie within `margin`, with the ends of `seeds_to_see`."""
-    return _fewest(spread, lambda known, n: equivalence_power(effect, margin, known, n, level))
+    return _fewest(spread, chance, lambda known, n: equivalence_power(effect, margin, known, n, level))
 
 
-def _fewest(spread: Spread | None, chance: Callable[[Spread, int], float]) -> float | None:
+def _fewest(spread: Spread | None, wanted: float, chance: Callable[[Spread, int], float]) -> float | None:
     if spread is None or spread.n < FEWEST:
         return None
     candidates = range(FLOOR, MOST + 1)
-    place = bisect_left(candidates, POWER, key=lambda n: chance(spread, n))
+    place = bisect_left(candidates, wanted, key=lambda n: chance(spread, n))
     return candidates[place] if place < len(candidates) else math.inf
