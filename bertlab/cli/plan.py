@@ -15,6 +15,7 @@ import typer
 
 from bertlab.cli import options
 from bertlab.cli.console import console, exit_codes, print_json, say
+from bertlab.wording import count, megabytes, roughly
 
 if TYPE_CHECKING:
     from bertlab.estimates.estimate import Amount, Estimate, Seconds
@@ -67,7 +68,7 @@ def plan(
     from bertlab.pretrained import find
     from bertlab.store import Store
 
-    count, card = cards.find(on) if on is not None else (0, None)
+    number, card = cards.find(on) if on is not None else (0, None)
     if card is not None and (gpus or workers):
         raise BadInput("--on names the devices: leave out --gpus and --workers")
     machine = Machine(
@@ -75,7 +76,7 @@ def plan(
         data=data,
         precision=precision,
         threads=threads,
-        gpus=count or gpus,
+        gpus=number or gpus,
         gpus_per_run=gpus_per_run,
         workers=workers,
         micro_batch=micro_batch,
@@ -134,13 +135,13 @@ class _Basis:
         if self.card is not None:
             return ["published figures"]
         found = {"finished runs": self.recorded, "measurement": self.measured}
-        return [name for name, count in found.items() if count]
+        return [name for name, jobs in found.items() if jobs]
 
     @property
     def told(self) -> str:
         """The same in words."""
         peaks = " and ".join(f"{value / 1e9:,.0f} GFLOP/s in {name}" for name, value in self.peaks.items())
-        measured = f"{self.seconds:.0f} s of measuring on this machine, whose matrix products reach {peaks}"
+        measured = f"{roughly(self.seconds)} of measuring on this machine, whose matrix products reach {peaks}"
         parts = ["finished runs alike"] * bool(self.recorded) + [measured] * bool(self.measured)
         return ", and from ".join(parts)
 
@@ -254,10 +255,7 @@ def _parameters(plan: Plan) -> list[int]:
 
 def _stated(amount: Amount, bill: _Bill) -> str:
     """An amount in words."""
-    from bertlab.cli.plan_table import counted, megabytes
-    from bertlab.report.facts import roughly
-
-    parts = [counted(amount.pretrainings, "pre-training"), counted(amount.measurements, "measurement")]
+    parts = [count(amount.pretrainings, "pre-training"), count(amount.measurements, "measurement")]
     if amount.seconds is not None:
         parts.append(f"about {roughly(amount.seconds)}")
     parts.append(f"{megabytes(amount.disk_bytes)} of disk")

@@ -11,7 +11,7 @@ from bertlab import cost
 from bertlab.cli.console import console, say
 from bertlab.errors import BadInput
 from bertlab.jobs import Job, Pretrain
-from bertlab.report.facts import roughly
+from bertlab.wording import megabytes, roughly
 
 if TYPE_CHECKING:
     from bertlab.estimates.estimate import Amount
@@ -145,13 +145,3 @@ def require_room(jobs: list[Job], store: Store) -> None:
             f"the runs need {needed / 1e6:,.0f} MB and '{store.root}' has {free / 1e6:,.0f}: make room, or give "
             "another directory with --runs"
         )
-
-
-def counted(number: int, what: str) -> str:
-    """`1 measurement`, `12 measurements`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def megabytes(size: float) -> str:
-    """Bytes, as they are read by people."""
-    return f"{size / 1e6:,.0f} MB" if size < 1e10 else f"{size / 1e9:,.0f} GB"

@@ -5,12 +5,12 @@ import dataclasses
 import pytest
 
 from bertlab.report import claims
-from bertlab.report.facts import roughly
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import markdown
 from bertlab.report.section import chapter
 from bertlab.store import Store
 from bertlab.study import Claim
+from bertlab.wording import roughly
 
 LARGE = Claim("Random tokens hurt", better="80/10/10", worse="0/0/100", on="MNLI")
 NONE = Claim("Nothing but [MASK] hurts", better="80/10/10", worse="100/0/0", on="NER")
