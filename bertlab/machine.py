@@ -103,14 +103,28 @@ class Machine:
         """Whether matrix products run in bf16: as asked for or, with `auto`, where the hardware has it."""
         return self.precision == "bf16" or (self.precision == "auto" and has_bf16(self.device))
 
+    @property
+    def device_name(self) -> str:
+        """The name of the GPU, or `cpu`; without one that is seen here, as before a group of processes, `cuda`."""
+        if not self.gpus:
+            return "cpu"
+        import torch
+
+        return torch.cuda.get_device_name() if torch.cuda.is_available() else "cuda"
+
+    @property
+    def precision_used(self) -> str:
+        """`bf16` or `fp32`."""
+        return "bf16" if self.bf16() else "fp32"
+
     def numerics(self) -> dict[str, str | int]:
         """What can change the last bits of a number: stamped on each result, never part of an id."""
         import torch
 
         return {
             "torch": torch.__version__,
-            "device": _gpu() if self.gpus else "cpu",
-            "precision": "bf16" if self.bf16() else "fp32",
+            "device": self.device_name,
+            "precision": self.precision_used,
             "threads": self.cores,
         }
 
@@ -122,7 +136,7 @@ class Machine:
         names = ("bertlab", "torch", "lightning", "tokenizers", "numpy")
         return {
             "numerics": self.numerics(),
-            "processor": _processor(),
+            "processor": processor(),
             "cores": os.cpu_count(),
             "system": platform.system(),
             "python": platform.python_version(),
@@ -130,14 +144,9 @@ class Machine:
         }
 
 
-def _gpu() -> str:
-    """The name of the GPU; what starts a group of processes that each have one may see none."""
-    import torch
-
-    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cuda"
-
-
-def _processor() -> str:
+@cache
+def processor() -> str:
+    """The name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

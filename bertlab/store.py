@@ -15,6 +15,7 @@ run, weights and arrays (`LARGE`) before they are used: `Run.damage`.
 from __future__ import annotations
 
 import json
+import math
 import os
 import secrets
 import shutil
@@ -80,6 +81,10 @@ class Run:
     def timing(self) -> list[dict[str, Any]]:
         """Seconds by stage."""
         return read_lines(self.path / "timing.jsonl")
+
+    def seconds(self) -> float:
+        """What it took, over all its tries."""
+        return math.fsum(float(line.get("seconds", 0.0)) for line in self.timing())
 
     def size(self) -> int:
         """Bytes on disk."""

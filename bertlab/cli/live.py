@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bertlab.cli.console import console, say
 from bertlab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain
+from bertlab.wording import duration
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -54,7 +55,7 @@ class Live:
 
     def end(self, job: Job, run: Run, seconds: float) -> None:
         """Keeps a line for a finished job."""
-        self._line(job, f"{title(job)}: {outcome(job, run)} in {seconds:,.0f} s")
+        self._line(job, f"{title(job)}: {outcome(job, run)} in {duration(seconds)}")
 
     def again(self, job: Job, reason: str) -> None:
         """Keeps a line for a job that is tried once more."""

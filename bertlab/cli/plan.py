@@ -15,9 +15,12 @@ import typer
 
 from bertlab.cli import options
 from bertlab.cli.console import console, exit_codes, print_json, say
+from bertlab.wording import count, megabytes, roughly
 
 if TYPE_CHECKING:
+    from bertlab.estimates.cards import Accelerator
     from bertlab.estimates.estimate import Amount, Estimate, Seconds
+    from bertlab.estimates.trials import Trials
     from bertlab.machine import Machine
     from bertlab.plan import Plan
     from bertlab.store import Store
@@ -56,7 +59,10 @@ def plan(
     runs: options.Runs = Path("runs"),
     json: options.Json = False,
 ) -> int:
-    """Show what studies cost: jobs, operations, time, disk, energy, money; measured on this machine first."""
+    """Show what studies cost: jobs, operations, time, disk, energy, money; measured on this machine first.
+
+    What `ablate --search` tries before is not in it: `ablate --search --dry-run` shows that.
+    """
     from bertlab import plan as planning
     from bertlab import scales, studies
     from bertlab.cli import plan_table
@@ -67,7 +73,7 @@ def plan(
     from bertlab.pretrained import find
     from bertlab.store import Store
 
-    count, card = cards.find(on) if on is not None else (0, None)
+    number, card = cards.find(on) if on is not None else (0, None)
     if card is not None and (gpus or workers):
         raise BadInput("--on names the devices: leave out --gpus and --workers")
     machine = Machine(
@@ -75,7 +81,7 @@ def plan(
         data=data,
         precision=precision,
         threads=threads,
-        gpus=count or gpus,
+        gpus=number or gpus,
         gpus_per_run=gpus_per_run,
         workers=workers,
         micro_batch=micro_batch,
@@ -96,7 +102,7 @@ def plan(
     )
     made = planning.make(request, machine)
     if card is not None:
-        seconds, basis = estimating.on_cards(card, machine, made.jobs), _Basis(card=card)
+        seconds, basis = estimating.on_cards(card, machine), _Basis(card=card, peaks={card.precision: card.peak})
         found = estimating.estimate(made, store, machine, seconds)
     else:
         machine.check()
@@ -107,9 +113,9 @@ def plan(
         print_json(_record(made, found, basis, bill))
         return 0
     plan_table.table(made, found.done, found.kinds)
-    for line in plan_table.models(made):
+    for line in plan_table.models(found.pending):
         say(line)
-    _tell(made, found, basis, bill)
+    _tell(found, basis, bill)
     return 0
 
 
@@ -117,7 +123,7 @@ def plan(
 class _Basis:
     """What times rest on."""
 
-    card: Any = None
+    card: Accelerator | None = None
     recorded: int = 0
     """Jobs whose time is that of finished runs alike."""
     measured: int = 0
@@ -134,13 +140,13 @@ class _Basis:
         if self.card is not None:
             return ["published figures"]
         found = {"finished runs": self.recorded, "measurement": self.measured}
-        return [name for name, count in found.items() if count]
+        return [name for name, jobs in found.items() if jobs]
 
     @property
     def told(self) -> str:
         """The same in words."""
         peaks = " and ".join(f"{value / 1e9:,.0f} GFLOP/s in {name}" for name, value in self.peaks.items())
-        measured = f"{self.seconds:.0f} s of measuring on this machine, whose matrix products reach {peaks}"
+        measured = f"{roughly(self.seconds)} of measuring on this machine, whose matrix products reach {peaks}"
         parts = ["finished runs alike"] * bool(self.recorded) + [measured] * bool(self.measured)
         return ", and from ".join(parts)
 
@@ -152,6 +158,11 @@ class _Bill:
     devices: int
     watts: float | None
     price: float | None
+
+    @property
+    def of_one(self) -> _Bill:
+        """Of one of them."""
+        return dataclasses.replace(self, devices=1)
 
     def joules(self, amount: Amount | None) -> float | None:
         """Energy, if all of the power is drawn all the time."""
@@ -174,7 +185,7 @@ def _measured(plan: Plan, store: Store, machine: Machine, quiet: bool) -> Iterat
     from bertlab.progress import signals_as_flags
 
     recorded, basis, known = Recorded(store, machine), _Basis(), dict[str, float]()
-    trials: Any = None
+    trials: Trials | None = None
     status = console().status("") if not quiet else None
 
     def told(what: str) -> None:
@@ -183,10 +194,10 @@ def _measured(plan: Plan, store: Store, machine: Machine, quiet: bool) -> Iterat
 
     with tempfile.TemporaryDirectory(prefix="bertlab-plan-") as folder, signals_as_flags():
 
-        def seconds(job: Job) -> float:
+        def seconds(job: Job, devices: int) -> float:
             nonlocal trials
             if job.id in known:
-                return known[job.id]
+                return known[job.id] / devices
             found = recorded.seconds(job)
             if found is not None:
                 basis.recorded += 1
@@ -204,7 +215,7 @@ def _measured(plan: Plan, store: Store, machine: Machine, quiet: bool) -> Iterat
                 basis.seconds += time.perf_counter() - began
                 basis.peaks = trials.peaks
             known[job.id] = found
-            return found
+            return found / devices  # as many times as fast
 
         try:
             yield seconds, basis
@@ -213,9 +224,11 @@ def _measured(plan: Plan, store: Store, machine: Machine, quiet: bool) -> Iterat
                 status.stop()
 
 
-def _tell(plan: Plan, found: Estimate, basis: _Basis, bill: _Bill) -> None:
+def _tell(found: Estimate, basis: _Basis, bill: _Bill) -> None:
     """What the table does not say, in lines."""
+    from bertlab.cli.plan_table import parameters
     from bertlab.estimates import cards
+    from bertlab.jobs import Pretrain
 
     to_do, more = found.to_do, found.one_more_seed
     if to_do == type(to_do)():
@@ -229,14 +242,14 @@ def _tell(plan: Plan, found: Estimate, basis: _Basis, bill: _Bill) -> None:
         say(f"One more seed: {_stated(more, bill)}.")
     shared = found.shared
     if shared.pretrainings or shared.measurements:
-        say(f"Shared, and so not run: {_stated(shared, dataclasses.replace(bill, devices=1))}.")
+        say(f"Shared, and so not run: {_stated(shared, bill.of_one)}.")
     if basis.card is not None:
         peak, floor = basis.card.peak / 1e12, 1000 * cards.SECONDS_A_LAYER
         say(
             f"An estimate, not measured there: {cards.SHARE:.0%} of the published {peak:g} TFLOP/s of each "
             f"{basis.card.name}, and {floor:g} ms a layer and step at least. Text is prepared elsewhere."
         )
-        largest = max(_parameters(plan), default=0)
+        largest = max((parameters(job.recipe) for job in found.pending if isinstance(job, Pretrain)), default=0)
         if 16 * largest > basis.card.memory:
             say(f"The largest model takes {16 * largest / 1e9:.0f} GB with its moments: it does not fit on one.")
     else:
@@ -245,19 +258,9 @@ def _tell(plan: Plan, found: Estimate, basis: _Basis, bill: _Bill) -> None:
             say(f"Other work took {basis.load:.1f} times its cores meanwhile: times are those of so busy a machine.")
 
 
-def _parameters(plan: Plan) -> list[int]:
-    from bertlab.estimates.estimate import weight_bytes
-    from bertlab.jobs import Pretrain
-
-    return [weight_bytes(job) // 4 for job in plan.jobs if isinstance(job, Pretrain)]
-
-
 def _stated(amount: Amount, bill: _Bill) -> str:
     """An amount in words."""
-    from bertlab.cli.plan_table import counted, megabytes
-    from bertlab.report.facts import roughly
-
-    parts = [counted(amount.pretrainings, "pre-training"), counted(amount.measurements, "measurement")]
+    parts = [count(amount.pretrainings, "pre-training"), count(amount.measurements, "measurement")]
     if amount.seconds is not None:
         parts.append(f"about {roughly(amount.seconds)}")
     parts.append(f"{megabytes(amount.disk_bytes)} of disk")
@@ -273,13 +276,14 @@ def _record(plan: Plan, found: Estimate, basis: _Basis, bill: _Bill) -> dict[str
     """The plan as JSON.
 
     `jobs` (by kind), `to_do`, `by_study`, `one_more_seed` and `saved_by_sharing` are amounts: `pretrainings`,
-    `measurements`, `others` (corpora, checkpoints), `tokens` (trained on), `flops`, `seconds` (from begin to end),
-    `disk_bytes`, `energy_joules` and `money`, null where not known. `done` counts finished jobs by kind; `times_from`
-    lists `finished runs`, `measurement` or `published figures`.
+    `measurements`, `others` (corpora, checkpoints), `tokens` (trained on), `flops`, `seconds` (from begin to end;
+    of `saved_by_sharing` on one device), `disk_bytes`, `energy_joules` and `money`, null where not known. `done` counts
+    finished jobs by kind, `models` the pre-trainings to run by their shape; `times_from` lists `finished runs`,
+    `measurement` or `published figures`; `peak_flops_per_second` is by precision, null where it was not measured.
     """
     from bertlab.cli.plan_table import trained_models
 
-    def told(amount: Amount | None) -> dict[str, Any] | None:
+    def told(amount: Amount | None, bill: _Bill = bill) -> dict[str, Any] | None:
         if amount is None:
             return None
         return dataclasses.asdict(amount) | {"energy_joules": bill.joules(amount), "money": bill.money(amount)}
@@ -290,7 +294,7 @@ def _record(plan: Plan, found: Estimate, basis: _Basis, bill: _Bill) -> dict[str
         "corpus": list(plan.corpora),
         "times_from": basis.sources,
         "measuring_seconds": basis.seconds,
-        "peak_flops_per_second": basis.card.peak if basis.card is not None else basis.peaks or None,
+        "peak_flops_per_second": basis.peaks or None,
         "devices": bill.devices,
         "device": basis.card.name if basis.card is not None else None,
         "watts": bill.watts,
@@ -298,8 +302,8 @@ def _record(plan: Plan, found: Estimate, basis: _Basis, bill: _Bill) -> dict[str
         "done": dict(found.done),
         "jobs": {kind: told(each) for kind, each in found.kinds.items()},
         "to_do": told(found.to_do),
-        "models": trained_models(plan),
+        "models": trained_models(found.pending),
         "by_study": {name: told(each) for name, each in found.studies.items()},
         "one_more_seed": told(found.one_more_seed),
-        "saved_by_sharing": told(found.shared),
+        "saved_by_sharing": told(found.shared, bill.of_one),
     }

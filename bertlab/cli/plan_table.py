@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bertlab import cost
 from bertlab.cli.console import console, say
 from bertlab.errors import BadInput
 from bertlab.jobs import Job, Pretrain
-from bertlab.report.facts import roughly
+from bertlab.wording import megabytes, roughly
 
 if TYPE_CHECKING:
     from bertlab.estimates.estimate import Amount
@@ -47,7 +47,7 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "") -> None:
         if any(job.kind == kind for job in plan.jobs)
     }
     table(plan, done, amounts, what)
-    for line in models(plan):
+    for line in models(pending):
         say(line)
     if sum(plan.asked) > sum(plan.distinct) > 0 and not plan.request.pretrained:
         (trainings, measurements), (trained, measured) = plan.asked, plan.distinct
@@ -88,15 +88,15 @@ def _figures(amount: Amount) -> tuple[str, ...]:
     )
 
 
-def models(plan: Plan) -> list[str]:
-    """What is trained, a line for each model and schedule: its size, and how long it sees how much."""
-    rows = Counter(described(recipe) for recipe in _trained(plan))
+def models(jobs: Iterable[Job]) -> list[str]:
+    """What jobs train, a line for each model and schedule: its size, and how long it sees how much."""
+    rows = Counter(described(recipe) for recipe in _trained(jobs))
     return [f"{count} x {line}" for line, count in rows.items()]
 
 
-def trained_models(plan: Plan) -> list[dict[str, Any]]:
+def trained_models(jobs: Iterable[Job]) -> list[dict[str, Any]]:
     """The same as JSON: each shape that is trained, its parameters, and how many are trained of it."""
-    rows = Counter((recipe.model, parameters(recipe)) for recipe in _trained(plan))
+    rows = Counter((recipe.model, parameters(recipe)) for recipe in _trained(jobs))
     return [
         {
             "layers": model.layers,
@@ -109,8 +109,8 @@ def trained_models(plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
-def _trained(plan: Plan) -> list[Recipe]:
-    return [job.recipe for job in plan.jobs if isinstance(job, Pretrain) and job.steps]
+def _trained(jobs: Iterable[Job]) -> list[Recipe]:
+    return [job.recipe for job in jobs if isinstance(job, Pretrain) and job.steps]
 
 
 def parameters(recipe: Recipe) -> int:
@@ -133,11 +133,11 @@ def described(recipe: Recipe) -> str:
 
 def require_room(jobs: list[Job], store: Store) -> None:
     """Raises `BadInput` if the disk of the store has less room than the weights of the jobs will take."""
-    from bertlab.estimates.estimate import weight_bytes
+    from bertlab.estimates.estimate import milestone_bytes
 
-    largest = max((weight_bytes(job) for job in jobs if isinstance(job, Pretrain)), default=0)
+    largest = max((milestone_bytes(job) for job in jobs if isinstance(job, Pretrain)), default=0)
     # The weights at each milestone, and while one is trained two checkpoints of weights and moments.
-    needed = sum(weight_bytes(job) * job.milestones for job in jobs if isinstance(job, Pretrain)) + 6 * largest
+    needed = sum(milestone_bytes(job) * job.milestones for job in jobs if isinstance(job, Pretrain)) + 6 * largest
     place = next(path for path in (store.root.absolute(), *store.root.absolute().parents) if path.exists())
     free = shutil.disk_usage(place).free
     if needed > free:
@@ -145,13 +145,3 @@ def require_room(jobs: list[Job], store: Store) -> None:
             f"the runs need {needed / 1e6:,.0f} MB and '{store.root}' has {free / 1e6:,.0f}: make room, or give "
             "another directory with --runs"
         )
-
-
-def counted(number: int, what: str) -> str:
-    """`1 measurement`, `12 measurements`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def megabytes(size: float) -> str:
-    """Bytes, as they are read by people."""
-    return f"{size / 1e6:,.0f} MB" if size < 1e10 else f"{size / 1e9:,.0f} GB"

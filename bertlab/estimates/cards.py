@@ -33,6 +33,8 @@ class Accelerator:
     """Bytes."""
     watts: float
     """Board power at most."""
+    precision: str = "bf16"
+    """That of its peak."""
 
     def seconds(self, flops: float, steps: float, layers: int) -> float:
         """What a job takes of `steps` updates of a model of so many `layers` that come to `flops` operations in all."""
@@ -50,8 +52,8 @@ CARDS = {
         Accelerator("A10", 125e12, 24e9, 150),  # NVIDIA A10 data sheet: 125 dense, 250 with sparsity
         Accelerator("RTX 4090", 165e12, 24e9, 450),  # NVIDIA Ada architecture white paper: fp32 accumulation, dense
         Accelerator("RTX 3090", 71e12, 24e9, 350),  # NVIDIA GA102 architecture white paper: the same
-        Accelerator("V100", 15.7e12, 32e9, 300),  # NVIDIA V100 data sheet, SXM2, in fp32: it has no bf16
-        Accelerator("T4", 8.1e12, 16e9, 70),  # NVIDIA T4 data sheet, in fp32: it has no bf16
+        Accelerator("V100", 15.7e12, 32e9, 300, "fp32"),  # NVIDIA V100 data sheet, SXM2, in fp32: it has no bf16
+        Accelerator("T4", 8.1e12, 16e9, 70, "fp32"),  # NVIDIA T4 data sheet, in fp32: it has no bf16
     )
 }
 """Every card by its name."""

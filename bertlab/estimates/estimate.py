@@ -28,8 +28,8 @@ from bertlab.tasks.data import TaskData, held_back
 from bertlab.tasks.rows import Rows
 from bertlab.text import microworld
 
-Seconds = Callable[[Job], float | None]
-"""What a job takes; `None` if that is not known."""
+Seconds = Callable[[Job, int], float | None]
+"""What a job takes on so many devices; `None` if that is not known."""
 
 SECONDS_TO_START_WORKERS = 8.0
 """Ray, and torch in each process."""
@@ -63,6 +63,8 @@ class Estimate:
 
     done: Mapping[str, int]
     """Finished jobs by kind."""
+    pending: Sequence[Job]
+    """Jobs to do."""
     kinds: Mapping[str, Amount]
     """Jobs to do, by kind."""
     to_do: Amount
@@ -84,6 +86,7 @@ def estimate(plan: Plan, store: Store, machine: Machine, seconds: Seconds) -> Es
     }
     return Estimate(
         done={kind: sum(job.kind == kind and job.id not in pending for job in plan.jobs) for kind in kinds},
+        pending=[*pending.values()],
         kinds={kind: amount([job for job in pending.values() if job.kind == kind], machine, seconds) for kind in kinds},
         to_do=amount([*pending.values()], machine, seconds),
         studies={
@@ -107,8 +110,12 @@ def _repeated(plan: Plan) -> list[Job]:
     measured = {(cell.study.name, cell.variant, cell.job.id): cell.job for cell in plan.cells}
     trained = [] if plan.request.pretrained else asked.values()  # what is given is no saving
     every = [*trained, *(job for job in measured.values() if isinstance(job, Measure))]
-    seen: set[str] = set()
-    return [job for job in every if job.id in seen or seen.add(job.id)]  # type: ignore[func-returns-value]
+    seen, again = set[str](), list[Job]()
+    for job in every:
+        if job.id in seen:
+            again.append(job)
+        seen.add(job.id)
+    return again
 
 
 def amount(jobs: Sequence[Job], machine: Machine, seconds: Seconds, *, whole: bool = True) -> Amount:
@@ -130,21 +137,21 @@ def amount(jobs: Sequence[Job], machine: Machine, seconds: Seconds, *, whole: bo
     )
 
 
-def on_cards(card: Accelerator, machine: Machine, jobs: Sequence[Job]) -> Seconds:
-    """What jobs take on graphics cards of a kind, as many as `machine` has GPUs, by their published figures.
+def on_cards(card: Accelerator, machine: Machine) -> Seconds:
+    """What jobs take on graphics cards of a kind by their published figures.
 
-    Text is prepared elsewhere. Judging on held-out text counts as nothing.
+    Text is prepared elsewhere. Judging on held-out text counts as nothing. More cards do not launch kernels faster.
     """
-    group = devices_of_one(machine, jobs)
 
-    def seconds(job: Job) -> float:
+    def seconds(job: Job, devices: int) -> float:
         _, flops = work(job, machine)
-        if isinstance(job, Pretrain):  # the launching of kernels does not get faster with more cards
-            return card.seconds(flops, job.steps * (group if job.steps else 1), job.recipe.model.layers)
+        if isinstance(job, Pretrain):
+            return card.seconds(flops / devices, job.steps, job.recipe.model.layers)
         if not isinstance(job, Measure):
             return 0.0
-        rows = trained_rows(job.settings, _data(job, machine))
-        return card.seconds(flops, training_steps(job.settings, rows), recipe_of(job).model.layers)
+        each = (trained_rows(job.settings, data) for data in _trained_on(job, machine))
+        steps = sum(training_steps(job.settings, rows) for rows in each)
+        return card.seconds(flops, steps, recipe_of(job).model.layers)
 
     return seconds
 
@@ -152,10 +159,12 @@ def on_cards(card: Accelerator, machine: Machine, jobs: Sequence[Job]) -> Second
 def makespan(jobs: Sequence[Job], machine: Machine, seconds: Seconds) -> float | None:
     """From the begin of the first job to the end of the last one, as `execution.schedule` carries them out.
 
-    Long ones first, each after those that it needs, on the devices that are free. A pre-training on k of them is taken
-    to be k times as fast. `None` if it is not known of some job what it takes.
+    Long ones first, each after those that it needs, on the devices that are free. `None` if it is not known of some
+    job what it takes.
     """
-    times = {job.id: seconds(job) for job in jobs}
+    group = devices_of_one(machine, jobs)
+    devices = {job.id: group if isinstance(job, Pretrain) and job.steps else 1 for job in jobs}
+    times = {job.id: seconds(job, devices[job.id]) for job in jobs}
     known = {name: each for name, each in times.items() if each is not None}
     if len(known) < len(times):
         return None
@@ -167,13 +176,13 @@ def makespan(jobs: Sequence[Job], machine: Machine, seconds: Seconds) -> float |
     if not todo:
         return now
     now += SECONDS_TO_START_WORKERS
-    waiting, group, free = {job.id for job in todo}, devices_of_one(machine, jobs), machine.devices
+    waiting, free = {job.id for job in todo}, machine.devices
     running: list[tuple[float, str, int]] = []
     while todo or running:
         for job in list(todo):
-            taken = group if isinstance(job, Pretrain) and job.steps else 1
+            taken = devices[job.id]
             if taken <= free and not any(need.id in waiting for need in needs(job)):
-                heapq.heappush(running, (now + known[job.id] / taken, job.id, taken))
+                heapq.heappush(running, (now + known[job.id], job.id, taken))
                 todo.remove(job)
                 free -= taken
         now, ended, taken = heapq.heappop(running)
@@ -188,18 +197,20 @@ def work(job: Job, machine: Machine) -> tuple[float, float]:
         return float(cost.tokens(job.recipe)), cost.flops(job.recipe)
     if not isinstance(job, Measure):
         return 0.0, 0.0
-    recipe = recipe_of(job)
-    settings, data = job.settings, _data(job, machine)
-    count = trained_rows(settings, data)
-    trained = _tokens(data.train, count, data.kind, settings.length)
+    recipe, settings, data = recipe_of(job), job.settings, _data(job, machine)
     judged = sum(
         _tokens(part, judged_rows(settings, part), data.kind, settings.length)
         for part in (data.evaluation, data.test)
         if part is not None
     )
-    passes = training_steps(settings, count) * settings.batch / count
-    flops = cost.measurement_flops(recipe.model, settings, trained, judged, passes, causal=recipe.objective.causal)
-    return passes * trained, flops
+    seen, flops = 0.0, 0.0
+    for each in _trained_on(job, machine):
+        count = trained_rows(settings, each)
+        trained = _tokens(each.train, count, each.kind, settings.length)
+        passes = training_steps(settings, count) * settings.batch / count
+        flops += cost.measurement_flops(recipe.model, settings, trained, judged, passes, causal=recipe.objective.causal)
+        seen, judged = seen + passes * trained, 0.0  # judged once
+    return seen, flops
 
 
 def recipe_of(job: Measure) -> Recipe:
@@ -218,7 +229,7 @@ def _described(checkpoint: Checkpoint) -> Recipe:
 def disk_bytes(job: Job, machine: Machine) -> float:
     """What a job leaves on the disk."""
     if isinstance(job, Pretrain):
-        return float(weight_bytes(job) * job.milestones)
+        return float(milestone_bytes(job) * job.milestones)
     if isinstance(job, Measure):
         data = _data(job, machine)
         judged = [part for part in (data.evaluation, data.test) if part is not None]
@@ -230,8 +241,8 @@ def disk_bytes(job: Job, machine: Machine) -> float:
     return CORPUS_BYTES * (text_bytes(job) or 0) if isinstance(job, PrepareCorpus) else 0.0
 
 
-def weight_bytes(job: Pretrain) -> int:
-    """Bytes of the weights of a pre-training, as they are kept at each milestone."""
+def milestone_bytes(job: Pretrain) -> int:
+    """Bytes that a pre-training keeps at each milestone: its weights."""
     recipe = job.recipe
     positions = recipe.model.positions_for(recipe.inputs.longest)
     return cost.weight_bytes(recipe.model, recipe.tokenizer.vocabulary, positions)
@@ -255,6 +266,11 @@ def _read(data: Any, machine: Machine) -> TaskData:
 def _data(job: Measure, machine: Machine) -> TaskData:
     data = _read(job.data, machine)
     return held_back(data) if job.held_back else data
+
+
+def _trained_on(job: Measure, machine: Machine) -> list[TaskData]:
+    """The tasks that a measurement trains on: its own and, before it, another if that was asked for."""
+    return [_data(job, machine), *([_read(job.first, machine)] if job.first else [])]
 
 
 def _tokens(part: Rows, count: int, kind: str, length: int) -> float:

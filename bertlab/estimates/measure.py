@@ -43,7 +43,7 @@ class Speed:
     """What a job takes, in seconds."""
 
     start: float
-    """Until its first step: reading, tokenising, building the model."""
+    """Until its first step: reading, tokenising, building the model, and all training on another task before."""
     step: float
     end: float
     """After its last step: judging and saving."""
@@ -194,12 +194,11 @@ class Throughput:
 
 def throughput(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Machine) -> Throughput:
     """How fast `recipe` is pre-trained, in the empty directory `work`."""
-    precision = "bf16" if machine.bf16() else "fp32"
-    before = peak(machine, precision)
+    before = peak(machine, machine.precision_used)
     length, _ = cost.phases(recipe)[0]
     short = _short(recipe, length, before)
     speed = _pretrained(short, corpus, work, machine)
-    highest = (before + peak(machine, precision)) / 2
+    highest = (before + peak(machine, machine.precision_used)) / 2
     data, tokens = _batches(short, corpus)
     flops = tokens * cost.flops_per_token(short, vocabulary=corpus.tokenizer.size)
     return Throughput(
@@ -247,12 +246,17 @@ def finetuning(
     *,
     first: TaskData | None = None,
 ) -> Speed:
-    """What training the model in `pretrained`, that of `recipe`, on a task and judging it takes.
+    """What training the model in `pretrained`, that of `recipe`, on a task and judging it takes; on `first` before.
 
-    Its rows are at hand. `operations` is the machine's peak, a second.
+    The rows are at hand. `operations` is the machine's peak, a second.
     """
-    from bertlab.training import features, finetuning
+    from bertlab.training import features
+    from bertlab.training import finetuning as tuning
 
+    before = 0.0
+    if first is not None:  # trained on in the same way, and not judged on
+        speed = finetuning(pretrained, first, settings, recipe, machine, operations)
+        before = speed.start + speed.step * training_steps(settings, trained_rows(settings, first))
     forward = settings.length * cost.encoder_flops_per_token(recipe.model, settings.length)
     batch = min(settings.batch, _at_most(SECONDS_A_STEP, operations, 3 * forward))
     most = _at_most(SECONDS_JUDGING, operations, forward)
@@ -264,10 +268,10 @@ def finetuning(
     if isinstance(short, Features):
         features.probe(pretrained, data, short, seed=0, restart=0, machine=machine, progress=clock)
     else:
-        finetuning.finetune(pretrained, data, short, seed=0, restart=0, machine=machine, progress=clock, first=first)
+        tuning.finetune(pretrained, data, short, seed=0, restart=0, machine=machine, progress=clock)
     speed = clock.speed()
     return Speed(
-        start=speed.start * rows / some,
+        start=speed.start * rows / some + before,
         step=speed.step * settings.batch / batch,
         end=speed.end * judged / short.evaluation_rows,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import statistics
 from collections.abc import Mapping
 from typing import Any
@@ -10,14 +11,9 @@ from typing import Any
 from bertlab.errors import BadInput
 from bertlab.identity import canonical, load
 from bertlab.jobs import Job, Measure, Pretrain
-from bertlab.machine import Machine
+from bertlab.machine import Machine, processor
 from bertlab.recipe import Masking, Recipe, Schedule
 from bertlab.store import Run, Store
-
-
-def seconds(run: Run) -> float:
-    """What a finished run took, over all its tries."""
-    return float(sum(line["seconds"] for line in run.timing()))
 
 
 class Recorded:
@@ -29,11 +25,10 @@ class Recorded:
         found: dict[str, list[tuple[float, float]]] = {}
         for run in self._runs.values():
             try:
-                self._own[run.id] = seconds(run)
-                numerics = run.environment()
-                if run.kind != "corpus" and _computed_alike(numerics, machine):
+                self._own[run.id] = run.seconds()
+                if run.kind != "corpus" and _computed_alike(run.environment(), machine):
                     found.setdefault(self._likeness(run), []).append(self._rate(run))
-            except (BadInput, KeyError, OSError, TypeError):  # of another version: nothing is learnt
+            except (AttributeError, BadInput, KeyError, OSError, TypeError):  # of another version: nothing is learnt
                 continue
         self._alike = {
             name: (statistics.median(step for step, _ in rates), statistics.median(rest for _, rest in rates))
@@ -44,15 +39,18 @@ class Recorded:
         """The finished run of a job, if there is one."""
         return self._runs.get(job.id)
 
-    def seconds(self, job: Job) -> float | None:
-        """What a job took, or takes if it takes as long as the median of those alike; `None` if none is finished."""
+    def seconds(self, job: Job, devices: int = 1) -> float | None:
+        """What a job took, or takes if it takes as long as the median of those alike; `None` if none is finished.
+
+        On several `devices` it is taken to be as many times as fast.
+        """
         if job.id in self._own:
-            return self._own[job.id]
+            return self._own[job.id] / devices
         known = self._alike.get(alike(job))
         if known is None:
             return None
         step, rest = known
-        return step * (job.steps if isinstance(job, Pretrain) else 0) + rest
+        return (step * (job.steps if isinstance(job, Pretrain) else 0) + rest) / devices
 
     def _likeness(self, run: Run) -> str:
         science = run.science()
@@ -66,9 +64,9 @@ class Recorded:
     def _rate(self, run: Run) -> tuple[float, float]:
         """Seconds a step, and those beside the steps."""
         if run.kind != "pretrain":
-            return 0.0, seconds(run)
+            return 0.0, run.seconds()
         trained = sum(line["seconds"] for line in run.timing() if line["stage"] == "train")
-        return trained / max(1, run.result()["steps"]), seconds(run) - trained
+        return trained / max(1, run.result()["steps"]), run.seconds() - trained
 
 
 def alike(job: Job) -> str:
@@ -109,12 +107,14 @@ def encoder(recipe: Recipe) -> str:
 
 
 def _computed_alike(environment: Mapping[str, Any], machine: Machine) -> bool:
-    """Whether a run was computed as this machine would, on one device."""
+    """Whether a run was computed as this machine would, on one device: the same GPU, or as many of the same cores."""
     numerics = environment["numerics"]
     one = machine.one() if not machine.alone else machine
     if "earlier" in environment or numerics.get("processes", 1) > 1:
         return False
-    if one.gpus:
-        return bool(numerics["device"] != "cpu")
-    told = (numerics["device"], numerics["precision"], numerics["threads"])
-    return told == ("cpu", "bf16" if one.bf16() else "fp32", one.cores)
+    told = [numerics["device"], numerics["precision"]]
+    here: list[str | int | None] = [one.device_name, one.precision_used]
+    if not one.gpus:
+        told += [numerics["threads"], environment["cores"], environment["processor"]]
+        here += [one.cores, os.cpu_count(), processor()]
+    return told == here

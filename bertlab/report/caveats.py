@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bertlab.report.evidence import PLATEAU, Cell, Evidence
-from bertlab.report.facts import count
 from bertlab.report.statistics.effects import Effect
 from bertlab.report.statistics.summary import separation
+from bertlab.wording import count
 
 FEW = 6
 """With fewer seeds, a 95 % t interval is over 40 % wider than a normal one of the same spread."""

@@ -8,6 +8,7 @@ from typing import Any
 from bertlab.recipe import Model
 from bertlab.report.evidence import Cell, Evidence, Pretraining
 from bertlab.report.statistics.summary import mean
+from bertlab.wording import count, duration
 
 _METHODS = {"finetune": "all weights fine-tuned", "features": "frozen features"}
 
@@ -45,33 +46,6 @@ def _seeds(evidence: Evidence) -> str:
         return f"one checkpoint, {restarts}: n counts restarts on it"
     seeds = list(dict.fromkeys(str(each.seed) for each in evidence.pretrainings))
     return f"{count(len(seeds), 'seed')} of pre-training ({', '.join(seeds)}), paired across rows; {restarts}"
-
-
-def duration(seconds: float) -> str:
-    """Recorded seconds as a person reads them: `4.2 s`, `3 min 5 s`, `2 h 7 min`."""
-    if round(seconds, 1) < 10:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60} min"
-
-
-def roughly(seconds: float) -> str:
-    """An estimate of seconds as a person reads it: `80 s`, `12 min`, `3.4 h`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:,.1f} days"
-
-
-def count(number: int, what: str) -> str:
-    """A number of things: `1 seed`, `3 seeds`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _pretraining(runs: list[Pretraining]) -> list[tuple[str, str]]:

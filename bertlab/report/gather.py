@@ -64,7 +64,7 @@ def _join(
                 result=result,
                 science=run.science() if run else {},
                 curve=_curve(run, result) if run else (),
-                seconds=_seconds(run) if run else 0.0,
+                seconds=run.seconds() if run else 0.0,
                 numerics=_stamp(environment.get("numerics", {}), NUMERICS),
                 host=_stamp(environment, ("processor", "cores", "system", "python")),
                 software=_stamp(versions, sorted(versions.keys() - set(NUMERICS))),
@@ -72,7 +72,7 @@ def _join(
         )
     cells = [_cell(store, cell, runs.get(cell["run_id"]), damaged) for cell in record["cells"]]
     corpora = sorted({str(each.science.get("corpus")) for each in pretrainings} & runs.keys())
-    preparation = math.fsum(_seconds(runs[run_id]) for run_id in corpora)
+    preparation = math.fsum(runs[run_id].seconds() for run_id in corpora)
     return Evidence(record, tuple(cells), tuple(pretrainings), preparation, predictions)
 
 
@@ -111,7 +111,7 @@ def _cell(store: Store, cell: Mapping[str, Any], run: Run | None, damaged: Mappi
         train_rows=int(rows.get("train", 0)),
         evaluation_rows=int(rows.get("evaluation", 0)),
         # what is read off a pre-training takes none of its own
-        seconds=_seconds(run) if run and cell["method"] != "pretraining" else 0.0,
+        seconds=run.seconds() if run and cell["method"] != "pretraining" else 0.0,
         numerics=_stamp(run.environment().get("numerics", {}), NUMERICS) if run else (),
     )
 
@@ -143,10 +143,6 @@ def _curve(run: Run, result: Mapping[str, Any]) -> tuple[Point, ...]:
             seconds = math.fsum(taken for until, taken in trained if until <= step) if trained else None
             points[step] = Point(step, step * each, seconds, *losses)
     return tuple(points[step] for step in sorted(points))
-
-
-def _seconds(run: Run) -> float:
-    return math.fsum(float(line.get("seconds", 0.0)) for line in run.timing())
 
 
 def _stamp(facts: Mapping[str, Any], names: Iterable[str]) -> tuple[tuple[str, str], ...]:

@@ -17,6 +17,7 @@ from bertlab.report.comparison import Comparison, comparisons
 from bertlab.report.evidence import Evidence
 from bertlab.report.plots import Picture, pictures
 from bertlab.report.tables import Table
+from bertlab.wording import count
 
 VERDICTS = ("reproduced", "contradicted", "undecided")
 """What a summary always counts; other words where they occur."""
@@ -158,4 +159,4 @@ def summary(chapters: Iterable[Chapter]) -> str:
         return ""
     counts = dict.fromkeys(VERDICTS, 0) | Counter(verdicts)
     told = [f"{number or 'none'} {'are' if number > 1 else 'is'} {name}" for name, number in counts.items()]
-    return f"Of {facts.count(len(verdicts), 'claim')} {', '.join(told)}."
+    return f"Of {count(len(verdicts), 'claim')} {', '.join(told)}."

@@ -35,8 +35,11 @@ def test_a_finished_study_has_nothing_to_do(call, planned, capsys, smoke, finish
     assert (more["pretrainings"], more["measurements"]) == (3, 9)
     assert more["seconds"] > 0
     assert found["times_from"] == ["finished runs"]
+    assert (found["models"], found["peak_flops_per_second"]) == ([], None)
     assert call("plan", *arguments) == 0
-    assert "Everything is finished" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "Everything is finished" in told
+    assert "layers" not in told
     assert files(finished) == before
 
 
@@ -65,7 +68,11 @@ def test_named_cards_take_what_is_published(planned, tmp_path):
         assert told["energy_joules"] == pytest.approx(told["seconds"] * 2 * 400)
         assert told["money"] == pytest.approx(told["seconds"] / 3600 * 2 * 1.5)
     assert set(found["by_study"]) == {"size", "nsp"}
-    assert found["saved_by_sharing"]["pretrainings"] == 2
+    assert found["peak_flops_per_second"] == {"bf16": 312e12}
+    saved = found["saved_by_sharing"]
+    assert saved["pretrainings"] == 2
+    assert saved["energy_joules"] == pytest.approx(saved["seconds"] * 400)
+    assert saved["money"] == pytest.approx(saved["seconds"] / 3600 * 1.5)
     assert sum(each["pretrainings"] for each in found["models"]) == found["to_do"]["pretrainings"] == 8
     assert not (tmp_path / "runs").exists()
 

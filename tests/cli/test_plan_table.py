@@ -25,7 +25,7 @@ BASES = {  # pre-trainings of Base with batches of 256 sequences, and with as ma
 
 def lines(machine, study):
     request = plan.Request(studies=(studies.find(study),), scale=scales.find("paper"), corpora=("microworld",))
-    return models(plan.make(request, machine))
+    return models(plan.make(request, machine).jobs)
 
 
 def test_every_study_is_here():

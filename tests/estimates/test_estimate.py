@@ -16,10 +16,10 @@ TIMES = {"corpus": 10.0, "finetune": 20.0, "features": 5.0}
 MASKING = studies.find("masking")
 
 
-def seconds(job):
+def seconds(job, devices):
     """A corpus takes 10 s, a baseline 100, another pre-training 60, measurements 20 and 5."""
     if isinstance(job, Pretrain):
-        return 100.0 if job.recipe.masking == Masking() else 60.0
+        return (100.0 if job.recipe.masking == Masking() else 60.0) / devices
     return TIMES[job.kind]
 
 
@@ -49,7 +49,7 @@ def test_four_gpus_are_two_for_each_of_two_trainings(machine):
 
 
 def test_what_is_not_known_is_not_told(machine):
-    assert estimate.makespan(made(machine).jobs, machine, lambda job: None) is None
+    assert estimate.makespan(made(machine).jobs, machine, lambda job, devices: None) is None
 
 
 def test_kinds_studies_seeds_and_sharing(machine, tmp_path):
@@ -116,10 +116,43 @@ def test_cards_take_what_their_figures_say(machine):
     two = dataclasses.replace(machine, gpus=2, threads=0)
     jobs = made(machine).jobs
     pretrain = next(job for job in jobs if isinstance(job, Pretrain))
-    taken = estimate.on_cards(card, two, jobs)
-    work = cost.flops(pretrain.recipe)
-    assert taken(pretrain) == pytest.approx(cards.SECONDS_A_JOB + work / 0.3e9 + 20 * 5 * cards.SECONDS_A_LAYER)
-    assert taken(jobs[0]) == 0
+    taken = estimate.on_cards(card, two)
+    work, launching = cost.flops(pretrain.recipe), 20 * 5 * cards.SECONDS_A_LAYER
+    assert taken(pretrain, 1) == pytest.approx(cards.SECONDS_A_JOB + work / 0.3e9 + launching)
+    assert taken(pretrain, 4) == pytest.approx(cards.SECONDS_A_JOB + work / 1.2e9 + launching)
+    assert taken(jobs[0], 1) == 0
+
+
+def test_what_is_shared_would_take_one_card_as_long_however_many_there_are(machine, tmp_path):
+    """Two pre-trainings, asked for twice: on one card, or on eight that are four for each."""
+    card = cards.Accelerator("card", 1e9, 80e9, 400)
+    other = dataclasses.replace(MASKING, name="other")
+    saved, alone = set(), 0.0
+    for gpus in (1, 8):
+        many = dataclasses.replace(machine, gpus=gpus, threads=0)
+        asked = made(many, studies=(MASKING, other))
+        taken = estimate.on_cards(card, many)
+        saved.add(estimate.estimate(asked, Store(tmp_path / "runs"), many, taken).shared.seconds)
+        alone = sum(taken(job, 1) for job in asked.jobs)
+    assert saved == {alone}
+
+
+def test_what_comes_first_costs_as_much_as_a_task(machine):
+    """64 rows of another task in 6 steps, before as many of its own, which alone is judged."""
+    tagged = {"studies": (studies.find("features"),), "only": ()}
+    alone, both = (
+        next(job for job in made(machine, **tagged, first=first).jobs if job.kind == "finetune")
+        for first in ({}, {"conll2003": "entities"})
+    )
+    assert both.first is not None
+    tokens, flops = estimate.work(alone, machine)
+    all_tokens, all_flops = estimate.work(both, machine)
+    assert all_tokens == pytest.approx(2 * tokens, rel=0.2)
+    forward = cost.encoder_flops_per_token(estimate.recipe_of(both).model, both.settings.length)
+    assert all_flops - flops == pytest.approx(3 * (all_tokens - tokens) * forward)
+    card = cards.Accelerator("card", 1e30, 80e9, 400)  # all that takes time is the launching of kernels
+    taken = estimate.on_cards(card, machine)
+    assert taken(both, 1) - taken(alone, 1) == pytest.approx(6 * 5 * cards.SECONDS_A_LAYER)
 
 
 def test_jobs_alike_take_as_long(machine):

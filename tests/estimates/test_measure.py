@@ -1,5 +1,7 @@
 """Measurements of this machine: what they come to, not how fast it is."""
 
+from types import SimpleNamespace
+
 from bertlab.estimates import measure
 from bertlab.estimates.measure import Clock, Speed, middle
 from bertlab.recipe import Finetuning
@@ -67,3 +69,16 @@ def test_peaks_are_of_each_precision(machine, monkeypatch):
     assert name == "fp32"
     assert not others
     assert figure > 0
+
+
+def test_training_on_another_task_before_belongs_to_the_start(machine, tmp_path, monkeypatch):
+    """The other task takes 1 s to read and four steps of half a second; only the own one is judged."""
+    monkeypatch.setattr("bertlab.training.finetuning.finetune", lambda *given, **named: None)
+    monkeypatch.setattr(Clock, "speed", lambda clock: Speed(start=1.0, step=0.5, end=2.0))
+    own, other = (SimpleNamespace(train=range(rows), evaluation=range(8)) for rows in (64, 128))
+    settings, recipe = Finetuning(batch=32, epochs=1), find("smoke").recipe
+    alone, both = (
+        measure.finetuning(tmp_path, own, settings, recipe, machine, 1e15, first=first) for first in (None, other)
+    )
+    assert alone == Speed(start=1.0, step=0.5, end=2.0)
+    assert both == Speed(start=1.0 + 1.0 + 4 * 0.5, step=0.5, end=2.0)

@@ -2,11 +2,13 @@
 
 import dataclasses
 import json
+import os
 
 import pytest
 
-from bertlab.estimates.recorded import Recorded
+from bertlab.estimates.recorded import Recorded, _computed_alike
 from bertlab.jobs import Measure, PrepareCorpus, Pretrain
+from bertlab.machine import Machine, processor
 from bertlab.plan import Request, make
 from bertlab.scales import find
 from bertlab.store import Store
@@ -35,7 +37,9 @@ def store(planned, machine, tmp_path):
         lines = [json.dumps({"stage": stage, "step": 0, "seconds": seconds}) for stage, seconds in times]
         (work / "timing.jsonl").write_text("\n".join(lines) + "\n")
         (work / "recipe.json").write_text(json.dumps({"science": job.science()}))
-        (work / "environment.json").write_text(json.dumps({"numerics": numerics}))
+        (work / "environment.json").write_text(
+            json.dumps({"numerics": numerics, "processor": processor(), "cores": os.cpu_count()})
+        )
         (work / "result.json").write_text(json.dumps({"steps": 20}))
         store.finish(job.kind, job.id, job.label)
     return store
@@ -67,3 +71,24 @@ def test_runs_that_were_computed_otherwise_say_nothing(planned, store, machine, 
     )
     assert recorded.seconds(finished) == 43.0  # but for themselves
     assert recorded.seconds(other) is None
+
+
+@pytest.mark.parametrize("change", ["processor", "cores"])
+def test_runs_of_another_machine_say_nothing(planned, store, machine, monkeypatch, change):
+    other = next(job for job in planned if isinstance(job, Pretrain) and job.seed == 1)
+    assert Recorded(store, machine).seconds(other) == 43.0
+    if change == "processor":
+        monkeypatch.setattr("bertlab.estimates.recorded.processor", lambda: "another")
+    else:
+        monkeypatch.setattr(os, "cpu_count", lambda: 1000)
+    assert Recorded(store, machine).seconds(other) is None
+
+
+@pytest.mark.parametrize(
+    ("device", "precision", "alike"),
+    [("card", "bf16", True), ("another card", "bf16", False), ("card", "fp32", False), ("cpu", "bf16", False)],
+)
+def test_runs_on_a_gpu_tell_of_the_same_gpu_in_the_same_precision(monkeypatch, device, precision, alike):
+    monkeypatch.setattr(Machine, "device_name", "card")
+    numerics = {"device": device, "precision": precision, "threads": 3}
+    assert _computed_alike({"numerics": numerics}, Machine(gpus=1, precision="bf16")) is alike

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bertlab.report.evidence import Evidence, Pretraining
-from bertlab.report.facts import count
 from bertlab.report.plots import style, units
 from bertlab.report.plots.bands import Line, band, told
 from bertlab.report.plots.bands import draw as draw_band
@@ -13,6 +12,7 @@ from bertlab.report.plots.labels import cut, wrapped
 from bertlab.report.plots.layout import WIDTH, Drawing, Key, below, blank, legend
 from bertlab.report.plots.units import COUNTS, TIMES, unit
 from bertlab.report.statistics.summary import mean
+from bertlab.wording import count
 
 
 def draw(evidence: Evidence) -> Drawing | None:

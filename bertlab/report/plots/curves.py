@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bertlab.report.evidence import Evidence, Pretraining
-from bertlab.report.facts import count
 from bertlab.report.plots import style
 from bertlab.report.plots.bands import Line, band, told
 from bertlab.report.plots.bands import draw as draw_band
 from bertlab.report.plots.labels import cut
 from bertlab.report.plots.layout import Drawing, Key, below, blank, legend
 from bertlab.report.plots.units import COUNTS, TIMES, unit
+from bertlab.wording import count
 
 _ALONG = (("step", "steps", COUNTS), ("tokens", "tokens", COUNTS), ("seconds", "training time", TIMES))
 """What losses are drawn over: a field of a point, its name on the axis, its units."""

@@ -6,13 +6,13 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bertlab.report.evidence import Evidence
-from bertlab.report.facts import count
 from bertlab.report.plots import units
 from bertlab.report.plots.labels import width, wrapped
 from bertlab.report.plots.layout import Drawing, Key, by_row, legend, numbers
 from bertlab.report.plots.reach import beside, distant, least, padded
 from bertlab.report.plots.style import COLOURS, INK, LEVEL, PALE, SMALL
 from bertlab.report.statistics.summary import mean
+from bertlab.wording import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

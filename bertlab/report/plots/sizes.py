@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bertlab.report.evidence import Evidence, Pretraining
-from bertlab.report.facts import count
 from bertlab.report.plots import style, units
 from bertlab.report.plots.labels import cut, wrapped
 from bertlab.report.plots.layout import WIDTH, Drawing, Key, below, blank, legend
 from bertlab.report.plots.units import COUNTS, unit
 from bertlab.report.statistics.summary import mean
+from bertlab.wording import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
