@@ -65,7 +65,7 @@ POINTS = {
     "report.figure": "before a figure is written",
     "report.table": "before the CSV of a study is written",
     "report.page": "before the page of a study is written",
-    "report.index": "before the index is written",
+    "report.index": "before a page that shows all studies is written",
 }
 """Every point, and where it lies. All are passed in a small study with a row that diverges, and its report."""
 

@@ -34,7 +34,7 @@ def intervals(evidence: Evidence) -> list[str]:
     """How a difference to the baseline is read."""
     found = _differences(evidence)
     lines = []
-    if any(each.interval for each in found):
+    if any(each.n > 1 for each in found):
         lines.append(
             f"Difference: mean over the {evidence.unit}s that both rows have, with its 95 % interval over "
             f"{evidence.unit}s and examples. An interval that covers 0 leaves the direction undecided."

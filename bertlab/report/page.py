@@ -87,14 +87,11 @@ def _write_pages(chapter: Chapter, out: Path, formats: Collection[str]) -> list[
 
 def _write_fronts(chapters: Sequence[Chapter], out: Path, formats: Collection[str]) -> list[Path]:
     """The pages that show all studies of the store."""
+    written = {each.stem for each in chapters if (out / f"{each.stem}.md").is_file()}
     fronts = []
-    if "html" in formats:
-        fronts.append(out / "index.html")
-        point("report.page")
-        files.write(fronts[-1], html.page(chapters))
-    if "md" in formats:
-        fronts.append(out / "index.md")
-        written = {each.stem for each in chapters if (out / f"{each.stem}.md").is_file()}
-        point("report.index")
-        files.write(fronts[-1], markdown.index(chapters, written))
+    for name, file in (("html", "index.html"), ("md", "index.md")):
+        if name in formats:
+            fronts.append(out / file)
+            point("report.index")
+            files.write(fronts[-1], html.page(chapters) if name == "html" else markdown.index(chapters, written))
     return fronts
