@@ -91,6 +91,11 @@ class Chapter:
         """The file of its means and differences."""
         return f"{self.stem}-summary.csv"
 
+    @property
+    def verdicts(self) -> str:
+        """The file of its claims and what became of each, from the folder of the report."""
+        return f"{self.stem}-claims.csv"
+
 
 def chapter(evidences: Sequence[Evidence], *, written: bool = True) -> Chapter:
     """What is known of a study in each of its settings; figures are left out unless it is `written`."""
