@@ -74,8 +74,9 @@ def draw(evidence: Evidence) -> Drawing | None:
     )
     known = [line for line in every if line.known]
     sure = sum(line.style is _SURE for line in known)
-    told = f"{sure} of {count(len(known), 'interval')} without 0, each by itself"
-    told = told if known else f"no intervals of {FLOOR} {evidence.unit}s or more"
+    enough = f"of {FLOOR} {evidence.unit}s or more"
+    told = f"{sure} of {count(len(known), 'interval')} {enough} without 0, each by itself"
+    told = told if known else f"no intervals {enough}"
     published = any(line.published is not None for line in every)
     what = "Measured and published differences" if published else "Measured differences"
     alt = f"{what} of {count(len(rows), 'row')} from the baseline on {count(len(lines), 'measurement')}: {told}."

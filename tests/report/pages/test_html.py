@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -171,6 +172,18 @@ def test_of_studies_that_were_not_asked_for_claims_are_shown(claimed: Any, tmp_p
     assert [each["id"] for each in found.all("article")] == ["study-masking"]
     assert "Of 4 claims" in found.all("header")[0]["text"]
     assert [each["text"] for each in found.all("a") if "h3" in each["within"]] == ["masking"]
+
+
+def test_of_a_checkpoint_it_stands_at_the_verdicts(claimed: Any, tmp_path: Path, written: Elements) -> None:
+    alone = "for this checkpoint alone"
+    assert alone not in written.all("html")[0]["text"].lower()
+    for path in (claimed.root / "pretrain").glob("*/result.json"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "checkpoint": "bert-base-uncased"}))
+    page.write([], claimed.root, tmp_path / "out")
+    found = Elements((tmp_path / "out" / "index.html").read_text(encoding="utf-8"))
+    assert [alone in each["text"].lower() for each in found.all("h3")][:3] == [True, False, True]
+    for name in ("index.md", "masking.md"):
+        assert alone in (tmp_path / "out" / name).read_text(encoding="utf-8")
 
 
 def test_what_is_missing_is_noted(builder: Any, tmp_path: Path) -> None:
