@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from bertlab.report.evidence import Evidence
 from bertlab.report.tables import EMPTY, ends, figure, label, measured, published_difference, signed
-from bertlab.report.verdicts import LESS_IS_MORE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +50,7 @@ def _comparison(evidence: Evidence, name: str) -> Comparison:
     summaries = {row: evidence.summary(row, name) for row in trained}
     means = {row: f"{summary.mean:.2f}" for row, summary in summaries.items() if summary is not None}
     papers = {row: figure(paper) for row in trained if (paper := evidence.published(row, name)) is not None}
-    cell = evidence.column(name)[0]
-    less = cell.metric.endswith(LESS_IS_MORE)
+    cell, less = evidence.column(name)[0], evidence.less_is_more(name)
     best, best_published = _best(means, less), _best(papers, less)
     lines = [
         _line(evidence, row, name, means.get(row, EMPTY) == best, papers.get(row, EMPTY) == best_published)

@@ -26,6 +26,9 @@ of the row, or are shown."""
 PAPER = "paper"
 """The scale at which sizes can be compared with the paper's."""
 
+LESS_IS_MORE = ("loss", "perplexity")
+"""Ends of the names of metrics of which less is better."""
+
 NUMERICS = ("device", "precision", "threads", "torch")
 """What of an environment can change the last bits of a number."""
 
@@ -273,6 +276,10 @@ class Evidence:
         milestones = sorted({cell.milestone for cell in cells})
         kept = next((each for each in milestones if each >= at), milestones[-1] if milestones else at)
         return [cell for cell in cells if cell.milestone == kept]
+
+    def less_is_more(self, measurement: str) -> bool:
+        """Whether less is better in a column, by its metric."""
+        return any(cell.metric.endswith(LESS_IS_MORE) for cell in self.column(measurement))
 
     def over_steps(self, variant: str, measurement: str) -> dict[int, float]:
         """The mean of a row on a measurement at each milestone (per cent of its steps), by milestone."""

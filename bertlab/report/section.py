@@ -94,7 +94,7 @@ class Chapter:
 
     @property
     def verdicts(self) -> str:
-        """The file of its claims."""
+        """The file of its claims and what became of each, from the folder of the report."""
         return f"{self.stem}-claims.csv"
 
 

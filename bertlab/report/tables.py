@@ -10,15 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from bertlab.report import escape
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import Effect
 from bertlab.report.statistics.summary import Interval, Summary, mean
-
-if TYPE_CHECKING:
-    pass
 
 EMPTY = ""
 """A cell without anything to say."""
@@ -46,20 +42,23 @@ class Table:
 
 def results(evidence: Evidence) -> Table:
     """One row a variant: for each measurement the mean (sd, n) beside the published figure."""
-    shown = {name: any(evidence.published(row, name) is not None for row in evidence.variants) for name in _m(evidence)}
+    shown = {
+        name: any(evidence.published(row, name) is not None for row in evidence.variants)
+        for name in evidence.measurements
+    }
     columns = ["row"]
-    for name in _m(evidence):
+    for name in evidence.measurements:
         columns += [name, "published"] if shown[name] else [name]
     rows = []
     for variant in evidence.variants:
         row = [label(evidence, variant)]
-        for name in _m(evidence):
+        for name in evidence.measurements:
             row.append(measured(evidence, variant, name))
             if shown[name]:
                 row.append(figure(evidence.published(variant, name)))
         rows.append(tuple(row))
     floor = ["majority guess"]
-    for name in _m(evidence):
+    for name in evidence.measurements:
         majority = evidence.majority(name)
         floor.append(EMPTY if majority is None else f"{majority:.2f}")
         if shown[name]:
@@ -70,15 +69,15 @@ def results(evidence: Evidence) -> Table:
 def differences(evidence: Evidence) -> Table:
     """One row a variant but the baseline: for each measurement the difference measured, and the published one."""
     columns = ["row minus baseline"]
-    shown = {name: evidence.published(evidence.baseline, name) is not None for name in _m(evidence)}
-    for name in _m(evidence):
+    shown = {name: evidence.published(evidence.baseline, name) is not None for name in evidence.measurements}
+    for name in evidence.measurements:
         columns += [name, "published"] if shown[name] else [name]
     rows = []
     for variant in evidence.variants:
         if variant == evidence.baseline:
             continue
         row = [label(evidence, variant)]
-        for name in _m(evidence):
+        for name in evidence.measurements:
             row.append(_difference(evidence.difference(variant, name)))
             if shown[name]:
                 row.append(published_difference(evidence, variant, name))
@@ -121,12 +120,12 @@ def brief(evidence: Evidence) -> tuple[Table, Table]:
     Results are mean (sd), differences mean and half the width of their 95 % interval.
     """
     columns = ["row"]
-    for name in _m(evidence):
+    for name in evidence.measurements:
         columns += [name, "paper"]
     results_, differences_ = [], []
     for variant in evidence.variants:
         result, against = [variant], [variant]
-        for name in _m(evidence):
+        for name in evidence.measurements:
             summary, difference = evidence.summary(variant, name), evidence.difference(variant, name)
             if summary is None:
                 result.append(measured(evidence, variant, name))
@@ -183,10 +182,6 @@ def signed(value: float | Decimal, digits: int = 2) -> str:
 def _collapsed(evidence: Evidence, variant: str, measurement: str) -> list[str]:
     count = len(evidence.collapsed(variant, measurement))
     return [f"{count} collapsed"] if count else []
-
-
-def _m(evidence: Evidence) -> list[str]:
-    return evidence.measurements
 
 
 def _summary(evidence: Evidence, summary: Summary) -> str:

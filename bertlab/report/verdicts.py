@@ -18,9 +18,6 @@ from bertlab.report.statistics.power import POWER, seeds_to_rule_out, seeds_to_s
 from bertlab.report.statistics.summary import LEVEL
 from bertlab.study import Claim
 
-LESS_IS_MORE = ("loss", "perplexity")
-"""Ends of the names of metrics of which less is better."""
-
 Outcome = Literal["reproduced", "contradicted", "undecided"]
 
 
@@ -128,7 +125,7 @@ def _flaw(evidence: Evidence, claim: Claim) -> str:
 
 def _pair(evidence: Evidence, claim: Claim, better: str, worse: str) -> Pair:
     row, other = better, worse
-    if any(cell.metric.endswith(LESS_IS_MORE) for cell in evidence.column(claim.on)):
+    if evidence.less_is_more(claim.on):
         row, other = other, row
     one, two = (evidence.published(name, claim.on) for name in (row, other))
     # What is published are figures of the end.

@@ -6,10 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bertlab.report.evidence import Evidence
+from bertlab.report.plots.labels import cut
+from bertlab.report.plots.layout import Key
+from bertlab.report.plots.style import ROUND, SMALL
 from bertlab.report.statistics.summary import mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+TIME = "training time"
+"""The name of an axis of time."""
 
 Line = Mapping[int, tuple[float, float]]
 """The points of a seed, by step: where along the axis, and the value."""
@@ -45,6 +52,24 @@ def draw(axes: Axes, drawn: Band, style: dict[str, Any]) -> None:
     if drawn.seeds > 1:
         axes.fill_between(drawn.along, drawn.low, drawn.high, color=style["color"], alpha=0.18, linewidth=0, zorder=2)
     axes.plot(drawn.along, drawn.mean, **style)
+
+
+def keys(styles: Mapping[str, dict[str, Any]]) -> list[Key]:
+    """The keys of rows and their styles."""
+    from matplotlib.lines import Line2D
+
+    return [(Line2D([], [], **each), cut(row, 2.6, SMALL)) for row, each in styles.items()]
+
+
+def along(panels: Sequence[Axes], names: Sequence[str], evidence: Evidence) -> None:
+    """What the panels of the lowest line are drawn over, each from 0; of times also whether machines differ."""
+    from matplotlib.ticker import MaxNLocator
+
+    for axes, name in zip(panels, names, strict=True):
+        differ = "\non machines that differ" if name.startswith(TIME) and len(evidence.machines) > 1 else ""
+        axes.set_xlabel(f"{name}{differ}")
+        axes.set_xlim(left=0)
+        axes.xaxis.set_major_locator(MaxNLocator(5, steps=ROUND))
 
 
 def told(seeds: int) -> str:

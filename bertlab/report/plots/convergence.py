@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bertlab.report.evidence import Evidence, Pretraining
-from bertlab.report.plots import style, units
-from bertlab.report.plots.bands import Line, band, told
-from bertlab.report.plots.bands import draw as draw_band
+from bertlab.report.plots import bands, style, units
+from bertlab.report.plots.bands import Line
 from bertlab.report.plots.labels import cut, wrapped
-from bertlab.report.plots.layout import WIDTH, Drawing, Key, below, blank, legend
+from bertlab.report.plots.layout import WIDTH, Drawing, blank, legend
 from bertlab.report.plots.units import COUNTS, TIMES, unit
 from bertlab.report.statistics.summary import mean
 from bertlab.wording import count
@@ -17,15 +16,12 @@ from bertlab.wording import count
 
 def draw(evidence: Evidence) -> Drawing | None:
     """A line of panels a measurement, a line a row; None where only the end of pre-training was measured."""
-    from matplotlib.lines import Line2D
-    from matplotlib.ticker import MaxNLocator
-
     rows = [row for row in evidence.variants if row not in evidence.alike and not evidence.untrained(row)]
     names = [name for name in evidence.measurements if any(len(evidence.over_steps(row, name)) > 1 for row in rows)]
     if not names:
         return None
     along = []
-    for called, sizes, at in (("steps of pre-training", COUNTS, _steps), ("training time", TIMES, _seconds)):
+    for called, sizes, at in (("steps of pre-training", COUNTS, _steps), (bands.TIME, TIMES, _seconds)):
         seeds = {name: {row: _seeds(evidence, row, name, at) for row in rows} for name in names}
         places = [
             place for each in seeds.values() for lines in each.values() for line in lines for place, _ in line.values()
@@ -35,9 +31,9 @@ def draw(evidence: Evidence) -> Drawing | None:
     if not along:
         return None
     styles = {row: style.line(row, rows, evidence.baseline) for row in rows}
-    keys: list[Key] = [(Line2D([], [], **styles[row]), cut(row, 2.6, style.SMALL)) for row in rows]
-    reading = told(max(len(lines) for each in along[0][0].values() for lines in each.values()))
-    figure = blank(0.5 + 2.5 * len(names) + below(keys, reading))
+    keys = bands.keys(styles)
+    reading = bands.told(max(len(lines) for each in along[0][0].values() for lines in each.values()))
+    figure = blank(0.5 + 2.5 * len(names))
     grid = figure.subplots(len(names), len(along), sharex="col", sharey="row", squeeze=False)
     for across, name in zip(grid, names, strict=True):
         across[0].set_title(cut(name, WIDTH / 2, style.TITLE), loc="left")
@@ -46,13 +42,9 @@ def draw(evidence: Evidence) -> Drawing | None:
             for row in rows:
                 lines = [{step: (x / size, y) for step, (x, y) in line.items()} for line in seeds[name][row]]
                 if lines:
-                    draw_band(axes, band(lines), styles[row])
+                    bands.draw(axes, bands.band(lines), styles[row])
             style.bare(axes)
-    for axes, (_, called, _, says) in zip(grid[-1], along, strict=True):
-        differ = "\non machines that differ" if called == "training time" and len(evidence.machines) > 1 else ""
-        axes.set_xlabel(f"{called}{says}{differ}")
-        axes.set_xlim(left=0)
-        axes.xaxis.set_major_locator(MaxNLocator(5, steps=style.ROUND))
+    bands.along(grid[-1], [called + says for _, called, _, says in along], evidence)
     legend(figure, keys, reading)
     alt = f"{count(len(names), 'measurement')} of {count(len(rows), 'row')} on the way, over "
     alt += f"{' and '.join(called for _, called, _, _ in along)}."

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bertlab.report.evidence import Evidence, Pretraining
-from bertlab.report.plots import style
-from bertlab.report.plots.bands import Line, band, told
-from bertlab.report.plots.bands import draw as draw_band
-from bertlab.report.plots.labels import cut
-from bertlab.report.plots.layout import Drawing, Key, below, blank, legend
+from bertlab.report.plots import bands, style
+from bertlab.report.plots.bands import Line
+from bertlab.report.plots.layout import Drawing, blank, legend
 from bertlab.report.plots.units import COUNTS, TIMES, unit
 from bertlab.wording import count
 
-_ALONG = (("step", "steps", COUNTS), ("tokens", "tokens", COUNTS), ("seconds", "training time", TIMES))
+_ALONG = (("step", "steps", COUNTS), ("tokens", "tokens", COUNTS), ("seconds", bands.TIME, TIMES))
 """What losses are drawn over: a field of a point, its name on the axis, its units."""
 
 _Panel = tuple[str, list[str], str]
@@ -23,7 +21,6 @@ _Panel = tuple[str, list[str], str]
 def draw(evidence: Evidence) -> Drawing | None:
     """A line of panels for each kind of loss, the unigram entropy dashed; None without curves."""
     from matplotlib.lines import Line2D
-    from matplotlib.ticker import MaxNLocator
 
     drawn = [row for row in evidence.trained if any(each.curve for each in evidence.of(row))]
     if not drawn:
@@ -31,12 +28,12 @@ def draw(evidence: Evidence) -> Drawing | None:
     panels = _panels(evidence, drawn)
     along = [(*each, most) for each in _ALONG if (most := max(_values(evidence, each[0]), default=None)) is not None]
     lines = {row: style.line(row, drawn, evidence.baseline) for row in drawn}
-    keys: list[Key] = [(Line2D([], [], **lines[row]), cut(row, 2.6, style.SMALL)) for row in drawn]
+    keys = bands.keys(lines)
     plateaus = sorted({each.plateau for each in evidence.pretrainings if each.plateau is not None and each.curve})
     if plateaus:
         keys.append((Line2D([], [], color=style.INK, linewidth=1, linestyle=style.LEVEL), "unigram entropy"))
-    reading = told(max(len(evidence.of(row)) for row in drawn))
-    figure = blank(0.55 + 2.05 * len(panels) + below(keys, reading))
+    reading = bands.told(max(len(evidence.of(row)) for row in drawn))
+    figure = blank(0.55 + 2.05 * len(panels))
     grid = figure.subplots(len(panels), len(along), sharex="col", sharey="row", squeeze=False)
     for across, (title, shown, name) in zip(grid, panels, strict=True):
         across[0].set_title(f"Held-out text, {title}", loc="left")
@@ -45,15 +42,11 @@ def draw(evidence: Evidence) -> Drawing | None:
             for row in shown:
                 seeds = _seeds(evidence.of(row), what, unit(most, sizes)[0], name)
                 if seeds:
-                    draw_band(axes, band(seeds), lines[row])
+                    bands.draw(axes, bands.band(seeds), lines[row])
             for plateau in plateaus:
                 axes.axhline(plateau, color=style.INK, linewidth=1, linestyle=style.LEVEL, zorder=1)
             style.bare(axes)
-    for axes, (what, called, sizes, most) in zip(grid[-1], along, strict=True):
-        differ = "\non machines that differ" if what == "seconds" and len(evidence.machines) > 1 else ""
-        axes.set_xlabel(f"{called}{unit(most, sizes)[1]}{differ}")
-        axes.set_xlim(left=0)
-        axes.xaxis.set_major_locator(MaxNLocator(5, steps=style.ROUND))
+    bands.along(grid[-1], [called + unit(most, sizes)[1] for _, called, sizes, most in along], evidence)
     legend(figure, keys, reading)
     alt = f"Held-out loss of {count(len(drawn), 'row')} over "
     alt += f"{', '.join(called for _, called, _, _ in along)}, the unigram entropy dashed."

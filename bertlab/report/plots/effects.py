@@ -12,7 +12,7 @@ from bertlab.report.plots.labels import width, wrapped
 from bertlab.report.plots.layout import Drawing, Key, by_row, legend, numbers
 from bertlab.report.plots.reach import beside, distant, least, padded
 from bertlab.report.plots.style import COLOURS, INK, PALE, SMALL
-from bertlab.report.statistics.effects import Effect
+from bertlab.report.statistics.effects import FLOOR, Effect
 from bertlab.wording import count
 
 if TYPE_CHECKING:
@@ -40,12 +40,17 @@ class Line:
     published: float | None
 
     @property
+    def known(self) -> bool:
+        """Whether its interval is of so many seeds that it covers what it promises."""
+        return self.effect is not None and self.effect.interval is not None and self.effect.n >= FLOOR
+
+    @property
     def style(self) -> dict[str, Any]:
-        """Strong where the interval excludes 0, pale where it covers it, hollow without one."""
+        """Strong where the interval of enough seeds excludes 0, pale where it does not, hollow without one."""
         interval = None if self.effect is None else self.effect.interval
         if interval is None:
             return _SINGLE
-        return _UNSURE if interval.covers(0) else _SURE
+        return _SURE if self.known and not interval.covers(0) else _UNSURE
 
 
 def draw(evidence: Evidence) -> Drawing | None:
@@ -67,9 +72,11 @@ def draw(evidence: Evidence) -> Drawing | None:
         _keys(shown, every),
         f"Each row minus {evidence.baseline}, n = {n} {evidence.unit}{'s'[: counts[-1] > 1]}",
     )
-    intervals = [line.effect.interval for line in every if line.effect and line.effect.interval]
-    sure = sum(not each.covers(0) for each in intervals)
-    told = f"{sure} of {count(len(intervals), 'interval')} without 0" if intervals else "no intervals"
+    known = [line for line in every if line.known]
+    sure = sum(line.style is _SURE for line in known)
+    enough = f"of {FLOOR} {evidence.unit}s or more"
+    told = f"{sure} of {count(len(known), 'interval')} {enough} without 0, each by itself"
+    told = told if known else f"no intervals {enough}"
     published = any(line.published is not None for line in every)
     what = "Measured and published differences" if published else "Measured differences"
     alt = f"{what} of {count(len(rows), 'row')} from the baseline on {count(len(lines), 'measurement')}: {told}."
@@ -142,8 +149,8 @@ def _keys(shown: Sequence[Line], lines: Sequence[Line]) -> list[Key]:
 
     drawn = [line.style for line in shown]
     known = [
-        (_SURE, "mean, 95 % interval without 0"),
-        (_UNSURE, "mean, 95 % interval around 0"),
+        (_SURE, "mean, 95 % interval without 0 (each by itself)"),
+        (_UNSURE, f"mean, 95 % interval around 0, or n < {FLOOR}"),
         (_SINGLE, "mean without an interval"),
     ]
     keys: list[Key] = [(Line2D([], [], **style), text) for style, text in known if style in drawn]

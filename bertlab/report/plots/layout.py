@@ -54,7 +54,7 @@ def by_row(titles: Sequence[str], rows: Sequence[str]) -> tuple[Figure, list[Axe
     names = [wrapped(row, _NAMES) for row in rows]
     taken = max(width(line) for name in names for line in name.split("\n"))
     room = (WIDTH - taken - 0.1) / across - 2 * _GAP
-    figure = blank(down * (0.95 + 0.33 * len(rows)) + 0.55)
+    figure = blank(down * (0.95 + 0.33 * len(rows)) + 0.2)
     grid = figure.subplots(down, across, sharey=True, squeeze=False)
     for title, axes in zip(titles, grid.flat, strict=False):
         axes.set_title(wrapped(title, room, TITLE))
@@ -74,7 +74,9 @@ def numbers(axes: Axes, room: float) -> None:
 
 
 def legend(figure: Figure, keys: Sequence[Key], told: str = "") -> None:
-    """The keys below all panels, as many side by side as there is room for, under what is `told` of all."""
+    """Makes a figure higher by its keys, as many side by side as there is room for, under what is `told` of all."""
+    lines = math.ceil(len(keys) / columns(keys)) + bool(told)
+    figure.set_figheight(figure.get_figheight() + 0.19 * lines)
     figure.legend(
         [key[0] for key in keys],
         [key[1] for key in keys],
@@ -90,8 +92,3 @@ def columns(keys: Sequence[Key]) -> int:
     """How many keys fit side by side, four at most."""
     widest = max(width(name, SMALL) for _, name in keys)
     return max(1, min(4, len(keys), int(WIDTH / (widest + 0.5))))  # half an inch for the line and the spaces beside it
-
-
-def below(keys: Sequence[Key], told: str = "") -> float:
-    """Inches that the legend takes."""
-    return 0.19 * (math.ceil(len(keys) / columns(keys)) + bool(told))

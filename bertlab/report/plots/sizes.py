@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bertlab.report.evidence import Evidence, Pretraining
 from bertlab.report.plots import style, units
 from bertlab.report.plots.labels import cut, wrapped
-from bertlab.report.plots.layout import WIDTH, Drawing, Key, below, blank, legend
+from bertlab.report.plots.layout import WIDTH, Drawing, Key, blank, legend
 from bertlab.report.plots.units import COUNTS, unit
 from bertlab.report.statistics.summary import mean
 from bertlab.wording import count
@@ -69,7 +69,7 @@ def draw(evidence: Evidence) -> Drawing | None:
     several = max(len(each.perplexities) for each in rows) > 1
     reading = "Large: mean of the row. Small: one pre-training seed." if several else ""
     down = -(-len(tasks) // _ACROSS)
-    figure = blank(0.3 + 2.5 + 2.2 * down + below(keys, reading))
+    figure = blank(0.3 + 2.5 + 2.2 * down)
     grid = figure.add_gridspec(1 + down, min(_ACROSS, max(1, len(tasks))), height_ratios=[2.5, *[2.2] * down])
     top = figure.add_subplot(grid[0, :])
     for each in rows:

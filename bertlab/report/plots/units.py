@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bertlab.report.evidence import Evidence
-from bertlab.report.verdicts import LESS_IS_MORE
 
 COUNTS = ((1e9, " (billions)"), (1e6, " (millions)"), (1e3, " (thousands)"), (1.0, ""))
 TIMES = ((3600.0, " (hours)"), (60.0, " (minutes)"), (1.0, " (seconds)"))
@@ -22,4 +21,4 @@ def of(evidence: Evidence, measurement: str) -> str:
     cell = evidence.column(measurement)[0]
     metric = cell.metric.upper() if len(cell.metric) < 3 else cell.metric.replace("_", " ")
     told = metric if cell.method == "pretraining" else f"{metric} (points)"
-    return f"{told}, less is better" if cell.metric.endswith(LESS_IS_MORE) else told
+    return f"{told}, less is better" if evidence.less_is_more(measurement) else told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -78,7 +79,7 @@ def test_verdicts_come_first(written: Elements) -> None:
     lines = [text for text in texts if "beats" in text]
     assert [line.split()[0] for line in lines] == ["reproduced", "undecided", "contradicted"]
     assert re.fullmatch(
-        r"reproduced 80/10/10 beats 0/0/100 on MNLI \+\d\.\d\d \(\+\d\.\d\d to \+\d\.\d\d\) published \+0\.6 n = 6",
+        r"reproduced 80/10/10 beats 0/0/100 on MNLI \+\d\.\d\d \(\+\d\.\d\d to \+\d\.\d\d\) published \+0\.6, n = 6",
         lines[0],
     )
 
@@ -131,7 +132,7 @@ def test_nothing_comes_from_elsewhere(written: Elements, tmp_path: Path) -> None
     for element in written.every:
         assert not any(name.startswith("on") or name == "src" for name in element)
         link = next((value for name, value in element.items() if name.endswith("href")), "#")
-        assert link.startswith("#") or link == "masking.csv"
+        assert link.startswith("#") or link in ("masking.csv", "masking-summary.csv", "masking-claims.csv")
     assert set(re.findall(r"url\((.)", text)) <= {"#"}
     assert "@import" not in text
     assert "<!--" not in text
@@ -171,6 +172,18 @@ def test_of_studies_that_were_not_asked_for_claims_are_shown(claimed: Any, tmp_p
     assert [each["id"] for each in found.all("article")] == ["study-masking"]
     assert "Of 4 claims" in found.all("header")[0]["text"]
     assert [each["text"] for each in found.all("a") if "h3" in each["within"]] == ["masking"]
+
+
+def test_of_a_checkpoint_it_stands_at_the_verdicts(claimed: Any, tmp_path: Path, written: Elements) -> None:
+    alone = "for this checkpoint alone"
+    assert alone not in written.all("html")[0]["text"].lower()
+    for path in (claimed.root / "pretrain").glob("*/result.json"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "checkpoint": "bert-base-uncased"}))
+    page.write([], claimed.root, tmp_path / "out")
+    found = Elements((tmp_path / "out" / "index.html").read_text(encoding="utf-8"))
+    assert [alone in each["text"].lower() for each in found.all("h3")][:3] == [True, False, True]
+    for name in ("index.md", "masking.md"):
+        assert alone in (tmp_path / "out" / name).read_text(encoding="utf-8")
 
 
 def test_what_is_missing_is_noted(builder: Any, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from bertlab.report.gather import gather
+from bertlab.report.plots.effects import draw
 from bertlab.report.plots.style import COLOURS, INK, PALE
 from bertlab.store import Store
 
@@ -50,13 +51,30 @@ def test_effects_intervals_and_published_differences_stand_on_the_line_of_their_
         (pytest.approx(31 / 6 - 4.3027 / 6, abs=1e-3), pytest.approx(31 / 6 + 4.3027 / 6, abs=1e-3)),
         (pytest.approx(-0.5 - 4.3027 / 2, abs=1e-3), pytest.approx(-0.5 + 4.3027 / 2, abs=1e-3)),
     ]
-    assert [line.get_color() for line in intervals(axes)] == [COLOURS[0], PALE], "strong if it excludes 0"
+    assert [line.get_color() for line in intervals(axes)] == [PALE, PALE], "three seeds are too few to be strong"
     (legend,) = figure.legends
     assert legend.get_title().get_text() == "Each row minus 80/10/10, n = 3 pre-training seeds"
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "mean, 95 % interval without 0", "mean, 95 % interval around 0", "published",
-    ]  # fmt: skip
+    assert [text.get_text() for text in legend.get_texts()] == ["mean, 95 % interval around 0, or n < 4", "published"]
     assert axes.get_xlabel() == "accuracy (points)"
+
+
+def test_an_interval_of_four_seeds_is_strong_if_it_excludes_0(builder: Any) -> None:
+    written(builder, {row: (*values, values[0]) for row, values in ROWS.items()})
+    drawing = draw(gather(Store(builder.root), builder.record()))
+    assert drawing is not None
+    (axes,) = drawing.figure.axes
+    assert [line.get_color() for line in intervals(axes)] == [COLOURS[0], PALE]
+    assert [text.get_text() for text in drawing.figure.legends[0].get_texts()] == [
+        "mean, 95 % interval without 0 (each by itself)", "mean, 95 % interval around 0, or n < 4", "published",
+    ]  # fmt: skip
+    assert drawing.alt.endswith(": 1 of 2 intervals of 4 pre-training seeds or more without 0, each by itself.")
+
+
+def test_the_alternative_text_counts_no_interval_of_few_seeds(builder: Any) -> None:
+    written(builder, ROWS)
+    drawing = draw(gather(Store(builder.root), builder.record()))
+    assert drawing is not None
+    assert drawing.alt.endswith(": no intervals of 4 pre-training seeds or more.")
 
 
 def test_they_are_those_of_the_evidence(builder: Any, figures: Figures) -> None:
