@@ -208,7 +208,7 @@ def claimed(builder: Builder, fill: Callable[..., None]) -> Builder:
     for seed in range(6):
         scratch = builder.pretrain("no pre-training", seed, loss=8.3, steps=0)
         builder.cell("no pre-training", "MNLI", 70.0 + seed / 9, seed, 0, scratch)
-    pairs = [("80/10/10", "0/0/100", "MNLI"), ("100/0/0", "80/10/10", "MNLI"), ("0/0/100", "80/10/10", "MNLI")]
+    pairs = [("80/10/10", "0/0/100", "NER"), ("100/0/0", "80/10/10", "NER"), ("0/0/100", "80/10/10", "NER")]
     claims = [{"text": f"{one} beats {two}", "better": one, "worse": two, "on": on} for one, two, on in pairs]
     builder.record(claims=claims)
     return builder
