@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bertlab.report.evidence import PLATEAU, Cell, Evidence
+from bertlab.report.cells import PLATEAU, Cell
+from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import Effect
 from bertlab.report.statistics.summary import separation
 from bertlab.wording import count

@@ -19,8 +19,9 @@ import numpy as np
 from bertlab.errors import BadInput
 from bertlab.identity import load
 from bertlab.recipe import Features, Finetuning, Recipe
+from bertlab.report.cells import Cell
 from bertlab.report.claims import judged
-from bertlab.report.evidence import Cell, Evidence
+from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import contrast
 from bertlab.report.statistics.effects import FLOOR, effect
 from bertlab.report.statistics.measures import Mean

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from bertlab.recipe import Model
-from bertlab.report.evidence import Cell, Evidence, Pretraining
+from bertlab.report.cells import Cell, Pretraining
+from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.summary import mean
 from bertlab.wording import count, duration
 

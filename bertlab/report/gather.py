@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bertlab.report.evidence import NUMERICS, Cell, Evidence, Point, Pretraining, number
+from bertlab.report.cells import Cell, Point, Pretraining, number
+from bertlab.report.evidence import NUMERICS, Evidence
 from bertlab.report.predictions import Predictions
 from bertlab.store import Run, Store
 

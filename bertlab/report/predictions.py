@@ -16,7 +16,8 @@ from bertlab.report.statistics.measures import Mean, Measure
 from bertlab.store import Run
 
 if TYPE_CHECKING:
-    from bertlab.report.evidence import Cell, Evidence
+    from bertlab.report.cells import Cell
+    from bertlab.report.evidence import Evidence
 
 LIKELIHOOD = "log_likelihood"
 """The measure beside every metric of labels and answers: nats that the right one is given, a mean over examples."""

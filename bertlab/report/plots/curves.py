@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bertlab.report.evidence import Evidence, Pretraining
+from bertlab.report.cells import Pretraining
+from bertlab.report.evidence import Evidence
 from bertlab.report.plots import bands, style
 from bertlab.report.plots.bands import Line
 from bertlab.report.plots.layout import Drawing, blank, legend

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bertlab.report.evidence import Evidence, Pretraining
+from bertlab.report.cells import Pretraining
+from bertlab.report.evidence import Evidence
 from bertlab.report.plots import style, units
 from bertlab.report.plots.labels import cut, wrapped
 from bertlab.report.plots.layout import WIDTH, Drawing, Key, blank, legend
