@@ -53,7 +53,7 @@ study = Study(
         Claim("Random tokens alone hurt MNLI most", worse="0/0/100", on=MNLI,
               better=("80/10/10", "100/0/0", "80/0/20", "80/20/0", "0/20/80")),
         *(
-            Claim(f"Fine-tuning on {task} is robust to all of them", better="80/10/10", on=on, within=1.0,
+            Claim(f"Fine-tuning on {task} is robust to the masking", better="80/10/10", on=on, within=1.0,
                   worse=("100/0/0", "80/0/20", "80/20/0", "0/20/80", "0/0/100"))
             for task, on in (("MNLI", MNLI), ("NER", NER))
         ),
