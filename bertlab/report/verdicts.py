@@ -31,7 +31,6 @@ class Pair:
     """Of the first over the second, above 0 if it is better; None if they share no seed yet."""
     published: float | None
     """The same difference in the paper."""
-
     true: float | None = None
     """What the effect is taken to be where seeds are reckoned: the paper's where sizes compare, else the measured."""
 
@@ -50,8 +49,8 @@ class Trial:
     """Why the data cannot carry a verdict, if they cannot."""
 
     @property
-    def closest(self) -> Pair:
-        """Of the pairs that are measured, the one that decides: it speaks most against the claim."""
+    def deciding(self) -> Pair:
+        """Of the pairs that are measured, the one that speaks most against the claim."""
         margin = self.claim.within
         measured = [pair for pair in self.pairs if pair.effect is not None]
         against = [pair for pair in measured if not pair.as_claimed(margin)]
@@ -142,7 +141,7 @@ def verdicts(trials: Sequence[Trial]) -> list[Verdict]:
         Verdict(
             claim=trial.claim,
             outcome="undecided" if p is None or least > 1 - LEVEL else _side(trial),
-            pair=trial.closest,
+            pair=trial.deciding,
             measured=sum(pair.effect is not None for pair in trial.pairs),
             flaw=trial.flaw,
             p=p,
