@@ -130,7 +130,6 @@ class _Basis:
     seconds: float = 0.0
     """What measuring took."""
     peaks: dict[str, float] = dataclasses.field(default_factory=dict)
-
     load: float = 0.0
     """Processes that were at work when measuring began, for each core of the machine."""
 

@@ -219,9 +219,12 @@ class Evidence:
         """The paper's figure, in points."""
         return next((cell.published for cell in self.at(variant, measurement) if cell.published is not None), None)
 
-    def published_difference(self, variant: str, measurement: str) -> Decimal | None:
-        """The paper's figure minus that of the baseline, in points: decimal, so that 84.3 - 84.2 is 0.1."""
-        ours, theirs = self.published(variant, measurement), self.published(self.baseline, measurement)
+    def published_difference(self, variant: str, measurement: str, other: str = "") -> Decimal | None:
+        """The paper's figure minus that of the `other` row, the baseline if none is named.
+
+        In points, or the unit of what is read off the pre-training; decimal, so that 84.3 - 84.2 is 0.1.
+        """
+        ours, theirs = (self.published(row, measurement) for row in (variant, other or self.baseline))
         return None if ours is None or theirs is None else Decimal(str(ours)) - Decimal(str(theirs))
 
     def majority(self, measurement: str) -> float | None:

@@ -126,9 +126,9 @@ def _pair(evidence: Evidence, claim: Claim, better: str, worse: str) -> Pair:
     row, other = better, worse
     if evidence.less_is_more(claim.on):
         row, other = other, row
-    one, two = (evidence.published(name, claim.on) for name in (row, other))
+    difference = evidence.published_difference(row, claim.on, other)
     # What is published are figures of the end.
-    published = None if one is None or two is None or claim.at < 100 else one - two
+    published = None if difference is None or claim.at < 100 else float(difference)
     effect = evidence.effect(row, other, claim.on, at=claim.at)
     return Pair(better, worse, effect, published, published if evidence.comparable else None)
 
