@@ -35,10 +35,6 @@ class Recorded:
             for name, rates in found.items()
         }
 
-    def finished(self, job: Job) -> Run | None:
-        """The finished run of a job, if there is one."""
-        return self._runs.get(job.id)
-
     def seconds(self, job: Job, devices: int = 1) -> float | None:
         """What a job took, or takes if it takes as long as the median of those alike; `None` if none is finished.
 
