@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sysconfig
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from shutil import which
+from typing import TYPE_CHECKING, Any
 
 from bertlab.errors import BadInput, unknown
 
+if TYPE_CHECKING:
+    from bertlab.recipe import Recipe
+
 PRECISIONS = ("auto", "fp32", "bf16")
+COMPILATIONS = ("auto", "yes", "no", "graphs")
+LONG = 5000
+"""Steps of a training from which on compiling it, half a minute, is sure to pay."""
 LOGGERS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",)}
 """Where curves can go as well, each with the packages of which one has to be installed."""
 
@@ -28,6 +37,9 @@ class Machine:
     """What can be thrown away: an index of file hashes. `BERTLAB_CACHE` sets the default."""
     precision: str = "auto"
     """`auto` is bf16 where the hardware has it, fp32 elsewhere."""
+    compile: str = "auto"
+    """Whether pre-training goes through a compiled graph: `yes`, `no`, or `auto`, where it is long and a compiler is
+    there; `graphs` replays it as CUDA graphs besides."""
     threads: int = 0
     """CPU threads; 0 for one a core."""
     gpus: int = 0
@@ -46,6 +58,15 @@ class Machine:
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
             raise unknown("precision", self.precision, PRECISIONS)
+        if self.compile not in COMPILATIONS:
+            raise unknown("way to compile", self.compile, COMPILATIONS)
+        if self.compile == "graphs" and not self.gpus:
+            raise BadInput("--compile graphs: CUDA graphs need a GPU, give --gpus or --compile yes")
+        if self.compile in ("yes", "graphs") and not has_compiler():
+            raise BadInput(
+                f"--compile {self.compile}: there is no C++ compiler that works, with OpenMP and Python's headers: "
+                "install one, or leave the option out"
+            )
         for name in self.loggers:
             if name not in LOGGERS:
                 raise unknown("logger", name, LOGGERS)
@@ -103,6 +124,16 @@ class Machine:
         """Whether matrix products run in bf16: as asked for or, with `auto`, where the hardware has it."""
         return self.precision == "bf16" or (self.precision == "auto" and has_bf16(self.device))
 
+    def compiles(self, recipe: Recipe) -> bool:
+        """Whether pre-training `recipe` goes through a compiled graph.
+
+        Not where batches differ in their rows, each of which would be a graph of its own; nor on the CPU if it has
+        dropout, whose random bits are drawn outside of graphs there.
+        """
+        if self.compile == "no" or recipe.inputs.counted or (recipe.model.dropout and not self.gpus):
+            return False
+        return self.compile != "auto" or (recipe.schedule.steps >= LONG and has_compiler())
+
     @property
     def device_name(self) -> str:
         """The name of the GPU, or `cpu`; without one that is seen here, as before a group of processes, `cuda`."""
@@ -155,6 +186,21 @@ def processor() -> str:
 
     named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return named[0] if named else platform.processor() or platform.machine()
+
+
+@cache
+def has_compiler() -> bool:
+    """Whether what torch compiles with works: a C++ compiler with OpenMP and Python's headers. Tries it, once."""
+    compiler = os.environ.get("CXX") or which("g++") or which("clang++")
+    if not compiler:
+        return False
+    options = ["-x", "c++", "-fsyntax-only", "-fopenmp", "-I", sysconfig.get_path("include"), "-"]
+    needed = "#include <Python.h>\n#include <omp.h>\n#include <vector>\n"
+    try:
+        subprocess.run([compiler, *options], check=True, input=needed, text=True, capture_output=True, timeout=60)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return True
 
 
 @cache

@@ -3,7 +3,7 @@
 import pytest
 
 from bertlab.errors import BadInput
-from bertlab.machine import Machine
+from bertlab.machine import Machine, has_compiler
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,23 @@ def test_one_device_needs_no_other_process(asked):
         {"gpus": 2, "gpus_per_run": 3},
         {"cluster": "auto"},
         {"precision": "fp8"},
+        {"compile": "graphs"},
+        {"compile": "always"},
     ],
 )
 def test_what_cannot_be_is_refused(asked):
     with pytest.raises(BadInput):
         Machine(**asked)
+
+
+def test_a_compiler_that_does_not_work_is_none(tmp_path, monkeypatch):
+    broken = tmp_path / "c++"
+    broken.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    broken.chmod(0o755)
+    for path in (broken, tmp_path / "nothing"):
+        monkeypatch.setenv("CXX", str(path))
+        has_compiler.cache_clear()
+        assert not has_compiler()
+        with pytest.raises(BadInput, match="--compile yes: there is no C"):
+            Machine(compile="yes")
+    has_compiler.cache_clear()

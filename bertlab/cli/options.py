@@ -59,6 +59,7 @@ Cluster = Annotated[
 ]
 Threads = Annotated[int, typer.Option("--threads", min=0, help="CPU threads; 0 for one a core.")]
 Precision = Annotated[str, typer.Option("--precision", help="auto, fp32 or bf16.")]
+Compile = Annotated[str, typer.Option("--compile", help="Compile pre-training: auto, yes, no, or graphs on a GPU.")]
 MicroBatch = Annotated[int, typer.Option("--micro-batch", min=0, help="Sequences at once; 0 for the whole batch.")]
 Loggers = Annotated[
     list[str] | None, typer.Option("--logger", help="Show curves in tensorboard or wandb too; off if not given.")

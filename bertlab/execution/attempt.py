@@ -122,6 +122,8 @@ def _begun(job: Job, store: Store, machine: Machine, processes: int) -> Path:
     record = {"kind": job.kind, "id": job.id, "label": label(job.label), "science": job.science()}
     files.write_json(work / "recipe.json", record)
     environment = machine.environment()
+    if isinstance(job, Pretrain) and machine.compiles(job.recipe):
+        environment["numerics"]["compiled"] = "yes"
     if processes > 1:
         environment["numerics"]["processes"] = processes
     if (work / "environment.json").exists():  # resumed: the numerics of every part are stamped

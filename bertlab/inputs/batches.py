@@ -52,11 +52,12 @@ class Corpus(Protocol):
 class Batches:
     """The training batches of a recipe."""
 
-    def __init__(self, recipe: recipes.Recipe, corpus: Corpus) -> None:
+    def __init__(self, recipe: recipes.Recipe, corpus: Corpus, *, trimmed: bool = True) -> None:
+        """Without `trimmed`, batches keep the columns and slots that all their rows leave empty: one shape for all."""
         lengths = phases(recipe)
         text = beginning(recipe, corpus.train)
-        self._main = _Passes(recipe, corpus.tokenizer, text, lengths[0][0])
-        self._final = _Passes(recipe, corpus.tokenizer, text, lengths[1][0]) if lengths[1:] else None
+        self._main = _Passes(recipe, corpus.tokenizer, text, lengths[0][0], trimmed)
+        self._final = _Passes(recipe, corpus.tokenizer, text, lengths[1][0], trimmed) if lengths[1:] else None
         self._final_from = lengths[0][1]
 
     def batch(self, step: int) -> Batch:
@@ -121,7 +122,8 @@ class _Passes:
     each other; a batch is those that begin within its share of the weight, so that none before it has to be made.
     """
 
-    def __init__(self, recipe: recipes.Recipe, tokenizer: Tokenizer, text: Text, length: int) -> None:
+    def __init__(self, recipe: recipes.Recipe, tokenizer: Tokenizer, text: Text, length: int, trimmed: bool) -> None:
+        self._trimmed = trimmed and recipe.inputs.format != "segment-pair"
         self._inputs, self._seed, self._length = recipe.inputs, recipe.seed, length
         self.copies = recipe.inputs.copies if recipe.inputs.pairs else 1  # where no pair is drawn all passes are alike
         self._text = text
@@ -161,7 +163,7 @@ class _Passes:
         _, block, begins = self._block
         low, high = np.searchsorted(begins, [step * self._weight, (step + 1) * self._weight])
         part = block.take(low, high)
-        if self._inputs.format != "segment-pair":
+        if self._trimmed:
             part = part.trimmed()
         return Batch(**{name: array.copy() for name, array in vars(part).items()})  # the caller's own
 

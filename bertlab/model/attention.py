@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bertlab.model.dropout import Noise
+from bertlab.model.eager import eager_on_cpu
 
 _SHORT = 128
 """Tokens up to which batched matrix products are the faster way without dropout too."""
@@ -42,7 +43,7 @@ def attention(
     """
     batch, tokens, _ = projected.shape
     dropping = training and noise.threshold > 0
-    if projected.device.type == "cpu" and (tokens <= _SHORT or dropping):
+    if eager_on_cpu(projected) if dropping else projected.device.type == "cpu" and tokens <= _SHORT:
         read = tokens if queries is None else queries.shape[1]
         keep = noise.keep((batch * heads, read, tokens), projected.dtype) if dropping else None
         scale = noise.scale if dropping else 1.0
@@ -58,8 +59,6 @@ def attention(
     if rotation is not None:
         query = _rotated(query, *(query_rotation or rotation))
         key = _rotated(key, *rotation)
-    if dropping:
-        noise.seed_device(projected.device)
     mixed = F.scaled_dot_product_attention(
         query, key, value,
         attn_mask=None if causal else bias, is_causal=causal, dropout_p=noise.rate if dropping else 0.0,

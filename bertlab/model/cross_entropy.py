@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 _CHUNK = 5_000_000
@@ -24,6 +25,9 @@ def linear_cross_entropy(x: Tensor, weight: Tensor, bias: Tensor, targets: Tenso
 
     `x` (N, D), `weight` (V, D), `bias` (V,), `targets` (N,) integers, `weights` (N,).
     """
+    if x.device.type != "cpu":
+        losses = F.cross_entropy(_widened(F.linear(x, weight, bias)), targets.long(), reduction="none")
+        return torch.dot(losses, weights.to(losses.dtype))
     device = x.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
     total: Tensor = _LinearCrossEntropy.apply(  # type: ignore[no-untyped-call]
@@ -81,6 +85,10 @@ class _LinearCrossEntropy(torch.autograd.Function):
             None,
             None,
         )
+
+
+def _widened(x: Tensor) -> Tensor:
+    return x.to(_wide(x.dtype))
 
 
 def _wide(dtype: torch.dtype) -> torch.dtype:

@@ -16,6 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from bertlab.model.eager import eager_on_cpu
+
 _LEVELS = 1 << 16
 
 
@@ -27,11 +29,12 @@ class Noise:
         """Share of the activations that is dropped while training."""
         self.restart(key)
 
-    def restart(self, key: int) -> None:
-        """Begins the stream of `key`, a number of 64 bits."""
-        self._key = key
+    def restart(self, key: int, device: str = "cpu") -> None:
+        """Begins the stream of `key`, a number of 64 bits; on a `cuda` device that of its own generator, which the
+        fused kernels there draw from."""
         self._bits = np.random.SFC64(key)
-        self._seeded: set[torch.device] = set()
+        if device == "cuda":
+            torch.cuda.manual_seed(key & (2**63 - 1))
 
     @property
     def threshold(self) -> int:
@@ -57,8 +60,7 @@ class Noise:
         """`x` with its dropout, of the same shape and type; `x` itself when not `training`."""
         if not training or self.threshold == 0:
             return x
-        if x.device.type != "cpu":
-            self.seed_device(x.device)
+        if not eager_on_cpu(x):
             return F.dropout(x, self.rate)
         dropped: Tensor = _Drop.apply(  # type: ignore[no-untyped-call]
             x, self.keep(tuple(x.shape), x.dtype), self.scale
@@ -69,19 +71,12 @@ class Noise:
         """`residual` plus `x` with its dropout: the two have one shape and type."""
         if not training or self.threshold == 0:
             return residual + x
-        if x.device.type != "cpu":
+        if not eager_on_cpu(x):
             return residual + self.drop(x, training)
         added: Tensor = _AddDropped.apply(  # type: ignore[no-untyped-call]
             residual, x, self.keep(tuple(x.shape), x.dtype), self.scale
         )
         return added
-
-    def seed_device(self, device: torch.device) -> None:
-        """Keys the fused kernels of an accelerator, which draw from its own generator, once after a restart."""
-        if device not in self._seeded:
-            self._seeded.add(device)
-            with torch.cuda.device(device):
-                torch.cuda.manual_seed(self._key & (2**63 - 1))
 
 
 class _Drop(torch.autograd.Function):

@@ -17,6 +17,7 @@ from bertlab import recipe
 from bertlab.inputs.keyed import key
 from bertlab.model.attention import attention
 from bertlab.model.dropout import Noise
+from bertlab.model.eager import eager_on_cpu
 
 SEGMENTS = 2
 EPSILON = 1e-12
@@ -50,7 +51,11 @@ class Encoder(nn.Module):
         `tokens` and `segments` are (B, T) integers; `lengths` (B,) says where padding begins, None that there is none.
         With `rows`, the last layer is computed there only, which changes nothing in what is returned.
         """
-        x, bias, rotation = self._begin(tokens, segments, lengths)
+        return self.encoded(self.embeddings(tokens, segments), lengths, rows)
+
+    def encoded(self, x: Tensor, lengths: Tensor | None = None, rows: Tensor | None = None) -> Tensor:
+        """The same from the embeddings `x` (B, T, D) on."""
+        bias, rotation = self._between_tokens(x, lengths)
         *lower, last = self.layers
         for layer in lower:
             x = layer(x, bias, rotation)
@@ -59,21 +64,19 @@ class Encoder(nn.Module):
 
     def hidden_states(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> list[Tensor]:
         """The vectors of every level, embeddings first: one (B, T, D) more than there are layers."""
-        x, bias, rotation = self._begin(tokens, segments, lengths)
+        x = self.embeddings(tokens, segments)
+        bias, rotation = self._between_tokens(x, lengths)
         states = [x]
         for layer in self.layers:
             states.append(layer(states[-1], bias, rotation))
         return states
 
-    def _begin(
-        self, tokens: Tensor, segments: Tensor, lengths: Tensor | None
-    ) -> tuple[Tensor, Tensor | None, tuple[Tensor, Tensor] | None]:
-        x = self.embeddings(tokens, segments)
-        width = tokens.shape[1]
+    def _between_tokens(self, x: Tensor, lengths: Tensor | None) -> tuple[Tensor | None, tuple[Tensor, Tensor] | None]:
+        """What all layers do to their scores: the bias of padding or the causal one, and the rotation."""
+        width = x.shape[1]
         rotation = None if self.rotary is None else self.rotary(width)
         # Padding stands behind what it pads, where no token of a causal encoder looks.
-        bias = causal_bias(width, x) if self.causal else padding_bias(lengths, width, x.dtype)
-        return x, bias, rotation
+        return causal_bias(width, x) if self.causal else padding_bias(lengths, width, x.dtype), rotation
 
 
 class Embeddings(nn.Module):
@@ -168,7 +171,7 @@ class Rotary(nn.Module):
 
 def padding_bias(lengths: Tensor | None, tokens: int, dtype: torch.dtype) -> Tensor | None:
     """(B, 1, 1, T): minus infinity on padding, 0 elsewhere; None where the CPU sees that there is no padding."""
-    if lengths is None or (lengths.device.type == "cpu" and bool((lengths >= tokens).all())):
+    if lengths is None or (eager_on_cpu(lengths) and bool((lengths >= tokens).all())):
         return None
     padding = torch.arange(tokens, device=lengths.device) >= lengths[:, None]
     bias = torch.zeros(padding.shape, dtype=dtype, device=lengths.device)

@@ -20,6 +20,7 @@ from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.model.cross_entropy import linear_cross_entropy
 from bertlab.model.dropout import Noise
+from bertlab.model.eager import eager_on_cpu
 from bertlab.model.encoder import EPSILON, Encoder, initialise
 
 if TYPE_CHECKING:
@@ -96,9 +97,33 @@ class PretrainingModel(nn.Module):
         `tokens`, `segments` (B, T), `lengths` (B,); `positions`, `targets`, `weights` (B, K), a slot of weight 0 counts
         for nothing; `next_sentence` (B,), 0 where the second segment follows, or None, which makes the second sum 0.
         """
-        at_slots, first = self._read(tokens, segments, lengths, positions, next_sentence is not None)
+        x = self.encoder.embeddings(tokens, segments)
+        return self._losses(x, lengths, positions, targets, weights, next_sentence)
+
+    def compile_losses(self, graphs: bool = False) -> None:
+        """Has `losses` compiled at its first call for each shape, as one graph; with `graphs`, replayed as CUDA graphs.
+
+        The embeddings stay outside: there, gradients of the same row are summed in an order that does not change.
+        """
+        torch.compiler.reset()  # graphs of models before this one count towards a limit
+        mode = "reduce-overhead" if graphs else "default"
+        self._losses = torch.compile(  # type: ignore[method-assign]
+            self._losses, fullgraph=True, dynamic=False, mode=mode
+        )
+
+    def _losses(
+        self,
+        x: Tensor,
+        lengths: Tensor | None,
+        positions: Tensor,
+        targets: Tensor,
+        weights: Tensor,
+        next_sentence: Tensor | None,
+    ) -> tuple[Tensor, Tensor]:
+        """`losses` from the embeddings `x` (B, T, D) on."""
+        at_slots, first = self._read(x, lengths, positions, next_sentence is not None)
         targets, weights = targets.flatten(), weights.flatten()
-        if self.encoder.causal:  # nearly every token is predicted, so that slots are empty where rows are padded
+        if self.encoder.causal and eager_on_cpu(weights):  # slots are empty where rows are padded; their number is read
             real = weights.nonzero()[:, 0]
             at_slots, targets, weights = (each.index_select(0, real) for each in (at_slots, targets, weights))
         masked = linear_cross_entropy(
@@ -113,17 +138,15 @@ class PretrainingModel(nn.Module):
         self, tokens: Tensor, segments: Tensor, lengths: Tensor | None, positions: Tensor
     ) -> tuple[Tensor, Tensor]:
         """The logits of the LM at `positions` (B, K, V), and of the sentence relation (B, 2), in fp32."""
-        at_slots, first = self._read(tokens, segments, lengths, positions, True)
+        at_slots, first = self._read(self.encoder.embeddings(tokens, segments), lengths, positions, True)
         assert first is not None
         masked = F.linear(self.masked(at_slots), self.encoder.embeddings.tokens.weight, self.masked.bias)
         return masked.float().view(*positions.shape, -1), self.relation(self.pooler(first)).float()
 
-    def _read(
-        self, tokens: Tensor, segments: Tensor, lengths: Tensor | None, positions: Tensor, first: bool
-    ) -> tuple[Tensor, Tensor | None]:
+    def _read(self, x: Tensor, lengths: Tensor | None, positions: Tensor, first: bool) -> tuple[Tensor, Tensor | None]:
         """The last layer's vectors at `positions`, (B K, D), and, if asked for, at [CLS], (B, D)."""
         rows = F.pad(positions, (1, 0)) if first else positions  # [CLS] is position 0
-        x = self.encoder(tokens, segments, lengths, rows)  # (B, R, D)
+        x = self.encoder.encoded(x, lengths, rows)  # (B, R, D)
         if not first:
             return x.flatten(0, 1), None
         return x[:, 1:].flatten(0, 1), x[:, 0]

@@ -101,10 +101,10 @@ def restore(checkpoint: Checkpoint, module: nn.Module, optimizer: torch.optim.Op
     for name, parameter in module.named_parameters():
         kept = {key.partition(":")[0]: value for key, value in moments.items() if key.partition(":")[2] == name}
         # The count of steps stays on the CPU unless the optimiser is fused on a GPU; torch moves the moments itself.
-        optimizer.state[parameter] = {
-            key: value.to(parameter.device) if value.dim() or parameter.is_cuda else value
+        optimizer.state[parameter].update(
+            (key, value.to(parameter.device) if value.dim() or parameter.is_cuda else value)
             for key, value in kept.items()
-        }
+        )
 
 
 def save_tensors(tensors: dict[str, Tensor], path: Path) -> None:

@@ -26,6 +26,7 @@ from bertlab.progress import Progress, stop_if_asked
 from bertlab.tasks import examples
 from bertlab.tasks.examples import IGNORED, Examples, Integers
 from bertlab.training import evaluation, optimization
+from bertlab.training.figures import Figures, check
 from bertlab.training.logs import NOWHERE, Log, Pace
 from bertlab.training.trainer import Watch, fit, trainer
 
@@ -112,6 +113,8 @@ class Measuring(LightningModule):
         self.settings, self.steps, self.step = settings, stream.steps, 0
         self.schedule = recipe.Schedule(steps=stream.steps, peak=settings.peak, warmup=settings.warmup)
         self.curve = _Curve(max(1, stream.steps // CURVE_POINTS))
+        self.pending = Figures()
+        """Loss and gradient norm of the latest steps."""
         self.figures: dict[str, float] = {}
         self.told, self.tag, self.rows, self.pace = log, tag, 0, Pace()
 
@@ -122,15 +125,16 @@ class Measuring(LightningModule):
 
     def training_step(self, batch: dict[str, Tensor], index: int) -> None:
         """Forward, backward and update of step `self.step`."""
-        self.noise.restart(keyed.key(*self.key, "dropout", self.step))
+        self.noise.restart(keyed.key(*self.key, "dropout", self.step), self.device.type)
         error = loss(self.logits(batch), batch["targets"])
         self.manual_backward(error)
         optimizer = self.optimizers()
         assert isinstance(optimizer, torch.optim.Optimizer)  # Lightning's, which counts the steps
-        optimization.update(
-            optimizer, self.schedule.rate(self.step), recipe.Optimizer().clip, self.step, float(error.detach())
-        )
+        norm = optimization.update(optimizer, self.schedule.rate(self.step), recipe.Optimizer().clip, error.detach())
+        self.pending.add(error, norm)
         self.step += 1
+        if self.pending.due or self.step == self.steps:
+            self._settle()
         point("measure.step")
         self.curve.add(error.detach(), self.step == self.steps)
         self.rows += len(batch["targets"])
@@ -138,6 +142,12 @@ class Measuring(LightningModule):
             self.figures = {"loss": self.curve.points[-1]["loss"]}
             rates = {"learning_rate": self.schedule.rate(self.step - 1), "rows_per_second": self.pace(self.rows)}
             self.told(self.step, {f"{self.tag}/{name}": value for name, value in (self.figures | rates).items()})
+
+    def _settle(self) -> None:
+        """Raises `RunFailed`, status `diverged`, if a figure of the latest steps is not finite."""
+        rows = self.pending.read()
+        for step, (error, norm) in enumerate(rows, start=self.step - len(rows)):
+            check(step, error, norm)
 
 
 def loss(logits: Tensor, targets: Tensor) -> Tensor:

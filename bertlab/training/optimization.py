@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from bertlab import recipe
-from bertlab.errors import RunFailed
+
+_MANY_STEPS = 2.0**24
+"""The whole number that fp32 adds no 1 to."""
 
 
 def parameter_groups(module: nn.Module, weight_decay: float, layer_decay: float = 1.0) -> list[dict[str, Any]]:
@@ -42,57 +43,41 @@ def _level(name: str) -> int | None:
 def build(module: nn.Module, settings: recipe.Optimizer, layer_decay: float = 1.0) -> torch.optim.Optimizer:
     """The optimiser of a module. Its rate is set at every update by `update`."""
     groups = parameter_groups(module, settings.weight_decay, layer_decay)
-    kind: Callable[..., torch.optim.Optimizer] = torch.optim.AdamW if settings.bias_correction else UncorrectedAdamW
-    options = {"fused": True} if settings.bias_correction else {}
-    return kind(groups, lr=0.0, betas=(settings.beta1, settings.beta2), eps=settings.epsilon, **options)
+    kind = torch.optim.AdamW if settings.bias_correction else UncorrectedAdamW
+    return kind(groups, lr=0.0, betas=(settings.beta1, settings.beta2), eps=settings.epsilon, fused=True)
 
 
-def update(optimizer: torch.optim.Optimizer, rate: float, clip: float, step: int, loss: float) -> None:
+def update(optimizer: torch.optim.Optimizer, rate: float, clip: float, loss: Tensor) -> Tensor:
     """One update at learning rate `rate`, or each group's share of it; gradients are clipped to the global norm `clip`
-    and freed.
+    and freed. Returns that norm, a scalar; nothing waits for its value.
 
-    Raises `RunFailed` with status `diverged`, before anything is changed, if the `loss` or the gradient's norm is not
-    finite.
+    From the first step on of which the `loss` or the norm is not finite, nothing is changed any more.
     """
     parameters = [value for group in optimizer.param_groups for value in group["params"]]
-    norm = float(nn.utils.clip_grad_norm_(parameters, clip, foreach=True))
-    for what, figure in (("loss", loss), ("gradient", norm)):
-        if not math.isfinite(figure):
-            raise RunFailed(f"diverged at step {step}: the {what} is not finite", status="diverged")
+    norm = nn.utils.clip_grad_norm_(parameters, clip, foreach=True)
+    broken = (~torch.isfinite(norm + loss)).float()
+    fused: Any = getattr(optimizer, "optimizer", optimizer)  # Lightning's wrapper keeps what is set on it to itself
+    before = getattr(fused, "found_inf", None)  # torch's own name for what makes a fused optimiser hold still
+    fused.found_inf = broken if before is None else torch.maximum(before, broken)
     for group in optimizer.param_groups:
         group["lr"] = rate * group["share"]
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
+    return norm
 
 
-class UncorrectedAdamW(torch.optim.Optimizer):
-    """Adam with decoupled weight decay and without bias correction, as in Google's released BERT."""
+class UncorrectedAdamW(torch.optim.AdamW):
+    """Adam with decoupled weight decay and without bias correction, as in Google's released BERT.
 
-    def __init__(
-        self, params: Iterable[Any], lr: float = 0.0, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-6
-    ) -> None:
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": 0.0})
+    It counts its steps from so many on that both corrections are 1 to the last bit.
+    """
 
-    @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """One update of every parameter that has a gradient."""
-        loss = closure() if closure is not None else None
+    def __init__(self, params: Iterable[Any], **options: Any) -> None:
+        super().__init__(params, **options)
         for group in self.param_groups:
-            values: list[Tensor] = [value for value in group["params"] if value.grad is not None]
-            gradients: list[Tensor] = [value.grad for value in values if value.grad is not None]
-            if not values:
-                continue
-            for value in values:
-                if not self.state[value]:
-                    self.state[value] = {"exp_avg": torch.zeros_like(value), "exp_avg_sq": torch.zeros_like(value)}
-            first = [self.state[value]["exp_avg"] for value in values]
-            second = [self.state[value]["exp_avg_sq"] for value in values]
-            beta1, beta2 = group["betas"]
-            torch._foreach_lerp_(first, gradients, 1 - beta1)
-            torch._foreach_mul_(second, beta2)
-            torch._foreach_addcmul_(second, gradients, gradients, 1 - beta2)
-            scale = torch._foreach_sqrt(second)
-            torch._foreach_add_(scale, group["eps"])
-            torch._foreach_mul_(values, 1 - group["lr"] * group["weight_decay"])
-            torch._foreach_addcdiv_(values, first, scale, -group["lr"])
-        return loss
+            for value in group["params"]:
+                self.state[value] = {
+                    "step": torch.tensor(_MANY_STEPS, device=value.device if value.is_cuda else "cpu"),
+                    "exp_avg": torch.zeros_like(value),
+                    "exp_avg_sq": torch.zeros_like(value),
+                }

@@ -35,6 +35,7 @@ from bertlab.progress import Interrupted, Progress, stop_if_asked
 from bertlab.recipe import Recipe
 from bertlab.text.tokens import TokenisedCorpus
 from bertlab.training import checkpoints, evaluation, optimization
+from bertlab.training.figures import Figures, check
 from bertlab.training.logs import NOWHERE, Log, Pace
 from bertlab.training.share import ALONE, Share
 from bertlab.training.trainer import Watch, fit, trainer
@@ -54,6 +55,9 @@ class Pretraining(LightningModule):
         self.recipe, self.model, self.machine, self.share = recipe, model, machine, share
         self.optimizer = optimization.build(model, recipe.optimizer)
         self.step = 0
+        """Updates done."""
+        self.pending = Figures()
+        """What is not yet in the sums: both losses of this process, and the gradient's norm, of the latest steps."""
         self.tokens = 0
         """Tokens of the global batches that it was given, padding included."""
         self.sums = torch.zeros(3, dtype=torch.float64)
@@ -74,9 +78,9 @@ class Pretraining(LightningModule):
         parts = evaluation.on_device(own, self.device.type)
         if (own.lengths == own.tokens.shape[1]).all():
             parts.pop("lengths")  # no padding, no mask
-        predicting = related = 0.0
+        losses = torch.zeros(2, dtype=torch.float64, device=self.device)
         for number, low, high in pieces:
-            self.model.noise.restart(key(recipe.seed, "dropout", self.step, number))
+            self.model.noise.restart(key(recipe.seed, "dropout", self.step, number), self.device.type)
             part = {name: value[low - begin : high - begin] for name, value in parts.items()}
             lm_sum, next_sum = self.model.losses(
                 part["tokens"],
@@ -89,21 +93,27 @@ class Pretraining(LightningModule):
             )
             with self._summed(high == end):
                 self.manual_backward((lm_sum / predicted + next_sum / rows) * self.share.ranks)  # of which DDP's mean
-            predicting += float(lm_sum.detach()) / predicted
-            related += float(next_sum.detach()) / rows
+            losses += torch.stack((lm_sum.detach().double() / predicted, next_sum.detach().double() / rows))
         if not pieces:  # the others wait for its gradients: zeros
             self.manual_backward(0.0 * self.model.masked.bias.sum())
-        predicting, related = self.share.total(predicting, related)
-        self.sums += torch.tensor([predicting, related, 1.0], dtype=torch.float64)
-        self.figures = {"loss": predicting + related}
         optimizer = self.optimizers()
         assert isinstance(optimizer, torch.optim.Optimizer)  # Lightning's wrapper, which counts the steps
-        optimization.update(
-            optimizer, recipe.schedule.rate(self.step), recipe.optimizer.clip, self.step, predicting + related
-        )
+        norm = optimization.update(optimizer, recipe.schedule.rate(self.step), recipe.optimizer.clip, losses.sum())
+        self.pending.add(*losses, norm)
         self.step += 1
+        if self.pending.due:
+            self.settle()
         self.tokens += batch.tokens.size
         point("step")
+
+    def settle(self) -> None:
+        """Adds what is pending to the sums. Raises `RunFailed`, status `diverged`, if a figure in it is not finite."""
+        rows = self.pending.read()
+        for step, (*losses, norm) in enumerate(rows, start=self.step - len(rows)):
+            predicting, related = self.share.total(*losses)
+            check(step, predicting + related, norm)
+            self.sums += torch.tensor([predicting, related, 1.0], dtype=torch.float64)
+            self.figures = {"loss": predicting + related}
 
     def _summed(self, last: bool) -> AbstractContextManager[None]:
         """Within it, gradients go to the other processes only with the `last` micro-batch."""
@@ -167,6 +177,7 @@ class Journal(Callback):
         assert isinstance(pl_module, Pretraining)
         step, schedule = pl_module.step, self.recipe.schedule
         if step % self.interval == 0 or step == schedule.steps:
+            pl_module.settle()
             predicting, related, count = pl_module.sums.tolist()
             pl_module.sums.zero_()
             objective = self.recipe.objective
@@ -186,6 +197,7 @@ class Journal(Callback):
 
     def save(self, module: Pretraining) -> None:
         """A checkpoint to resume from; not of the last step, after which the run is finished at once."""
+        module.settle()
         self._time("train", module.step)
         if self.share.first and module.step < self.recipe.schedule.steps:
             state = {"step": module.step, "sums": module.sums.tolist(), "trained": self.trained}
@@ -240,6 +252,8 @@ def pretrain(
     """
     model = PretrainingModel.of(recipe, corpus.tokenizer.size)
     model.to(machine.device).train()
+    if compiled := machine.compiles(recipe):
+        model.compile_losses(graphs=machine.compile == "graphs")
     module = Pretraining(recipe, model, machine, share)
     trained = identity("pretrain", recipe=recipe, corpus=corpus.facts["fingerprint"])
     checkpoint = checkpoints.newest(work, trained)
@@ -251,7 +265,7 @@ def pretrain(
     if share.first:
         _cut_back(work, module.step)
     steps = recipe.schedule.steps
-    batches = Batches(recipe, corpus)
+    batches = Batches(recipe, corpus, trimmed=not compiled)
     if module.step < steps:
         journal = Journal(work, corpus, recipe, milestones, machine, trained, share, log)
         data = PretrainingData(batches, module.step, steps)

@@ -11,6 +11,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.strategies import Strategy
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
+from bertlab.errors import RunFailed
 from bertlab.machine import Machine
 from bertlab.model.memory import keep_freed_memory
 from bertlab.progress import Progress, asked_to_stop
@@ -61,6 +62,8 @@ def fit(trainer: Trainer, module: LightningModule, data: object) -> None:
         warnings.filterwarnings("ignore", message=".*isinstance\\(treespec, LeafSpec\\).*")
         # The stream is indexed by step and has no length.
         warnings.filterwarnings("ignore", message=".*has `__len__` defined.*|.*`IterableDataset`.*")
+        # Torch, while it compiles, of its own ways.
+        warnings.filterwarnings("ignore", message=".*not a leaf Tensor.*")
         # Which parameters a step uses depends on the objective, and on whether a process has rows at all.
         warnings.filterwarnings("ignore", message=".*find_unused_parameters=True was specified.*")
         try:
@@ -68,6 +71,11 @@ def fit(trainer: Trainer, module: LightningModule, data: object) -> None:
         except SIGTERMException:  # Lightning's own way to end after a step; ours has noted the signal too
             if not asked_to_stop():
                 raise
+        except RuntimeError as error:
+            if not type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
+                raise
+            reason = str(error).partition("\n")[0]
+            raise RunFailed(f"compiling failed, which --compile no leaves out: {reason}") from error
 
 
 class Watch(Callback):

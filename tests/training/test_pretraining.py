@@ -272,7 +272,7 @@ def test_rates_fall_by_a_factor_from_the_head_to_the_embeddings():
         optimizer = optimization.build(model, Optimizer(), layer_decay=0.5)
         for value in model.parameters():
             value.grad = torch.zeros_like(value)
-        optimization.update(optimizer, 0.8, 1.0, 0, 0.0)
+        optimization.update(optimizer, 0.8, 1.0, torch.zeros(()))
         rates = {id(value): group["lr"] for group in optimizer.param_groups for value in group["params"]}
         found = {name: rates[id(value)] for name, value in model.named_parameters()}
         for name, rate in found.items():
@@ -291,7 +291,7 @@ def test_adam_without_bias_correction_is_googles():
         module.weight.fill_(2.0)
     made = optimization.build(module, Optimizer(bias_correction=False, clip=100.0))
     module.weight.grad = torch.full_like(module.weight, 3.0)
-    optimization.update(made, 0.1, 100.0, 0, 0.0)
+    optimization.update(made, 0.1, 100.0, torch.zeros(()))
     expected = 2.0 - 0.1 * (0.3 / ((0.001 * 9) ** 0.5 + 1e-6) + 0.01 * 2.0)
     assert module.weight.item() == pytest.approx(expected, rel=1e-9)
 
@@ -301,5 +301,5 @@ def test_gradients_are_clipped_by_their_global_norm():
     module = torch.nn.Linear(2, 1, bias=False)
     made = optimization.build(module, Optimizer())
     module.weight.grad = torch.tensor([[3.0, 4.0]])
-    optimization.update(made, 0.1, 1.0, 0, 0.0)
+    optimization.update(made, 0.1, 1.0, torch.zeros(()))
     assert made.state[module.weight]["exp_avg"].tolist()[0] == pytest.approx([0.06, 0.08], rel=1e-4)

@@ -1,0 +1,245 @@
+"""The way of an accelerator, walked on the CPU: no step waits for a value, and compiled graphs compute the same."""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from bertlab import progress as signals
+from bertlab import scales
+from bertlab.errors import RunFailed
+from bertlab.inputs.batches import Batches
+from bertlab.machine import Machine, has_compiler
+from bertlab.model import attention, dropout, encoder, heads
+from bertlab.model.heads import PretrainingModel
+from bertlab.progress import Interrupted, silent
+from bertlab.recipe import Finetuning, Inputs, Objective, Optimizer
+from bertlab.training import checkpoints, figures, optimization, pretraining
+from bertlab.training.evaluation import on_device
+from bertlab.training.finetuning import finetune
+from bertlab.training.pretraining import Pretraining, pretrain
+
+SMOKE = scales.find("smoke").recipe  # 20 steps, dropout 0.1
+STILL = dataclasses.replace(SMOKE, model=dataclasses.replace(SMOKE.model, dropout=0.0))
+CAUSAL = Objective(kind="left-to-right", next_sentence=False)
+ALONE = Objective(next_sentence=False)
+OBJECTIVES = {
+    "pairs": {},
+    "left to right": {"objective": CAUSAL},
+    "full sentences": {"objective": ALONE, "inputs": Inputs(length=32, format="full-sentences")},
+    "documents": {"objective": ALONE, "inputs": Inputs(length=32, format="doc-sentences")},
+}
+OF_TORCH = "ignore::DeprecationWarning", "ignore:.*not a leaf Tensor"
+"""What torch warns of itself while it compiles."""
+WAITING = ("_local_scalar_dense", "nonzero", "masked_select", "is_nonzero", "unique", "equal")
+"""Operations whose result, or its shape, the host has to know before it goes on."""
+
+
+class NoWaiting(TorchDispatchMode):
+    """Refuses operations that wait for a value."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.seen += 1
+        assert function.overloadpacket.__name__ not in WAITING, f"a step waits: {function}"
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.fixture
+def accelerated(monkeypatch):
+    """Everything goes the way of an accelerator, but for the device."""
+    for module in (attention, dropout, encoder, heads):
+        monkeypatch.setattr(module, "eager_on_cpu", lambda x: False)
+    monkeypatch.setattr(figures.Figures, "due", property(lambda self: len(self._rows) >= figures.TOGETHER))
+
+
+def lines(work):
+    return [json.loads(line) for line in (work / "metrics.jsonl").read_text().splitlines()]
+
+
+def unwaiting(method, seen):
+    """The method of a step, watched but for the last step, behind which curves are read."""
+
+    def step(self, batch, index):
+        if index == self.trainer.max_steps - 1:
+            return method(self, batch, index)
+        with NoWaiting() as mode:
+            method(self, batch, index)
+        seen.append(mode.seen)
+
+    return step
+
+
+@pytest.mark.parametrize("changed", OBJECTIVES.values(), ids=OBJECTIVES)
+@pytest.mark.parametrize("corrected", [True, False])
+def test_no_step_of_pretraining_waits(accelerated, corpus, machine, tmp_path, monkeypatch, changed, corrected):
+    """Batch, forward, backward, clipping, update; with dropout, padding and micro-batches. Curves are read behind."""
+    seen = []
+    monkeypatch.setattr(Pretraining, "training_step", unwaiting(Pretraining.training_step, seen))
+    recipe = dataclasses.replace(SMOKE, optimizer=Optimizer(bias_correction=corrected), **changed)
+    result = pretrain(recipe, corpus, tmp_path, dataclasses.replace(machine, micro_batch=5), 1, silent)
+    assert len(seen) == 19
+    assert min(seen) > 100
+    assert math.isfinite(result["heldout"]["perplexity"])
+    assert [line["step"] for line in lines(tmp_path) if "loss" in line] == list(range(1, 21))
+
+
+def test_no_step_of_fine_tuning_waits(accelerated, pretrained, pairs, machine, monkeypatch):
+    from bertlab.training.learning import Measuring
+
+    seen = []
+    monkeypatch.setattr(Measuring, "training_step", unwaiting(Measuring.training_step, seen))
+    monkeypatch.setattr("bertlab.training.learning.CURVE_POINTS", 1)
+    finetune(pretrained, pairs, Finetuning(steps=10, length=32), seed=0, restart=0, machine=machine, progress=silent)
+    assert len(seen) == 9
+
+
+def test_the_operation_that_waits_is_found():
+    with pytest.raises(AssertionError, match="a step waits"), NoWaiting():
+        float(torch.ones(3).sum())
+
+
+def test_what_is_not_finite_is_told_of_later_and_changes_nothing(accelerated, corpus, machine, tmp_path, monkeypatch):
+    """The weights stay what they were before the step, whatever the steps after it would do."""
+    batch = Batches.batch
+    recipe = dataclasses.replace(SMOKE, schedule=dataclasses.replace(SMOKE.schedule, steps=1000))
+    kept = []
+
+    def poisoned(self, step):
+        made = batch(self, step)
+        return dataclasses.replace(made, weights=made.weights * np.nan) if step == 5 else made
+
+    def watched(done, total, stage="", /, **figures):
+        kept.append(model[0].masked.bias.detach().clone())
+
+    model = []
+    monkeypatch.setattr(Batches, "batch", poisoned)
+    monkeypatch.setattr(pretraining.PretrainingModel, "of", lambda *a: model.append(of(*a)) or model[0])
+    with pytest.raises(RunFailed, match="diverged at step 5: the loss is not finite"):
+        pretrain(recipe, corpus, tmp_path, machine, 1, watched)
+    assert len(kept) == 10  # then the curve is read
+    assert not torch.equal(kept[3], kept[4])
+    assert all(torch.equal(kept[4], later) for later in kept[5:])
+
+
+of = PretrainingModel.of
+
+
+def losses_and_gradients(model, batch):
+    model.zero_grad()
+    parts = on_device(batch, "cpu")
+    related = parts.pop("next_sentence")
+    masked, relation = model.losses(**parts, next_sentence=None if model.encoder.causal else related)
+    (masked + relation).backward()
+    return [masked.item(), relation.item()], {
+        name: value.grad.clone() for name, value in model.named_parameters() if value.grad is not None
+    }
+
+
+@pytest.mark.parametrize("changed", OBJECTIVES.values(), ids=OBJECTIVES)
+@pytest.mark.parametrize("rate", [0.0, 0.1])
+@pytest.mark.filterwarnings(*OF_TORCH)
+def test_the_compiled_graph_is_one_and_computes_the_same(corpus, monkeypatch, changed, rate):
+    """With another backend than on a real machine, which needs no compiler: what is captured is the same graph."""
+    compiling = torch.compile
+    monkeypatch.setattr(torch, "compile", lambda f, mode, **options: compiling(f, backend="eager", **options))
+    recipe = dataclasses.replace(STILL, **changed)
+    batch = Batches(recipe, corpus, trimmed=False).batch(0)
+    model = PretrainingModel.of(recipe, corpus.tokenizer.size).train()
+    expected, gradients = losses_and_gradients(model, batch)
+    model.noise.rate = rate
+    model.compile_losses()
+    found, compiled = losses_and_gradients(model, batch)
+    torch.compiler.reset()
+    assert compiled.keys() == gradients.keys()
+    if rate:
+        assert found != expected
+        assert found == pytest.approx(expected, rel=0.05)
+        return
+    assert found == pytest.approx(expected, rel=1e-5)
+    for name, value in gradients.items():
+        torch.testing.assert_close(compiled[name], value, rtol=1e-4, atol=1e-5, msg=name)
+
+
+@pytest.mark.parametrize("changed", OBJECTIVES.values(), ids=OBJECTIVES)
+def test_untrimmed_batches_have_one_shape_and_the_same_rows(corpus, changed):
+    recipe = dataclasses.replace(SMOKE, **changed)
+    trimmed, whole = Batches(recipe, corpus), Batches(recipe, corpus, trimmed=False)
+    for step in range(20):
+        one, other = trimmed.batch(step), whole.batch(step)
+        assert other.tokens.shape[1] == 32
+        width, slots = one.tokens.shape[1], one.targets.shape[1]
+        assert np.array_equal(one.tokens, other.tokens[:, :width])
+        assert np.array_equal(one.targets, other.targets[:, :slots])
+        assert not other.weights[:, slots:].any()
+        assert (other.lengths <= width).all()
+
+
+@pytest.mark.skipif(not has_compiler(), reason="there is no compiler on this machine")
+@pytest.mark.filterwarnings(*OF_TORCH)
+def test_a_compiled_training_is_the_same_one(corpus, machine, tmp_path, monkeypatch):
+    """Its losses are those of the other up to rounding, and stopping it changes no bit."""
+    compiled = dataclasses.replace(machine, compile="yes")
+    shape = dataclasses.replace(STILL.model, layers=1)
+    recipe = dataclasses.replace(STILL, model=shape, **OBJECTIVES["full sentences"])
+    plain, whole, stopped = (tmp_path / name for name in ("plain", "whole", "stopped"))
+    for work in (plain, whole, stopped):
+        work.mkdir()
+    pretrain(recipe, corpus, plain, dataclasses.replace(machine, compile="no"), 1, silent)
+    pretrain(recipe, corpus, whole, compiled, 1, silent)
+    losses = [[line["loss"] for line in lines(work) if "loss" in line] for work in (plain, whole)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+    assert losses[0] != losses[1]
+
+    def ask(done, total, stage="", /, **figures):
+        if done == 7:
+            signals._received.append(2)
+
+    monkeypatch.setattr(signals, "_received", [])
+    with pytest.raises(Interrupted):
+        pretrain(recipe, corpus, stopped, compiled, 1, ask)
+    signals._received.clear()
+    assert checkpoints.newest(stopped).step == 7
+    pretrain(recipe, corpus, stopped, compiled, 1, silent)
+    assert (stopped / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+    assert (stopped / "metrics.jsonl").read_bytes() == (whole / "metrics.jsonl").read_bytes()
+
+
+def test_an_optimiser_holds_still_from_the_first_broken_step_on():
+    module = torch.nn.Linear(2, 1)
+    for corrected in (True, False):
+        made = optimization.build(module, Optimizer(bias_correction=corrected))
+        for loss, moves in ((1.0, True), (math.nan, False), (1.0, False)):
+            before = module.weight.detach().clone()
+            module.weight.grad, module.bias.grad = torch.ones(1, 2), torch.ones(1)
+            optimization.update(made, 0.1, 1.0, torch.tensor(loss))
+            assert (not torch.equal(before, module.weight)) == moves
+
+
+@pytest.mark.parametrize(
+    ("asked", "changed", "there", "expected"),
+    [
+        ({}, {"steps": 20}, True, False),
+        ({}, {"steps": 5000}, True, True),
+        ({}, {"steps": 5000}, False, False),
+        ({"compile": "no"}, {"steps": 5000}, True, False),
+        ({"compile": "yes"}, {"steps": 20}, True, True),
+        ({"gpus": 1, "compile": "graphs"}, {"steps": 20}, True, True),
+    ],
+)
+def test_long_trainings_are_compiled_where_there_is_a_compiler(monkeypatch, asked, changed, there, expected):
+    monkeypatch.setattr("bertlab.machine.has_compiler", lambda: there)
+    machine = Machine(**asked)
+    schedule = dataclasses.replace(STILL.schedule, **changed)
+    assert machine.compiles(dataclasses.replace(STILL, schedule=schedule)) == expected
+    dropping = machine.compiles(dataclasses.replace(SMOKE, schedule=schedule))
+    assert dropping == (expected and machine.gpus > 0)
+    counted = dataclasses.replace(STILL, schedule=schedule, **OBJECTIVES["documents"])
+    assert not machine.compiles(counted)
