@@ -27,7 +27,6 @@ from ids import VOCABULARY
 from shapes import TINY
 
 from bertlab.inputs.batches import Batches
-from bertlab.machine import Machine
 
 SHAPE = dataclasses.replace(TINY, batch=256)
 
@@ -76,8 +75,7 @@ def peer(directory: Path, best: bool) -> Callable[[], float]:
 
 
 def beside(best: bool, settings: Settings) -> Found:
-    """Ours against the peer, each on one thread."""
-    settings = dataclasses.replace(settings, machine=Machine(threads=1))
+    """Ours against the peer."""
     with ids.batches(SHAPE) as batches, tempfile.TemporaryDirectory() as folder:
         return compare(repeated(ours(batches)), repeated(peer(Path(folder), best)), settings)
 
@@ -85,4 +83,4 @@ def beside(best: bool, settings: Settings) -> Found:
 MEASURED = {"collating": partial(beside, False), "collating-best": partial(beside, True)}
 
 if __name__ == "__main__":
-    sys.exit(script.main(__doc__, MEASURED, seconds=2.0))
+    sys.exit(script.main(__doc__, MEASURED, seconds=2.0, threads=1))

@@ -32,7 +32,7 @@ def share(shape: Shape, length: int, settings: Settings) -> Found:
 
     if not torch.cuda.is_available():
         raise script.Lacking("gpu: torch finds no GPU on this machine")
-    here = dataclasses.replace(settings.machine, gpus=1)
+    here = settings.machine
     card = next((card for card in CARDS.values() if card.name in here.device_name), None)
     if card is None:
         raise script.Lacking(f"gpu: the peak of '{here.device_name}' is not in bertlab/estimates/cards.py")
@@ -41,7 +41,6 @@ def share(shape: Shape, length: int, settings: Settings) -> Found:
     with ids.batches(shape) as batches:
         tokens = through_lightning(shape, here, batches)
         tokens(0.0)
-        settings = dataclasses.replace(settings, machine=here)
         return compare(lambda seconds: each * tokens(seconds), known(card.peak), settings)
 
 
@@ -52,4 +51,4 @@ MEASURED = {
 }
 
 if __name__ == "__main__":
-    sys.exit(script.main(__doc__, MEASURED))
+    sys.exit(script.main(__doc__, MEASURED, gpus=1))

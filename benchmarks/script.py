@@ -1,6 +1,6 @@
 """What the scripts have in common: their options, the line they print of a row, their JSON and their exit status.
 
-The status is 1 where the worse end of an interval misses what the row must be, or a row could not be measured, and 3
+The status is 1 where the worse end of an interval misses what the row must be, or a row could not be measured, and 2
 where this machine has not what the script measures.
 """
 
@@ -25,7 +25,7 @@ from bertlab.machine import Machine
 Measured = Mapping[str, Callable[[Settings], Found]]
 """How each row of a script is measured, by its name."""
 
-MISSED, LACKING = 1, 3
+MISSED, LACKING = 1, 2
 PEERS = ("accelerate", "datasets", "transformers", "typer")
 
 
@@ -33,12 +33,16 @@ class Lacking(Exception):
     """This machine has not what is to be measured, or was not told where it is."""
 
 
-def main(description: str, measured: Measured, *, pairs: int = 8, seconds: float = 4.0) -> int:
-    """Measures the rows, prints each at once, and gives the exit status. `description` may have several lines."""
-    options = _options(description.partition("\n")[0], measured, pairs, seconds)
-    settings = Settings(
-        pairs=options.pairs, seconds=options.seconds, machine=Machine(threads=options.threads), runs=options.runs
-    )
+def main(
+    description: str, measured: Measured, *, pairs: int = 8, seconds: float = 4.0, threads: int = 0, gpus: int = 0
+) -> int:
+    """Measures the rows, prints each at once, and gives the exit status; on the CPU, or on one GPU.
+
+    Of the `description` the first line is shown by `--help`. The numbers are what the options default to.
+    """
+    options = _options(description.partition("\n")[0], measured, pairs, seconds, threads)
+    machine = Machine(threads=options.threads, gpus=gpus)
+    settings = Settings(pairs=options.pairs, seconds=options.seconds, machine=machine, runs=options.runs)
     rows: dict[str, Any] = {}
     missed = False
     for name in options.only or measured:
@@ -56,7 +60,7 @@ def main(description: str, measured: Measured, *, pairs: int = 8, seconds: float
         missed |= not row.reaches(row.must, found.interval)
         print(line(row, found), flush=True)
     if options.out:
-        result = {"rows": rows, "environment": environment(settings.machine)}
+        result = {"rows": rows, "environment": environment(machine)}
         options.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     return MISSED if missed else 0
 
@@ -90,12 +94,12 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _options(told: str, measured: Measured, pairs: int, seconds: float) -> argparse.Namespace:
+def _options(told: str, measured: Measured, pairs: int, seconds: float, threads: int) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=told)
     parser.add_argument("--only", nargs="+", choices=measured, metavar="ROW", help=f"of {', '.join(measured)}")
     parser.add_argument("--pairs", type=int, default=pairs, help="pairs of blocks")
     parser.add_argument("--seconds", type=float, default=seconds, help="seconds a block, at least")
-    parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0 for one a core")
+    parser.add_argument("--threads", type=int, default=threads, help="CPU threads; 0 for one a core")
     parser.add_argument("--runs", type=Path, help="a store of finished runs")
     parser.add_argument("--out", type=Path, help="write the result as JSON")
     return parser.parse_args()

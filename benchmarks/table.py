@@ -7,6 +7,8 @@ from typing import Any
 
 from rows import ROWS, Row
 
+from bertlab.wording import count
+
 Results = Mapping[str, Mapping[str, Any]]
 """By script what it wrote: its `rows` and their `environment`."""
 
@@ -23,8 +25,11 @@ def written(results: Results) -> str:
     """The table, and below it what it was measured on."""
     lines = ["| " + " | ".join(HEAD) + " |", "|---|---|---:|---:|---:|---:|---|"]
     lines += ["| " + " | ".join(_cells(row, found)) + " |" for row, found in measured(results)]
-    machines = dict.fromkeys(_machine(each["environment"]) for each in results.values())
-    return "\n".join([*lines, "", *machines]) + "\n"
+    machines: dict[str, list[str]] = {}
+    for script, each in results.items():
+        machines.setdefault(_machine(each["environment"]), []).append(script)
+    told = [f"{', '.join(scripts)}: {machine}." for machine, scripts in machines.items()]
+    return "\n\n".join(["\n".join(lines), *told]) + "\n"
 
 
 def _cells(row: Row, found: Mapping[str, Any]) -> list[str]:
@@ -46,4 +51,4 @@ def _machine(environment: Mapping[str, Any]) -> str:
     numerics, versions = environment["numerics"], environment["versions"]
     device = environment["processor"] if numerics["device"] == "cpu" else numerics["device"]
     peers = ", ".join(f"{name} {versions[name]}" for name in ("torch", "lightning", "transformers", "datasets"))
-    return f"{device}, {numerics['threads']} threads, {numerics['precision']}; {peers}."
+    return f"{device}, {count(numerics['threads'], 'thread')}, {numerics['precision']}; {peers}"
