@@ -28,7 +28,7 @@ def drawn(results: Results) -> bytes:
 
     lines = [(row, found) for row, found in measured(results) if row.told == "times"]
     with applied():
-        figure = blank(0.7 + 0.42 * len(lines))
+        figure = blank(0.7 + 0.37 * len(lines))
         axes = figure.subplots()
         bare(axes)
         axes.set_xscale("log")
@@ -41,6 +41,7 @@ def drawn(results: Results) -> bytes:
                 axes.plot(bound, place, **style, zorder=2)
             axes.plot([low, high], [place] * 2, **{**_FOUND, "marker": ""}, zorder=3)
             axes.plot(middle, place, **{**_FOUND, "linestyle": ""}, zorder=4)
+            axes.text(1.01, place, row.shown(middle), transform=axes.get_yaxis_transform(), va="center", fontsize=SMALL)
             ends += [low, high, *bounds]
         first, last = min(ends) / 1.25, max(ends) * 1.25
         numbers = [number for number in _NUMBERS if first <= number <= last]

@@ -20,6 +20,8 @@ from blocks import Found, Settings, found
 
 from bertlab.store import Run, Store
 
+SCALE = "tiny"
+
 
 class Recorded:
     """What the cells of a store's studies took."""
@@ -28,14 +30,14 @@ class Recorded:
         self._runs = {run.id: run for run in store.runs()}
         self.cells: list[tuple[dict[str, Any], Run, Run]] = []
         """Each with its study, and the runs that it and its pre-training are."""
-        for record in store.studies():
+        for record in (each for each in store.studies() if each["scale"] == SCALE):
             for cell in record["cells"]:
                 if cell["run_id"] not in self._runs:
                     raise script.Lacking(f"{store.root}: run {cell['run_id']} of '{record['study']}' is not finished")
                 runs = (self._runs[cell[name]] for name in ("run_id", "pretrain_id"))
                 self.cells.append(({**cell, "study": record["study"]}, *runs))
         if not self.cells:
-            raise script.Lacking(f"{store.root} has no studies: run `bertlab ablate all` there first")
+            raise script.Lacking(f"{store.root} has no studies at scale {SCALE}: run `bertlab ablate all` there first")
 
     def corpus(self, pretraining: Run) -> Run:
         """What a pre-training has read."""

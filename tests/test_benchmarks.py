@@ -149,8 +149,9 @@ def test_sharing_counts_cells_and_rows(benchmark):
 
     runs = [run("text"), run("trained", corpus="text"), run("mnli"), run("ner")]
     studies = [
-        {"study": "masking", "cells": [cell("BERT", "MNLI", "mnli"), cell("BERT", "NER", "ner")]},
-        {"study": "nsp", "cells": [cell("BERT", "MNLI", "mnli")]},
+        {"study": "masking", "scale": "tiny", "cells": [cell("BERT", "MNLI", "mnli"), cell("BERT", "NER", "ner")]},
+        {"study": "nsp", "scale": "tiny", "cells": [cell("BERT", "MNLI", "mnli")]},
+        {"study": "nsp", "scale": "smoke", "cells": [cell("BERT", "MNLI", "other")]},
     ]
     recorded = sharing.Recorded(SimpleNamespace(root="runs", runs=lambda: runs, studies=lambda: studies))
     assert recorded.shared() == 4.0
