@@ -74,7 +74,7 @@ def epochs(train: Callable[[int], None], rows: int) -> Block:
 def ours(shape: Shape, here: Machine, rows: Examples) -> Block:
     """A block of our fine-tuning, through Lightning."""
     settings = Finetuning(batch=BATCH, epochs=1)
-    encoder = Encoder(shape.model, VOCABULARY, TOKENS, 0)
+    encoder = Encoder(shape.model, VOCABULARY, TOKENS)
     model = ClassificationModel(encoder, Pooler(shape.hidden), LABELS, settings.dropout, 0)
 
     def logits(batch: dict[str, torch.Tensor]) -> torch.Tensor:

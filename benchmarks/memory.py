@@ -2,8 +2,8 @@
 
     python benchmarks/memory.py [--pairs 3] [--out FILE.json]
 
-Each training is a fresh process: what it imports counts, and what the others left does not. It ends after a dozen
-steps, when all that a step needs has been had.
+Each training is a fresh process: what it imports counts, and what the others left does not. It ends after a
+few steps, when all that a step needs has been had.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ def peer(batches: Batches, machine: Machine) -> Block:
 def peak(side: Side, directory: Path, machine: Machine) -> int:
     """Peak resident bytes of this process after it has trained on what is in `directory`."""
     block = side(Batches(MINI.recipe, ids.read(directory)), machine)
-    for _ in range(2):
-        block(0.0)
+    block(0.0)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
@@ -61,10 +60,10 @@ def memory(settings: Settings) -> Found:
     """Ours against the peer; nothing of it depends on how busy the machine is."""
     with tempfile.TemporaryDirectory() as folder:
         ids.write(Path(folder))
-        each = [
-            tuple(afresh(side, Path(folder), settings.machine) for side in (ours, peer)) for _ in range(settings.pairs)
-        ]
-    return found(each)
+        mine, theirs = (
+            [afresh(side, Path(folder), settings.machine) for _ in range(settings.pairs)] for side in (ours, peer)
+        )
+    return found(list(zip(mine, theirs, strict=True)))
 
 
 MEASURED = {"memory": memory}

@@ -19,6 +19,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import picture
 import table
@@ -43,7 +44,7 @@ def fallen(results: Results, before: Results) -> list[str]:
     return told
 
 
-def measure(script: str, options: Sequence[str]) -> tuple[int, Results]:
+def measure(script: str, options: Sequence[str]) -> tuple[int, dict[str, Any]]:
     """Runs a script: its exit status, and its result by its name; nothing if it has left none."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"

@@ -34,8 +34,8 @@ class Recorded:
             for cell in record["cells"]:
                 if cell["run_id"] not in self._runs:
                     raise script.Lacking(f"{store.root}: run {cell['run_id']} of '{record['study']}' is not finished")
-                runs = (self._runs[cell[name]] for name in ("run_id", "pretrain_id"))
-                self.cells.append(({**cell, "study": record["study"]}, *runs))
+                own, trained = self._runs[cell["run_id"]], self._runs[cell["pretrain_id"]]
+                self.cells.append(({**cell, "study": record["study"]}, own, trained))
         if not self.cells:
             raise script.Lacking(f"{store.root} has no studies at scale {SCALE}: run `bertlab ablate all` there first")
 
