@@ -62,6 +62,14 @@ def faults(session: nox.Session) -> None:
     run(session, "pytest", "tests/faults", "-m", "faults or not faults", *session.posargs)
 
 
+@nox.session(venv_backend="none", default=False)
+def benchmarks(session: nox.Session) -> None:
+    """How fast, beside peers: an hour or two on a machine that does nothing else; writes benchmarks/results.*."""
+    installed(session)
+    run(session, "python", "-m", "pip", "install", "--quiet", "-e", ".[benchmarks]")
+    run(session, "python", "benchmarks/run.py", *session.posargs)
+
+
 @nox.session(venv_backend="none")
 def smoke(session: nox.Session) -> None:
     """The whole way, twice: every study at smoke scale, and the report; the second time everything is finished."""

@@ -1,61 +1,108 @@
 """How two things are compared on a noisy machine: as a ratio, in alternating blocks of one run.
 
-Blocks go A B B A ...; the figure is the median over pairs of blocks of their ratio, with a 95 % bootstrap interval. A
-matrix product is timed before and after each block, and a pair in which it moved by more than 15 % is dropped.
+Blocks go A B B A ...; the figure is the median over pairs of blocks of their ratio, with a 95 % bootstrap interval.
+Before and after each block the machine's matrix products are measured for half a second, in the same process with the
+same threads. A pair in which they moved by more than 15 % is dropped and another one is measured in its place, up to
+twice as many in all.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from bertlab.estimates.measure import peak
+from bertlab.machine import Machine
+
 Block = Callable[[float], float]
-"""Works for at least so many seconds and gives its speed, in units a second."""
+"""Works for at least so many seconds and gives what came of it: a speed, mostly."""
 
 MOVED = 1.15
-"""How much slower the matrix product may become within a pair."""
+"""How much faster the machine may be at one time than at another within a pair."""
 
 
-def compare(one: Block, other: Block, *, pairs: int, seconds: float) -> dict[str, Any]:
-    """How many times as fast as `other` is `one`: `ratio`, `interval`, `pairs`, `dropped` and the two `speeds`."""
-    ratios, speeds, dropped = [], [], 0
-    for number in range(pairs):
-        order = (one, other) if number % 2 == 0 else (other, one)
-        probes, measured = [probe()], {}
-        for block in order:
-            measured[block] = block(seconds)
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How much is measured, and on what."""
+
+    pairs: int
+    seconds: float
+    """Of a block, at least."""
+    machine: Machine = field(default_factory=Machine)
+    runs: Path | None = None
+    """A store of finished runs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What a row of the table was measured to be."""
+
+    ratio: float
+    """Ours over the peer's: the median of the pairs."""
+    interval: tuple[float, float]
+    """95 % of what the median is in pairs drawn anew from these. As wide as nothing where there is one pair."""
+    pairs: int
+    dropped: int
+    speeds: tuple[float, float]
+    """Medians of ours and the peer's, in the unit of the row."""
+    peaks: tuple[float, ...]
+    """Operations a second of matrix products, in the order of time: three a pair, those that were dropped too."""
+
+
+class TooBusy(Exception):
+    """Every pair was dropped."""
+
+
+def found(measured: Sequence[tuple[float, float]], dropped: int = 0, peaks: Sequence[float] = ()) -> Found:
+    """What pairs of (ours, the peer's) come to. Raises `TooBusy` if there are none."""
+    if not measured:
+        raise TooBusy("every pair was dropped: the machine is too busy to measure on")
+    ratios = [one / other for one, other in measured]
+    draws = np.random.default_rng(0).choice(ratios, (10_000, len(ratios)))
+    low, high = np.quantile(np.median(draws, axis=1), [0.025, 0.975])
+    mine, theirs = np.median(measured, axis=0)
+    return Found(
+        ratio=float(np.median(ratios)),
+        interval=(float(low), float(high)),
+        pairs=len(ratios),
+        dropped=dropped,
+        speeds=(float(mine), float(theirs)),
+        peaks=tuple(peaks),
+    )
+
+
+def compare(one: Block, other: Block, settings: Settings, probe: Callable[[], float] | None = None) -> Found:
+    """How many times the other's figure is one's. `probe` gives the speed of the machine now."""
+    here = settings.machine
+    probe = probe or (lambda: peak(here, here.precision_used))
+    measured: list[tuple[float, float]] = []
+    peaks: list[float] = []
+    dropped = 0
+    for number in range(2 * settings.pairs):
+        probes, figures = [probe()], {}
+        for block in (one, other) if number % 2 == 0 else (other, one):
+            figures[block] = block(settings.seconds)
             probes.append(probe())
+        peaks += probes
         if max(probes) > MOVED * min(probes):
             dropped += 1
             continue
-        ratios.append(measured[one] / measured[other])
-        speeds.append((measured[one], measured[other]))
-    if not ratios:
-        raise SystemExit("every pair was dropped: the machine is too busy to measure on")
-    draws = np.random.default_rng(0).choice(ratios, (10_000, len(ratios)))
-    low, high = np.quantile(np.median(draws, axis=1), [0.025, 0.975])
-    return {
-        "ratio": float(np.median(ratios)),
-        "interval": [float(low), float(high)],
-        "pairs": len(ratios),
-        "dropped": dropped,
-        "speeds": [float(value) for value in np.median(speeds, axis=0)],
-    }
+        measured.append((figures[one], figures[other]))
+        if len(measured) == settings.pairs:
+            break
+    return found(measured, dropped, peaks)
 
 
-def repeated(work: Callable[[], float]) -> Block:
-    """A block that repeats `work`, which gives the units it did, for at least so many seconds and five times."""
+def repeated(work: Callable[[], float], fewest: int = 5) -> Block:
+    """A block that repeats `work`, which gives the units it did, so many times at least: units a second."""
 
     def block(seconds: float) -> float:
         begin, times, done = time.perf_counter(), 0, 0.0
-        while times < 5 or time.perf_counter() - begin < seconds:
+        while times < fewest or time.perf_counter() - begin < seconds:
             done += work()
             times += 1
         return done / (time.perf_counter() - begin)
@@ -63,44 +110,17 @@ def repeated(work: Callable[[], float]) -> Block:
     return block
 
 
-def parser(description: str, shape: tuple[int, int, int], pairs: int, seconds: float) -> argparse.ArgumentParser:
-    """The options of a benchmark of a model, whose `shape` is layers, width and heads."""
-    made = argparse.ArgumentParser(description=description)
-    for name, value in zip(("layers", "hidden", "heads"), shape, strict=True):
-        made.add_argument(f"--{name}", type=int, default=value)
-    made.add_argument("--pairs", type=int, default=pairs, help="pairs of blocks")
-    made.add_argument("--seconds", type=float, default=seconds, help="seconds a block, at least")
-    made.add_argument("--threads", type=int, default=0, help="CPU threads; 0 for one a core")
-    made.add_argument("--out", type=Path, help="write the result as JSON")
-    return made
+def duration(work: Callable[[], object], fewest: int = 5) -> Block:
+    """A block that repeats `work` so many times at least: seconds each time."""
+
+    def once() -> float:
+        work()
+        return 1.0
+
+    rate = repeated(once, fewest)
+    return lambda seconds: 1 / rate(seconds)
 
 
-def probe() -> float:
-    """Seconds of a matrix product now."""
-    matrix = np.ones((512, 512), dtype=np.float32)
-    times = []
-    for _ in range(40):
-        begin = time.perf_counter()
-        matrix @ matrix
-        times.append(time.perf_counter() - begin)
-    return float(np.median(times))
-
-
-def described(name: str, found: dict[str, Any], unit: str) -> str:
-    """A comparison in one line."""
-    low, high = found["interval"]
-    mine, theirs = found["speeds"]
-    return (
-        f"against {name}: {found['ratio']:.2f} times as fast, 95 % interval {low:.2f} to {high:.2f}; "
-        f"{mine:,.0f} and {theirs:,.0f} {unit}/s; {found['pairs']} pairs, {found['dropped']} dropped"
-    )
-
-
-def machine(*modules: Any) -> dict[str, Any]:
-    """What a reader of a result asks about where it was made."""
-    return {
-        "load_average": os.getloadavg()[0],
-        "cores": os.cpu_count(),
-        "machine": platform.machine(),
-        **{module.__name__: module.__version__ for module in modules},
-    }
+def known(figure: float) -> Block:
+    """A block that takes no time, as its figure is known."""
+    return lambda _: figure

@@ -1,53 +1,69 @@
-"""`bertlab --help` beside the help of a bare Typer program: `python benchmarks/startup.py [--pairs 8]`.
+"""How long commands take that have nothing to do.
 
-Both run as fresh processes of this interpreter. `blocks.py` says how the two are compared.
+    python benchmarks/startup.py [--runs STORE] [--pairs 8] [--seconds 2] [--out FILE.json]
+
+`bertlab --help` beside the help of a bare Typer program; and `bertlab ablate` of all that a store has finished, on a
+copy of the store, or on one that is made at smoke scale first. All run as fresh processes of this interpreter.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
+import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-from blocks import Block, compare, described, machine, repeated
+import script
+from blocks import Block, Found, Settings, compare, duration, known
+
+from bertlab.plan import SCRATCH
+from bertlab.store import Store
 
 BARE = "import typer\napp = typer.Typer()\n@app.command()\ndef main(name: str = ''):\n    '''Nothing.'''\napp()\n"
 
 
+def start(*command: str) -> None:
+    """Runs this interpreter, silently."""
+    subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
 def starting(*command: str) -> Block:
-    """A block of so many starts of a command, in starts a second."""
-
-    def start() -> float:
-        subprocess.run([sys.executable, *command, "--help"], check=True, stdout=subprocess.DEVNULL)
-        return 1.0
-
-    return repeated(start)
+    """A block of starts of this interpreter: seconds each."""
+    return duration(lambda: start(*command))
 
 
-def main() -> None:
-    """Measures and prints."""
-    parser = argparse.ArgumentParser(description="bertlab --help, beside a bare Typer program.")
-    parser.add_argument("--pairs", type=int, default=8, help="pairs of blocks")
-    parser.add_argument("--seconds", type=float, default=2.0, help="seconds a block, at least")
-    parser.add_argument("--out", type=Path, help="write the result as JSON")
-    arguments = parser.parse_args()
+def bare_help(settings: Settings) -> Found:
+    """Our help against that of the bare program."""
     with tempfile.TemporaryDirectory() as folder:
         bare = Path(folder) / "bare.py"
         bare.write_text(BARE, encoding="utf-8")
-        mine, other = starting("-m", "bertlab"), starting(str(bare))
-        found = compare(mine, other, pairs=arguments.pairs, seconds=arguments.seconds)
-    begin = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "bertlab", "--help"], check=True, stdout=subprocess.DEVNULL)
-    found["seconds"] = time.perf_counter() - begin
-    print(described("a bare Typer program", found, "starts"))
-    print(f"bertlab --help takes {found['seconds']:.2f} s")
-    if arguments.out:
-        arguments.out.write_text(json.dumps(found | machine(), indent=2) + "\n", encoding="utf-8")
+        return compare(starting("-m", "bertlab", "--help"), starting(str(bare), "--help"), settings)
 
+
+def second(settings: Settings) -> Found:
+    """`bertlab ablate` with everything done, in seconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Path(folder) / "runs"
+        if settings.runs is not None:
+            shutil.copytree(settings.runs, runs)  # a command keeps its plan there
+        command = ("-m", "bertlab", "ablate", *_asked(Store(runs)), "--runs", str(runs))
+        start(*command)  # what is not done yet
+        return compare(starting(*command), known(1.0), settings)
+
+
+def _asked(store: Store) -> list[str]:
+    """What a store has finished, as a command line asks for it; of an empty one all studies, at the smallest scale."""
+    records = store.studies()
+    if not records:
+        return ["all", "--scale", "smoke"]
+    seeds = max(row["pretrain_seed"] for record in records for row in record["rows"]) + 1
+    scratch = any(row["variant"] == SCRATCH for record in records for row in record["rows"])
+    asked = [record["study"] for record in records]
+    return [*asked, "--scale", records[0]["scale"], "--seeds", str(seeds), *(["--scratch"] if scratch else [])]
+
+
+MEASURED = {"help": bare_help, "second": second}
 
 if __name__ == "__main__":
-    main()
+    sys.exit(script.main(__doc__, MEASURED, seconds=2.0))

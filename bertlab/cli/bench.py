@@ -49,9 +49,11 @@ def bench(
         return
     where = f"{numerics['device']}, {numerics['precision']}, {numerics['threads']} threads"
     say(f"scale {scale} on {where}: {found.tokens_per_second:,.0f} tokens/s")
+    reached = (f"{peak / 1e9:,.1f} in {name}" for name, peak in found.peaks_flops_per_second.items())
+    say(f"matrix products reach {' and '.join(reached)}, in GFLOP/s")
     say(
         f"{found.flops_per_second / 1e9:,.1f} GFLOP/s are {found.share_of_peak:.0%} of the "
-        f"{found.peak_flops_per_second / 1e9:,.1f} that matrix products reach"
+        f"{found.peak_flops_per_second / 1e9:,.1f} in {numerics['precision']}"
     )
     say(
         f"a step of {found.sequences_per_step} sequences takes {1000 * found.seconds_per_step:,.1f} ms, "

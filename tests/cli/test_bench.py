@@ -14,6 +14,7 @@ def test_what_is_measured_goes_together(call, capsys):
     # At most 8 sequences of 32 tokens a step.
     assert 0 < found["tokens_per_second"] * found["seconds_per_step"] <= 8 * 32
     assert found["share_of_peak"] == pytest.approx(found["flops_per_second"] / found["peak_flops_per_second"])
+    assert found["peaks_flops_per_second"]["fp32"] == found["peak_flops_per_second"]
     assert 0 < found["share_waiting_for_data"] <= 1
     assert found["peak_memory_bytes"] > 50e6
     assert found["numerics"]["precision"] == "fp32"
@@ -22,7 +23,7 @@ def test_what_is_measured_goes_together(call, capsys):
 def test_people_read_it_too(call, capsys):
     assert call(*CHOSEN) == 0
     told = capsys.readouterr().out
-    for part in ("tokens/s", "GFLOP/s", "waiting for data", "MB of memory"):
+    for part in ("tokens/s", "matrix products reach", " in fp32", "GFLOP/s", "waiting for data", "MB of memory"):
         assert part in told
 
 

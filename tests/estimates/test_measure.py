@@ -2,6 +2,8 @@
 
 from types import SimpleNamespace
 
+import pytest
+
 from bertlab.estimates import measure
 from bertlab.estimates.measure import Clock, Speed, middle
 from bertlab.recipe import Finetuning
@@ -69,6 +71,16 @@ def test_peaks_are_of_each_precision(machine, monkeypatch):
     assert name == "fp32"
     assert not others
     assert figure > 0
+
+
+@pytest.mark.parametrize(("hardware", "measured"), [(True, {"fp32", "bf16"}), (False, {"fp32"})])
+def test_throughput_tells_the_peak_of_each_precision(corpus, machine, tmp_path, monkeypatch, hardware, measured):
+    monkeypatch.setattr(measure, "peak", lambda machine, precision: {"fp32": 1e9, "bf16": 3e9}[precision])
+    monkeypatch.setattr(measure, "has_bf16", lambda device: hardware)
+    found = measure.throughput(find("smoke").recipe, corpus, tmp_path, machine)
+    assert found.peaks_flops_per_second.keys() == measured
+    assert found.peak_flops_per_second == found.peaks_flops_per_second["fp32"] == 1e9
+    assert found.share_of_peak == found.flops_per_second / 1e9
 
 
 def test_training_on_another_task_before_belongs_to_the_start(machine, tmp_path, monkeypatch):

@@ -1,0 +1,52 @@
+"""A corpus of random ids, in a file as a tokenised corpus is: what is in it changes no speed."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from shapes import Shape
+
+from bertlab.inputs.batches import Batches
+
+VOCABULARY = 30_522
+
+
+def write(directory: Path) -> None:
+    """Documents of 1 to 60 sentences with 24 tokens on average, 14 million tokens in all."""
+    draw = np.random.default_rng(0)
+    sizes = draw.integers(1, 60, 20_000)
+    lengths = np.maximum(1, draw.gamma(2, 12, sizes.sum()).astype(np.int64))
+    sentences = np.cumsum([0, *lengths])
+    draw.integers(5, VOCABULARY, sentences[-1]).astype(np.uint16).tofile(directory / "tokens.bin")
+    np.savez(directory / "offsets.npz", sentences=sentences, documents=np.cumsum([0, *sizes]))
+
+
+def read(directory: Path) -> Any:
+    """What `write` has left, as a corpus."""
+    offsets = np.load(directory / "offsets.npz")
+    train = SimpleNamespace(
+        tokens=np.memmap(directory / "tokens.bin", dtype=np.uint16, mode="r"),
+        sentences=offsets["sentences"],
+        documents=offsets["documents"],
+    )
+    special = SimpleNamespace(pad=0, cls=2, sep=3, mask=4, ordinary=np.arange(5, VOCABULARY, dtype=np.int32))
+    return SimpleNamespace(tokenizer=special, train=train, heldout=train)
+
+
+@contextmanager
+def batches(shape: Shape) -> Iterator[Batches]:
+    """The batches of a shape, for as long as they are needed."""
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder))
+        yield Batches(shape.recipe, read(Path(folder)))
+
+
+def tokens_a_step(batches: Batches) -> float:
+    """Tokens of a batch, without padding: the mean over many steps."""
+    return batches.tokens(100) / 100

@@ -1,0 +1,74 @@
+"""Our pre-training, as `bertlab ablate` does it, and as a loop without Lightning.
+
+Batches are made and masked as they are needed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from blocks import Block, repeated
+from clock import Clock, nothing
+from ids import VOCABULARY, tokens_a_step
+from lightning.pytorch import Callback
+from shapes import Shape
+
+from bertlab.inputs.batches import Batches
+from bertlab.inputs.keyed import key
+from bertlab.machine import Machine
+from bertlab.model.heads import PretrainingModel
+from bertlab.training import evaluation, optimization
+from bertlab.training.pretraining import Pretraining, PretrainingData
+from bertlab.training.trainer import fit, trainer
+
+
+class _Ending(Callback):
+    """Ends a training when its clock says so."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+
+    def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
+        if self.clock.over():
+            trainer.should_stop = True
+
+
+def through_lightning(shape: Shape, machine: Machine, batches: Batches) -> Block:
+    """A block of our training as jobs do it, in tokens a second."""
+    recipe, tokens = shape.recipe, tokens_a_step(batches)
+    model = PretrainingModel(recipe.model, VOCABULARY, recipe.model.max_positions, 0)
+    module = Pretraining(recipe, model.to(machine.device).train(), machine)
+    wait = torch.cuda.synchronize if machine.gpus else nothing
+
+    def block(seconds: float) -> float:
+        clock = Clock(seconds, shape.fewest, wait)
+        data = PretrainingData(batches, module.step, recipe.schedule.steps)
+        fit(trainer(machine, recipe.schedule.steps, [_Ending(clock)]), module, data)
+        return clock.rate * tokens
+
+    return block
+
+
+def by_hand(shape: Shape, machine: Machine, batches: Batches) -> Block:
+    """A block of the same updates in a plain loop, in tokens a second."""
+    recipe, tokens, step = shape.recipe, tokens_a_step(batches), 0
+    model = PretrainingModel(recipe.model, VOCABULARY, recipe.model.max_positions, 0).to(machine.device).train()
+    optimizer = optimization.build(model, recipe.optimizer)
+
+    def update() -> float:
+        nonlocal step
+        batch = batches.batch(step)
+        parts = evaluation.on_device(batch, machine.device)
+        if (batch.lengths == batch.tokens.shape[1]).all():
+            del parts["lengths"]
+        model.noise.restart(key(recipe.seed, "dropout", step, 0))
+        with evaluation.autocast(machine):
+            predicting, related = model.losses(**{"lengths": None, **parts})
+            loss = predicting / float(batch.weights.sum()) + related / len(batch.tokens)
+        loss.backward()
+        optimization.update(optimizer, recipe.schedule.rate(step), recipe.optimizer.clip, step, float(loss.detach()))
+        step += 1
+        return tokens
+
+    return repeated(update, shape.fewest)

@@ -1,0 +1,165 @@
+"""The benchmarks' arithmetic, their table and their picture: nothing is measured here."""
+
+import dataclasses
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def benchmark():
+    """Imports a file of `benchmarks/` as a script does it that lies there."""
+    before = set(sys.modules)
+    sys.path.insert(0, str(FOLDER))
+    yield import_module
+    sys.path.remove(str(FOLDER))
+    for name in set(sys.modules) - before:
+        if (FOLDER / f"{name}.py").exists():
+            del sys.modules[name]
+
+
+@pytest.fixture
+def compared(benchmark):
+    """Compares a block that gives the first figure of each pair with one that gives the second."""
+    blocks = benchmark("blocks")
+
+    def compare(figures, probes, pairs):
+        calls, sides = [], [iter(side) for side in zip(*figures, strict=True)]
+        one, other = (lambda seconds, side=side: calls.append(side) or next(sides[side]) for side in (0, 1))
+        found = blocks.compare(one, other, blocks.Settings(pairs=pairs, seconds=1.0), iter(probes).__next__)
+        return found, calls
+
+    return compare
+
+
+def test_a_ratio_is_the_median_of_alternating_pairs(compared):
+    found, calls = compared([(2.0, 1.0), (9.0, 3.0), (40.0, 10.0)], [1.0] * 9, pairs=3)
+    assert calls == [0, 1, 1, 0, 0, 1]
+    assert found.ratio == 3.0
+    assert found.interval == (2.0, 4.0)
+    assert (found.pairs, found.dropped) == (3, 0)
+    assert found.speeds == (9.0, 3.0)
+
+
+def test_a_pair_in_which_the_machine_changed_is_dropped_and_replaced(compared):
+    probes = [1.0, 1.0, 1.1, 1.0, 1.2, 1.0, 1.0, 1.0, 1.0]
+    found, _ = compared([(2.0, 1.0), (100.0, 1.0), (4.0, 1.0)], probes, pairs=2)
+    assert (found.pairs, found.dropped) == (2, 1)
+    assert found.ratio == 3.0
+    assert found.interval == (2.0, 4.0)
+    assert found.peaks == tuple(probes)
+
+
+def test_a_machine_that_changes_all_the_time_is_too_busy(compared, benchmark):
+    with pytest.raises(benchmark("blocks").TooBusy):
+        compared([(1.0, 1.0)] * 4, [1.0, 2.0, 1.0] * 4, pairs=2)
+
+
+def test_a_block_lasts_as_long_and_as_often_as_it_is_asked_to(benchmark, monkeypatch):
+    """Each time takes a second and gives ten units."""
+    blocks, clock = benchmark("blocks"), SimpleNamespace(now=0.0)
+    monkeypatch.setattr(blocks.time, "perf_counter", lambda: clock.now)
+
+    def work():
+        clock.now += 1.0
+        return 10.0
+
+    assert blocks.repeated(work, fewest=3)(0.0) == 10.0
+    assert clock.now == 3.0
+    assert blocks.duration(work)(8.0) == 1.0
+    assert clock.now == 3.0 + 8.0
+
+
+def test_the_first_step_of_somebody_elses_loop_does_not_count(benchmark, monkeypatch):
+    clock = benchmark("clock")
+    monkeypatch.setattr(clock.time, "perf_counter", iter([10.0, 12.0, 16.0, 16.0]).__next__)
+    made = clock.Clock(seconds=5.0, fewest=2)
+    assert [made.over() for _ in range(4)] == [False, False, False, True]
+    assert made.rate == 3 / 6
+
+
+@pytest.mark.filterwarnings("ignore")  # of the peers, as they are imported
+def test_every_row_is_measured_by_one_script(benchmark):
+    measured = [name for script in benchmark("run").SCRIPTS for name in benchmark(script).MEASURED]
+    assert sorted(measured) == sorted(benchmark("rows").BY_NAME)
+
+
+def test_what_must_be_reached_is_asked_of_the_worse_end(benchmark):
+    rows = benchmark("rows").BY_NAME
+    more, less, free = rows["mini-trainer"], rows["memory"], rows["mini-trainer-best"]
+    assert more.reaches(more.must, (6.0, 6.5))
+    assert not more.reaches(more.must, (5.9, 6.5))
+    assert less.reaches(less.must, (0.4, 0.5))
+    assert not less.reaches(less.must, (0.4, 0.51))
+    assert free.reaches(free.must, (0.1, 0.2))
+
+
+@pytest.fixture
+def results(benchmark, machine):
+    """Made-up results of all rows, each at what it must be."""
+    found, script = benchmark("blocks").found, benchmark("script")
+    rows = {row.name: dataclasses.asdict(found([(row.must or 3.0, 1.0)] * 2)) for row in benchmark("rows").ROWS}
+    return json.loads(json.dumps({"all": {"rows": rows, "environment": script.environment(machine)}}))
+
+
+def test_the_table_is_made_of_results_alone(benchmark, results):
+    head, _, *lines = benchmark("table").written(results).splitlines()
+    rows = [line for line in lines if line.startswith("|")]
+    assert len(rows) == len(benchmark("rows").ROWS)
+    assert {line.count("|") for line in (head, *rows)} == {head.count("|")}
+    assert "| pre-training, 4/256/4 | transformers Trainer, defaults | 6x | 6x to 6x | 6x | 10x | must |" in rows
+    assert "| a second ablate, everything done |  | 2 s | 2 s to 2 s | 2 s | 1 s | must |" in rows
+    assert lines[-1].startswith(f"all: {results['all']['environment']['processor']}, 1 thread, fp32; torch ")
+
+
+def test_the_picture_is_the_same_each_time(benchmark, results):
+    drawn = benchmark("picture").drawn
+    assert drawn(results).startswith(b"<svg")
+    assert drawn(results) == drawn(results)
+
+
+def test_what_fell_by_more_than_a_tenth_is_told(benchmark, results):
+    now = json.loads(json.dumps(results))
+    now["all"]["rows"]["collating"]["ratio"] *= 0.89
+    now["all"]["rows"]["corpus"]["ratio"] *= 0.91
+    now["all"]["rows"]["memory"]["ratio"] *= 1.2
+    now["all"]["rows"]["help"]["ratio"] *= 0.5
+    told = benchmark("run").fallen(now, results)
+    assert len(told) == 2
+    assert told[0].startswith("masking and collating beside DataCollatorForLanguageModeling, defaults: 50x before, 44")
+    assert told[1].startswith("peak memory, 4/256/4 beside transformers Trainer, defaults: 0.5x before, 0.6x now")
+
+
+def test_sharing_counts_cells_and_rows(benchmark):
+    """Two studies of one row; the first has two columns. Of 1 s each: corpus, pre-training, measurements."""
+    sharing = benchmark("sharing")
+
+    def run(name, **science):
+        return SimpleNamespace(id=name, seconds=lambda: 1.0, science=lambda: science)
+
+    def cell(variant, column, own):
+        seeds = {"pretrain_seed": 0, "pretrain_id": "trained"}
+        return {"variant": variant, "measurement": column, "run_id": own, **seeds}
+
+    runs = [run("text"), run("trained", corpus="text"), run("mnli"), run("ner")]
+    studies = [
+        {"study": "masking", "scale": "tiny", "cells": [cell("BERT", "MNLI", "mnli"), cell("BERT", "NER", "ner")]},
+        {"study": "nsp", "scale": "tiny", "cells": [cell("BERT", "MNLI", "mnli")]},
+        {"study": "nsp", "scale": "smoke", "cells": [cell("BERT", "MNLI", "other")]},
+    ]
+    recorded = sharing.Recorded(SimpleNamespace(root="runs", runs=lambda: runs, studies=lambda: studies))
+    assert recorded.shared() == 4.0
+    assert recorded.by_row() == 1.0 + 2 * 1.0 + 3.0
+    assert recorded.by_cell() == 3 * 3.0
+
+
+def test_sharing_asks_for_a_finished_store(benchmark):
+    sharing, lacking = benchmark("sharing"), benchmark("script").Lacking
+    with pytest.raises(lacking, match="no studies"):
+        sharing.Recorded(SimpleNamespace(root="runs", runs=list, studies=list))
