@@ -18,7 +18,7 @@ from bertlab.inputs.batches import Batches
 from bertlab.inputs.keyed import key
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
-from bertlab.training import evaluation, optimization
+from bertlab.training import evaluation, figures, optimization
 from bertlab.training.pretraining import Pretraining, PretrainingData
 from bertlab.training.trainer import fit, trainer
 
@@ -67,7 +67,8 @@ def by_hand(shape: Shape, machine: Machine, batches: Batches) -> Block:
             predicting, related = model.losses(**{"lengths": None, **parts})
             loss = predicting / float(batch.weights.sum()) + related / len(batch.tokens)
         loss.backward()
-        optimization.update(optimizer, recipe.schedule.rate(step), recipe.optimizer.clip, step, float(loss.detach()))
+        norm = optimization.update(optimizer, recipe.schedule.rate(step), recipe.optimizer.clip, loss.detach())
+        figures.check(step, float(loss.detach()), float(norm))
         step += 1
         return tokens
 

@@ -148,25 +148,27 @@ class Machine:
         """`bf16` or `fp32`."""
         return "bf16" if self.bf16() else "fp32"
 
-    def numerics(self) -> dict[str, str | int]:
-        """What can change the last bits of a number: stamped on each result, never part of an id."""
+    def numerics(self, pretrained: Recipe | None = None) -> dict[str, str | int]:
+        """What can change the last bits of a number, of a recipe that is `pretrained` or of anything else: stamped on
+        each result, never part of an id."""
         import torch
 
-        return {
+        numerics: dict[str, str | int] = {
             "torch": torch.__version__,
             "device": self.device_name,
             "precision": self.precision_used,
             "threads": self.cores,
         }
+        return numerics | {"compiled": "yes"} if pretrained and self.compiles(pretrained) else numerics
 
-    def environment(self) -> dict[str, Any]:
+    def environment(self, pretrained: Recipe | None = None) -> dict[str, Any]:
         """Numerics, and what else a reader of a result may ask about the machine that it was made on."""
         import platform
         from importlib.metadata import version
 
         names = ("bertlab", "torch", "lightning", "tokenizers", "numpy")
         return {
-            "numerics": self.numerics(),
+            "numerics": self.numerics(pretrained),
             "processor": processor(),
             "cores": os.cpu_count(),
             "system": platform.system(),

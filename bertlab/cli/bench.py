@@ -16,6 +16,7 @@ def bench(
     gpus: options.Gpus = 0,
     threads: options.Threads = 0,
     precision: options.Precision = "auto",
+    compile: options.Compile = "auto",
     micro_batch: options.MicroBatch = 0,
     json: options.Json = False,
 ) -> None:
@@ -32,7 +33,7 @@ def bench(
 
     if gpus > 1:
         raise BadInput(f"--gpus is {gpus}: one device is measured, give 0 or 1")
-    machine = Machine(precision=precision, threads=threads, gpus=gpus, micro_batch=micro_batch)
+    machine = Machine(precision=precision, compile=compile, threads=threads, gpus=gpus, micro_batch=micro_batch)
     machine.check()
     recipe = scales.find(scale).set(set_ or []).recipe
     if not recipe.schedule.steps:
@@ -43,11 +44,12 @@ def bench(
         work.mkdir()
         text = sample(microworld.documents(DOCUMENTS), recipe.tokenizer, corpus)
         found = throughput(recipe, text, work, machine)
-    numerics = machine.numerics()
+    numerics = machine.numerics(recipe)
     if json:
         print_json({"scale": scale, **dataclasses.asdict(found), "numerics": numerics})
         return
     where = f"{numerics['device']}, {numerics['precision']}, {numerics['threads']} threads"
+    where += ", compiled" if "compiled" in numerics else ""
     say(f"scale {scale} on {where}: {found.tokens_per_second:,.0f} tokens/s")
     reached = (f"{peak / 1e9:,.1f} in {name}" for name, peak in found.peaks_flops_per_second.items())
     say(f"matrix products reach {' and '.join(reached)}, in GFLOP/s")

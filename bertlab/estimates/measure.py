@@ -201,6 +201,8 @@ def throughput(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Mac
     if used not in before:  # bf16 was asked for, and is imitated
         before[used] = peak(machine, used)
     length, _ = cost.phases(recipe)[0]
+    if machine.compile == "auto":  # as the whole training would be, not this short one
+        machine = dataclasses.replace(machine, compile="yes" if machine.compiles(recipe) else "no")
     short = _short(recipe, length, before[used])
     speed = _pretrained(short, corpus, work, machine)
     highest = (before[used] + peak(machine, used)) / 2

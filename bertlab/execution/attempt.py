@@ -121,9 +121,7 @@ def _begun(job: Job, store: Store, machine: Machine, processes: int) -> Path:
     work = store.work(job.kind, job.id)
     record = {"kind": job.kind, "id": job.id, "label": label(job.label), "science": job.science()}
     files.write_json(work / "recipe.json", record)
-    environment = machine.environment()
-    if isinstance(job, Pretrain) and machine.compiles(job.recipe):
-        environment["numerics"]["compiled"] = "yes"
+    environment = machine.environment(job.recipe if isinstance(job, Pretrain) else None)
     if processes > 1:
         environment["numerics"]["processes"] = processes
     if (work / "environment.json").exists():  # resumed: the numerics of every part are stamped
