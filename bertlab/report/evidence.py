@@ -25,7 +25,7 @@ PAPER = "paper"
 LESS_IS_MORE = ("loss", "perplexity")
 """Ends of the names of metrics of which less is better."""
 
-NUMERICS = ("device", "precision", "threads", "torch")
+NUMERICS = ("device", "precision", "threads", "compiled", "torch")
 """What of an environment can change the last bits of a number."""
 
 

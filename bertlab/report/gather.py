@@ -66,7 +66,7 @@ def _join(
                 science=run.science() if run else {},
                 curve=_curve(run, result) if run else (),
                 seconds=run.seconds() if run else 0.0,
-                numerics=_stamp(environment.get("numerics", {}), NUMERICS),
+                numerics=_stamp({"compiled": "no"} | environment.get("numerics", {}) if run else {}, NUMERICS),
                 host=_stamp(environment, ("processor", "cores", "system", "python")),
                 software=_stamp(versions, sorted(versions.keys() - set(NUMERICS))),
             )
