@@ -73,7 +73,7 @@ class Rows:
         """
         first, first_length = self.first.take(chosen), self.first_length.take(chosen)
         if not len(self.breaks):
-            return np.stack([first, self.second.take(chosen)], axis=1), first_length[:, None]
+            return np.array([first, self.second.take(chosen)]).T, first_length[:, None]
         low, high = self._breaks_until(first, "right"), self._breaks_until(first + first_length, "left")
         number = low[:, None] + np.arange((high - low).max())
         begins = self.breaks.take(number, mode="clip")
