@@ -25,8 +25,8 @@ from bertlab.inputs.formats import Rows, Text, layout, segment_pairs, single_seg
 
 _KEPT_ROWS = 8_000_000
 """Rows of layouts that are kept at hand (about 33 bytes each); others are laid out again when they are needed."""
-_TOGETHER = 1 << 16
-"""Tokens that are made at once, where a batch has fewer: what is computed on the way stays in the processor's cache."""
+_TOGETHER = 1 << 18
+"""Tokens that are made at once where batches are asked for in order: what a call of NumPy costs is shared among them."""
 _EVALUATION_BATCH = 64
 """Sequences in a batch of the fixed evaluation, the same on every machine."""
 FEWEST = 8
@@ -133,6 +133,7 @@ class _Passes:
         self._layouts: OrderedDict[int, Rows] = OrderedDict()
         self._orders: OrderedDict[int, _Order] = OrderedDict()
         self._made: dict[int, Batch] = {}
+        self._until, self._run = -1, 1
         self._weight = recipe.schedule.batch
         self._together = max(1, _TOGETHER // (self._weight * length))
         if recipe.inputs.counted:
@@ -157,8 +158,10 @@ class _Passes:
     def batch(self, step: int) -> Batch:
         """The rows that begin within [step, step + 1) weights of a batch, counted over all passes."""
         if step not in self._made:
-            first = step - step % self._together
-            self._made = dict(enumerate(self._steps(first, first + self._together), start=first))
+            # Twice as many each time that the next is asked for, so that the first one comes soon.
+            self._run = min(2 * self._run, self._together) if step == self._until else 1
+            self._until = step + self._run
+            self._made = dict(enumerate(self._steps(step, self._until), start=step))
         return self._made.pop(step)  # the caller's own: asked for again it is made anew
 
     def _steps(self, first: int, last: int) -> Iterator[Batch]:

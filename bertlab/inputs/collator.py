@@ -106,17 +106,18 @@ class Collator:
         for column in before.T:
             lengths += column < ordinary
 
-        tokens = self._from(begins[:, 0] - 1)
+        text = self._from(begins[:, 0] - 1)
         separators = before + np.arange(1, before.shape[1] + 1, dtype=np.int32)
-        behind = np.zeros_like(tokens)
+        behind = np.zeros_like(text)
         for begin, separator in zip(begins.T[1:], separators.T, strict=True):
             behind = self._behind.take(separator, axis=0, mode="clip")
             other = self._from(begin - separator - 1)
-            other ^= tokens
+            other ^= text
             other &= behind
-            tokens ^= other
-        tokens &= self._within.take(lengths, axis=0)
-        tokens |= self._around.take(lengths, axis=0)
+            text ^= other
+        text &= self._within.take(lengths, axis=0)
+        text |= self._around.take(lengths, axis=0)
+        tokens = text.astype(np.int32)
         ends = np.minimum(separators, lengths[:, None] - 1) + np.arange(0, tokens.size, tokens.shape[1])[:, None]
         tokens.reshape(-1)[ends] = self._sep
 
@@ -131,7 +132,7 @@ class Collator:
             behind[:] = 0
         behind &= self._real.take(lengths, axis=0)
         return Batch(
-            tokens=tokens.astype(np.int32),
+            tokens=tokens,
             segments=behind.astype(np.int32),
             lengths=lengths,
             positions=positions,

@@ -80,7 +80,7 @@ class Masks:
         positions *= active  # those of empty slots are all [CLS], which is put back in the end
         flat = positions.astype(np.int64)
         flat += np.arange(0, tokens.size, tokens.shape[1])[:, None]
-        there = tokens.take(flat).astype(np.int32)
+        there = tokens.take(flat).astype(np.int32, copy=False)
 
         # Sums and products in place of choices: the processor could not guess which way each of these goes.
         draws = keyed.bits((keys ^ self._show_key)[:, None], numbers)
