@@ -26,7 +26,7 @@ from bertlab.inputs.formats import Rows, Text, layout, segment_pairs, single_seg
 _KEPT_ROWS = 8_000_000
 """Rows of layouts that are kept at hand (about 33 bytes each); others are laid out again when they are needed."""
 _TOGETHER = 1 << 18
-"""Tokens that are made at once where batches are asked for in order: what a call of NumPy costs is shared among them."""
+"""Tokens that are made at once where batches are asked for in order: what a call of NumPy costs is shared by them."""
 _EVALUATION_BATCH = 64
 """Sequences in a batch of the fixed evaluation, the same on every machine."""
 FEWEST = 8

@@ -145,8 +145,16 @@ class Collator:
 
     def _from(self, places: Numbers) -> npt.NDArray[Any]:
         """What stands from each of `places` (B,) on, (B, T); anything where that is outside of the text."""
-        if places.min() >= 0 and places.max() <= self._last:
-            return self._from_each[places].view(self._tokens.dtype).reshape(-1, len(self._columns))
+        if self._last < 0:
+            return self._singly(places)
+        nearest = places.clip(0, self._last)
+        text = self._from_each[nearest].view(self._tokens.dtype).reshape(-1, len(self._columns))
+        across = np.flatnonzero(nearest != places)
+        if len(across):
+            text[across] = self._singly(places[across])
+        return text
+
+    def _singly(self, places: Numbers) -> npt.NDArray[Any]:
         return self._tokens.take(places[:, None] + self._columns, mode="clip")
 
     def _bits(self, flags: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:

@@ -73,6 +73,8 @@ class Rows:
         """
         first, first_length = self.first.take(chosen), self.first_length.take(chosen)
         if not len(self.breaks):
+            if not self.second_length.take(chosen).any():
+                return first[:, None], first_length[:, None][:, 1:]
             return np.array([first, self.second.take(chosen)]).T, first_length[:, None]
         low, high = self._breaks_until(first, "right"), self._breaks_until(first + first_length, "left")
         number = low[:, None] + np.arange((high - low).max())
