@@ -155,7 +155,8 @@ class Collator:
         return text
 
     def _singly(self, places: Numbers) -> npt.NDArray[Any]:
-        return self._tokens.take(places[:, None] + self._columns, mode="clip")
+        text: npt.NDArray[Any] = self._tokens.take(places[:, None] + self._columns, mode="clip")
+        return text
 
     def _bits(self, flags: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
         """All bits of a token where `flags` are, and none elsewhere."""
