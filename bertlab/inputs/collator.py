@@ -148,7 +148,7 @@ class Collator:
         if self._last < 0:
             return self._singly(places)
         nearest = places.clip(0, self._last)
-        text = self._from_each[nearest].view(self._tokens.dtype).reshape(-1, len(self._columns))
+        text: npt.NDArray[Any] = self._from_each[nearest].view(self._tokens.dtype).reshape(-1, len(self._columns))
         across = np.flatnonzero(nearest != places)
         if len(across):
             text[across] = self._singly(places[across])
