@@ -108,7 +108,7 @@ class Collator:
 
         text = self._from(begins[:, 0] - 1)
         separators = before + np.arange(1, before.shape[1] + 1, dtype=np.int32)
-        behind = np.zeros_like(text)
+        behind = text[:0]
         for begin, separator in zip(begins.T[1:], separators.T, strict=True):
             behind = self._behind.take(separator, axis=0, mode="clip")
             other = self._from(begin - separator - 1)
@@ -128,12 +128,13 @@ class Collator:
         else:
             keys = self._masks.keys(names, epoch)
             positions, targets, weights = self._masks.apply(tokens, before, ordinary, keys)
-        if len(rows.breaks):
-            behind[:] = 0
-        behind &= self._real.take(lengths, axis=0)
+        if len(rows.breaks) or not len(behind):
+            segments = np.zeros(tokens.shape, dtype=np.int32)
+        else:
+            segments = (behind & self._real.take(lengths, axis=0)).astype(np.int32)
         return Batch(
             tokens=tokens,
-            segments=behind.astype(np.int32),
+            segments=segments,
             lengths=lengths,
             positions=positions,
             targets=targets,

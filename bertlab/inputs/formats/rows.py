@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -73,7 +74,7 @@ class Rows:
         """
         first, first_length = self.first.take(chosen), self.first_length.take(chosen)
         if not len(self.breaks):
-            if not self.second_length.take(chosen).any():
+            if not self._paired:
                 return first[:, None], first_length[:, None][:, 1:]
             return np.array([first, self.second.take(chosen)]).T, first_length[:, None]
         low, high = self._breaks_until(first, "right"), self._breaks_until(first + first_length, "left")
@@ -81,6 +82,10 @@ class Rows:
         begins = self.breaks.take(number, mode="clip")
         before = np.where(number < high[:, None], begins - first[:, None], first_length[:, None])
         return np.concatenate([first[:, None], begins], axis=1), before.astype(np.int32)
+
+    @cached_property
+    def _paired(self) -> bool:
+        return bool(self.second_length.any())
 
     def _breaks_until(self, offsets: Offsets, side: Any) -> Offsets:
         return np.searchsorted(self.breaks, offsets, side=side)
