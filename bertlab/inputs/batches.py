@@ -7,7 +7,9 @@ So recipes that differ in masking, objective, model or optimiser see the same ro
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -23,8 +25,8 @@ from bertlab.inputs.formats import Rows, Text, layout, segment_pairs, single_seg
 
 _KEPT_ROWS = 8_000_000
 """Rows of layouts that are kept at hand (about 33 bytes each); others are laid out again when they are needed."""
-_TOGETHER = 256
-"""Rows that are made at once, where a batch has fewer: making 32 takes a third of the time of 256."""
+_TOGETHER = 1 << 18
+"""Tokens that are made at once where batches are asked for in order: what a call of NumPy costs is shared by them."""
 _EVALUATION_BATCH = 64
 """Sequences in a batch of the fixed evaluation, the same on every machine."""
 FEWEST = 8
@@ -132,9 +134,10 @@ class _Passes:
         self._sizes: dict[int, _Size] = {}
         self._layouts: OrderedDict[int, Rows] = OrderedDict()
         self._orders: OrderedDict[int, _Order] = OrderedDict()
-        self._block: tuple[int, Batch, Numbers] | None = None
+        self._made: dict[int, Batch] = {}
+        self._until, self._run = -1, 1
         self._weight = recipe.schedule.batch
-        self._together = max(1, _TOGETHER // self._weight)
+        self._together = max(1, _TOGETHER // (self._weight * length))
         if recipe.inputs.counted:
             other = dataclasses.replace(recipe.inputs, format=recipe.inputs.counted)
             mean = layout(other, text, length=length, copy=0, seed=recipe.seed).lengths.mean()
@@ -156,16 +159,20 @@ class _Passes:
 
     def batch(self, step: int) -> Batch:
         """The rows that begin within [step, step + 1) weights of a batch, counted over all passes."""
-        number = step // self._together
-        if self._block is None or self._block[0] != number:
-            span = self._together * self._weight
-            self._block = (number, *self._rows(number * span, (number + 1) * span))
-        _, block, begins = self._block
-        low, high = np.searchsorted(begins, [step * self._weight, (step + 1) * self._weight])
-        part = block.take(low, high)
-        if self._trimmed:
-            part = part.trimmed()
-        return Batch(**{name: array.copy() for name, array in vars(part).items()})  # the caller's own
+        if step not in self._made:
+            # Twice as many each time that the next is asked for, so that the first one comes soon.
+            self._run = min(2 * self._run, self._together) if step == self._until else 1
+            self._until = step + self._run
+            self._made = dict(enumerate(self._steps(step, self._until), start=step))
+        return self._made.pop(step)  # the caller's own: asked for again it is made anew
+
+    def _steps(self, first: int, last: int) -> Iterator[Batch]:
+        """The batches [first, last), which share no number."""
+        rows, begins = self._rows(first * self._weight, last * self._weight)
+        cuts = np.searchsorted(begins, np.arange(first, last + 1) * self._weight)
+        for low, high in itertools.pairwise(cuts):
+            part = rows.take(low, high)
+            yield part.trimmed() if self._trimmed else part
 
     def _rows(self, low: int, high: int) -> tuple[Batch, Numbers]:
         """The rows that begin within [low, high), and where they do."""

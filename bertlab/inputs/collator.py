@@ -63,14 +63,14 @@ class Batch:
 
     def take(self, low: int, high: int) -> Batch:
         """The rows from `low` up to `high`."""
-        return Batch(**{each.name: getattr(self, each.name)[low:high] for each in dataclasses.fields(self)})
+        return Batch(**{name: array[low:high] for name, array in vars(self).items()})
 
     def trimmed(self) -> Batch:
         """The batch without the slots that all its rows leave empty, and columns, but for those to the next `_STEP`."""
         width = min(-(-int(self.lengths.max()) // _STEP) * _STEP, self.tokens.shape[1])
         slots = int((self.weights > 0).sum(axis=1).max())
         cut = {"tokens": width, "segments": width, "positions": slots, "targets": slots, "weights": slots}
-        return dataclasses.replace(self, **{name: getattr(self, name)[:, :size] for name, size in cut.items()})
+        return dataclasses.replace(self, **{name: getattr(self, name)[:, :size].copy() for name, size in cut.items()})
 
 
 class Collator:
@@ -82,29 +82,44 @@ class Collator:
         """Without `masking`, each token of a row but the first is predicted, from left to right."""
         self._masks = None if masking is None else Masks(masking, tokenizer, length, seed)
         self._tokens = np.asarray(text.tokens)
-        self._columns = np.arange(length, dtype=np.int16)
+        self._columns = np.arange(length)
+        self._sep = tokenizer.sep
+        # What stands at every offset as one item of a whole row: these are copied twice as fast as rows of an array.
         self._last = len(self._tokens) - length
-        self._views = np.lib.stride_tricks.sliding_window_view(self._tokens, length) if self._last >= 0 else None
-        self._pad, self._cls, self._sep = tokenizer.pad, tokenizer.cls, tokenizer.sep
+        size = self._tokens.itemsize
+        self._from_each = np.ndarray(max(self._last + 1, 0), f"V{length * size}", self._tokens, strides=(size,))
+        # Masks as tables of rows by a column's number: a row is copied many times as fast as it is compared.
+        number = np.arange(length + 1)[:, None]
+        ordinary = (self._columns > 0) & (self._columns < number - 1)
+        around = np.where(self._columns == number - 1, tokenizer.sep, tokenizer.pad)
+        around[:, 0] = tokenizer.cls
+        self._behind = self._bits(self._columns > number)
+        self._within = self._bits(ordinary)
+        self._around = np.where(ordinary, 0, around).astype(self._tokens.dtype)
+        self._real = (self._columns < number).astype(self._tokens.dtype)
 
     def collate(self, rows: Rows, chosen: Numbers, copy: int, epoch: int) -> Batch:
         """The rows number `chosen` (B,) of `rows`, which is pass `copy`, as seen in pass `epoch`."""
         begins, before = rows.spans(chosen)
         ordinary = rows.first_length.take(chosen) + rows.second_length.take(chosen)
-        lengths = ordinary + 2 + (before < ordinary[:, None]).sum(axis=1, dtype=np.int32)
-        beyond = self._columns >= lengths.astype(np.int16)[:, None]
-        each = np.arange(len(chosen))
+        lengths = ordinary + 2
+        for column in before.T:
+            lengths += column < ordinary
 
-        tokens = self._from(begins[:, 0] - 1)
-        tokens[:, 0] = self._cls
-        behind = np.zeros_like(beyond)
-        for number, ordinary_before in enumerate(before.T, start=1):
-            separator = ordinary_before + number  # column of the [SEP] in front of span `number`
-            behind = self._columns > separator.astype(np.int16)[:, None]
-            np.copyto(tokens, self._from(begins[:, number] - separator - 1), where=behind)
-            tokens[each, np.minimum(separator, lengths - 1)] = self._sep
-        np.copyto(tokens, self._pad, where=beyond)
-        tokens[each, lengths - 1] = self._sep
+        text = self._from(begins[:, 0] - 1)
+        separators = before + np.arange(1, before.shape[1] + 1, dtype=np.int32)
+        behind = text[:0]
+        for begin, separator in zip(begins.T[1:], separators.T, strict=True):
+            behind = self._behind.take(separator, axis=0, mode="clip")
+            other = self._from(begin - separator - 1)
+            other ^= text
+            other &= behind
+            text ^= other
+        text &= self._within.take(lengths, axis=0)
+        text |= self._around.take(lengths, axis=0)
+        tokens = text.astype(np.int32)
+        ends = np.minimum(separators, lengths[:, None] - 1) + np.arange(0, tokens.size, tokens.shape[1])[:, None]
+        tokens.reshape(-1)[ends] = self._sep
 
         names = rows.starts.take(chosen)
         names += copy * len(self._tokens)
@@ -113,9 +128,13 @@ class Collator:
         else:
             keys = self._masks.keys(names, epoch)
             positions, targets, weights = self._masks.apply(tokens, before, ordinary, keys)
+        if len(rows.breaks) or not len(behind):
+            segments = np.zeros(tokens.shape, dtype=np.int32)
+        else:
+            segments = (behind & self._real.take(lengths, axis=0)).astype(np.int32)
         return Batch(
-            tokens=tokens.astype(np.int32),
-            segments=(np.zeros_like(beyond) if len(rows.breaks) else behind ^ beyond).astype(np.int32),
+            tokens=tokens,
+            segments=segments,
             lengths=lengths,
             positions=positions,
             targets=targets,
@@ -127,10 +146,22 @@ class Collator:
 
     def _from(self, places: Numbers) -> npt.NDArray[Any]:
         """What stands from each of `places` (B,) on, (B, T); anything where that is outside of the text."""
-        if self._views is not None and places.min() >= 0 and places.max() <= self._last:
-            views: npt.NDArray[Any] = self._views[places]  # copies whole rows, several times as fast as single tokens
-            return views
-        return self._tokens.take(places[:, None] + self._columns, mode="clip")
+        if self._last < 0:
+            return self._singly(places)
+        nearest = places.clip(0, self._last)
+        text: npt.NDArray[Any] = self._from_each[nearest].view(self._tokens.dtype).reshape(-1, len(self._columns))
+        across = np.flatnonzero(nearest != places)
+        if len(across):
+            text[across] = self._singly(places[across])
+        return text
+
+    def _singly(self, places: Numbers) -> npt.NDArray[Any]:
+        text: npt.NDArray[Any] = self._tokens.take(places[:, None] + self._columns, mode="clip")
+        return text
+
+    def _bits(self, flags: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+        """All bits of a token where `flags` are, and none elsewhere."""
+        return np.where(flags, -1, 0).astype(self._tokens.dtype)
 
 
 def _next_tokens(tokens: npt.NDArray[Any], lengths: Integers) -> tuple[Integers, Integers, Weights]:

@@ -44,9 +44,11 @@ class Masks:
         slots = masking.slots(length)
         self._chosen = np.array([masking.chosen(n) for n in range(length + 1)], dtype=np.int32)
         self._numbers = np.arange(length, dtype=np.uint32)
-        self._narrow = np.arange(length, dtype=np.int16)
         self._number_bits = np.uint32((1 << (length - 1).bit_length()) - 1)
-        self._slots = np.arange(slots, dtype=np.int32)
+        beyond = self._numbers >= np.arange(length + 1)[:, None]
+        self._low_bits = np.where(beyond, np.uint32(0xFFFFFFFF), self._numbers)
+        self._slots = slots
+        self._active = (np.arange(slots) < self._chosen[:, None]).astype(np.int32)
         self._until_mask = np.uint64(round(masking.mask * 2**32))
         self._until_random = np.uint64(round((masking.mask + masking.random) * 2**32))
 
@@ -67,21 +69,18 @@ class Masks:
         # The tokens with the smallest words are chosen; each word carries its token's number in its low bits.
         words = keyed.words(keys, self._numbers)
         words &= ~self._number_bits
-        words |= self._numbers
-        beyond = self._narrow >= ordinary.astype(np.int16)[:, None]
-        np.copyto(words, np.uint32(0xFFFFFFFF), where=beyond)
+        words |= self._low_bits.take(ordinary, axis=0)
         words.sort(axis=1)
-        numbers = words[:, : len(self._slots)] & self._number_bits
-        active = self._slots < self._chosen.take(ordinary)[:, None]
-        numbers *= active
+        numbers = (words[:, : self._slots] & self._number_bits).astype(np.int32)
+        active = self._active.take(ordinary, axis=0)
 
-        positions = numbers.astype(np.int32)
-        positions += 1
+        positions = numbers + np.int32(1)
         for column in before.T:
             positions += numbers >= column[:, None]
-        positions *= active
-        flat = positions + np.arange(0, tokens.size, tokens.shape[1])[:, None]
-        there = tokens.take(flat).astype(np.int32)
+        positions *= active  # those of empty slots are all [CLS], which is put back in the end
+        flat = positions.astype(np.int64)
+        flat += np.arange(0, tokens.size, tokens.shape[1])[:, None]
+        there = tokens.take(flat).astype(np.int32, copy=False)
 
         # Sums and products in place of choices: the processor could not guess which way each of these goes.
         draws = keyed.bits((keys ^ self._show_key)[:, None], numbers)
@@ -91,8 +90,11 @@ class Masks:
         draws >>= np.uint64(32)
         shown = self._ordinary.take(draws.view(np.int64))
         shown -= there
-        shown *= active & (share < self._until_random)
+        shown *= share < self._until_random
         shown += there
-        shown += (self._mask - shown) * (active & (share < self._until_mask))
+        shown += (self._mask - shown) * (share < self._until_mask)
+        first = tokens[:, 0].copy()
         tokens.reshape(-1)[flat] = shown
-        return positions, there * active, active.astype(np.float32)
+        tokens[:, 0] = first
+        there *= active
+        return positions, there, active.astype(np.float32)

@@ -220,6 +220,18 @@ def test_a_batch_that_its_user_changed_is_made_anew() -> None:
     assert contents(source.batch(3)) == before
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_batch_that_its_user_changed_leaves_the_next_as_they_are(name: Format) -> None:
+    expected = [contents(Batches(recipe(format=name), CORPUS).batch(step)) for step in range(20)]
+    source, found = Batches(recipe(format=name), CORPUS), []
+    for step in range(20):
+        batch = source.batch(step)
+        found.append(contents(batch))
+        for array in vars(batch).values():
+            array[:] = -1
+    assert found == expected
+
+
 def test_layouts_that_were_let_go_come_back_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = [contents(Batches(recipe(), CORPUS).batch(step)) for step in range(0, 120, 7)]
     monkeypatch.setattr(batches, "_KEPT_ROWS", 1)

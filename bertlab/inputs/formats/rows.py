@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -73,12 +74,18 @@ class Rows:
         """
         first, first_length = self.first.take(chosen), self.first_length.take(chosen)
         if not len(self.breaks):
-            return np.stack([first, self.second.take(chosen)], axis=1), first_length[:, None]
+            if not self._paired:
+                return first[:, None], first_length[:, None][:, 1:]
+            return np.array([first, self.second.take(chosen)]).T, first_length[:, None]
         low, high = self._breaks_until(first, "right"), self._breaks_until(first + first_length, "left")
         number = low[:, None] + np.arange((high - low).max())
         begins = self.breaks.take(number, mode="clip")
         before = np.where(number < high[:, None], begins - first[:, None], first_length[:, None])
         return np.concatenate([first[:, None], begins], axis=1), before.astype(np.int32)
+
+    @cached_property
+    def _paired(self) -> bool:
+        return bool(self.second_length.any())
 
     def _breaks_until(self, offsets: Offsets, side: Any) -> Offsets:
         return np.searchsorted(self.breaks, offsets, side=side)
