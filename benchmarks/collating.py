@@ -43,7 +43,7 @@ def ours(batches: Batches) -> Callable[[], float]:
         step += 1
         return float(made.lengths.sum())
 
-    collate()  # the layout of the first pass, which lasts for thousands of steps
+    collate()  # lays the first pass out
     return collate
 
 
