@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PRECISIONS = ("auto", "fp32", "bf16")
 COMPILATIONS = ("auto", "yes", "no", "graphs")
 LONG = 5000
-"""Steps of a training from which on compiling it, half a minute, is sure to pay."""
+"""Steps of a training from which on compiling it, about a minute, is sure to pay."""
 LOGGERS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",)}
 """Where curves can go as well, each with the packages of which one has to be installed."""
 
@@ -38,8 +38,8 @@ class Machine:
     precision: str = "auto"
     """`auto` is bf16 where the hardware has it, fp32 elsewhere."""
     compile: str = "auto"
-    """Whether pre-training goes through a compiled graph: `yes`, `no`, or `auto`, where it is long and a compiler is
-    there; `graphs` replays it as CUDA graphs besides."""
+    """Whether pre-training goes through a compiled graph: `yes`, `no`, or `auto`, on a GPU if it is long; `graphs`
+    replays it as CUDA graphs besides."""
     threads: int = 0
     """CPU threads; 0 for one a core."""
     gpus: int = 0
@@ -132,7 +132,7 @@ class Machine:
         """
         if self.compile == "no" or recipe.inputs.counted or (recipe.model.dropout and not self.gpus):
             return False
-        return self.compile != "auto" or (recipe.schedule.steps >= LONG and has_compiler())
+        return self.compile != "auto" or (self.gpus > 0 and recipe.schedule.steps >= LONG and has_compiler())
 
     @property
     def device_name(self) -> str:

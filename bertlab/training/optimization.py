@@ -77,7 +77,7 @@ class UncorrectedAdamW(torch.optim.AdamW):
         for group in self.param_groups:
             for value in group["params"]:
                 self.state[value] = {
-                    "step": torch.tensor(_MANY_STEPS, device=value.device if value.is_cuda else "cpu"),
+                    "step": torch.tensor(_MANY_STEPS, device=value.device),
                     "exp_avg": torch.zeros_like(value),
                     "exp_avg_sq": torch.zeros_like(value),
                 }

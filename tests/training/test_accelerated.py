@@ -226,15 +226,16 @@ def test_an_optimiser_holds_still_from_the_first_broken_step_on():
 @pytest.mark.parametrize(
     ("asked", "changed", "there", "expected"),
     [
-        ({}, {"steps": 20}, True, False),
-        ({}, {"steps": 5000}, True, True),
-        ({}, {"steps": 5000}, False, False),
-        ({"compile": "no"}, {"steps": 5000}, True, False),
+        ({}, {"steps": 5000}, True, False),
+        ({"gpus": 1}, {"steps": 20}, True, False),
+        ({"gpus": 1}, {"steps": 5000}, True, True),
+        ({"gpus": 1}, {"steps": 5000}, False, False),
+        ({"gpus": 1, "compile": "no"}, {"steps": 5000}, True, False),
         ({"compile": "yes"}, {"steps": 20}, True, True),
         ({"gpus": 1, "compile": "graphs"}, {"steps": 20}, True, True),
     ],
 )
-def test_long_trainings_are_compiled_where_there_is_a_compiler(monkeypatch, asked, changed, there, expected):
+def test_long_trainings_on_a_gpu_are_compiled_where_there_is_a_compiler(monkeypatch, asked, changed, there, expected):
     monkeypatch.setattr("bertlab.machine.has_compiler", lambda: there)
     machine = Machine(**asked)
     schedule = dataclasses.replace(STILL.schedule, **changed)
