@@ -3,9 +3,9 @@
     python benchmarks/collating.py [--pairs 8] [--seconds 2] [--out FILE.json]
 
 Both sides make batches of 256 sequences of 128 tokens on one thread and end with torch tensors. Ours starts from the
-token file: it finds the rows of a step, gathers their segments, masks exactly 15 % and gives the slots to predict. The
-peer is handed rows that are already cut and tokenised, at its defaults (lists of ids) and at the best of what it
-documents (the special tokens' mask given, NumPy output). Padding does not count.
+token file, in which it knows where rows lie: it finds those of a step, gathers their segments, masks exactly 15 % and
+gives the slots to predict. The peer is handed rows that are already cut and tokenised, at its defaults (lists of ids)
+and at the best of what it documents (the special tokens' mask given, NumPy output). Padding does not count.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def ours(batches: Batches) -> Callable[[], float]:
         step += 1
         return float(made.lengths.sum())
 
-    collate()  # lays the first pass out
+    for copy in range(SHAPE.recipe.inputs.copies):  # lays the passes out: the peer's rows are cut before, too
+        batches.rows_in(copy)
     return collate
 
 

@@ -13,8 +13,8 @@ from bertlab.report.plots.layout import blank, legend
 from bertlab.report.plots.style import COLOURS, INK, PALE, SMALL, applied, bare
 
 _FOUND: dict[str, Any] = {"color": COLOURS[0], "marker": "o", "markersize": 6, "linewidth": 2.2}
-_MUST: dict[str, Any] = {"color": INK, "marker": "|", "markersize": 11, "markeredgewidth": 1.4, "linestyle": ""}
-_AIM: dict[str, Any] = {**_MUST, "marker": "D", "markersize": 6, "markerfacecolor": "none", "markeredgewidth": 1.1}
+_FLOOR: dict[str, Any] = {"color": INK, "marker": "|", "markersize": 11, "markeredgewidth": 1.4, "linestyle": ""}
+_AIM: dict[str, Any] = {**_FLOOR, "marker": "D", "markersize": 6, "markerfacecolor": "none", "markeredgewidth": 1.1}
 _NAMES = 2.9
 """Inches that the names of rows take at most."""
 _NUMBERS = (0.25, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)
@@ -36,8 +36,8 @@ def drawn(results: Results) -> bytes:
         ends = [1.0]
         for place, (row, found) in enumerate(lines):
             low, middle, high = sorted(_better(row, value) for value in (*found["interval"], found["ratio"]))
-            bounds = [_better(row, bound) for bound in (row.must, row.aim) if bound is not None]
-            for bound, style in zip(bounds, (_MUST, _AIM), strict=False):
+            bounds = [_better(row, bound) for bound in (row.floor, row.aim) if bound is not None]
+            for bound, style in zip(bounds, (_FLOOR, _AIM), strict=False):
                 axes.plot(bound, place, **style, zorder=2)
             axes.plot([low, high], [place] * 2, **{**_FOUND, "marker": ""}, zorder=3)
             axes.plot(middle, place, **{**_FOUND, "linestyle": ""}, zorder=4)
@@ -52,7 +52,7 @@ def drawn(results: Results) -> bytes:
         axes.set_xticklabels([f"{number:g}x" for number in numbers])
         names = [f"{wrapped(row.quantity, _NAMES, lines=1)}\n{wrapped(row.peer, _NAMES, SMALL, 1)}" for row, _ in lines]
         axes.set_yticks(range(len(lines)), names, linespacing=1.1)
-        keys = [(_FOUND, "measured, 95 % interval"), (_MUST, "must"), (_AIM, "aim")]
+        keys = [(_FOUND, "measured, 95 % interval"), (_FLOOR, "floor"), (_AIM, "aim")]
         told = "How many times as good as the peer, whose name is below; 1x is the peer"
         legend(figure, [(Line2D([], [], **style), text) for style, text in keys], told)
         return svg.written(figure, "benchmarks")

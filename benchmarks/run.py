@@ -6,7 +6,7 @@
 Writes `results.json` (by script its rows, and the machine that they were measured on), `results.md` and `results.svg`.
 What is not measured now is kept as it was. `--table` writes the last two anew from the first and measures nothing.
 
-The exit status is 1 if a row misses what it must be, or has fallen by more than 10 % against `--against`. A script
+The exit status is 1 if a row misses its floor, or has fallen by more than 10 % against `--against`. A script
 whose machine is not there, as `gpu.py` without a GPU, says so and is left out.
 """
 

@@ -1,6 +1,6 @@
 """What the scripts have in common: their options, the line they print of a row, their JSON and their exit status.
 
-The status is 1 where the worse end of an interval misses what the row must be, or a row could not be measured, and 2
+The status is 1 where the worse end of an interval misses the floor of the row, or a row could not be measured, and 2
 where this machine has not what the script measures.
 """
 
@@ -57,7 +57,7 @@ def main(
             continue
         row = BY_NAME[name]
         rows[name] = dataclasses.asdict(found)
-        missed |= not row.reaches(row.must, found.interval)
+        missed |= not row.reaches(row.floor, found.interval)
         print(line(row, found), flush=True)
     if options.out:
         result = {"rows": rows, "environment": environment(machine)}

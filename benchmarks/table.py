@@ -12,7 +12,7 @@ from bertlab.wording import count
 Results = Mapping[str, Mapping[str, Any]]
 """By script what it wrote: its `rows` and their `environment`."""
 
-HEAD = ("quantity", "beside", "measured", "95 % interval", "must", "aim", "reached")
+HEAD = ("quantity", "beside", "measured", "95 % interval", "floor", "aim", "reached")
 
 
 def measured(results: Results) -> Iterator[tuple[Row, Mapping[str, Any]]]:
@@ -34,17 +34,17 @@ def written(results: Results) -> str:
 
 def _cells(row: Row, found: Mapping[str, Any]) -> list[str]:
     low, high = map(row.shown, found["interval"])
-    bounds = ["" if bound is None else row.shown(bound) for bound in (row.must, row.aim)]
+    bounds = ["" if bound is None else row.shown(bound) for bound in (row.floor, row.aim)]
     between = f"{low} to {high}" if found["pairs"] > 1 else ""
     return [row.quantity, row.peer, row.shown(found["ratio"]), between, *bounds, _reached(row, found["interval"])]
 
 
 def _reached(row: Row, interval: tuple[float, float]) -> str:
-    if row.must is None:
+    if row.floor is None:
         return ""
     if row.reaches(row.aim, interval):
         return "aim"
-    return "must" if row.reaches(row.must, interval) else "no"
+    return "floor" if row.reaches(row.floor, interval) else "no"
 
 
 def _machine(environment: Mapping[str, Any]) -> str:
