@@ -1,6 +1,6 @@
 """Fine-tuning beside the Trainer of transformers on `BertForSequenceClassification`, in rows a second.
 
-    python benchmarks/finetuning.py [--only finetuning-best] [--pairs 4] [--seconds 20] [--out FILE.json]
+    python benchmarks/finetuning.py [--only finetuning-best] [--pairs 4] [--seconds 10] [--out FILE.json]
 
 Rows are as long as MNLI's (median 36 word pieces, one in twenty above 75, 128 at most), batches of 32, dropout 0.1,
 AdamW with clipping. A block is whole epochs over the same rows, set-up included. Ours is what `bertlab ablate` does:
@@ -39,8 +39,8 @@ SHAPE = BASE
 BATCH = 32
 LABELS = 3
 TOKENS = 128
-ROWS = 1024
-PADDED_ROWS = 128
+ROWS = 512
+PADDED_ROWS = 64
 
 
 def examples() -> Examples:
@@ -135,4 +135,4 @@ def beside(best: bool, settings: Settings) -> Found:
 MEASURED = {"finetuning": partial(beside, False), "finetuning-best": partial(beside, True)}
 
 if __name__ == "__main__":
-    sys.exit(script.main(__doc__, MEASURED, pairs=4, seconds=20.0))
+    sys.exit(script.main(__doc__, MEASURED, pairs=4, seconds=10.0))

@@ -53,6 +53,8 @@ class Pretraining(LightningModule):
         super().__init__()
         self.automatic_optimization = False
         self.recipe, self.model, self.machine, self.share = recipe, model, machine, share
+        if machine.compiles(recipe):
+            model.compile_losses(graphs=machine.compile == "graphs")
         self.optimizer = optimization.build(model, recipe.optimizer)
         self.step = 0
         """Updates done."""
@@ -252,8 +254,6 @@ def pretrain(
     """
     model = PretrainingModel.of(recipe, corpus.tokenizer.size)
     model.to(machine.device).train()
-    if compiled := machine.compiles(recipe):
-        model.compile_losses(graphs=machine.compile == "graphs")
     module = Pretraining(recipe, model, machine, share)
     trained = identity("pretrain", recipe=recipe, corpus=corpus.facts["fingerprint"])
     checkpoint = checkpoints.newest(work, trained)
@@ -265,7 +265,7 @@ def pretrain(
     if share.first:
         _cut_back(work, module.step)
     steps = recipe.schedule.steps
-    batches = Batches(recipe, corpus, trimmed=not compiled)
+    batches = Batches(recipe, corpus, trimmed=not machine.compiles(recipe))
     if module.step < steps:
         journal = Journal(work, corpus, recipe, milestones, machine, trained, share, log)
         data = PretrainingData(batches, module.step, steps)
