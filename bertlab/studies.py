@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 
 from bertlab.errors import BadInput, unknown
@@ -45,12 +46,15 @@ def _read(path: Path) -> Study:
     if spec is None or spec.loader is None:
         raise BadInput(f"study file '{path}' is not a Python file: name it <study>.py")
     module = importlib.util.module_from_spec(spec)
+    writing, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # nothing is left beside a file that is read
     try:
         spec.loader.exec_module(module)
     except BadInput as error:
         raise BadInput(f"study file '{path}': {error}") from error
     except Exception as error:
         raise BadInput(f"study file '{path}' raises {type(error).__name__}: {error}; mend it and try again") from error
+    finally:
+        sys.dont_write_bytecode = writing
     study = getattr(module, "study", None)
     if not isinstance(study, Study):
         raise BadInput(f"study file '{path}' has no study: define `study = Study(...)`")
