@@ -23,8 +23,6 @@ from bertlab.text.tokenizer import WordPiece
 
 BATCH = 500_000
 """Characters whose words are looked up at once: a document longer than memory allows as words is done in parts."""
-AHEAD = 16
-"""Blocks a process that are under way at most: as many as are done while another one starts."""
 
 
 @dataclass(frozen=True)
@@ -75,48 +73,38 @@ def tokenise(documents: Iterable[str], wordpiece: WordPiece) -> Tokenised:
 def tokenise_all(
     spool: Path, blocks: Iterable[Block], wordpiece: WordPiece, vocabulary: Path, workers: int
 ) -> Generator[Tokenised]:
-    """The blocks of a spool, tokenised, in their order, by `workers` processes: this one and others.
+    """The blocks of a spool, tokenised, in their order, by `workers` processes that read `vocabulary`.
 
-    The others read `vocabulary`. While they start, and whenever they have two blocks each, this one does the next. At
-    most `AHEAD` blocks a process are under way, so that memory does not grow with the corpus. If the others cannot be
+    At most two blocks a process are under way, so that memory does not grow with the corpus. If the processes cannot be
     started or one is killed, this one does their work.
     """
     if workers <= 1:
         yield from (tokenise(read(spool, block), wordpiece) for block in blocks)
         return
     # Processes are started afresh: a copy of this one could hold locks of its threads for ever.
-    pool = ProcessPoolExecutor(workers - 1, get_context("spawn"), initializer=_start)
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start)
     work = functools.partial(_work, spool, vocabulary, wordpiece.lowercase)
-    results: deque[tuple[Block, Future[Tokenised]]] = deque()
+    waiting: deque[tuple[Block, Future[Tokenised] | None]] = deque()
     try:
         for block in blocks:
-            given = sum(not future.done() for _, future in results) < 2 * (workers - 1)
-            results.append((block, _submitted(pool, work, block) if given else _done(spool, block, wordpiece)))
-            while results and (results[0][1].done() or len(results) > AHEAD * workers):
-                yield _result(*results.popleft(), spool, wordpiece)
-        while results:
-            yield _result(*results.popleft(), spool, wordpiece)
+            waiting.append((block, _submit(pool, work, block)))
+            if len(waiting) > 2 * workers:
+                yield _result(*waiting.popleft(), spool, wordpiece)
+        while waiting:
+            yield _result(*waiting.popleft(), spool, wordpiece)
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _submitted(pool: ProcessPoolExecutor, work: Callable[[Block], Tokenised], block: Block) -> Future[Tokenised]:
+def _submit(pool: ProcessPoolExecutor, work: Callable[[Block], Tokenised], block: Block) -> Future[Tokenised] | None:
     try:
         return pool.submit(work, block)
-    except BrokenProcessPool as error:
-        broken: Future[Tokenised] = Future()
-        broken.set_exception(error)
-        return broken
+    except BrokenProcessPool:
+        return None
 
 
-def _done(spool: Path, block: Block, wordpiece: WordPiece) -> Future[Tokenised]:
-    future: Future[Tokenised] = Future()
-    future.set_result(tokenise(read(spool, block), wordpiece))
-    return future
-
-
-def _result(block: Block, future: Future[Tokenised], spool: Path, wordpiece: WordPiece) -> Tokenised:
-    if not future.cancel():  # what no process has begun is done here
+def _result(block: Block, future: Future[Tokenised] | None, spool: Path, wordpiece: WordPiece) -> Tokenised:
+    if future is not None:
         try:
             return future.result()
         except BrokenProcessPool:

@@ -25,11 +25,8 @@ def sentences(document: str, language: str = "en") -> Iterator[str]:
         document = _SPACES.sub(" ", document)
     for piece in cut(document, PIECE):
         for segment in sentencex.segment(language, piece):
-            sentence = segment.strip()
-            if len(sentence) > LONGEST:
+            if sentence := segment.strip():
                 yield from (part for each in cut(sentence, LONGEST) if (part := each.strip()))
-            elif sentence:
-                yield sentence
 
 
 def cut(text: str, longest: int) -> Iterator[str]:
