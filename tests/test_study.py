@@ -1,6 +1,7 @@
 """Studies: rows as frozen differences, checked when they are made; and finding them."""
 
 import dataclasses
+import sys
 
 import pytest
 
@@ -286,3 +287,13 @@ def test_the_papers_scale_is_the_papers():
     assert (paper.model.layers, paper.model.hidden, paper.model.heads) == (12, 768, 12)
     assert (paper.model.positions, paper.model.deviation, paper.model.dropout) == ("learned", 0.02, 0.1)
     assert (paper.optimizer.beta1, paper.optimizer.beta2, paper.optimizer.weight_decay) == (0.9, 0.999, 0.01)
+
+
+def test_nothing_is_left_beside_a_file_that_is_read(tmp_path, monkeypatch):
+    """Whether or not Python is told to write bytecode."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    path = tmp_path / "mine.py"
+    path.write_bytes((studies.folder() / "masking.py").read_bytes())
+    assert studies.find(str(path)).name == "masking"
+    assert list(tmp_path.iterdir()) == [path]
+    assert not sys.dont_write_bytecode

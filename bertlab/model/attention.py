@@ -43,7 +43,9 @@ def attention(
     """
     batch, tokens, _ = projected.shape
     dropping = training and noise.threshold > 0
-    if eager_on_cpu(projected) if dropping else projected.device.type == "cpu" and tokens <= _SHORT:
+    on_cpu = projected.device.type == "cpu"
+    by_hand = eager_on_cpu(projected) if dropping else on_cpu and tokens <= _SHORT  # masks are drawn outside of graphs
+    if by_hand:
         read = tokens if queries is None else queries.shape[1]
         keep = noise.keep((batch * heads, read, tokens), projected.dtype) if dropping else None
         scale = noise.scale if dropping else 1.0

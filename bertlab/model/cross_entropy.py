@@ -3,7 +3,7 @@
 The logits of all predictions of a step are its largest array. Here they are made chunk by chunk, in the type of the
 matrix products, and turned into probabilities while they are in the cache; the statistics that the loss is made of are
 fp32. The probabilities, less 1 at the targets, are what the backward needs: two products, with no array as
-large as the logits beside them.
+large as the logits beside them. An accelerator has plain operations in its place, which a compiled graph joins.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def linear_cross_entropy(x: Tensor, weight: Tensor, bias: Tensor, targets: Tenso
     `x` (N, D), `weight` (V, D), `bias` (V,), `targets` (N,) integers, `weights` (N,).
     """
     if x.device.type != "cpu":
-        losses = F.cross_entropy(_widened(F.linear(x, weight, bias)), targets.long(), reduction="none")
+        logits = F.linear(x, weight, bias)
+        losses = F.cross_entropy(logits.to(_wide(logits.dtype)), targets.long(), reduction="none")
         return torch.dot(losses, weights.to(losses.dtype))
     device = x.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
@@ -85,10 +86,6 @@ class _LinearCrossEntropy(torch.autograd.Function):
             None,
             None,
         )
-
-
-def _widened(x: Tensor) -> Tensor:
-    return x.to(_wide(x.dtype))
 
 
 def _wide(dtype: torch.dtype) -> torch.dtype:

@@ -84,13 +84,13 @@ class Stream:
 class _Curve:
     interval: int
     points: list[dict[str, float]] = field(default_factory=list)
-    pending: list[Tensor] = field(default_factory=list)
+    pending: list[float] = field(default_factory=list)
 
-    def add(self, loss: Tensor, last: bool) -> None:
+    def add(self, loss: float, last: bool) -> None:
         self.pending.append(loss)
         if len(self.pending) == self.interval or last:
             step = (int(self.points[-1]["step"]) if self.points else 0) + len(self.pending)
-            self.points.append({"step": step, "loss": float(torch.stack(self.pending).mean())})
+            self.points.append({"step": step, "loss": math.fsum(self.pending) / len(self.pending)})
             self.pending.clear()
 
 
@@ -133,21 +133,22 @@ class Measuring(LightningModule):
         norm = optimization.update(optimizer, self.schedule.rate(self.step), recipe.Optimizer().clip, error.detach())
         self.pending.add(error, norm)
         self.step += 1
-        if self.pending.due or self.step == self.steps:
+        self.rows += len(batch["targets"])
+        a_point = self.step % self.curve.interval == 0 or self.step == self.steps
+        if self.pending.due or a_point:
             self._settle()
         point("measure.step")
-        self.curve.add(error.detach(), self.step == self.steps)
-        self.rows += len(batch["targets"])
-        if not self.curve.pending:
+        if a_point:
             self.figures = {"loss": self.curve.points[-1]["loss"]}
             rates = {"learning_rate": self.schedule.rate(self.step - 1), "rows_per_second": self.pace(self.rows)}
             self.told(self.step, {f"{self.tag}/{name}": value for name, value in (self.figures | rates).items()})
 
     def _settle(self) -> None:
-        """Raises `RunFailed`, status `diverged`, if a figure of the latest steps is not finite."""
+        """Puts the latest steps on the curve. Raises `RunFailed`, status `diverged`, if one of them is not finite."""
         rows = self.pending.read()
         for step, (error, norm) in enumerate(rows, start=self.step - len(rows)):
             check(step, error, norm)
+            self.curve.add(error, last=step + 1 == self.steps)
 
 
 def loss(logits: Tensor, targets: Tensor) -> Tensor:

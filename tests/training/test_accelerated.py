@@ -156,7 +156,9 @@ def test_the_compiled_graph_is_one_and_computes_the_same(corpus, monkeypatch, ch
     expected, gradients = losses_and_gradients(model, batch)
     model.noise.rate = rate
     model.compile_losses()
-    found, compiled = losses_and_gradients(model, batch)
+    with torch.random.fork_rng():  # graphs draw their dropout from the device's generator
+        torch.manual_seed(0)
+        found, compiled = losses_and_gradients(model, batch)
     torch.compiler.reset()
     assert compiled.keys() == gradients.keys()
     if rate:
