@@ -120,7 +120,7 @@ def pretraining(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Ma
 
     `operations` is the machine's peak, a second.
     """
-    speeds = []
+    speeds, machine = [], _compiling(machine, recipe)
     for number, (length, steps) in enumerate(cost.phases(recipe)):
         short = _short(recipe, length, operations)
         folder = work if not number else work / f"length-{length}"
@@ -137,6 +137,13 @@ def pretraining(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Ma
         speeds.append((steps, speed))
     step = sum(steps * speed.step for steps, speed in speeds) / max(1, recipe.schedule.steps)
     return dataclasses.replace(speeds[0][1], step=step)
+
+
+def _compiling(machine: Machine, recipe: Recipe) -> Machine:
+    """The machine as it compiles the whole training, which it might not do for a short one."""
+    if machine.compile != "auto":
+        return machine
+    return dataclasses.replace(machine, compile="yes" if machine.compiles(recipe) else "no")
 
 
 def _judging(corpus: TokenisedCorpus, length: int, most: int) -> tuple[TokenisedCorpus, float, float]:
@@ -201,8 +208,7 @@ def throughput(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Mac
     if used not in before:  # bf16 was asked for, and is imitated
         before[used] = peak(machine, used)
     length, _ = cost.phases(recipe)[0]
-    if machine.compile == "auto":  # as the whole training would be, not this short one
-        machine = dataclasses.replace(machine, compile="yes" if machine.compiles(recipe) else "no")
+    machine = _compiling(machine, recipe)
     short = _short(recipe, length, before[used])
     speed = _pretrained(short, corpus, work, machine)
     highest = (before[used] + peak(machine, used)) / 2

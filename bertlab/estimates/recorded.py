@@ -20,6 +20,7 @@ class Recorded:
     """The times of a store's finished runs: of each, and of those alike that were computed as on this machine."""
 
     def __init__(self, store: Store, machine: Machine) -> None:
+        self._machine = machine
         self._runs = {run.id: run for run in store.runs()}
         self._own: dict[str, float] = {}
         found: dict[str, list[tuple[float, float]]] = {}
@@ -42,7 +43,7 @@ class Recorded:
         """
         if job.id in self._own:
             return self._own[job.id] / devices
-        known = self._alike.get(alike(job))
+        known = self._alike.get(alike(job, self._machine))
         if known is None:
             return None
         step, rest = known
@@ -51,7 +52,8 @@ class Recorded:
     def _likeness(self, run: Run) -> str:
         science = run.science()
         if run.kind == "pretrain":
-            return likeness(load(Recipe, science["recipe"])) + str(science["corpus"])
+            compiled = run.environment()["numerics"].get("compiled") == "yes"
+            return pretrained_alike(load(Recipe, science["recipe"]), science["corpus"], compiled)
         if run.kind == "import":
             return canonical(science)
         pretrained = self._runs[science["pretrain"]].science()
@@ -65,10 +67,10 @@ class Recorded:
         return trained / max(1, run.result()["steps"]), run.seconds() - trained
 
 
-def alike(job: Job) -> str:
+def alike(job: Job, machine: Machine) -> str:
     """What jobs have in common that take as long as each other, but for the number of steps of a pre-training."""
     if isinstance(job, Pretrain):
-        return likeness(job.recipe) + job.corpus.id
+        return pretrained_alike(job.recipe, job.corpus.id, machine.compiles(job.recipe))
     if isinstance(job, Measure):
         return measured_alike(job.science(), job.pretrain.recipe if isinstance(job.pretrain, Pretrain) else None)
     return canonical(job.science())
@@ -83,7 +85,7 @@ def measured_alike(science: Mapping[str, Any], recipe: Recipe | None) -> str:
     return canonical({**told, "encoder": encoder(recipe) if recipe else science["pretrain"]})
 
 
-def likeness(recipe: Recipe) -> str:
+def pretrained_alike(recipe: Recipe, corpus: str, compiled: bool) -> str:
     """What pre-trainings have in common that take as long a step and at milestones, however many there are.
 
     Which tokens are predicted and what is shown in their place costs nothing; how many, and a second evaluation under a
@@ -93,7 +95,8 @@ def likeness(recipe: Recipe) -> str:
     usual = (masking.mask, masking.keep, masking.random) == (0.8, 0.1, 0.1)
     masking = Masking(rate=masking.rate) if usual else Masking(rate=masking.rate, mask=1.0, keep=0.0, random=0.0)
     schedule = Schedule(batch=schedule.batch, steps=min(1, schedule.steps))
-    return canonical(dataclasses.replace(recipe, seed=0, masking=masking, schedule=schedule))
+    recipe = dataclasses.replace(recipe, seed=0, masking=masking, schedule=schedule)
+    return canonical([recipe, corpus, compiled])
 
 
 def encoder(recipe: Recipe) -> str:

@@ -53,10 +53,11 @@ class Trials:
         """What a job takes. Text of the Hub is not looked at: preparing it counts as nothing."""
         if isinstance(job, PrepareCorpus):
             return self._text(job)[1]
-        if alike(job) not in self._speeds:
+        known = alike(job, self._machine)
+        if known not in self._speeds:
             self._told(job.label)
-            self._speeds[alike(job)] = self._tried(job)
-        speed = self._speeds[alike(job)]
+            self._speeds[known] = self._tried(job)
+        speed = self._speeds[known]
         if isinstance(job, Measure):
             return speed.seconds(measure.training_steps(job.settings, self._rows(job)))
         return speed.seconds(job.steps, job.milestones)

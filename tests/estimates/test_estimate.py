@@ -159,6 +159,6 @@ def test_jobs_alike_take_as_long(machine):
     jobs = made(machine, only=(), seeds=2).jobs
     pretrainings = [job for job in jobs if isinstance(job, Pretrain)]
     # The baseline is evaluated under its own masking already, the others once more.
-    assert len({alike(job) for job in pretrainings}) == 2
+    assert len({alike(job, machine) for job in pretrainings}) == 2
     measured = [job for job in jobs if isinstance(job, Measure)]
-    assert len({alike(job) for job in measured}) == 3
+    assert len({alike(job, machine) for job in measured}) == 3

@@ -6,8 +6,11 @@ import pytest
 
 from bertlab.estimates import measure
 from bertlab.estimates.measure import Clock, Speed, middle
+from bertlab.machine import Machine
 from bertlab.recipe import Finetuning
 from bertlab.scales import find
+
+TAKEN = Speed(start=1.0, step=1.0, end=1.0)
 
 
 def test_seconds_of_a_job():
@@ -56,12 +59,22 @@ def test_large_steps_are_measured_on_fewer_sequences(corpus, machine, tmp_path, 
 
     def tried(recipe, corpus, work, machine):
         seen.append(recipe.schedule.batch)
-        return Speed(start=1.0, step=1.0, end=1.0)
+        return TAKEN
 
     monkeypatch.setattr(measure, "_pretrained", tried)
     speed = measure.pretraining(find("smoke").recipe, corpus, tmp_path, machine, 1.0)
     assert seen == [2]
     assert speed.step == 4.0
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_short_training_is_compiled_if_the_whole_one_would_be(corpus, machine, tmp_path, monkeypatch, whole):
+    recipe, seen = find("smoke").recipe, []
+    monkeypatch.setattr(Machine, "compiles", lambda machine, given: whole and given == recipe)
+    monkeypatch.setattr("bertlab.machine.has_compiler", lambda: True)
+    monkeypatch.setattr(measure, "_pretrained", lambda recipe, corpus, work, machine: seen.append(machine) or TAKEN)
+    measure.pretraining(recipe, corpus, tmp_path, machine, 1.0)
+    assert [each.compile for each in seen] == ["yes" if whole else "no"]
 
 
 def test_peaks_are_of_each_precision(machine, monkeypatch):

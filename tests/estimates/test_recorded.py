@@ -73,6 +73,13 @@ def test_runs_that_were_computed_otherwise_say_nothing(planned, store, machine, 
     assert recorded.seconds(other) is None
 
 
+def test_trainings_that_are_not_compiled_say_nothing_of_those_that_are(planned, store, machine, monkeypatch):
+    other = next(job for job in planned if isinstance(job, Pretrain) and job.seed == 1)
+    assert Recorded(store, machine).seconds(other) == 43.0
+    monkeypatch.setattr(Machine, "compiles", lambda machine, recipe: True)
+    assert Recorded(store, machine).seconds(other) is None
+
+
 @pytest.mark.parametrize("change", ["processor", "cores"])
 def test_runs_of_another_machine_say_nothing(planned, store, machine, monkeypatch, change):
     other = next(job for job in planned if isinstance(job, Pretrain) and job.seed == 1)
