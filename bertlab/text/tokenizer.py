@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +33,10 @@ ALPHABET = 1_000
 
 _MEMORY = 1_500_000
 """Characters of the words whose pieces are remembered, some 200,000 words."""
+_TEXTS = 100
+"""Texts that are cut into words at once: so many words stay in the processor's cache until they are looked up."""
+_WORDS = 500
+"""New words that are cut into pieces at once."""
 _NO_SPACES = re.compile("[\x00\x0b\x0c\x1c-\x1f\x85]")
 """What `str.split` takes for spaces and BERT removes as control characters; and NUL, which parts texts here."""
 _PUNCTUATION = f"{string.punctuation}–—‘’“”…"
@@ -74,17 +78,25 @@ class WordPiece:
 
     def pack(self, texts: Sequence[str]) -> list[bytes]:
         """The ids of each text, without specials, as the bytes of an array of `dtype`."""
-        rows = self._words(texts)
         if self._seen_characters > _MEMORY:
             self._seen.clear()
             self._seen_characters = 0
-        unseen = list(set[str]().union(*rows).difference(self._seen))
-        if unseen:
-            for word, ids in zip(unseen, self._lookup(unseen), strict=True):
-                self._seen[word] = np.array(ids, dtype=self.dtype).tobytes()
-            self._seen_characters += sum(map(len, unseen))
+        packed: list[bytes] = []
+        waiting: dict[int, list[str]] = {}
         pieces = self._seen.__getitem__
-        return [b"".join(map(pieces, row)) for row in rows]
+        for start in range(0, len(texts), _TEXTS):
+            for row in self._words(texts[start : start + _TEXTS]):
+                try:
+                    packed.append(b"".join(map(pieces, row)))
+                except KeyError:  # a new word: rare, but for the first texts
+                    waiting[len(packed)] = row
+                    packed.append(b"")
+        unseen = list(set[str]().union(*waiting.values()).difference(self._seen))
+        self._seen.update(self._lookup(unseen))
+        self._seen_characters += sum(map(len, unseen))
+        for number, row in waiting.items():
+            packed[number] = b"".join(map(pieces, row))
+        return packed
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text, without specials."""
@@ -175,12 +187,34 @@ class WordPiece:
             joined = joined.replace(mark, f" {mark} ")
         return [text.split() for text in joined.split("\x00")] if texts else []
 
-    def _lookup(self, words: list[str]) -> Iterable[list[int]]:
+    def _lookup(self, words: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """Each word with its packed ids."""
+        plain: list[str] = []
+        others: list[str] = []
+        for word in words:
+            (plain if word.isascii() and word.isalnum() else others).append(word)
+        yield from zip(plain, self._cut(plain), strict=True)
+        if not others:
+            return
         try:
-            encodings = self._backend.encode_batch_fast(words, add_special_tokens=False)
+            encodings = self._backend.encode_batch_fast(others, add_special_tokens=False)
         except (TypeError, UnicodeEncodeError):  # halves of surrogate pairs, which JSON can hold
-            encodings = self._backend.encode_batch_fast([_unicode(word) for word in words], add_special_tokens=False)
-        return (encoding.ids for encoding in encodings)
+            encodings = self._backend.encode_batch_fast([_unicode(word) for word in others], add_special_tokens=False)
+        for word, encoding in zip(others, encodings, strict=True):
+            yield word, np.array(encoding.ids, dtype=self.dtype).tobytes()
+
+    def _cut(self, plain: Sequence[str]) -> Iterator[bytes]:
+        """The packed ids of words of ASCII letters and digits: many are one text, in which first pieces have no ##."""
+        texts = [" ".join(plain[start : start + _WORDS]) for start in range(0, len(plain), _WORDS)]
+        for encoding in self._backend.encode_batch_fast(texts, add_special_tokens=False):
+            ids = np.array(encoding.ids, dtype=self.dtype)
+            packed, starts = ids.tobytes(), (np.flatnonzero(self._first[ids]) * ids.itemsize).tolist()
+            yield from (packed[start:end] for start, end in zip(starts, [*starts[1:], len(packed)], strict=True))
+
+    @cached_property
+    def _first(self) -> npt.NDArray[np.bool_]:
+        """Which entries of the vocabulary can begin a word, shape (size,)."""
+        return np.array([not piece.startswith("##") for piece in self.vocabulary])
 
 
 def _bert(backend: RustTokenizer, lowercase: bool) -> None:

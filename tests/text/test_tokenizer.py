@@ -87,6 +87,19 @@ def test_words_are_cut_greedily_into_the_longest_pieces():
     assert pieces(wordpiece, "unaffables un") == ["[UNK]", "un"]
 
 
+def test_many_new_words_at_once_are_cut_as_each_alone(monkeypatch):
+    """Unknown, overlong and odd ones among them; more than are cut together, in texts of which some hold none."""
+    monkeypatch.setattr("bertlab.text.tokenizer._WORDS", 3)
+    monkeypatch.setattr("bertlab.text.tokenizer._TEXTS", 2)
+    words = ["ab", "x", "c", "abx", "a" * 101, "é", "abb", "a#", "##b", "cab", "b", "7", "ab7", "c1"]
+    texts = ["ab ab", *(" ".join(words[start::3]) for start in range(3)), "", " ".join(words)]
+    wordpiece = fixed("a", "##b", "c", "##a", "7", "##7", "#", "b")
+    alone = {word: fixed(*wordpiece.vocabulary[5:]).encode([word])[0] for word in words}
+    assert wordpiece.encode(texts) == [[number for word in text.split() for number in alone[word]] for text in texts]
+    assert [wordpiece.vocabulary[number] for number in alone["cab"]] == ["c", "##a", "##b"]
+    assert alone["abx"] == alone["x"] == alone["a" * 101] == [wordpiece.unk]
+
+
 def test_lowercase_strips_accents_and_cased_keeps_them():
     assert pieces(fixed("cafe", "café"), "Café CAFÉ") == ["cafe", "cafe"]
     assert pieces(fixed("cafe", "Café", lowercase=False), "Café cafe CAFÉ") == ["Café", "cafe", "[UNK]"]
