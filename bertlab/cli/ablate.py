@@ -101,7 +101,7 @@ def ablate(
 
 
 def _carry_out(plan: Plan, store: Store, machine: Machine, retry: bool) -> int:
-    from bertlab.cli.results import print_record
+    from bertlab.cli.results import print_records
     from bertlab.record import records
 
     kept = records(plan, f"bertlab {shlex.join(sys.argv[1:])}")
@@ -111,8 +111,7 @@ def _carry_out(plan: Plan, store: Store, machine: Machine, retry: bool) -> int:
             store.remember(name, record)
 
     complete = carry_out(plan.jobs, store, machine, retry=retry, started=started)
-    for record in kept.values():
-        print_record(record, store.root)
+    print_records(kept.values(), store)
     if complete:
         say(f"everything is finished in {store.root}; `bertlab report` writes tables and plots")
     return 0 if complete else 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,13 @@ from bertlab.report.gather import gather
 if TYPE_CHECKING:
     from rich.table import Table
 
-
-def print_record(record: Mapping[str, Any], runs: Path) -> None:
-    """Prints the results of one record of the store `runs`."""
     from bertlab.store import Store
 
-    print_result(gather(Store(runs), record))
+
+def print_records(records: Iterable[Mapping[str, Any]], store: Store) -> None:
+    """Prints the results of these records of the store."""
+    for evidence in gather(store, records):
+        print_result(evidence)
 
 
 def print_result(evidence: Evidence) -> None:

@@ -1,4 +1,4 @@
-"""One record of a study joined with the finished runs that are its cells. No study code, no logs."""
+"""Records of studies joined with the finished runs that are their cells. No study code, no logs."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ SCALES = ("paper", "base", "mini", "tiny", "smoke")
 """The order of sections: the most evidence first."""
 
 
-def gather(store: Store, record: Mapping[str, Any]) -> Evidence:
-    """The evidence of one record of the store."""
+def gather(store: Store, records: Iterable[Mapping[str, Any]]) -> list[Evidence]:
+    """The evidence of these records of the store, in their order."""
     runs = {run.id: run for run in store.runs()}
-    return _join(store, record, runs, _damaged(store), Predictions(runs))
+    damaged, predictions = _damaged(store), Predictions(runs)
+    return [_join(store, record, runs, damaged, predictions) for record in records]
 
 
 def gather_all(store: Store) -> list[Evidence]:
     """The evidence of all records of the store: studies by name, within them the largest scale first."""
-    runs = {run.id: run for run in store.runs()}
-    damaged, predictions = _damaged(store), Predictions(runs)
-    found = [_join(store, record, runs, damaged, predictions) for record in store.studies()]
+    found = gather(store, store.studies())
     return sorted(found, key=lambda each: (each.study, _rank(each.scale), each.scale, each.corpus, each.key))
 
 

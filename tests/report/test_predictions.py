@@ -53,7 +53,7 @@ class Writer:
     def effect(self, measurement: str = "MNLI", metric: str = "") -> Effect | None:
         """The row minus the baseline."""
         store = Store(self.builder.root)
-        return gather(store, self.builder.record()).effect(ROW, BASELINE, measurement, metric=metric)
+        return gather(store, [self.builder.record()])[0].effect(ROW, BASELINE, measurement, metric=metric)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_predictions_are_paired_example_by_example(writer: Writer) -> None:
     found = writer.effect()
     assert found is not None
     assert (found.n, found.examples) == (3, 50)
-    values = [cell.value for cell in gather(Store(writer.builder.root), writer.builder.record()).cells]
+    values = [cell.value for cell in gather(Store(writer.builder.root), [writer.builder.record()])[0].cells]
     assert found.mean == pytest.approx(np.mean(values[1::2]) - np.mean(values[::2]))  # type: ignore[arg-type]
     likelihood = writer.effect(metric=LIKELIHOOD)
     assert likelihood is not None
@@ -136,7 +136,7 @@ def test_claims_are_judged_from_the_store(writer: Writer) -> None:
         Claim("They are alike", better=ROW, worse=BASELINE, on="MNLI", within=5.0),
         Claim("Not measured", better=BASELINE, worse="0/0/100", on="MNLI"),
     ]
-    evidence = gather(store, writer.builder.record())
+    evidence = gather(store, [writer.builder.record()])[0]
     found = verdicts(trials(evidence, claims))
     assert [each.outcome for each in found] == ["reproduced", "contradicted", "undecided", "undecided"]
     assert found[0].published == pytest.approx(84.2 - 84.3)
@@ -158,7 +158,7 @@ def test_less_perplexity_is_better(builder: Any) -> None:
             builder.cells.append(cell | about | names | {"method": "pretraining"})
     store = Store(builder.root)
     claim = Claim("The mixture has the lower perplexity", better=BASELINE, worse=ROW, on="LM")
-    evidence = gather(store, builder.record())
+    evidence = gather(store, [builder.record()])[0]
     (found,) = verdicts(trials(evidence, [claim]))
     assert found.outcome == "reproduced"
     assert found.published == 1.0

@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 
 from bertlab.cli.report import report
-from bertlab.cli.results import print_record
+from bertlab.cli.results import print_records
+from bertlab.store import Store
 
 
-def test_print_record(builder: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_print_records(builder: Any, capsys: pytest.CaptureFixture[str]) -> None:
     for seed in (0, 1):
         builder.cell("80/10/10", "MNLI", 50.0 + seed, seed, pretrain_id=builder.pretrain("80/10/10", seed))
         builder.cell("100/0/0", "MNLI", 51.0 + 2 * seed, seed, pretrain_id=builder.pretrain("100/0/0", seed))
     builder.cell("[red]", "MNLI", None, pretrain_id=builder.pretrain("[red]", finished=False))
-    print_record(builder.record(), builder.root)
+    print_records([builder.record()], Store(builder.root))
     words = capsys.readouterr().out.split()
     for expected in ("50.50", "(0.71)", "84.2", "[red]", "pending", "+1.50", "±6.35", "+0.1"):
         assert expected in words

@@ -17,7 +17,7 @@ from bertlab.store import Store
 
 
 def gathered(builder: Any, **changes: Any) -> Evidence:
-    return gather(Store(builder.root), builder.record(**changes))
+    return gather(Store(builder.root), [builder.record(**changes)])[0]
 
 
 def row(table: tables.Table, name: str) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ def figures(builder: Any) -> Callable[..., dict[str, Any]]:
     """The figures of what a builder has written, by kind."""
 
     def drawn(evidence: Evidence | None = None, **record: Any) -> dict[str, Any]:
-        evidence = evidence or gather(Store(builder.root), builder.record(**record))
+        evidence = evidence or gather(Store(builder.root), [builder.record(**record)])[0]
         return {each.kind: each.figure for each in drawings(evidence)}
 
     return drawn

@@ -20,7 +20,7 @@ def test_milestones_are_drawn_over_the_steps(builder: Any, figures: Figures) -> 
         run_id = builder.pretrain(variant)
         for milestone, value in zip((50, 100), values, strict=True):
             builder.cell(variant, "MNLI", value, pretrain_id=run_id, milestone=milestone)
-    evidence = gather(Store(builder.root), builder.record())
+    evidence = gather(Store(builder.root), [builder.record()])[0]
     (axes,) = figures(evidence)["convergence"].axes
     assert [list(line.get_ydata()) for line in axes.lines] == [[40.0, 50.0], [38.0, 51.0]]
     assert [list(line.get_xdata()) for line in axes.lines] == [[0.5, 1.0]] * 2

@@ -88,7 +88,7 @@ def test_times_on_machines_that_differ_are_marked(builder: Any, figures: Figures
     other = builder.pretrain("100/0/0", timing=timed(1.0))
     (path,) = (builder.root / "pretrain").glob(f"{other}--*/environment.json")
     path.write_text(path.read_text().replace('"threads": 2', '"threads": 8'))
-    evidence = gather(Store(builder.root), builder.record())
+    evidence = gather(Store(builder.root), [builder.record()])[0]
     assert evidence.machines == {"threads 2": ["80/10/10"], "threads 8": ["100/0/0"]}
     assert "machines that differ" in figures(evidence)["curves"].axes[-1].get_xlabel()
     assert "threads 2 (80/10/10) and threads 8 (100/0/0)" in caveats.timed(evidence)[-1]
@@ -98,6 +98,6 @@ def test_without_own_curves_every_row_is_drawn_under_the_fixed_masking(builder: 
     metrics = [{"step": step, "heldout_masked_lm_loss": 8.0 - step / 500} for step in (500, 1000)]
     builder.pretrain("80/10/10", metrics=metrics)
     builder.pretrain("0/0/100", own=4.4, metrics=metrics)
-    evidence = gather(Store(builder.root), builder.record())
+    evidence = gather(Store(builder.root), [builder.record()])[0]
     assert [len(axes.lines) for axes in figures(evidence)["curves"].axes] == [3, 3], "over steps and tokens"
     assert caveats.timed(evidence) == [], "no time was kept"

@@ -60,7 +60,7 @@ def test_effects_intervals_and_published_differences_stand_on_the_line_of_their_
 
 def test_an_interval_of_four_seeds_is_strong_if_it_excludes_0(builder: Any) -> None:
     written(builder, {row: (*values, values[0]) for row, values in ROWS.items()})
-    drawing = draw(gather(Store(builder.root), builder.record()))
+    drawing = draw(gather(Store(builder.root), [builder.record()])[0])
     assert drawing is not None
     (axes,) = drawing.figure.axes
     assert [line.get_color() for line in intervals(axes)] == [COLOURS[0], PALE]
@@ -72,14 +72,14 @@ def test_an_interval_of_four_seeds_is_strong_if_it_excludes_0(builder: Any) -> N
 
 def test_the_alternative_text_counts_no_interval_of_few_seeds(builder: Any) -> None:
     written(builder, ROWS)
-    drawing = draw(gather(Store(builder.root), builder.record()))
+    drawing = draw(gather(Store(builder.root), [builder.record()])[0])
     assert drawing is not None
     assert drawing.alt.endswith(": no intervals of 4 pre-training seeds or more.")
 
 
 def test_they_are_those_of_the_evidence(builder: Any, figures: Figures) -> None:
     written(builder, ROWS)
-    evidence = gather(Store(builder.root), builder.record())
+    evidence = gather(Store(builder.root), [builder.record()])[0]
     (axes,) = figures(evidence)["effects"].axes
     for place, row in enumerate(("100/0/0", "0/0/100")):
         effect = evidence.difference(row, "MNLI")

@@ -24,7 +24,7 @@ PLAIN = "plainname"
 
 @pytest.fixture
 def drawn(builder: Any) -> Callable[..., list[Picture]]:
-    return lambda **record: pictures(gather(Store(builder.root), builder.record(**record)))
+    return lambda **record: pictures(gather(Store(builder.root), [builder.record(**record)])[0])
 
 
 def test_nothing_measured_draws_nothing(builder: Any, drawn: Callable[..., list[Picture]]) -> None:
@@ -94,7 +94,7 @@ def test_hostile_names_leave_only_shapes(builder: Any, hostile_names: list[str])
                 made.cell(name, "MNLI", 50.0, pretrain_id=run_id, milestone=milestone)
         for cell in made.cells:
             cell["measurement"], cell["task"], cell["metric"] = names[0], names[-1], cell["metric"]
-        evidence = gather(Store(root), made.record(baseline=names[0]))
+        evidence = gather(Store(root), [made.record(baseline=names[0])])[0]
         found = set()
         kinds = []
         for each in pictures(evidence):
