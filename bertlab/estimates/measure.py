@@ -120,7 +120,8 @@ def pretraining(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Ma
 
     `operations` is the machine's peak, a second.
     """
-    speeds, machine = [], _compiling(machine, recipe)
+    machine = _compiling(machine, recipe)
+    speeds = []
     for number, (length, steps) in enumerate(cost.phases(recipe)):
         short = _short(recipe, length, operations)
         folder = work if not number else work / f"length-{length}"

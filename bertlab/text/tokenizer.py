@@ -194,8 +194,6 @@ class WordPiece:
         for word in words:
             (plain if word.isascii() and word.isalnum() else others).append(word)
         yield from zip(plain, self._cut(plain), strict=True)
-        if not others:
-            return
         try:
             encodings = self._backend.encode_batch_fast(others, add_special_tokens=False)
         except (TypeError, UnicodeEncodeError):  # halves of surrogate pairs, which JSON can hold
