@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 
 from bertlab.errors import BadInput, unknown
 
-SCIENCE_VERSION = 1
+SCIENCE_VERSION = 2
 """Raised by hand whenever the code changes the meaning of a recipe; results of another version are never mixed in."""
 
 T = TypeVar("T")
