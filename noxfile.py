@@ -25,7 +25,7 @@ def installed(session: nox.Session) -> None:
     if not PROGRAMS.exists():
         session.run(sys.executable, "-m", "venv", str(PLACE), external=True)
     groups = nox.project.dependency_groups(PROJECT, "lint", "types", "tests")
-    run(session, "python", "-m", "pip", "install", "--quiet", "-e", ".", *groups)
+    run(session, "python", "-m", "pip", "install", "--quiet", "-c", "constraints.txt", "-e", ".", *groups)
 
 
 def run(session: nox.Session, program: str, *arguments: str) -> None:
@@ -66,7 +66,7 @@ def faults(session: nox.Session) -> None:
 def benchmarks(session: nox.Session) -> None:
     """How fast, beside peers: an hour or two on a machine that does nothing else; writes benchmarks/results.*."""
     installed(session)
-    run(session, "python", "-m", "pip", "install", "--quiet", "-e", ".[benchmarks]")
+    run(session, "python", "-m", "pip", "install", "--quiet", "-c", "constraints.txt", "-e", ".[benchmarks]")
     run(session, "python", "benchmarks/run.py", *session.posargs)
 
 

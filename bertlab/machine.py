@@ -12,6 +12,7 @@ from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Any
 
+from bertlab import __version__
 from bertlab.errors import BadInput, unknown
 
 if TYPE_CHECKING:
@@ -71,7 +72,10 @@ class Machine:
             if name not in LOGGERS:
                 raise unknown("logger", name, LOGGERS)
             if not any(find_spec(package) for package in LOGGERS[name]):
-                raise BadInput(f"--logger {name} is not installed: `pip install 'bertlab[{name}]'`, or leave it out")
+                raise BadInput(
+                    f"--logger {name} is not installed: in the source tree of bertlab give `pip install '.[{name}]'` "
+                    "with the pip of this environment, or leave the option out"
+                )
         if self.gpus and self.workers:
             raise BadInput("--gpus and --workers: a run is on a GPU or on the CPU, give one of the two")
         if self.cluster and not (self.gpus or self.workers):
@@ -166,14 +170,14 @@ class Machine:
         import platform
         from importlib.metadata import version
 
-        names = ("bertlab", "torch", "lightning", "tokenizers", "numpy")
+        names = ("torch", "lightning", "tokenizers", "numpy")
         return {
             "numerics": self.numerics(pretrained),
             "processor": processor(),
             "cores": os.cpu_count(),
             "system": platform.system(),
             "python": platform.python_version(),
-            "versions": {name: version(name) for name in names},
+            "versions": {"bertlab": __version__} | {name: version(name) for name in names},
         }
 
 

@@ -1,0 +1,45 @@
+"""What a user installs: under a name that is ours, in the versions that were tested."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import bertlab.machine
+from bertlab.errors import BadInput
+from bertlab.machine import LOGGERS, Machine
+
+ROOT = Path(__file__).parent.parent
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, GROUPS = PYPROJECT["project"], PYPROJECT["dependency-groups"]
+
+
+def test_every_dependency_is_pinned_to_a_version_that_it_allows():
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = dict(line.split("==") for line in lines if not line.startswith("#"))
+    assert all(re.fullmatch(r"\d+(\.\w+)+", version) for version in pins.values())  # of no local build
+    groups = [each for name in ("lint", "types", "tests", "dev") for each in GROUPS[name] if isinstance(each, str)]
+    for wanted in map(Requirement, PROJECT["dependencies"] + groups):
+        assert wanted.specifier.contains(pins[canonicalize_name(wanted.name)]), wanted
+    assert Requirement("torch<2.14").specifier.contains(pins["torch"])
+
+
+def test_nothing_is_installed_by_the_name_of_another_project():
+    assert PROJECT["name"] != "bertlab"
+    shown = [ROOT / "README.md", ROOT / "noxfile.py", *(ROOT / "bertlab").rglob("*.py")]
+    advice = [
+        found for path in shown for found in re.findall(r"pip\s+install[^`&\n]*", path.read_text(encoding="utf-8"))
+    ]
+    assert len(advice) > 2
+    assert not [each for each in advice if re.search(r"\bbertlab\b", each)]
+
+
+@pytest.mark.parametrize("name", LOGGERS)
+def test_an_extra_that_is_missing_is_installed_from_the_source_tree(name, monkeypatch):
+    assert name in PROJECT["optional-dependencies"]
+    monkeypatch.setattr(bertlab.machine, "find_spec", lambda package: None)
+    with pytest.raises(BadInput, match=rf"source tree .*`pip install '\.\[{name}\]'`"):
+        Machine(loggers=(name,))
