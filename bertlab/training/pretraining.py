@@ -109,11 +109,16 @@ class Pretraining(LightningModule):
         point("step")
 
     def settle(self) -> None:
-        """Adds what is pending to the sums. Raises `RunFailed`, status `diverged`, if a figure in it is not finite."""
+        """Adds what is pending to the sums. All processes call it after the same step.
+
+        Raises `RunFailed`, status `diverged`, on all of them if a figure of any of them is not finite.
+        """
         rows = self.pending.read()
-        for step, (*losses, norm) in enumerate(rows, start=self.step - len(rows)):
-            predicting, related = self.share.total(*losses)
-            check(step, predicting + related, norm)
+        totals = iter(self.share.total(*(figure for row in rows for figure in row)))
+        for step, (predicting, related, norms) in enumerate(
+            zip(totals, totals, totals, strict=True), self.step - len(rows)
+        ):
+            check(step, predicting + related, norms)
             self.sums += torch.tensor([predicting, related, 1.0], dtype=torch.float64)
             self.figures = {"loss": predicting + related}
 
@@ -164,18 +169,19 @@ class Journal(Callback):
         trained: str,
         share: Share,
         log: Log,
+        watch: Watch,
     ) -> None:
-        """`trained` names the recipe and the text in checkpoints."""
+        """`trained` names the recipe and the text in checkpoints; `watch`, called first, says when to save."""
         self.work, self.recipe, self.machine, self.trained, self.share = work, recipe, machine, trained, share
-        self.told, self.pace = log, Pace()
+        self.told, self.pace, self.watch = log, Pace(), watch
         steps = recipe.schedule.steps
         self.milestones = {round(steps * part / milestones) for part in range(1, milestones + 1)}
         self.interval = max(1, steps // 100)
         self.heldout = evaluation.Heldout(recipe, corpus, EVALUATION_ROWS // 4)
-        self.saved = self.clock = time.monotonic()
+        self.clock = time.monotonic()
 
     def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *_: object) -> None:
-        """Logs at every hundredth of the steps, evaluates at milestones, saves once a minute and when asked to stop."""
+        """Logs at every hundredth of the steps, evaluates at milestones, and saves when `watch` says so."""
         assert isinstance(pl_module, Pretraining)
         step, schedule = pl_module.step, self.recipe.schedule
         if step % self.interval == 0 or step == schedule.steps:
@@ -194,7 +200,7 @@ class Journal(Callback):
         with self.pace.paused():
             if step in self.milestones:
                 self._milestone(pl_module, step)
-            if trainer.should_stop or time.monotonic() - self.saved > SECONDS_BETWEEN_CHECKPOINTS:
+            if self.watch.saving:
                 self.save(pl_module)
 
     def save(self, module: Pretraining) -> None:
@@ -204,9 +210,10 @@ class Journal(Callback):
         if self.share.first and module.step < self.recipe.schedule.steps:
             state = {"step": module.step, "sums": module.sums.tolist(), "trained": self.trained}
             checkpoints.save(self.work, module.model, module.optimizer, state)
-        self.saved = time.monotonic()
+        self.watch.saved()
 
     def _milestone(self, module: Pretraining, step: int) -> None:
+        module.settle()  # nothing is kept of a training that diverged
         self._time("train", step)
         point("evaluation.begin")
         figures = self.heldout.figures(module.model, self.machine, self.share)
@@ -260,16 +267,17 @@ def pretrain(
     if checkpoint is not None:
         checkpoints.restore(checkpoint, model, module.optimizer)
         module.step, module.sums = checkpoint.step, torch.tensor(checkpoint.state["sums"], dtype=torch.float64)
-    if share.total(module.step) != [module.step * share.ranks]:
+    total, squares = share.total(module.step, module.step**2)
+    if squares * share.ranks != total**2:  # equal steps alone; every process finds the same
         raise RunFailed(f"the processes of the group do not read the same checkpoint in '{work}'")
     if share.first:
         _cut_back(work, module.step)
     steps = recipe.schedule.steps
     batches = Batches(recipe, corpus, trimmed=not machine.compiles(recipe))
     if module.step < steps:
-        journal = Journal(work, corpus, recipe, milestones, machine, trained, share, log)
+        watch = Watch(progress, steps, "pre-training", module.step, share, SECONDS_BETWEEN_CHECKPOINTS)
+        journal = Journal(work, corpus, recipe, milestones, machine, trained, share, log, watch)
         data = PretrainingData(batches, module.step, steps)
-        watch = Watch(progress, steps, "pre-training", module.step, share)
         fit(trainer(machine, steps - module.step, [watch, journal], strategy), module, data)
         if module.step < steps:
             share.wait()  # for the checkpoint

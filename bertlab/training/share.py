@@ -39,7 +39,7 @@ class Share:
 
     def total(self, *values: float) -> list[float]:
         """The sum of each value over the processes, the same on all of them. All must call it, with as many values."""
-        if self.ranks == 1:
+        if self.ranks == 1 or not values:
             return list(values)
         import torch
         from torch import distributed

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 import warnings
 from collections.abc import Sequence
 
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.strategies import Strategy
-from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from bertlab.errors import RunFailed
 from bertlab.machine import Machine
@@ -34,7 +35,7 @@ def trainer(
         keep_freed_memory()
     for name in ("lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero"):
         logging.getLogger(name).setLevel(logging.ERROR)  # device and precision are in the result, adverts nowhere
-    return Trainer(
+    made = Trainer(
         accelerator="gpu" if machine.gpus else "cpu",
         strategy=strategy or "auto",
         devices="auto" if strategy else 1,
@@ -49,10 +50,19 @@ def trainer(
         limit_val_batches=0,
         use_distributed_sampler=False,
     )
+    # Lightning ends the one process that SIGTERM reaches, without a checkpoint; and before each batch it asks the group
+    # whether it came to any, and waits for the device to answer. `Watch` does both, for all processes alike.
+    made._signal_connector.register_signal_handlers = _nothing  # type: ignore[method-assign]
+    made.fit_loop.epoch_loop._broadcast_sigterm_tensor = _nothing  # type: ignore[method-assign]
+    return made
+
+
+def _nothing() -> None:
+    """Stands in for what Lightning would do."""
 
 
 def fit(trainer: Trainer, module: LightningModule, data: object) -> None:
-    """Trains; a signal ends it after the step in which it came."""
+    """Trains. Raises `RunFailed` if compiling fails."""
     with warnings.catch_warnings():
         # Batches are a function of the step and cost microseconds: worker processes would only slow them down.
         warnings.filterwarnings("ignore", message=".*does not have many workers.*")
@@ -68,9 +78,6 @@ def fit(trainer: Trainer, module: LightningModule, data: object) -> None:
         warnings.filterwarnings("ignore", message=".*find_unused_parameters=True was specified.*")
         try:
             trainer.fit(module, data)
-        except SIGTERMException:  # Lightning's own way to end after a step; ours has noted the signal too
-            if not asked_to_stop():
-                raise
         except RuntimeError as error:
             if not type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
                 raise
@@ -79,14 +86,35 @@ def fit(trainer: Trainer, module: LightningModule, data: object) -> None:
 
 
 class Watch(Callback):
-    """Tells of every step, and ends the training after the step in which a signal came to any process."""
+    """Reports every step, and decides after it, for all processes alike, whether they stop and whether they save.
 
-    def __init__(self, progress: Progress, total: int, stage: str, start: int = 0, share: Share = ALONE) -> None:
+    They stop after the step in which a signal came to any of them, and save then. They also save when `save_every`
+    seconds have passed since they last did, by the clock of the first process: clocks differ.
+    """
+
+    def __init__(
+        self,
+        progress: Progress,
+        total: int,
+        stage: str,
+        start: int = 0,
+        share: Share = ALONE,
+        save_every: float = math.inf,
+    ) -> None:
         self.progress, self.total, self.stage, self.done, self.share = progress, total, stage, start, share
+        self.save_every, self.saving = save_every, False
+        self.saved()
+
+    def saved(self) -> None:
+        """Counts `save_every` from now on."""
+        self._saved = time.monotonic()
 
     def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *_: object) -> None:
-        """One more step is done."""
+        """One more step is done. The decisions of all steps are one sum over the processes each."""
         self.done += 1
         self.progress(self.done, self.total, self.stage, **getattr(pl_module, "figures", {}))
-        if any(self.share.total(asked_to_stop())):
+        due = self.share.first and time.monotonic() - self._saved > self.save_every
+        stops, saves = self.share.total(asked_to_stop(), due)
+        self.saving = bool(stops or saves)
+        if stops:
             trainer.should_stop = True

@@ -7,6 +7,7 @@ import dataclasses
 import datetime
 import json
 import sys
+import time
 from pathlib import Path
 
 from bertlab import scales
@@ -47,7 +48,7 @@ def main(rank, ranks, place, corpus_directory):
     from bertlab.model.heads import PretrainingModel
     from bertlab.progress import Interrupted, silent
     from bertlab.text.tokens import open_corpus
-    from bertlab.training import pretraining
+    from bertlab.training import figures, pretraining
     from bertlab.training.share import Share
     from bertlab.training.trainer import REDUCTION
 
@@ -78,6 +79,8 @@ def main(rank, ranks, place, corpus_directory):
             ended = {"status": error.status, "reason": str(error)}
         except Interrupted as error:
             ended = {"status": "interrupted", "number": error.number}
+        except RuntimeError as error:  # of what the processes send each other
+            ended = {"status": "broken", "reason": str(error)}
         (place / f"{name}-{rank}.json").write_text(json.dumps(ended))
 
     corpus = open_corpus(corpus_directory)
@@ -108,6 +111,31 @@ def main(rank, ranks, place, corpus_directory):
 
     PretrainingModel.losses = poisoned
     train("poisoned", SMOKE, "poisoned")
+    PretrainingModel.losses = losses
+
+    # On an accelerator figures are read late, and no two processes have the same clock.
+    now, saves, broadcasts = [0.0], [], []
+    save, broadcast = pretraining.Journal.save, distributed.broadcast
+
+    def tick(done, total, stage="", /, **figures):
+        now[0] = done * (1.0 if rank == 0 else 3.1)
+        broadcasts.append(len(sent))
+        if done == 38 and rank == 1:
+            progress._received.append(2)
+
+    sent = []
+    distributed.broadcast = lambda *arguments, **options: sent.append(1) or broadcast(*arguments, **options)
+    figures.Figures.due = property(lambda self: len(self._rows) >= figures.TOGETHER)
+    pretraining.Journal.save = lambda self, module: saves.append(module.step) or save(self, module)
+    pretraining.SECONDS_BETWEEN_CHECKPOINTS = 7.0
+    time.monotonic = lambda: now[0]
+    distributed.destroy_process_group()
+    distributed.init_process_group(  # what goes wrong ends soon
+        "gloo", f"file://{place}/again", datetime.timedelta(seconds=15), world_size=ranks, rank=rank
+    )
+    schedule = dataclasses.replace(SMOKE.schedule, steps=300)  # figures are read at every third step
+    train("clocks", dataclasses.replace(SMOKE, schedule=schedule), "clocks", watch=tick)
+    (place / f"saves-{rank}.json").write_text(json.dumps([saves, broadcasts[-1] - broadcasts[0]]))
     distributed.destroy_process_group()
 
 

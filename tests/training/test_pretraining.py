@@ -17,7 +17,7 @@ from bertlab.model.heads import ClassificationModel, Pooler, PretrainingModel
 from bertlab.model.recurrent import RecurrentEncoder
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Inputs, Masking, Model, Objective, Optimizer
-from bertlab.training import checkpoints, optimization
+from bertlab.training import checkpoints, evaluation, optimization
 from bertlab.training.pretraining import pretrain
 
 SMOKE = scales.find("smoke").recipe  # 20 steps, dropout 0.1
@@ -89,6 +89,16 @@ def test_the_result_says_what_was_trained(whole, corpus):
 def test_the_same_command_gives_the_same_bits(whole, corpus, machine, tmp_path):
     pretrain(SMOKE, corpus, tmp_path, machine, 2, silent)
     same_bits(whole[0], tmp_path)
+
+
+def test_a_signal_during_an_evaluation_saves_after_the_next_step(corpus, machine, tmp_path, monkeypatch):
+    evaluate = evaluation.Heldout.figures
+    monkeypatch.setattr(
+        evaluation.Heldout, "figures", lambda *given: signal.raise_signal(signal.SIGTERM) or evaluate(*given)
+    )
+    with pytest.raises(Interrupted), signals.signals_as_flags():
+        pretrain(SMOKE, corpus, tmp_path, machine, 5, silent)  # evaluates after step 4
+    assert checkpoints.newest(tmp_path).step == 5
 
 
 @pytest.mark.parametrize("stops", [[1], [10], [7, 13, 19]])

@@ -138,3 +138,11 @@ def test_a_loss_that_is_not_finite_on_one_process_stops_both_before_the_update(g
     assert one == two == {"status": "diverged", "reason": "diverged at step 5: the loss is not finite"}
     assert len(lines(group / "poisoned")) == 5
     assert checkpoints.newest(group / "poisoned") is None
+
+
+def test_processes_whose_clocks_differ_save_together(group):
+    """By the clock of the first, 7 s after it last saved, and where one was asked to stop; figures wait to be read."""
+    assert [each["status"] for each in ended(group, "clocks")] == ["interrupted", "interrupted"]
+    saves = [json.loads((group / f"saves-{rank}.json").read_text()) for rank in range(2)]
+    assert saves[0] == saves[1] == [[8, 16, 24, 32, 38], 0]  # and no step asks the others anything else
+    assert checkpoints.newest(group / "clocks").step == 38
