@@ -306,7 +306,7 @@ class Finetuning:
     steps: int = 0
     """Updates at most; 0 for all that the epochs ask for."""
     evaluation_rows: int = 0
-    """Evaluation rows at most, the first ones; 0 for all."""
+    """Evaluation rows at most, a keyed sample, the same for every model and seed; 0 for all."""
     length: int = 128
     """Tokens a sequence, specials included, at most."""
     dropout: float = 0.1

@@ -53,6 +53,9 @@ class Task:
     `{"text": [...], "answer_start": [...]}` in characters of the context, empty if the question has no answer."""
     labels: tuple[str, ...] = ()
     """Names of the labels, in the order of their integers; empty to take them from the data."""
+    group: tuple[str, ...] = ()
+    """Columns of which equal values mark examples that hang together (an article, a paragraph, a premise), the widest
+    first: the first that all splits have is used. Such examples are resampled together, and never held back apart."""
     microworld: str = ""
     """The counterpart in the embedded world, used when neither a mirror nor the Hub is asked for."""
 

@@ -109,7 +109,7 @@ def _read(run: Run, cell: Cell, metric: str) -> Judged | None:
     # Tags that neither the task nor the BIO order names would be read wrongly: the reported value tells.
     if metric == cell.metric and not math.isclose(value, cell.value or 0.0, rel_tol=1e-4, abs_tol=1e-4):
         return None
-    right = [arrays[name] for name in ("label", "sentence") if name in arrays]
+    right = [arrays[name] for name in ("label", "sentence", "group") if name in arrays]
     return Judged(measure, (str(measure.examples).encode(), *(each.tobytes() for each in right)))
 
 

@@ -21,9 +21,11 @@ def _glue(
     evaluation: str = "validation",
     name: str = "",
     test: str = "",
+    group: str = "",
 ) -> Task:
     return Task(
         kind="classification" if labels else "regression",
+        group=(group,) if group else (),
         name=name or dataset,
         dataset=dataset,
         hub=f"nyu-mll/glue:{dataset}",
@@ -50,10 +52,16 @@ def _entities(name: str, types: tuple[str, ...], hub: str = "") -> Task:
 
 
 def _world(
-    name: str, text: tuple[str, ...], labels: tuple[str, ...] = (), kind: Kind = "classification", label: str = "label"
+    name: str,
+    text: tuple[str, ...],
+    labels: tuple[str, ...] = (),
+    kind: Kind = "classification",
+    label: str = "label",
+    group: str = "",
 ) -> Task:
     return Task(
         kind=kind,
+        group=(group,) if group else (),
         name=name,
         dataset="microworld",
         test="test",
@@ -72,6 +80,7 @@ def _squad(name: str, microworld: str) -> Task:
         hub=f"rajpurkar/{name}",
         text=_QUESTION,
         label="answers",
+        group=("title", "context"),
         microworld=microworld,
     )
 
@@ -86,15 +95,15 @@ _THREE_WAY = ("entailment", "neutral", "contradiction")
 WORLD = {
     task.name: task
     for task in (
-        _world("inference", ("premise", "hypothesis"), _THREE_WAY),
-        _world("question-inference", ("question", "sentence"), _TWO_WAY),
-        _world("paraphrase", _SENTENCES, ("not_equivalent", "equivalent")),
+        _world("inference", ("premise", "hypothesis"), _THREE_WAY, group="premise"),
+        _world("question-inference", ("question", "sentence"), _TWO_WAY, group="sentence"),
+        _world("paraphrase", _SENTENCES, ("not_equivalent", "equivalent"), group="sentence1"),
         _world("sentiment", ("sentence",), ("negative", "positive")),
         _world("acceptability", ("sentence",), ("unacceptable", "acceptable")),
-        _world("similarity", _SENTENCES, kind="regression"),
-        _world("questions", _QUESTION, kind="span", label="answers"),
-        _world("questions-unanswerable", _QUESTION, kind="span", label="answers"),
-        _world("completion", _ENDINGS, kind="multiple-choice"),
+        _world("similarity", _SENTENCES, kind="regression", group="sentence1"),
+        _world("questions", _QUESTION, kind="span", label="answers", group="context"),
+        _world("questions-unanswerable", _QUESTION, kind="span", label="answers", group="context"),
+        _world("completion", _ENDINGS, kind="multiple-choice", group="startphrase"),
         _world("entities", ("tokens",), kind="tagging", label="ner_tags"),
         _world("parts-of-speech", ("tokens",), kind="tagging", label="upos"),
     )
@@ -110,6 +119,7 @@ TASKS = WORLD | {
             _THREE_WAY,
             "inference",
             evaluation="validation_matched",
+            group="premise",
         ),
         _glue(
             "mnli",
@@ -118,15 +128,16 @@ TASKS = WORLD | {
             "inference",
             evaluation="validation_mismatched",
             name="mnli-mismatched",
+            group="premise",
         ),
-        _glue("qnli", ("question", "sentence"), _TWO_WAY, "question-inference"),
-        _glue("mrpc", _SENTENCES, ("not_equivalent", "equivalent"), "paraphrase", test="test"),
-        _glue("qqp", ("question1", "question2"), ("not_duplicate", "duplicate"), "paraphrase"),
+        _glue("qnli", ("question", "sentence"), _TWO_WAY, "question-inference", group="sentence"),
+        _glue("mrpc", _SENTENCES, ("not_equivalent", "equivalent"), "paraphrase", test="test", group="sentence1"),
+        _glue("qqp", ("question1", "question2"), ("not_duplicate", "duplicate"), "paraphrase", group="question1"),
         _glue("sst2", ("sentence",), ("negative", "positive"), "sentiment"),
         _glue("cola", ("sentence",), ("unacceptable", "acceptable"), "acceptability"),
-        _glue("stsb", _SENTENCES, (), "similarity", test="test"),
-        _glue("rte", _SENTENCES, _TWO_WAY, "inference"),
-        _glue("wnli", _SENTENCES, ("not_entailment", "entailment"), "inference"),
+        _glue("stsb", _SENTENCES, (), "similarity", test="test", group="sentence1"),
+        _glue("rte", _SENTENCES, _TWO_WAY, "inference", group="sentence1"),
+        _glue("wnli", _SENTENCES, ("not_entailment", "entailment"), "inference", group="sentence1"),
         _squad("squad", "questions"),
         _squad("squad_v2", "questions-unanswerable"),
         Task(
@@ -135,6 +146,7 @@ TASKS = WORLD | {
             dataset="swag",
             hub="allenai/swag:regular",
             text=_ENDINGS,
+            group=("startphrase",),
             microworld="completion",
         ),
         # The original repository loads by a script; this copy is the same splits as Parquet.
@@ -154,6 +166,7 @@ TASKS = WORLD | {
             text=("tokens",),
             label="upos",
             labels=tuple(_PARTS_OF_SPEECH.split()),
+            group=("document",),
             microworld="parts-of-speech",
         ),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -113,20 +113,27 @@ def read(located: Located, machine: Machine) -> TaskData:
     known = content_of(located, machine)
     used = located.task
     splits = _splits(used)
-    columns = (*used.text, used.label)
     if located.origin == "microworld":
-        values, places = _from_world(used, columns)
+        values, places, group = _from_world(used)
         named = used.labels
     elif located.folder is not None:
         paths = [files.find(located.folder, split) for split in splits]
-        values, places, named = [files.read(path, columns) for path in paths], [str(path) for path in paths], ()
+        group = _group(used, [files.columns(path) for path in paths]) if used.group else ""
+        values = [files.read(path, _columns(used, group)) for path in paths]
+        places, named = [str(path) for path in paths], ()
     else:
-        values, named = _from_hub(used, columns, known.rpartition("@")[2])
+        values, named, group = _from_hub(used, known.rpartition("@")[2])
         places = [f"{used.hub} {split}" for split in splits]
     for rows, place in zip(values, places, strict=True):
         if not rows[-1]:
             raise BadInput(f"{place} has no rows: task '{located.asked}' needs some")
-    names, (train, evaluation, *test) = checked(used, used.labels or named, values, places)
+    keys = [split.pop(len(used.text)) for split in values] if group else []
+    names, found = checked(used, used.labels or named, values, places)
+    if keys:
+        found = [
+            each.grouped(key, f"{place} column {group}") for each, key, place in zip(found, keys, places, strict=True)
+        ]
+    train, evaluation, *test = found
     return TaskData(
         name=located.asked,
         dataset=used.dataset,
@@ -140,11 +147,34 @@ def read(located: Located, machine: Machine) -> TaskData:
 
 
 def held_back(data: TaskData) -> TaskData:
-    """The task with a keyed eighth of its training rows in place of what it is judged on: to choose settings by."""
-    order = keyed.permutation(keyed.key("held back"), len(data.train))
-    size = max(1, len(order) // 8)
-    rest, held = np.sort(order[size:]), np.sort(order[:size])
+    """The task with a keyed eighth of its training rows in place of what it is judged on: to choose settings by.
+
+    No group is on both sides: whole groups are held back, in a keyed order, until they are an eighth of the rows.
+    """
+    count = len(data.train)
+    groups = np.arange(count) if data.train.groups is None else data.train.groups
+    sizes = np.bincount(groups)
+    order = keyed.permutation(keyed.key("held back"), len(sizes))
+    before = np.cumsum(sizes[order]) - sizes[order]
+    away = np.isin(groups, order[before < max(1, count // 8)])
+    rest, held = np.flatnonzero(~away), np.flatnonzero(away)
+    if not len(rest):
+        raise BadInput(f"task '{data.name}': its training rows are all of one group, so none can be held back")
     return dataclasses.replace(data, train=data.train.take(rest), evaluation=data.train.take(held), test=None)
+
+
+def sampled(data: TaskData, rows: int) -> TaskData:
+    """The task with at most so many evaluation rows, and as many test rows: keyed samples; all for 0.
+
+    Rows are drawn one by one, not by group: of equally many rows, those of many groups say most.
+    """
+
+    def sample(part: Rows) -> Rows:
+        order = keyed.permutation(keyed.key("evaluation rows"), len(part))
+        return part.take(np.sort(order[:rows])) if 0 < rows < len(part) else part
+
+    test = None if data.test is None else sample(data.test)
+    return dataclasses.replace(data, evaluation=sample(data.evaluation), test=test)
 
 
 def untested(located: Located) -> str:
@@ -209,13 +239,24 @@ def content_of(located: Located, machine: Machine) -> str:
     return f"hub:{task.hub}@{_commit(located)}"
 
 
-def _from_world(task: Task, columns: Sequence[str]) -> tuple[list[list[list[Any]]], list[str]]:
+def _group(task: Task, there: Sequence[Collection[str]]) -> str:
+    """The first of the task's columns of groups that each of the splits has; none if there is no such column."""
+    return next((name for name in task.group if all(name in columns for columns in there)), "")
+
+
+def _columns(task: Task, group: str) -> tuple[str, ...]:
+    """The columns that are read, that of groups (if any) between text and label."""
+    return (*task.text, *([group] if group else []), task.label)
+
+
+def _from_world(task: Task) -> tuple[list[list[list[Any]]], list[str], str]:
     from bertlab.text import microworld
 
     splits: list[Any] = _splits(task)
     read = [microworld.rows(task.microworld, split) for split in splits]
-    values = [[[row[column] for row in rows] for column in columns] for rows in read]
-    return values, [f"microworld {task.microworld} {split}" for split in splits]
+    group = _group(task, [rows[0] for rows in read])
+    values = [[[row[column] for row in rows] for column in _columns(task, group)] for rows in read]
+    return values, [f"microworld {task.microworld} {split}" for split in splits], group
 
 
 def _commit(located: Located) -> str:
@@ -231,26 +272,31 @@ def _commit(located: Located) -> str:
     return commit
 
 
-def _from_hub(task: Task, columns: Sequence[str], commit: str) -> tuple[list[list[list[Any]]], tuple[str, ...]]:
-    """The columns of each split, and the names of the labels as the Hub declares them, if it does."""
+def _from_hub(task: Task, commit: str) -> tuple[list[list[list[Any]]], tuple[str, ...], str]:
+    """The columns of each split, the names of the labels if the Hub declares them, and the column of groups."""
     import datasets
 
     datasets.disable_progress_bars()  # progress is drawn in one place, by the command line
     repository, _, configuration = task.hub.partition(":")
     values: list[list[list[Any]]] = []
     names: tuple[str, ...] = ()
-    for split in _splits(task):
-        try:
-            rows = datasets.load_dataset(repository, configuration or None, split=split, revision=commit)
-        except Exception as error:  # of many kinds, see `_commit`
-            raise _unreachable(task, task.name or task.hub, error) from None
+    try:
+        read = [
+            datasets.load_dataset(repository, configuration or None, split=split, revision=commit)
+            for split in _splits(task)
+        ]
+    except Exception as error:  # of many kinds, see `_commit`
+        raise _unreachable(task, task.name or task.hub, error) from None
+    group = _group(task, [rows.column_names for rows in read])
+    columns = _columns(task, group)
+    for split, rows in zip(_splits(task), read, strict=True):
         files.require(f"{task.hub} {split}", columns, rows.column_names)
         values.append([list(rows[column]) for column in columns])
         feature = rows.features[task.label]
         names = tuple(getattr(getattr(feature, "feature", feature), "names", None) or names)
         if task.kind == "tagging" and names:  # integers mean the Hub's own order of tags, whatever the task's is
             values[-1][-1] = [[_tag(tag, names) for tag in sentence] for sentence in values[-1][-1]]
-    return values, names
+    return values, names, group
 
 
 def _tag(tag: Any, names: tuple[str, ...]) -> Any:

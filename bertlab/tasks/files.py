@@ -9,6 +9,7 @@ import io
 import json
 import zlib
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -44,48 +45,76 @@ def folders(mirror: Path) -> list[str]:
         return []
 
 
+def columns(path: Path) -> list[str]:
+    """The names of the columns, those of the first row where rows name them; raises as `read`."""
+    with _readable(path):
+        if path.name.endswith(".parquet"):
+            with _parquet(path) as file:
+                return list(file.schema_arrow.names)
+        with _rows(path) as rows:
+            return list(next(rows, {}))
+
+
 def read(path: Path, columns: Sequence[str]) -> list[list[Any]]:
     """The values of each of `columns`, row by row.
 
     Cells of `.csv` and `.tsv` are strings; `.tsv` has no quoting, as in GLUE's own files. Raises `BadInput`, with the
     file and the row, for a missing column and for a file that is empty, damaged or not UTF-8.
     """
+    with _readable(path):
+        values = _columnar(path, columns) if path.name.endswith(".parquet") else _lines(path, columns)
+    if not values[0]:
+        raise BadInput(f"{path} has no rows: give a file with at least one")
+    return values
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Tells what is wrong with a file that cannot be read."""
     try:
-        values = _parquet(path, columns) if path.name.endswith(".parquet") else _lines(path, columns)
+        yield
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is not UTF-8 ({error.reason}): convert it to UTF-8") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise BadInput(f"{path} is damaged ({error}): make the file again") from None
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror or error}") from None
-    if not values[0]:
-        raise BadInput(f"{path} has no rows: give a file with at least one")
-    return values
 
 
-def _parquet(path: Path, columns: Sequence[str]) -> list[list[Any]]:
+@contextmanager
+def _parquet(path: Path) -> Iterator[Any]:
     import pyarrow
     import pyarrow.parquet
 
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            require(str(path), columns, file.schema_arrow.names)
-            table = file.read(columns=list(columns))
+            yield file
     except pyarrow.ArrowException as error:
         raise BadInput(f"{path} is not a Parquet file that can be read: {error}") from None
-    return [table.column(column).to_pylist() for column in columns]
+
+
+def _columnar(path: Path, columns: Sequence[str]) -> list[list[Any]]:
+    with _parquet(path) as file:
+        require(str(path), columns, file.schema_arrow.names)
+        table = file.read(columns=list(columns))
+        return [table.column(column).to_pylist() for column in columns]
 
 
 def _lines(path: Path, columns: Sequence[str]) -> list[list[Any]]:
     values: list[list[Any]] = [[] for _ in columns]
-    with _open(path) as opened, io.TextIOWrapper(opened, encoding="utf-8-sig", newline="") as text:
-        rows = _json(path, text) if ".jsonl" in path.name else _table(path, text)
+    with _rows(path) as rows:
         for number, row in enumerate(rows, start=1):
             for column, kept in zip(columns, values, strict=True):
                 if column not in row:
                     require(f"{path} row {number}", columns, row)
                 kept.append(row[column])
     return values
+
+
+@contextmanager
+def _rows(path: Path) -> Iterator[Iterator[dict[str, Any]]]:
+    with _open(path) as opened, io.TextIOWrapper(opened, encoding="utf-8-sig", newline="") as text:
+        yield _json(path, text) if ".jsonl" in path.name else _table(path, text)
 
 
 def _open(path: Path) -> IO[bytes]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from bertlab.errors import BadInput
 from bertlab.study import Kind, Task
@@ -29,6 +32,8 @@ class Rows:
     """Columns of texts; of tagging, one column of lists of words."""
     labels: list[int] | list[float] | list[span.Answers] | list[Integers]
     """What is to be found in each row; of tagging, in each word of each row."""
+    groups: Integers | None = None
+    """(R,) the number of the group that each row is of; None where rows stand alone."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -36,7 +41,17 @@ class Rows:
     def take(self, rows: Integers) -> Rows:
         """The rows of these numbers."""
         labels: list[Any] = [self.labels[row] for row in rows]
-        return Rows(text=tuple([column[row] for row in rows] for column in self.text), labels=labels)
+        text = tuple([column[row] for row in rows] for column in self.text)
+        return Rows(text=text, labels=labels, groups=None if self.groups is None else self.groups[rows])
+
+    def grouped(self, values: list[Any], where: str) -> Rows:
+        """The same rows, those of equal `values` in one group; `BadInput` names the row of one that is no text."""
+        number: dict[Any, int] = {}
+        for row, value in enumerate(values, start=1):
+            if not isinstance(value, str | int):
+                raise BadInput(f"{where} row {row} is {value!r}: give the name of what the row is of, a text")
+            number.setdefault(value, len(number))
+        return dataclasses.replace(self, groups=np.array([number[value] for value in values], np.int32))
 
 
 Splits = tuple[tuple[str, ...], list[Rows]]

@@ -22,7 +22,7 @@ from bertlab.model.encoder import gather_rows
 from bertlab.model.recurrent import BiLSTMTagger
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.tasks import examples
-from bertlab.tasks.data import TaskData
+from bertlab.tasks.data import TaskData, sampled
 from bertlab.tasks.examples import Examples, Integers
 from bertlab.training import evaluation
 from bertlab.training.finetuning import Pretrained, encode_judged, encode_training, open_pretrained
@@ -51,6 +51,7 @@ def probe(
     if data.kind != "tagging":
         raise BadInput(f"task '{data.name}' is {data.kind}: the feature-based approach tags words; use method finetune")
     opened = open_pretrained(pretrained, milestone)
+    data = sampled(data, settings.evaluation_rows)
     train, judged = encode_training(data, opened, settings), encode_judged(data, opened, settings)
     encoder = opened.model.encoder
     levels = settings.levels(len(encoder.layers))

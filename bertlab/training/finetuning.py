@@ -20,7 +20,7 @@ from bertlab.model.heads import ClassificationModel, Pooler, PretrainingModel, S
 from bertlab.model.recurrent import RecurrentEncoder
 from bertlab.progress import Progress
 from bertlab.tasks import classification, examples, multiple_choice, span, tagging
-from bertlab.tasks.data import TaskData
+from bertlab.tasks.data import TaskData, sampled
 from bertlab.tasks.examples import Examples, Integers
 from bertlab.tasks.rows import Rows
 from bertlab.text.tokenizer import WordPiece
@@ -79,6 +79,7 @@ def finetune(
     from, as a fine-tuning is short.
     """
     opened = open_pretrained(pretrained, milestone)
+    data = sampled(data, settings.evaluation_rows)
     judged = encode_judged(data, opened, settings)
     train = encode_training(data, opened, settings)
     encoder: Encoder | RecurrentEncoder = opened.model.encoder
@@ -127,13 +128,9 @@ def encode_training(data: TaskData, pretrained: Pretrained, settings: recipe.Fin
 def encode_judged(
     data: TaskData, pretrained: Pretrained, settings: recipe.Finetuning | recipe.Features
 ) -> list[Examples]:
-    """The first evaluation rows and, if the task has such, as many of the first test rows."""
-    encoded = []
-    for part in (data.evaluation, data.test):
-        if part is not None:
-            first = np.arange(len(part))[: settings.evaluation_rows or None]
-            encoded.append(_encoded(data, part, first, pretrained, settings.length, training=False))
-    return encoded
+    """The evaluation rows and, if the task has such, the test rows."""
+    parts = [part for part in (data.evaluation, data.test) if part is not None]
+    return [_encoded(data, part, np.arange(len(part)), pretrained, settings.length, training=False) for part in parts]
 
 
 def _encoded(

@@ -32,7 +32,7 @@ class Judgement:
     """Of each row, or of each word: `prediction` and `label` and, of labels, the `log_likelihood` of the
     right one (nats); for tagging also `sentence`, the row that the word is of. Of each question of spans: `prediction`,
     from which to which character of the context, 0 to 0 for no answer; `exact` and `f1`, 0 to 1; `log_likelihood` of
-    the likeliest right answer."""
+    the likeliest right answer. Where rows hang together, the `group` of each."""
     collapsed: bool
     """Whether all predictions are one and the same."""
     threshold: float | None = None
@@ -60,10 +60,19 @@ def outcome(
 ) -> Outcome:
     """Judges the logits, (W, C), of the evaluation rows and of the test rows, if any, by the kind of the task."""
     found = _judge(data, data.evaluation, train, judged[0], scores[0])
+    _keep_groups(found, data.evaluation)
     test = None
     if data.test is not None:
         test = _judge(data, data.test, train, judged[1], scores[1], found.threshold)
+        _keep_groups(test, data.test)
     return Outcome(**vars(found), test=test, curve=curve, steps=steps, training_rows=train.rows)
+
+
+def _keep_groups(judgement: Judgement, rows: Rows) -> None:
+    """Puts the groups beside the predictions, if any row shares its own."""
+    groups = rows.groups
+    if groups is not None and len(np.unique(groups)) < len(groups):
+        judgement.predictions["group"] = groups.astype(np.int32)
 
 
 def _judge(
@@ -108,8 +117,8 @@ def _answers(
     data: TaskData, rows: Rows, judged: span.Windows, scores: Floats, threshold: float | None = None
 ) -> Judgement:
     """Without a `threshold` for questions that may have no answer, the best one for these rows is taken."""
-    contexts = rows.text[1][: judged.rows]
-    right = cast(list[span.Answers], rows.labels)[: judged.rows]
+    contexts = rows.text[1]
+    right = cast(list[span.Answers], rows.labels)
     train = cast(list[span.Answers], data.train.labels)
     found = span.best(judged, scores)
     places = np.stack([found.begins, found.ends], axis=1)

@@ -164,3 +164,13 @@ def test_less_perplexity_is_better(builder: Any) -> None:
     assert found.published == 1.0
     assert found.effect is not None
     assert found.effect.mean == pytest.approx(10 - 1.5 * 1.5)
+
+
+def test_examples_of_one_group_are_one_example(writer: Writer) -> None:
+    group = np.repeat(np.arange(10), 5).astype(np.int32)
+    for seed in range(4):
+        for variant, chance in ((BASELINE, 0.6), (ROW, 0.8)):
+            writer.run(variant, seed, guessed(chance, seed) | {"group": group})
+    for found in (writer.effect(), writer.effect(metric=LIKELIHOOD)):
+        assert found is not None
+        assert (found.n, found.examples) == (4, 10)

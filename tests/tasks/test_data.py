@@ -9,6 +9,7 @@ from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.study import Task
 from bertlab.tasks import catalog, data, metrics
+from bertlab.tasks.rows import Rows
 
 PAIRS = [{"premise": "a b", "hypothesis": "c", "label": label} for label in (0, 1, 2, 0)]
 SENTENCES = [{"tokens": ["a", "b"], "ner_tags": ["B-PER", "O"]}, {"tokens": ["c"], "ner_tags": ["O"]}]
@@ -246,3 +247,73 @@ def test_an_eighth_of_the_training_rows_is_held_back(machine):
     assert sorted(parts[0] + parts[1]) == sorted(whole)
     assert parts[1] != whole[: len(parts[1])], "they are drawn, not the first"
     assert data.held_back(found) == held
+
+
+def questions(names, column="title"):
+    """Rows of two questions on each of some articles, the second paragraphs apart."""
+    answers = {"text": ["a"], "answer_start": [0]}
+    both = [(name, turn) for turn in range(2) for name in names]
+    return [{"question": "g", "context": f"a {name} {turn}", column: name, "answers": answers} for name, turn in both]
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_examples_of_one_article_are_a_group(tmp_path, write, suffix):
+    for split, names in (("train", "cde"), ("validation", "cdfgc")):
+        write(tmp_path / "mirror" / "squad" / f"{split}.{suffix}", questions(names))
+    found = data.load(catalog.find("squad"), machine=Machine(data=tmp_path / "mirror", cache=tmp_path), world=False)
+    assert found.evaluation.groups.tolist() == [0, 1, 2, 3, 0] * 2
+    assert found.train.take(np.array([1, 4, 5])).groups.tolist() == [1, 1, 2]
+
+
+def test_without_articles_a_group_is_of_one_paragraph(tmp_path, write):
+    for split in ("train", "validation"):
+        rows = questions("cd", column="title" if split == "train" else "other")
+        write(tmp_path / "mirror" / "squad" / f"{split}.jsonl", [*rows, rows[0]])
+    found = data.load(catalog.find("squad"), machine=Machine(data=tmp_path / "mirror", cache=tmp_path), world=False)
+    assert found.evaluation.groups.tolist() == [0, 1, 2, 3, 0]
+    assert found.train.groups.tolist() == [0, 1, 2, 3, 0], "one column for all splits"
+
+
+def test_a_group_without_a_name_is_refused(tmp_path, write):
+    rows = [*questions("cd"), {**questions("e")[0], "title": None}]
+    for split in ("train", "validation"):
+        write(tmp_path / "mirror" / "squad" / f"{split}.jsonl", rows)
+    machine = Machine(data=tmp_path / "mirror", cache=tmp_path)
+    assert "train.jsonl column title row 5 is None" in message(catalog.find("squad"), machine)
+
+
+def test_tasks_of_the_catalogue_are_grouped_in_the_embedded_world_too(tmp_path):
+    found = data.load(catalog.find("mnli"), machine=Machine(cache=tmp_path), world=True)
+    premises = found.evaluation.text[0]
+    numbers = dict(zip(premises, found.evaluation.groups.tolist(), strict=True))
+    assert [numbers[premise] for premise in premises] == found.evaluation.groups.tolist()
+    assert len(set(numbers.values())) == len(numbers)
+
+
+def test_no_group_is_held_back_in_part():
+    groups = np.random.default_rng(0).integers(0, 30, 400).astype(np.int32)
+    rows = Rows(text=([str(row) for row in range(400)],), labels=[0, 1] * 200, groups=groups)
+    whole = data.TaskData(
+        name="a", dataset="a", kind="classification", labels=("n", "y"), train=rows, evaluation=rows, content=""
+    )
+    held = data.held_back(whole)
+    assert not set(held.train.groups) & set(held.evaluation.groups)
+    assert sorted([*held.train.text[0], *held.evaluation.text[0]]) == sorted(rows.text[0])
+    assert 50 <= len(held.evaluation) < 50 + np.bincount(groups).max()
+    one = dataclasses.replace(whole, train=dataclasses.replace(rows, groups=np.zeros(400, np.int32)))
+    with pytest.raises(BadInput, match="all of one group"):
+        data.held_back(one)
+
+
+def test_a_sample_of_evaluation_rows_is_keyed():
+    rows = Rows(text=([str(row) for row in range(400)],), labels=list(range(400)), groups=np.arange(400) // 8)
+    whole = data.TaskData(
+        name="a", dataset="a", kind="classification", labels=(), train=rows, evaluation=rows, test=rows, content=""
+    )
+    kept = data.sampled(whole, 50)
+    assert len(kept.evaluation) == len(kept.test) == 50
+    assert kept.evaluation.labels == sorted(set(kept.evaluation.labels)), "in their order, none twice"
+    assert len(set(kept.evaluation.groups)) > 25, "of many groups, not the first"
+    assert (kept.evaluation.groups == np.array(kept.evaluation.labels) // 8).all()
+    assert data.sampled(whole, 50).evaluation.labels == kept.evaluation.labels
+    assert data.sampled(whole, 0).evaluation.labels == data.sampled(whole, 400).evaluation.labels == rows.labels

@@ -11,6 +11,7 @@ import pytest
 from bertlab.errors import BadInput, RunFailed
 from bertlab.progress import Interrupted, signals_as_flags, silent
 from bertlab.recipe import Finetuning
+from bertlab.tasks.data import sampled
 from bertlab.tasks.rows import Rows
 from bertlab.training import finetuning
 from bertlab.training.finetuning import finetune
@@ -118,6 +119,20 @@ def test_predictions_are_kept_for_each_row(run, pairs):
     assert (kept["log_likelihood"][~right] <= np.log(0.5) + 1e-6).all()
 
 
+@pytest.mark.parametrize("kind", ["entities", "questions"])
+def test_groups_are_kept_beside_the_predictions(run, kind, request):
+    data = request.getfixturevalue(kind)
+    count = len(data.evaluation)
+    alone = dataclasses.replace(data.evaluation, groups=np.arange(count, dtype=np.int32))
+    assert "group" not in run(dataclasses.replace(data, evaluation=alone), SHORT).predictions
+    shared = dataclasses.replace(data.evaluation, groups=np.arange(count, dtype=np.int32) // 3)
+    found = run(dataclasses.replace(data, evaluation=shared, test=shared), SHORT)
+    for each in (found, found.test):
+        assert each.predictions["group"].tolist() == shared.groups.tolist()
+    few = run(dataclasses.replace(data, evaluation=shared), dataclasses.replace(SHORT, evaluation_rows=20))
+    assert few.rows == len(few.predictions["group"]) == 20
+
+
 @pytest.mark.parametrize("kind", ["pairs", "entities", "questions", "choices", "scores"])
 def test_test_rows_are_judged_by_the_same_training(run, kind, request):
     data = request.getfixturevalue(kind)
@@ -160,7 +175,7 @@ def test_bounds_on_rows_and_steps(run, pairs):
     settings = dataclasses.replace(SETTINGS, rows=48, evaluation_rows=10, epochs=1.5)
     found = run(pairs, settings)
     assert (found.training_rows, found.rows, found.steps) == (48, 10, 5)
-    assert found.predictions["label"].tolist() == pairs.evaluation.labels[:10]
+    assert found.predictions["label"].tolist() == sampled(pairs, 10).evaluation.labels
     assert run(pairs, dataclasses.replace(settings, steps=2)).steps == 2
 
 

@@ -1,6 +1,7 @@
 """A metric of one model as a function of its examples: what resampling them, or leaving one out, does to it.
 
-An example is what is drawn anew for another test set: a row of a task, a sentence of a tagging task with all its words.
+An example is what is drawn anew for another test set: a row of a task, a sentence of a tagging task with all its words,
+or, where rows hang together, the whole group of them (`Grouped`): all questions on an article, all pairs of a premise.
 Each measure gives its value under any weights on the examples, which the bootstrap asks for, and a contribution of
 each example. The contributions average to the value and differ as the examples pull at it (an infinitesimal or plain
 jackknife), so that the variance of any metric over examples is that of a mean.
@@ -124,6 +125,34 @@ class Spearman:
         return np.asarray(value + 100 * (pull - pull.mean()))
 
 
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """Another measure with whole groups of its examples for examples: they are drawn, and left out, together.
+
+    Groups differ in size, and a metric of theirs is a ratio, so a group contributes what its examples do together
+    beyond the value (the linearised, or cluster-robust, variance).
+    """
+
+    measure: Measure
+    group: Labels
+    """(E,) the number of the group, 0 to G - 1, of each example."""
+
+    @property
+    def examples(self) -> int:
+        """G."""
+        return 1 + int(self.group.max())
+
+    def weighted(self, weights: Floats) -> Floats:
+        """The metric with each group as often as the weights (B, G) say: (B,)."""
+        return self.measure.weighted(weights[:, self.group])
+
+    def contributions(self) -> Floats:
+        """What each group contributes, (G,); their mean is the metric."""
+        own = self.measure.contributions()
+        value = own.mean()
+        return np.asarray(value + np.bincount(self.group, own - value) * self.examples / len(own))
+
+
 def averaged(restarts: Sequence[Measure]) -> Floats:
     """The contributions to the mean over restarts, (E,)."""
     return np.asarray(np.mean([each.contributions() for each in restarts], axis=0))
@@ -181,8 +210,21 @@ def of(kind: Kind, metric: str, predictions: Mapping[str, npt.NDArray[Any]], nam
     """The measure of a run's `predictions.npz`; `names` are the tags of a tagging task, in the order of their integers.
 
     `log_likelihood` is that of the right label in nats: it sees smaller effects than an accuracy of the same examples.
-    `ValueError` for a metric that the kind of task has not.
+    With an array `group`, rows of the same number are one example. `ValueError` for a metric that the kind of task has
+    not.
     """
+    measure = _of_rows(kind, metric, predictions, names)
+    group = predictions.get("group")
+    if group is None:
+        return measure
+    if kind == "tagging":  # of each sentence that has a word
+        group = group[np.unique(predictions["sentence"])]
+    if len(group) != measure.examples:
+        raise ValueError(f"groups of {len(group)} rows do not fit {measure.examples} examples")
+    return Grouped(measure, np.unique(group, return_inverse=True)[1])
+
+
+def _of_rows(kind: Kind, metric: str, predictions: Mapping[str, npt.NDArray[Any]], names: Sequence[str]) -> Measure:
     if metric == "log_likelihood" and metric in predictions:
         scores = predictions[metric].astype(np.float64)
         if kind != "tagging":

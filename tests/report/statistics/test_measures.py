@@ -150,3 +150,33 @@ def test_a_metric_that_a_kind_has_not() -> None:
 def test_restarts_are_averaged_example_by_example() -> None:
     found = measures.averaged([Mean(np.array([0.0, 100.0])), Mean(np.array([100.0, 100.0]))])
     np.testing.assert_array_equal(found, [50.0, 100.0])
+
+
+@pytest.mark.parametrize(("kind", "metric"), KINDS)
+def test_a_group_is_drawn_and_left_out_as_a_whole(kind: Kind, metric: str) -> None:
+    rng = np.random.default_rng(9)
+    found = predictions(kind, rng, size=300)
+    rows = measures.of(kind, metric, found, TAGS)
+    group = np.append(np.arange(25), rng.integers(0, 25, 275))  # of unequal sizes, not side by side
+    grouped = measures.of(kind, metric, found | {"group": 7 * group}, TAGS)
+    assert grouped.examples == 25
+    ones = np.ones((1, 25))
+    assert grouped.contributions().mean() == pytest.approx(rows.weighted(np.ones((1, rows.examples)))[0], abs=1e-9)
+    # leaving one group out moves the metric as its contribution says, up to the curvature of the metric
+    without = ones - np.eye(25)
+    jackknife = 24 * (grouped.weighted(ones) - grouped.weighted(without))
+    contributed = grouped.contributions() - grouped.contributions().mean()
+    assert np.corrcoef(jackknife, contributed)[0, 1] > 0.99
+    assert contributed.std() == pytest.approx(jackknife.std(), rel=0.15)
+    assert grouped.weighted(without)[3] == pytest.approx(rows.weighted(without[3:4, _owners(found, kind, group)])[0])
+
+
+def _owners(found: dict[str, np.ndarray], kind: Kind, group: np.ndarray) -> np.ndarray:
+    """The group of each example; a sentence without words is none."""
+    return group[np.unique(found["sentence"])] if kind == "tagging" else group
+
+
+def test_groups_of_other_rows_do_not_fit() -> None:
+    found = predictions("classification", np.random.default_rng(0))
+    with pytest.raises(ValueError, match="groups of 39 rows do not fit 40 examples"):
+        measures.of("classification", "accuracy", found | {"group": np.arange(39)})
