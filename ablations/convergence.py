@@ -1,10 +1,15 @@
 """BERT Figure 5: does a masked LM, which predicts 15 % of the tokens, learn more slowly than a left-to-right LM?
 
-The figure has MNLI over the steps of pre-training, without numbers. The text says that the masked LM converges
-marginally slower, but lies above the left-to-right one almost at once. Both are without next-sentence prediction, the
-rows of `nsp`; BERT stands beside them. A small masked LM has to find its positions first, which learned ones make slow:
-so below base the same two are trained with learned positions too. Each is measured after every tenth of its steps,
-without training again. Run it: `bertlab ablate convergence`.
+| thousand steps (per cent of them) | 30 (3) | 50 (5) | 100 (10) | 200 (20) | 400 (40) | 600 (60) | 800 (80) | 1,000 |
+|:----------------------------------|-------:|-------:|---------:|---------:|---------:|---------:|---------:|------:|
+| masked LM                         |   78.6 |   79.6 |     80.5 |     82.2 |     83.2 |     84.0 |     84.3 |  84.4 |
+| left-to-right                     |   79.4 |   79.8 |     80.3 |     81.0 |     81.7 |     81.9 |     82.1 |  82.2 |
+
+MNLI of the development set. The figure prints no numbers: these are read from the coordinates of its vectors. The text
+says that the masked LM converges marginally slower, but lies above the left-to-right one almost at once. Both rows are
+without next-sentence prediction, as in `nsp`; BERT stands beside them. A small masked LM has to find its positions
+first, which learned ones make slow: so below base the same two are trained with learned positions too. Each is measured
+on the way, without training again. Run it: `bertlab ablate convergence`.
 """
 
 from bertlab.recipe import Objective
@@ -28,13 +33,27 @@ study = Study(
         Variant("masked LM, learned positions", objective=MASKED, fields=LEARNED),
         Variant("left-to-right, learned positions", objective=LEFT_TO_RIGHT, fields=LEARNED),
     ],
-    measurements=[Measurement(MNLI, task="mnli", milestones=(10, 20, 30, 40, 50, 60, 70, 80, 90, 100))],
+    measurements=[Measurement(MNLI, task="mnli", milestones=(3, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100))],
+    published={
+        (row, MNLI, milestone): figure
+        for row, figures in {
+            "masked LM": (78.6, 79.6, 80.5, 82.2, 83.2, 84.0, 84.3, 84.4),
+            "left-to-right": (79.4, 79.8, 80.3, 81.0, 81.7, 81.9, 82.1, 82.2),
+        }.items()
+        for milestone, figure in zip((3, 5, 10, 20, 40, 60, 80, 100), figures, strict=True)
+    },
     claims=[
-        Claim("The masked LM is ahead after a fifth of the steps", better="masked LM", worse="left-to-right", on=MNLI, at=20),
-        Claim("The masked LM is ahead at the end", better="masked LM", worse="left-to-right", on=MNLI),
+        Claim("Left-to-right is ahead after 3 % of the steps", better="left-to-right", worse="masked LM", on=MNLI, at=3),
+        *(
+            Claim(f"The masked LM is ahead after {at} %", better="masked LM", worse="left-to-right", on=MNLI, at=at)
+            for at in (10, 20, 100)
+        ),
+        Claim("The second half of the steps adds to BERT (almost a point in the paper)", better="BERT", on=MNLI, since=50),
     ],
     notes=[
-        "The figure has no printed numbers, so nothing is published here. At scales base and paper positions are learned "
-        "anyway, and the last two rows are the first two.",
+        "The published figures are read from the vectors of the figure, which prints none. Its masked LM ends at 84.4, "
+        "which in Table 5 of the same paper is BERT with next-sentence prediction (83.9 without): which of the two it "
+        "is, the paper does not say.",
+        "At scales base and paper positions are learned anyway, and the last two rows are the first two.",
     ],
-)
+)  # fmt: skip

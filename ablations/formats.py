@@ -49,8 +49,15 @@ study = Study(
             Claim(f"Single sentences hurt {on}", better="segment pair", worse="sentence pair", on=on)
             for on in (SQUAD, SQUAD_2, MNLI, SST2)
         ),
-        Claim("Without NSP, MNLI rises", better="full sentences", worse="segment pair", on=MNLI),
-        Claim("Staying in a document helps SQuAD 2.0", better="doc sentences", worse="full sentences", on=SQUAD_2),
+        *(
+            Claim(f"Without NSP, {on} matches or slightly improves", better="doc sentences", worse="segment pair", on=on,
+                  within=1.5)
+            for on in (SQUAD, SQUAD_2, MNLI, SST2)
+        ),
+        *(  # MNLI is left out: the paper's own figures are equal
+            Claim(f"Staying in a document is slightly better on {on}", better="doc sentences", worse="full sentences", on=on)
+            for on in (SQUAD, SQUAD_2, SST2)
+        ),
     ],
     notes=["RACE, the last column of the paper's table, is not measured.", "The published figures are medians."],
 )

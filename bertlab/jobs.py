@@ -85,7 +85,8 @@ class Pretrain:
     corpus: PrepareCorpus = field(compare=False)
     name: str = field(compare=False)
     """The study and row that first asked for it."""
-    milestones: int = field(default=10, compare=False)
+    milestones: tuple[int, ...] = field(default=(100,), compare=False)
+    """Per cent of the steps after which weights are kept."""
     kind: Literal["pretrain"] = "pretrain"
 
     @property
@@ -145,7 +146,7 @@ class ImportCheckpoint:
     seed: int = 0
     steps: int = 0
     """None were made here: there are no milestones."""
-    milestones: int = 1
+    milestones: tuple[int, ...] = (100,)
 
     @cached_property
     def id(self) -> str:

@@ -242,8 +242,11 @@ def _settings(scale: Scale, variant: Variant, method: Method, kind: Kind, asked:
 
 def _milestones(pretrain: Pretrained, measurement: Measurement) -> list[int]:
     """Of the milestones that are asked for, those at which weights are kept; the end alone where nothing is trained."""
-    kept = [each for each in measurement.milestones if each * pretrain.milestones % 100 == 0]
-    return sorted({*kept, 100}) if pretrain.steps else [100]
+    if isinstance(pretrain, ImportCheckpoint):
+        return [100]
+    at, steps = pretrain.recipe.schedule.milestone, pretrain.steps
+    kept = {each for each in measurement.milestones if each in pretrain.milestones and 0 < at(each) < steps}
+    return sorted({*kept, 100})
 
 
 def _rows(study: Study, base: Recipe, request: Request) -> list[tuple[Variant, Recipe]]:

@@ -38,7 +38,8 @@ def _restored(run: Run) -> Pretrained:
     else:
         recipe = load(Recipe, science["recipe"])
         corpus = PrepareCorpus(recipe.corpus, recipe.tokenizer, ())
-        milestones = len(list((run.path / "milestones").glob("*.safetensors"))) + 1  # the last is the model itself
+        kept = {int(path.stem.removeprefix("step-")) for path in (run.path / "milestones").glob("step-*.safetensors")}
+        milestones = tuple(each for each in range(1, 101) if each == 100 or recipe.schedule.milestone(each) in kept)
         job = Pretrain(recipe, corpus, run.label.removesuffix(f"-seed{recipe.seed}"), milestones)
     if job.id != run.id:
         raise BadInput(f"run {run.id} is of another version of the science: train it again to measure it")

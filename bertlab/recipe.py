@@ -235,6 +235,10 @@ class Schedule:
         _require(0 < self.peak < 10, f"schedule.peak is {self.peak}: give a learning rate between 0 and 10")
         _require(0 <= self.warmup <= 1, f"schedule.warmup is {self.warmup}: give a share between 0 and 1")
 
+    def milestone(self, percent: int) -> int:
+        """Updates after `percent` per cent of the steps, rounded."""
+        return round(self.steps * percent / 100)
+
     def rate(self, step: int) -> float:
         """Learning rate of update number `step` (from 0): linear warm-up to `peak`, then linear decay to 0."""
         warm = round(self.warmup * self.steps)

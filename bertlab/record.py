@@ -70,7 +70,7 @@ def _record(plan: Plan, study: Study, cells: Sequence[Cell], command: str) -> di
                 "pretrain_seed": cell.pretrain.seed,
                 "pretrain_id": cell.pretrain.id,
                 "run_id": cell.job.id,
-                "published": study.published.get((cell.variant, cell.measurement.name)),
+                "published": study.figure(cell.variant, cell.measurement.name, cell.facts()["milestone"]),
             }
             | cell.facts()
             for cell in cells

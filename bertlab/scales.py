@@ -50,8 +50,9 @@ class Scale:
     """What a user or a search set, by group or task: it goes before `tasks`."""
     grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """The values of each field of a fine-tuning that `--search` tries."""
-    milestones: int = 10
-    """Checkpoints kept of each pre-training, evenly spaced over its steps."""
+    milestones: tuple[int, ...] = (3, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
+    """Per cent of its steps after which the weights of each pre-training are kept. Not a study's choice: what studies
+    share is trained once, for all of them."""
 
     def finetuning(self, kind: str, task: str) -> Finetuning:
         """How all weights are trained on a task of `kind`."""
@@ -135,7 +136,7 @@ SCALES = {
             grid={"peak": (5e-4, 1e-3)},
             restarts=1,
             corpus=("microworld",),
-            milestones=2,
+            milestones=(50, 100),
         ),
         Scale(
             name="tiny",

@@ -149,14 +149,23 @@ class Claim:
     within: float | None = None
     """With a margin (points) the claim is that they differ by less than it."""
     at: int = 100
-    """Per cent of the pre-training's steps after which they are compared; the next at which they were measured."""
+    """Per cent of the pre-training's steps after which they are compared."""
+    since: int = 0
+    """In place of `worse`: `better` rises from this milestone (per cent of the steps) to `at`."""
+
+    @property
+    def before(self) -> int:
+        """The milestone (per cent) at which the worse row of each pair is measured; `at`, the better one's, mostly."""
+        return self.since or self.at
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Rows that are said to be better, each with a row that is said to be worse."""
+        """Rows that are said to be better, each with a row that is said to be worse: itself earlier, with `since`."""
         if self.rising:
             return tuple((higher, lower) for lower, higher in itertools.pairwise(self.rising))
         better, worse = ((side,) if isinstance(side, str) else side for side in (self.better, self.worse))
+        if self.since:
+            return tuple((row, row) for row in better)
         return tuple(itertools.product(better, worse))
 
 
@@ -171,8 +180,8 @@ class Study:
     baseline: str
     variants: list[Variant]
     measurements: list[Measurement]
-    published: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    """Published figures in points, by (variant, measurement)."""
+    published: Mapping[tuple[str, str] | tuple[str, str, int], float] = field(default_factory=dict)
+    """Published figures in points, by (variant, measurement), or by (variant, measurement, milestone in per cent)."""
     claims: list[Claim] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """Caveats that every report of this study prints."""
@@ -194,11 +203,12 @@ class Study:
                 raise unknown(f"split of measurement '{measurement.name}'", measurement.split, get_args(Split))
         if self.baseline not in rows:
             raise unknown(f"baseline in {where}", self.baseline, rows)
-        for row, column in self.published:
+        for row, column, *at in self.published:
             if row not in rows:
                 raise unknown(f"variant in published of {where}", row, rows)
             if column not in columns:
                 raise unknown(f"measurement in published of {where}", column, columns)
+            self._check_milestone("published", column, *at)
         for claim in self.claims:
             if not claim.pairs:
                 raise BadInput(f"claim '{claim.text}' of {where} compares nothing: give better and worse, or rising")
@@ -207,6 +217,22 @@ class Study:
                     raise unknown(f"variant in a claim of {where}", row, rows)
             if claim.on not in columns:
                 raise unknown(f"measurement in a claim of {where}", claim.on, columns)
+            for milestone in (claim.at, claim.before):
+                self._check_milestone(f"claim '{claim.text}'", claim.on, milestone)
+
+    def _check_milestone(self, what: str, column: str, milestone: int = 100) -> None:
+        """Raises `BadInput` for a milestone at which a column is not measured."""
+        measured = sorted({*self.measurement(column).milestones, 100})
+        if milestone not in measured:
+            raise BadInput(
+                f"{what} of study '{self.name}' names {milestone} % of the steps, but '{column}' is measured at "
+                f"{', '.join(map(str, measured))} %: add it to the measurement's milestones"
+            )
+
+    def figure(self, variant: str, measurement: str, milestone: int = 100) -> float | None:
+        """The published figure of a row and a column at a milestone (per cent of the steps), if there is one."""
+        given = self.published.get((variant, measurement, milestone))
+        return self.published.get((variant, measurement)) if given is None and milestone == 100 else given
 
     def variant(self, name: str) -> Variant:
         """The row called `name`; `BadInput` with the nearest name if there is none."""
@@ -257,7 +283,9 @@ def _check_name(what: str, name: str) -> None:
         raise BadInput(f"a {what} is named {name!r}: {instead}, with single spaces and without invisible characters")
 
 
-def table(columns: Sequence[str], rows: Mapping[str, Sequence[float]]) -> dict[tuple[str, str], float]:
+def table(
+    columns: Sequence[str], rows: Mapping[str, Sequence[float]]
+) -> dict[tuple[str, str] | tuple[str, str, int], float]:
     """Published figures by (row, column), out of a table as it is printed: for each row a figure a column."""
     return {
         (row, column): figure for row, figures in rows.items() for column, figure in zip(columns, figures, strict=True)

@@ -215,9 +215,24 @@ def test_milestones_are_those_that_the_scale_keeps_and_the_end(machine):
     curves = dataclasses.replace(MASKING, measurements=[column], published={}, claims=[])
     made = plan.make(request(studies=(curves,), only=("80/10/10",), scratch=True), machine)
     asked = [(cell.variant, cell.job.milestone) for cell in made.cells]
+    few = scales.find("tiny").set(["schedule.steps=20"])
+    column = Measurement("MNLI", task="mnli", milestones=(1, 3, 99))
+    short = dataclasses.replace(curves, measurements=[column])
+    cells = plan.make(request(studies=(short,), scale=few, only=("80/10/10",)), machine).cells
+    assert [cell.job.milestone for cell in cells] == [3, 100], "after step 1; weights after 1 and 99 % are not kept"
     assert asked == [("80/10/10", 50), ("80/10/10", 100), (plan.SCRATCH, 100)]
     assert len({cell.job.id for cell in made.cells}) == 3
     assert all(("milestone" in cell.job.science()) is (cell.job.milestone < 100) for cell in made.cells)
+
+
+def test_a_figure_is_published_at_its_own_milestone(machine):
+    made = plan.make(request(studies=(studies.find("convergence"),), scale=scales.find("tiny")), machine)
+    (record,) = records(made, "").values()
+    figures = {(cell["variant"], cell["milestone"]): cell["published"] for cell in record["cells"]}
+    assert figures["masked LM", 3] == 78.6
+    assert figures["left-to-right", 20] == 81.0
+    assert figures["left-to-right", 100] == 82.2
+    assert figures["left-to-right", 30] is figures["BERT", 3] is None
 
 
 def test_a_recurrent_row_is_fine_tuned_otherwise(machine):

@@ -156,6 +156,42 @@ def test_the_other_tables_as_they_are_printed():
         } == rows
 
 
+def test_convergence_is_figure_5_by_milestone():
+    table = studies.find("convergence")
+    printed = {
+        row: [
+            (at, table.figure(row, "MNLI", at)) for at in table.measurements[0].milestones if at not in (30, 50, 70, 90)
+        ]
+        for row in ("masked LM", "left-to-right")
+    }
+    assert printed == {
+        "masked LM": [(3, 78.6), (5, 79.6), (10, 80.5), (20, 82.2), (40, 83.2), (60, 84.0), (80, 84.3), (100, 84.4)],
+        "left-to-right": [
+            (3, 79.4), (5, 79.8), (10, 80.3), (20, 81.0), (40, 81.7), (60, 81.9), (80, 82.1), (100, 82.2),
+        ],
+    }  # fmt: skip
+    assert table.figure("masked LM", "MNLI", 50) is None
+
+
+@pytest.mark.parametrize("name", studies.names())
+def test_no_claim_of_a_study_is_against_the_papers_own_figures(name):
+    """Of the pairs with figures of both rows; the lower of perplexities is the better."""
+    table = studies.find(name)
+    for claim in table.claims:
+        for better, worse in claim.pairs:
+            figures = (table.figure(better, claim.on, claim.at), table.figure(worse, claim.on, claim.before))
+            if None not in figures:
+                apart = (figures[0] - figures[1]) * (-1 if "perplexity" in claim.on else 1)
+                assert apart > 0 if claim.within is None else abs(apart) < claim.within, claim
+
+
+def test_a_claim_may_be_of_one_row_at_two_milestones():
+    claim = Claim("x", better="a", on="MNLI", since=50)
+    assert (claim.pairs, claim.at, claim.before) == ((("a", "a"),), 100, 50)
+    plain = Claim("x", better="a", worse="b", on="MNLI", at=20)
+    assert (plain.pairs, plain.at, plain.before) == ((("a", "b"),), 20, 20)
+
+
 def test_the_baseline_of_five_studies_is_one_pre_training():
     tables = [studies.find(name) for name in ("masking", "nsp", "formats", "size", "features")]
     for scale in scales.SCALES.values():
@@ -211,6 +247,9 @@ def test_a_row_may_go_back_to_the_default_of_a_field_that_others_change():
         ({"published": {("c", "MNLI"): 1.0}}, "unknown variant"),
         ({"claims": [Claim("x", better="a", worse="z", on="MNLI")]}, "in a claim"),
         ({"claims": [Claim("x", better="a", worse="b", on="NER")]}, "in a claim"),
+        ({"published": {("a", "MNLI", 3): 1.0}}, "published of .* names 3 % .* measured at 100 %"),
+        ({"claims": [Claim("x", better="a", worse="b", on="MNLI", at=20)]}, "names 20 % of the steps"),
+        ({"claims": [Claim("x", better="a", on="MNLI", since=50)]}, "names 50 % of the steps"),
         ({"measurements": [Measurement("NER", task="conll2003", split="dev")]}, "split of measurement .NER. 'dev'"),
     ],
 )

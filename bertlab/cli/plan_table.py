@@ -137,7 +137,7 @@ def require_room(jobs: list[Job], store: Store) -> None:
 
     largest = max((milestone_bytes(job) for job in jobs if isinstance(job, Pretrain)), default=0)
     # The weights at each milestone, and while one is trained two checkpoints of weights and moments.
-    needed = sum(milestone_bytes(job) * job.milestones for job in jobs if isinstance(job, Pretrain)) + 6 * largest
+    needed = sum(milestone_bytes(job) * len(job.milestones) for job in jobs if isinstance(job, Pretrain)) + 6 * largest
     place = next(path for path in (store.root.absolute(), *store.root.absolute().parents) if path.exists())
     free = shutil.disk_usage(place).free
     if needed > free:

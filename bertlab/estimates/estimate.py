@@ -229,7 +229,7 @@ def _described(checkpoint: Checkpoint) -> Recipe:
 def disk_bytes(job: Job, machine: Machine) -> float:
     """What a job leaves on the disk."""
     if isinstance(job, Pretrain):
-        return float(milestone_bytes(job) * job.milestones)
+        return float(milestone_bytes(job) * len(job.milestones))
     if isinstance(job, Measure):
         data = _data(job, machine)
         judged = [part for part in (data.evaluation, data.test) if part is not None]

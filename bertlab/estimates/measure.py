@@ -164,7 +164,7 @@ def _pretrained(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Ma
     from bertlab.training.pretraining import pretrain
 
     clock = Clock()
-    pretrain(recipe, corpus, work, machine, 2, clock)
+    pretrain(recipe, corpus, work, machine, (50, 100), clock)
     speed = clock.speed()
     write_json(work / "recipe.json", {"science": {"recipe": science(recipe)}})
     judged = [line["seconds"] for line in read_lines(work / "timing.jsonl") if line["stage"] == "evaluate"]

@@ -60,7 +60,7 @@ class Trials:
         speed = self._speeds[known]
         if isinstance(job, Measure):
             return speed.seconds(measure.training_steps(job.settings, self._rows(job)))
-        return speed.seconds(job.steps, job.milestones)
+        return speed.seconds(job.steps, len(job.milestones))
 
     def _tried(self, job: Pretrained | Measure) -> Speed:
         if isinstance(job, Pretrain):

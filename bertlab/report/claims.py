@@ -145,7 +145,8 @@ def _claim(recorded: Mapping[str, Any]) -> Claim:
 
 def _finding(evidence: Evidence, judged: Verdict) -> Finding:
     pair, claim = judged.pair, judged.claim
-    likelihood = evidence.effect(pair.better, pair.worse, claim.on, metric=LIKELIHOOD, at=claim.at)
+    at = (claim.at, claim.before)
+    likelihood = evidence.effect(pair.better, pair.worse, claim.on, metric=LIKELIHOOD, at=at)
     verdict: str = judged.outcome if judged.measured == len(claim.pairs) else "not measured"
     return Finding(judged, verdict, _hint(evidence, judged), likelihood)
 

@@ -125,11 +125,8 @@ class Evidence:
         return any(each.finished for each in self.pretrainings) or len(self.unfinished) < len(self.cells)
 
     def column(self, measurement: str, at: int = 100) -> list[Cell]:
-        """The cells of a column after `at` per cent of the pre-training's steps, or the next that was measured."""
-        cells = [cell for cell in self.cells if cell.measurement == measurement]
-        milestones = sorted({cell.milestone for cell in cells})
-        kept = next((each for each in milestones if each >= at), milestones[-1] if milestones else at)
-        return [cell for cell in cells if cell.milestone == kept]
+        """The cells of a column after `at` per cent of the pre-training's steps."""
+        return [cell for cell in self.cells if (cell.measurement, cell.milestone) == (measurement, at)]
 
     def less_is_more(self, measurement: str) -> bool:
         """Whether less is better in a column, by its metric."""
@@ -193,7 +190,9 @@ class Evidence:
         """Mean, spread and n of a row on a measurement."""
         return summarise(self.scores(variant, measurement))
 
-    def effect(self, row: str, other: str, measurement: str, *, metric: str = "", at: int = 100) -> Effect | None:
+    def effect(
+        self, row: str, other: str, measurement: str, *, metric: str = "", at: tuple[int, int] = (100, 100)
+    ) -> Effect | None:
         """`row` minus `other` on a measurement, paired by seed and example, as `Predictions.effect` has it."""
         asked = (row, other, measurement, metric, at)
         if asked not in self._effects:
@@ -201,7 +200,7 @@ class Evidence:
         return self._effects[asked]
 
     @cached_property
-    def _effects(self) -> dict[tuple[str, str, str, str, int], Effect | None]:
+    def _effects(self) -> dict[tuple[str, str, str, str, tuple[int, int]], Effect | None]:
         return {}
 
     def difference(self, variant: str, measurement: str, metric: str = "") -> Effect | None:
@@ -215,16 +214,20 @@ class Evidence:
         other = self.difference(scratch, measurement)
         return None if other is None else 0.0 - other.mean  # no minus before a zero
 
-    def published(self, variant: str, measurement: str) -> float | None:
-        """The paper's figure, in points."""
-        return next((cell.published for cell in self.at(variant, measurement) if cell.published is not None), None)
+    def published(self, variant: str, measurement: str, at: int = 100) -> float | None:
+        """The paper's figure after `at` per cent of the steps, in points."""
+        return next((cell.published for cell in self.at(variant, measurement, at) if cell.published is not None), None)
 
-    def published_difference(self, variant: str, measurement: str, other: str = "") -> Decimal | None:
-        """The paper's figure minus that of the `other` row, the baseline if none is named.
+    def published_difference(
+        self, variant: str, measurement: str, other: str = "", at: tuple[int, int] = (100, 100)
+    ) -> Decimal | None:
+        """The paper's figure minus that of the `other` row, the baseline if none is named; `at` is the milestone of
+        each (per cent).
 
         In points, or the unit of what is read off the pre-training; decimal, so that 84.3 - 84.2 is 0.1.
         """
-        ours, theirs = (self.published(row, measurement) for row in (variant, other or self.baseline))
+        rows = (variant, other or self.baseline)
+        ours, theirs = (self.published(row, measurement, each) for row, each in zip(rows, at, strict=True))
         return None if ours is None or theirs is None else Decimal(str(ours)) - Decimal(str(theirs))
 
     def majority(self, measurement: str) -> float | None:

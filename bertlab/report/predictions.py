@@ -40,18 +40,26 @@ class Predictions:
         self.read: dict[tuple[str, str, str], Judged | None] = {}
 
     def effect(
-        self, evidence: Evidence, row: str, other: str, measurement: str, *, metric: str = "", at: int = 100
+        self,
+        evidence: Evidence,
+        row: str,
+        other: str,
+        measurement: str,
+        *,
+        metric: str = "",
+        at: tuple[int, int] = (100, 100),
     ) -> Effect | None:
         """`row` minus `other` on a column, by its own metric or by `LIKELIHOOD`; None without a seed in common.
 
-        `at` is the per cent of the pre-training's steps after which they are compared.
+        `at` is the per cent of the pre-training's steps after which each of the two is measured.
 
         Where predictions are missing or are of different examples, and for what is read off the pre-training, the
         values of the runs are paired by seed alone: the interval is then for these examples, as if there were no
         others, and there is no likelihood.
         """
         one, two = (
-            [cell for cell in evidence.at(name, measurement, at) if cell.value is not None] for name in (row, other)
+            [cell for cell in evidence.at(name, measurement, each) if cell.value is not None]
+            for name, each in zip((row, other), at, strict=True)
         )
         return contrast((evidence, one), (evidence, two), metric)
 

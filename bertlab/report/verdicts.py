@@ -123,13 +123,12 @@ def _flaw(evidence: Evidence, claim: Claim) -> str:
 
 
 def _pair(evidence: Evidence, claim: Claim, better: str, worse: str) -> Pair:
-    row, other = better, worse
+    row, other, at = better, worse, (claim.at, claim.before)
     if evidence.less_is_more(claim.on):
-        row, other = other, row
-    difference = evidence.published_difference(row, claim.on, other)
-    # What is published are figures of the end.
-    published = None if difference is None or claim.at < 100 else float(difference)
-    effect = evidence.effect(row, other, claim.on, at=claim.at)
+        row, other, at = other, row, (claim.before, claim.at)
+    difference = evidence.published_difference(row, claim.on, other, at)
+    published = None if difference is None else float(difference)
+    effect = evidence.effect(row, other, claim.on, at=at)
     return Pair(better, worse, effect, published, published if evidence.comparable else None)
 
 

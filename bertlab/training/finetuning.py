@@ -53,7 +53,7 @@ def open_pretrained(directory: Path, milestone: int = 100) -> Pretrained:
     science = load(recipe.Recipe, record)
     tokenizer = WordPiece.load(directory / "vocab.txt", science.tokenizer.lowercase)
     model = PretrainingModel.of(science, tokenizer.size)
-    step = round(science.schedule.steps * milestone / 100)
+    step = science.schedule.milestone(milestone)
     model.load(directory / ("model.safetensors" if milestone == 100 else f"milestones/step-{step:08d}.safetensors"))
     return Pretrained(model=model, tokenizer=tokenizer, positions=model.encoder.positions)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -164,7 +164,7 @@ class Journal(Callback):
         work: Path,
         corpus: TokenisedCorpus,
         recipe: Recipe,
-        milestones: int,
+        milestones: Sequence[int],
         machine: Machine,
         trained: str,
         share: Share,
@@ -174,9 +174,8 @@ class Journal(Callback):
         """`trained` names the recipe and the text in checkpoints; `watch`, called first, says when to save."""
         self.work, self.recipe, self.machine, self.trained, self.share = work, recipe, machine, trained, share
         self.told, self.pace, self.watch = log, Pace(), watch
-        steps = recipe.schedule.steps
-        self.milestones = {round(steps * part / milestones) for part in range(1, milestones + 1)}
-        self.interval = max(1, steps // 100)
+        self.milestones = {recipe.schedule.milestone(each) for each in milestones}
+        self.interval = max(1, recipe.schedule.steps // 100)
         self.heldout = evaluation.Heldout(recipe, corpus, EVALUATION_ROWS // 4)
         self.clock = time.monotonic()
 
@@ -244,7 +243,7 @@ def pretrain(
     corpus: TokenisedCorpus,
     work: Path,
     machine: Machine,
-    milestones: int,
+    milestones: Sequence[int],
     progress: Progress,
     share: Share = ALONE,
     strategy: Strategy | None = None,

@@ -54,11 +54,11 @@ def test_sizes_at_the_papers_scale_are_table_6(machine):
 
 
 def test_too_little_room_is_told_before_anything_is_spent(machine, tmp_path, monkeypatch):
-    """Base has 110M parameters: ten milestones of 4 bytes each, and six times the weights while it is trained."""
+    """Base has 110M parameters: twelve milestones of 4 bytes each, and six times the weights while it is trained."""
     request = plan.Request(studies=(studies.find("features"),), scale=scales.find("paper"), corpora=("microworld",))
     jobs, store = plan.make(request, machine).jobs, Store(tmp_path / "runs")
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=16 * 4 * 109e6))
-    with pytest.raises(BadInput, match=r"the runs need 7,\d\d\d MB and .* has 6,976: make room"):
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=18 * 4 * 109e6))
+    with pytest.raises(BadInput, match=r"the runs need 7,\d\d\d MB and .* has 7,848: make room"):
         require_room(jobs, store)
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=16 * 4 * 111e6))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=18 * 4 * 111e6))
     require_room(jobs, store)

@@ -26,7 +26,7 @@ from bertlab.training.pretraining import pretrain
 
 SMOKE = scales.find("smoke").recipe  # 20 steps
 RECIPE = dataclasses.replace(SMOKE, model=dataclasses.replace(SMOKE.model, dropout=0.0))
-JOB = Pretrain(RECIPE, PrepareCorpus(Corpus(sources=()), RECIPE.tokenizer, ()), "group", milestones=2)
+JOB = Pretrain(RECIPE, PrepareCorpus(Corpus(sources=()), RECIPE.tokenizer, ()), "group", milestones=(50, 100))
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def test_a_worker_that_is_killed_ends_the_group_which_goes_on_from_its_checkpoin
     work = store.work("pretrain", JOB.id)
 
     (tmp_path / "alone").mkdir()
-    alone = pretrain(RECIPE, open_corpus(corpus_directory), tmp_path / "alone", machine, 2, silent)
+    alone = pretrain(RECIPE, open_corpus(corpus_directory), tmp_path / "alone", machine, (50, 100), silent)
     assert result.pop("heldout") == pytest.approx(alone.pop("heldout"), rel=1e-3)
     assert result == alone
     wanted, found = read_lines(tmp_path / "alone" / "metrics.jsonl"), read_lines(work / "metrics.jsonl")
@@ -172,7 +172,7 @@ def test_what_a_group_ends_with(store, machine, tmp_path, monkeypatch, failures,
     monkeypatch.setattr(group, "_fit", fit)
     monkeypatch.setattr(signals, "_received", [])
     with pytest.raises(raised) as error:
-        group.train(JOB, store, tmp_path, machine, 2, silent)
+        group.train(JOB, store, tmp_path, machine, (50, 100), silent)
     assert len(starts) == tries
     if tries == 2 and raised is RunFailed:
         assert str(error.value) == "a worker of the group ended or hung 2 times: OSError: disk full"

@@ -144,7 +144,7 @@ class Builder:
                 "measurement": measurement,
                 "metric": metric,
                 "run_id": run_id,
-                "published": PUBLISHED.get((variant, measurement)),
+                "published": PUBLISHED.get((variant, measurement)) if milestone == 100 else None,
                 **about,
             }
         )

@@ -126,12 +126,15 @@ def test_a_claim_of_an_earlier_time_is_judged_by_what_was_measured_then(builder)
         for variant, early, late in (("80/10/10", 40.0, 60.0), ("0/0/100", 45.0, 50.0)):
             run = builder.pretrain(variant, seed)
             noise = NOISE[(seed + len(variant)) % len(NOISE)]
-            builder.cell(variant, "MNLI", early + noise, seed, 0, run, milestone=50)
+            builder.cell(variant, "MNLI", early + noise / 2, seed, 0, run, milestone=50)
             builder.cell(variant, "MNLI", late + noise, seed, 0, run)
-    claim = dataclasses.asdict(dataclasses.replace(LARGE, at=20))  # the first that was kept after it is 50
-    builder.record(claims=[claim, dataclasses.asdict(LARGE)])
-    early, late = (each.judged for each in claims.findings(gather_all(Store(builder.root))[0]))
-    assert (early.outcome, late.outcome) == ("contradicted", "reproduced")
+    asked = [dataclasses.replace(LARGE, at=50), LARGE, dataclasses.replace(LARGE, at=20)]
+    asked += [Claim("The second half helps", better="80/10/10", on="MNLI", since=50)]
+    builder.record(claims=[dataclasses.asdict(each) for each in asked])
+    found = claims.findings(gather_all(Store(builder.root))[0])
+    early, late, _, half = (each.judged for each in found)
+    assert [each.verdict for each in found] == ["contradicted", "reproduced", "not measured", "reproduced"]
+    assert half.effect.mean == pytest.approx(20, abs=0.1)
     assert early.published is None
     assert late.published == 0.6, "as printed: 84.2 - 83.6 in floats is not"
 

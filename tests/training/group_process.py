@@ -74,7 +74,7 @@ def main(rank, ranks, place, corpus_directory):
         try:
             strategy = DDPStrategy(cluster_environment=Place(), **REDUCTION)
             share = Share(rank, ranks)
-            ended = pretraining.pretrain(recipe, corpus, work, machine(micro_batch), 2, watch, share, strategy)
+            ended = pretraining.pretrain(recipe, corpus, work, machine(micro_batch), (50, 100), watch, share, strategy)
         except RunFailed as error:
             ended = {"status": error.status, "reason": str(error)}
         except Interrupted as error:

@@ -84,7 +84,7 @@ def test_no_step_of_pretraining_waits(accelerated, corpus, machine, tmp_path, mo
     seen = []
     monkeypatch.setattr(Pretraining, "training_step", unwaiting(Pretraining.training_step, seen))
     recipe = dataclasses.replace(SMOKE, optimizer=Optimizer(bias_correction=corrected), **changed)
-    result = pretrain(recipe, corpus, tmp_path, dataclasses.replace(machine, micro_batch=5), 1, silent)
+    result = pretrain(recipe, corpus, tmp_path, dataclasses.replace(machine, micro_batch=5), (100,), silent)
     assert len(seen) == 19
     assert min(seen) > 100
     assert math.isfinite(result["heldout"]["perplexity"])
@@ -123,7 +123,7 @@ def test_what_is_not_finite_is_told_of_later_and_changes_nothing(accelerated, co
     monkeypatch.setattr(Batches, "batch", poisoned)
     monkeypatch.setattr(pretraining.PretrainingModel, "of", lambda *a: model.append(of(*a)) or model[0])
     with pytest.raises(RunFailed, match="diverged at step 5: the loss is not finite"):
-        pretrain(recipe, corpus, tmp_path, machine, 1, watched)
+        pretrain(recipe, corpus, tmp_path, machine, (100,), watched)
     assert len(kept) == 10  # then the curve is read
     assert not torch.equal(kept[3], kept[4])
     assert all(torch.equal(kept[4], later) for later in kept[5:])
@@ -194,8 +194,8 @@ def test_a_compiled_training_is_the_same_one(corpus, machine, tmp_path, monkeypa
     plain, whole, stopped = (tmp_path / name for name in ("plain", "whole", "stopped"))
     for work in (plain, whole, stopped):
         work.mkdir()
-    pretrain(recipe, corpus, plain, dataclasses.replace(machine, compile="no"), 1, silent)
-    pretrain(recipe, corpus, whole, compiled, 1, silent)
+    pretrain(recipe, corpus, plain, dataclasses.replace(machine, compile="no"), (100,), silent)
+    pretrain(recipe, corpus, whole, compiled, (100,), silent)
     losses = [[line["loss"] for line in lines(work) if "loss" in line] for work in (plain, whole)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
     assert losses[0] != losses[1]
@@ -206,10 +206,10 @@ def test_a_compiled_training_is_the_same_one(corpus, machine, tmp_path, monkeypa
 
     monkeypatch.setattr(signals, "_received", [])
     with pytest.raises(Interrupted):
-        pretrain(recipe, corpus, stopped, compiled, 1, ask)
+        pretrain(recipe, corpus, stopped, compiled, (100,), ask)
     signals._received.clear()
     assert checkpoints.newest(stopped).step == 7
-    pretrain(recipe, corpus, stopped, compiled, 1, silent)
+    pretrain(recipe, corpus, stopped, compiled, (100,), silent)
     assert (stopped / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
     assert (stopped / "metrics.jsonl").read_bytes() == (whole / "metrics.jsonl").read_bytes()
 

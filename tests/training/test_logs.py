@@ -66,7 +66,7 @@ def trained(corpus, machine, tmp_path, store):
     def train(name, progress=silent, **asked):
         (tmp_path / name).mkdir(exist_ok=True)
         with logs.opened(JOB, store, dataclasses.replace(machine, **asked)) as log:
-            return pretrain(SMOKE, corpus, tmp_path / name, machine, 2, progress, log=log)
+            return pretrain(SMOKE, corpus, tmp_path / name, machine, (50, 100), progress, log=log)
 
     return train
 

@@ -39,7 +39,7 @@ def lines(work):
 def whole(corpus, machine, tmp_path_factory):
     """A training that was never stopped."""
     work = tmp_path_factory.mktemp("whole")
-    result = pretrain(SMOKE, corpus, work, machine, 2, silent)
+    result = pretrain(SMOKE, corpus, work, machine, (50, 100), silent)
     return work, result
 
 
@@ -87,7 +87,7 @@ def test_the_result_says_what_was_trained(whole, corpus):
 
 
 def test_the_same_command_gives_the_same_bits(whole, corpus, machine, tmp_path):
-    pretrain(SMOKE, corpus, tmp_path, machine, 2, silent)
+    pretrain(SMOKE, corpus, tmp_path, machine, (50, 100), silent)
     same_bits(whole[0], tmp_path)
 
 
@@ -112,10 +112,10 @@ def test_stopped_and_resumed_equals_never_stopped(whole, corpus, machine, tmp_pa
                 signals._received.append(2)
 
         with pytest.raises(Interrupted):
-            pretrain(SMOKE, corpus, tmp_path, machine, 2, ask)
+            pretrain(SMOKE, corpus, tmp_path, machine, (50, 100), ask)
         signals._received.clear()
         assert checkpoints.newest(tmp_path) is not None
-    result = pretrain(SMOKE, corpus, tmp_path, machine, 2, silent)
+    result = pretrain(SMOKE, corpus, tmp_path, machine, (50, 100), silent)
     same_bits(whole[0], tmp_path)
     assert result == whole[1]
 
@@ -127,10 +127,10 @@ def test_a_signal_saves_and_ends_after_the_step(whole, corpus, machine, tmp_path
             signal.raise_signal(number)
 
     with pytest.raises(Interrupted) as error, signals.signals_as_flags():
-        pretrain(SMOKE, corpus, tmp_path, machine, 2, ask)
+        pretrain(SMOKE, corpus, tmp_path, machine, (50, 100), ask)
     assert error.value.number == number
     assert checkpoints.newest(tmp_path).step == 4
-    pretrain(SMOKE, corpus, tmp_path, machine, 2, silent)
+    pretrain(SMOKE, corpus, tmp_path, machine, (50, 100), silent)
     same_bits(whole[0], tmp_path)
 
 
@@ -151,14 +151,14 @@ def test_a_checkpoint_that_something_else_left_is_never_gone_on_from(
     if other == "text":
         text = dataclasses.replace(corpus, facts={**corpus.facts, "fingerprint": "sha256:another"})
     with pytest.raises(Interrupted):
-        pretrain(recipe, text, tmp_path, machine, 2, ask)
+        pretrain(recipe, text, tmp_path, machine, (50, 100), ask)
     signals._received.clear()
     assert checkpoints.newest(tmp_path).step == 12
     if other in ("milestone", "curve"):
         file = tmp_path / {"milestone": "milestones/step-00000010.safetensors", "curve": "metrics.jsonl"}[other]
         file.write_bytes(file.read_bytes()[:-1] + b" ")
         assert checkpoints.newest(tmp_path) is None
-    assert pretrain(SMOKE, corpus, tmp_path, machine, 2, silent) == whole[1]
+    assert pretrain(SMOKE, corpus, tmp_path, machine, (50, 100), silent) == whole[1]
     same_bits(whole[0], tmp_path)
 
 
@@ -181,12 +181,12 @@ def test_a_damaged_checkpoint_is_passed_over(whole, corpus, machine, tmp_path, m
             signals._received.append(2)
 
     with pytest.raises(Interrupted):
-        pretrain(SMOKE, corpus, tmp_path, machine, 2, ask)
+        pretrain(SMOKE, corpus, tmp_path, machine, (50, 100), ask)
     signals._received.clear()
     weights = checkpoints.newest(tmp_path).path / "weights.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
     assert checkpoints.newest(tmp_path) is None
-    pretrain(SMOKE, corpus, tmp_path, machine, 2, silent)
+    pretrain(SMOKE, corpus, tmp_path, machine, (50, 100), silent)
     same_bits(whole[0], tmp_path)
 
 
@@ -201,16 +201,16 @@ def test_other_objectives_and_formats_resume_to_the_bit(corpus, machine, tmp_pat
     works = tmp_path / "whole", tmp_path / "stopped"
     for work in works:
         work.mkdir()
-    result = pretrain(changed, corpus, works[0], machine, 2, silent)
+    result = pretrain(changed, corpus, works[0], machine, (50, 100), silent)
 
     def ask(done, total, stage="", /, **figures):
         if done == 7:
             signals._received.append(2)
 
     with pytest.raises(Interrupted):
-        pretrain(changed, corpus, works[1], machine, 2, ask)
+        pretrain(changed, corpus, works[1], machine, (50, 100), ask)
     signals._received.clear()
-    assert pretrain(changed, corpus, works[1], machine, 2, silent) == result
+    assert pretrain(changed, corpus, works[1], machine, (50, 100), silent) == result
     same_bits(*works)
 
 
@@ -226,14 +226,14 @@ def test_micro_batches_change_nothing(corpus, machine, tmp_path, changed):
     for size in (0, 3):
         work = tmp_path / str(size)
         work.mkdir()
-        pretrain(recipe, corpus, work, dataclasses.replace(machine, micro_batch=size), 1, silent)
+        pretrain(recipe, corpus, work, dataclasses.replace(machine, micro_batch=size), (100,), silent)
         losses.append([line["loss"] for line in lines(work) if "loss" in line])
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
 def test_no_steps_keep_the_initial_weights(corpus, machine, tmp_path):
     recipe = dataclasses.replace(SMOKE, schedule=dataclasses.replace(SMOKE.schedule, steps=0))
-    result = pretrain(recipe, corpus, tmp_path, machine, 2, silent)
+    result = pretrain(recipe, corpus, tmp_path, machine, (50, 100), silent)
     kept = PretrainingModel(recipe.model, corpus.tokenizer.size, 128, seed=1)
     kept.load(tmp_path / "model.safetensors")
     fresh = PretrainingModel(recipe.model, corpus.tokenizer.size, 128, seed=recipe.seed)
@@ -244,7 +244,7 @@ def test_no_steps_keep_the_initial_weights(corpus, machine, tmp_path):
 
 def test_a_row_is_judged_under_its_own_masking_too(corpus, machine, tmp_path):
     recipe = dataclasses.replace(SMOKE, masking=Masking(mask=0.0, keep=0.0, random=1.0))
-    result = pretrain(recipe, corpus, tmp_path, machine, 2, silent)
+    result = pretrain(recipe, corpus, tmp_path, machine, (50, 100), silent)
     assert result["heldout"]["own_loss"] != result["heldout"]["masked_lm_loss"]
 
 
@@ -257,7 +257,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_before_the_update(corpus, machin
 
     monkeypatch.setattr(Batches, "batch", poisoned)
     with pytest.raises(RunFailed, match="diverged at step 5: the loss is not finite") as error:
-        pretrain(SMOKE, corpus, tmp_path, machine, 2, silent)
+        pretrain(SMOKE, corpus, tmp_path, machine, (50, 100), silent)
     assert error.value.status == "diverged"
 
 

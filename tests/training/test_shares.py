@@ -115,7 +115,7 @@ def double():
 def test_losses_of_two_processes_are_those_of_one(group, corpus, trainings, tmp_path, double, name):
     """In float64, without dropout, over 50 steps: with seven rows, three, and one, of which a process has none."""
     recipe, micro_batch = trainings.EXACT[name]
-    result = pretrain(recipe, corpus, tmp_path, trainings.machine(micro_batch), 2, silent)
+    result = pretrain(recipe, corpus, tmp_path, trainings.machine(micro_batch), (50, 100), silent)
     wanted, found = lines(tmp_path), lines(group / name)
     assert len(found) == len(wanted) == 52
     for one, two in zip(wanted, found, strict=True):
