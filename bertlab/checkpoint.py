@@ -8,9 +8,9 @@ from pathlib import Path
 
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
-from bertlab.text import sources
+from bertlab.text import sources, tokenizer_files
 
-FILES = ("config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors")
+FILES = ("config.json", *tokenizer_files.FILES, "model.safetensors")
 """All that is read of a checkpoint, and all that is ever fetched: no code, no pickles."""
 
 

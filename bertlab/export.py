@@ -17,6 +17,7 @@ def checkpoint(store: Store, name: str, directory: Path) -> str:
     """Writes the pre-training that `name` names into `directory`; says what it wrote. Raises `BadInput` for no run."""
     run = store.match(name, lambda run: run.kind in PRETRAINED)
     run.verify()
+    from bertlab import model_card
     from bertlab.model import huggingface
     from bertlab.model.heads import PretrainingModel
     from bertlab.text.tokenizer import WordPiece
@@ -26,6 +27,7 @@ def checkpoint(store: Store, name: str, directory: Path) -> str:
     model = PretrainingModel.of(recipe, tokenizer.size)
     model.load(run.path / "model.safetensors")
     huggingface.write(directory, model, recipe.model, tokenizer)
+    (directory / "README.md").write_text(model_card.write(run, recipe, store), encoding="utf-8")
     return f"the {'RoFormer' if recipe.model.positions == 'rotary' else 'BERT'} checkpoint of {run.label}"
 
 

@@ -9,6 +9,7 @@ becomes a function of the text when all single characters have their ids beforeh
 
 from __future__ import annotations
 
+import hashlib
 import re
 import string
 from collections.abc import Iterable, Iterator, Sequence
@@ -125,7 +126,15 @@ class WordPiece:
 
     def save(self, path: Path) -> None:
         """Writes a `vocab.txt`: one entry a line, the line number is the id."""
-        path.write_bytes("".join(f"{piece}\n" for piece in self.vocabulary).encode())
+        path.write_bytes(self._lines())
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of its `vocab.txt`."""
+        return hashlib.sha256(self._lines()).hexdigest()
+
+    def _lines(self) -> bytes:
+        return "".join(f"{piece}\n" for piece in self.vocabulary).encode()
 
     @classmethod
     def load(cls, path: Path, lowercase: bool) -> WordPiece:
@@ -168,14 +177,17 @@ class WordPiece:
         entries = sorted(backend.get_vocab(with_added_tokens=True).items(), key=lambda entry: entry[1])
         return cls([piece for piece, _ in entries], lowercase=lowercase)
 
-    @cached_property
-    def _backend(self) -> RustTokenizer:
+    def backend(self) -> RustTokenizer:
+        """A new tokenizer of the `tokenizers` library. It knows no special token: what looks like one is text."""
         from tokenizers import Tokenizer, models
 
-        # No token is declared special: what looks like one in a text is text.
         backend = Tokenizer(models.WordPiece(self._ids, unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD))
         _bert(backend, self.lowercase)
         return backend
+
+    @cached_property
+    def _backend(self) -> RustTokenizer:
+        return self.backend()
 
     def _words(self, texts: Sequence[str]) -> list[list[str]]:
         """The texts cut at spaces and at frequent punctuation, which BERT does anyway: no piece is longer than that."""

@@ -132,7 +132,7 @@ def test_a_checkpoint_that_cannot_be_read_is_one_line(checkpoint, call, tmp_path
     shutil.copytree(checkpoint, broken)
     (broken / "model.safetensors").rename(broken / "pytorch_model.bin")
     assert call("finetune", "--from", broken, "--task", "entities", "--scale", "smoke", "--runs", runs) == 2
-    assert "weights must be safetensors" in capsys.readouterr().err
+    assert "they must be safetensors" in capsys.readouterr().err
     assert not runs.exists()
     wrong = ((tmp_path / "none", "is no directory"), (tmp_path, "has none of config.json"), ("", "--from is empty"))
     for name, message in wrong:
@@ -143,7 +143,7 @@ def test_a_checkpoint_that_cannot_be_read_is_one_line(checkpoint, call, tmp_path
 @pytest.mark.parametrize(
     ("file", "change", "message"),
     [
-        ("vocab.txt", None, "has no vocab.txt"),
+        ("vocab.txt", None, "has neither tokenizer.json nor vocab.txt"),
         ("model.safetensors", None, "has no model.safetensors"),
         ("config.json", ('"model_type": "bert"', '"model_type": "gpt2"'), "only bert and roformer"),
     ],
@@ -207,7 +207,7 @@ def test_a_bare_encoder_is_measured_and_predicts_no_words(checkpoint, call, tmp_
     assert "without its masked-LM head" in capsys.readouterr().err
 
 
-def test_of_the_hub_four_files_of_one_commit_are_fetched(checkpoint, call, tmp_path, monkeypatch):
+def test_of_the_hub_five_files_of_one_commit_are_fetched(checkpoint, call, tmp_path, monkeypatch):
     import huggingface_hub
 
     asked = []
@@ -226,7 +226,7 @@ def test_of_the_hub_four_files_of_one_commit_are_fetched(checkpoint, call, tmp_p
     command = ("finetune", "--from", "owner/name", "--task", "entities", "--scale", "smoke", "--threads", "1")
     for _ in range(2):
         assert call(*command, "--runs", runs) == 0
-    files = ["config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"]
+    files = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
     assert asked == [("owner/name", "c0ffee", files)], "once: the second time it is in the store"
     (run,) = (run for run in Store(runs).runs() if run.kind == "import")
     assert run.science()["checkpoint"] == "hub:owner/name@c0ffee"

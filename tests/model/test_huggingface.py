@@ -151,8 +151,20 @@ def published(directory, tokenizer):
         ({"layer_norm_eps": 1e-5}, "layer_norm_eps"),
         ({"vocab_size": None}, "vocab_size"),
         ({"vocab_size": 100}, "does not fit"),
-        ({"num_hidden_layers": 4}, "lacks bert.encoder.layer.3"),
+        ({"num_hidden_layers": 4}, "has 3 layers, config.json says 4"),
+        ({"num_hidden_layers": 1}, "has 3 layers, config.json says 1"),
         ({"hidden_size": 63}, "model.hidden"),
+        ({"hidden_size": 65536}, "does not fit"),
+        ({"vocab_size": 10**12}, "vocab_size 1000000000000: give a whole number from 1 to 10,000,000"),
+        ({"vocab_size": 10**7}, "does not fit"),
+        ({"vocab_size": True}, "vocab_size"),
+        ({"intermediate_size": 10**6}, "does not fit"),
+        ({"max_position_embeddings": 10**6}, "does not fit"),
+        ({"hidden_dropout_prob": "x"}, "hidden_dropout_prob 'x': give a number"),
+        ({"hidden_dropout_prob": 0.2}, "attention_probs_dropout_prob"),
+        ({"attention_probs_dropout_prob": float("nan")}, "attention_probs_dropout_prob nan"),
+        ({"initializer_range": None}, "initializer_range"),
+        ({"is_decoder": "no"}, "is_decoder 'no'"),
     ],
 )
 def test_a_config_of_another_model_is_bad_input(change, message, tmp_path, tokenizer):
@@ -166,17 +178,13 @@ def test_files_that_are_missing_or_broken_are_bad_input(tmp_path, tokenizer):
     directory = published(tmp_path / "out", tokenizer)
     with pytest.raises(BadInput, match="exists"):
         published(directory, tokenizer)
-    (directory / "vocab.txt").rename(directory / "words.txt")
-    with pytest.raises(BadInput, match=r"vocab\.txt"):
-        huggingface.read(directory)
-    (directory / "words.txt").rename(directory / "vocab.txt")
     weights = directory / "model.safetensors"
     whole = weights.read_bytes()
     weights.write_bytes(whole[:-10])
     with pytest.raises(BadInput, match="cannot be read"):
         huggingface.read(directory)
     weights.rename(directory / "pytorch_model.bin")
-    with pytest.raises(BadInput, match="weights must be safetensors"):
+    with pytest.raises(BadInput, match="they must be safetensors"):
         huggingface.read(directory)
     (directory / "config.json").write_text("{")
     with pytest.raises(BadInput, match="JSON"):
@@ -184,3 +192,42 @@ def test_files_that_are_missing_or_broken_are_bad_input(tmp_path, tokenizer):
     (directory / "config.json").unlink()
     with pytest.raises(BadInput, match=r"config\.json"):
         huggingface.read(directory)
+
+
+def test_weights_that_would_be_lost_or_are_no_numbers_are_bad_input(tmp_path, tokenizer):
+    from safetensors.torch import load_file, save_file
+
+    directory = published(tmp_path / "out", tokenizer)
+    path = directory / "model.safetensors"
+    whole = load_file(path)
+    words, norm = whole["bert.embeddings.word_embeddings.weight"], "bert.embeddings.LayerNorm.weight"
+    accepted = {
+        "classifier.weight": torch.zeros(2, 64),
+        "qa_outputs.bias": torch.zeros(2),
+        "bert.embeddings.position_ids": torch.arange(TOKENS)[None],
+        "cls.predictions.decoder.weight": words.clone(),
+    }
+    save_file(whole | accepted, path)
+    _, ours, _ = huggingface.read(directory)
+    assert torch.equal(ours.encoder.embeddings.tokens.weight, words)
+    for change, message in (
+        ({"bert.encoder.layer.0.adapter.weight": words.clone()}, "no place for encoder.layer.0.adapter.weight"),
+        ({"bert.encoder.layer.3.output.dense.weight": words.clone()}, "has 4 layers, config.json says 3"),
+        ({"lora.weight": words.clone()}, "no place for lora.weight"),
+        ({"cls.predictions.decoder.weight": words + 1}, "not what it is in BERT, a copy"),
+        ({norm: torch.full((64,), float("nan"))}, "LayerNorm.weight is not finite"),
+        ({norm: torch.ones(64, dtype=torch.int8)}, "must be floating-point"),
+        ({norm: torch.ones(1, 64)}, "does not fit config.json"),
+    ):
+        save_file(whole | change, path)
+        with pytest.raises(BadInput, match=message):
+            huggingface.read(directory)
+
+
+def test_memory_is_asked_for_only_when_the_sizes_are_those_of_the_file(tmp_path, tokenizer, monkeypatch):
+    path = published(tmp_path / "out", tokenizer) / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"vocab_size": 10**7, "hidden_size": 65_536}))
+    monkeypatch.setattr(huggingface, "PretrainingModel", None)
+    for fresh in (False, True):
+        with pytest.raises(BadInput, match="does not fit"):
+            huggingface.read(tmp_path / "out", fresh=fresh)

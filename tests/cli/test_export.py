@@ -1,0 +1,101 @@
+"""`bertlab export`: a directory that transformers opens, that others can read, and that comes back as it went."""
+
+import json
+import os
+import re
+import stat
+
+import pytest
+import torch
+
+from bertlab.recipe import Recipe
+from bertlab.store import Store
+
+RUN = "masking-80-10-10-seed0"
+TEXT = "The old king, who lives near the river, met a friend."
+
+
+@pytest.fixture(scope="module")
+def exported(call, finished, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exported") / "out"
+    before = os.umask(0o022)
+    try:
+        assert call("export", RUN, folder, "--runs", finished) == 0
+    finally:
+        os.umask(before)
+    return folder
+
+
+def test_every_file_can_be_read_by_everyone(exported, call, finished, tmp_path):
+    names = ["README.md", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
+    assert sorted(path.name for path in exported.iterdir()) == names
+    assert {stat.S_IMODE(path.stat().st_mode) for path in exported.iterdir()} == {0o644}
+    before = os.umask(0o077)
+    try:
+        assert call("export", RUN, tmp_path / "private", "--runs", finished) == 0
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "private").iterdir()} == {0o600}
+
+
+def test_transformers_gives_the_ids_and_the_vectors_of_the_run(exported, finished):
+    from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
+
+    from bertlab.training.finetuning import open_pretrained
+
+    (run,) = (run for run in Store(finished).runs() if run.label == RUN)
+    opened = open_pretrained(run.path)
+    inputs = AutoTokenizer.from_pretrained(exported)(TEXT, return_tensors="pt")
+    (ids,) = opened.tokenizer.encode([TEXT])
+    assert inputs["input_ids"].tolist() == [[opened.tokenizer.cls, *ids, opened.tokenizer.sep]]
+    tokens, every = inputs["input_ids"], torch.arange(inputs["input_ids"].shape[1])[None]
+    with torch.inference_mode():
+        vectors = AutoModel.from_pretrained(exported).eval()(**inputs).last_hidden_state
+        logits = AutoModelForMaskedLM.from_pretrained(exported).eval()(**inputs).logits
+        model = opened.model.eval()
+        torch.testing.assert_close(model.encoder(tokens, torch.zeros_like(tokens), None), vectors, rtol=0, atol=1e-5)
+        masked, _ = model.predictions(tokens, torch.zeros_like(tokens), None, every)
+        torch.testing.assert_close(masked.view_as(logits), logits, rtol=0, atol=1e-5)
+
+
+def test_the_card_has_the_recipe_and_what_was_measured(exported, finished):
+    card = (exported / "README.md").read_text(encoding="utf-8")
+    runs = Store(finished).runs()
+    (run,) = (run for run in runs if run.label == RUN)
+    (recipe,) = re.findall(r"```json\n(.*?)\n```", card, re.DOTALL)
+    assert json.loads(recipe) == run.science()["recipe"]
+    assert f"| held out: perplexity | {run.result()['heldout']['perplexity']:.4g} |" in card
+    measured = [each.result() for each in runs if each.kind in ("finetune", "features")]
+    own = [each for each in measured if each["pretrain_id"] == run.id]
+    assert 0 < len(own) < len(measured)
+    for each in own:
+        metric, value = next(iter(each["metrics"].items()))
+        assert re.search(rf"\| {each['task']} \| microworld \| {each['split']} \|.*\b{metric} {value:.4g}", card)
+    assert card.count("| microworld | ") == len(own) + sum("test" in each for each in own)
+
+
+@pytest.mark.parametrize("again", ["as it is", "saved by transformers"])
+def test_what_was_exported_comes_back(again, exported, finished, call, tmp_path):
+    """Its weights are those of the run, and so is its recipe, as far as a checkpoint can say."""
+    from safetensors.torch import load_file
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    folder = exported
+    if again == "saved by transformers":
+        folder = tmp_path / "saved"
+        AutoModelForMaskedLM.from_pretrained(exported).save_pretrained(folder)
+        AutoTokenizer.from_pretrained(exported).save_pretrained(folder)
+        assert not (folder / "vocab.txt").exists()
+    runs = tmp_path / "runs"
+    command = ("finetune", "--from", folder, "--task", "sentiment", "--scale", "smoke", "--threads", "1")
+    assert call(*command, "--runs", runs) == 0
+    (run,) = (run for run in Store(finished).runs() if run.label == RUN)
+    (back,) = (run for run in Store(runs).runs() if run.kind == "import")
+    assert (back.path / "vocab.txt").read_bytes() == (run.path / "vocab.txt").read_bytes()
+    before, after = (load_file(each.path / "model.safetensors") for each in (run, back))
+    names = [name for name in before if again == "as it is" or not name.startswith(("pooler", "relation"))]
+    assert len(names) > 40
+    assert all(torch.equal(before[name], after[name]) for name in names)
+    model = back.science().get("recipe") or json.loads((back.path / "recipe.json").read_text())["science"]["recipe"]
+    assert model["model"]["positions"] == "rotary"
+    assert model["tokenizer"].get("lowercase", Recipe().tokenizer.lowercase)
