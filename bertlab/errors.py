@@ -16,12 +16,16 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 """What a directory says that may not be written."""
 
+LONGEST = 900
+"""Characters of the longest message: what stands in the middle of a longer one is left out."""
+
 
 class BadInput(ValueError):
     """Input that cannot be used. The command line prints its message as one line and exits with 2."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(plain(message))
+        text = plain(message)
+        super().__init__(text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 3 :]}")
 
 
 class Unwritable(BadInput):
@@ -68,7 +72,7 @@ class RunFailed(RuntimeError):
 
 def unknown(what: str, name: str, known: Iterable[str]) -> BadInput:
     """The error for a name that is not among `known`: names the nearest one, or lists them all."""
-    names = list(known)
+    names, name = list(known), name if len(name) <= 80 else f"{name[:60]}..."
     near = difflib.get_close_matches(name.lower(), [known.lower() for known in names], n=1, cutoff=0.5)
     if near:
         nearest = next(known for known in names if known.lower() == near[0])

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeVar
 
 from bertlab.errors import BadInput, unknown
+from bertlab.ranges import FieldError
 
 SCIENCE_VERSION = 2
 """Raised by hand whenever the code changes the meaning of a recipe; results of another version are never mixed in."""
@@ -107,7 +108,10 @@ def _set(value: Any, texts: Mapping[str, str], prefix: str) -> Any:
         else:
             changes[name] = _parse(hints[name], prefix + path, text)
     changes |= {name: _set(getattr(value, name), inner, f"{prefix}{name}.") for name, inner in groups.items()}
-    return dataclasses.replace(value, **changes)
+    try:
+        return dataclasses.replace(value, **changes)
+    except FieldError as error:
+        raise error.named(prefix) from None
 
 
 def field_paths(kind: Any, prefix: str = "") -> list[str]:

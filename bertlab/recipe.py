@@ -9,15 +9,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from bertlab.errors import BadInput
+from bertlab.ranges import DROPOUT, POSITIVE_SHARE, SHARE, Checked, Pattern, Range
 
 Positions = Literal["learned", "rotary"]
 Format = Literal["segment-pair", "sentence-pair", "full-sentences", "doc-sentences"]
 MaskSchedule = Literal["dynamic", "static", "duplicated"]
 Layers = Literal["embeddings", "second-to-last", "last", "sum-last-four", "concatenate-last-four", "sum-all"]
 Prediction = Literal["masked", "left-to-right"]
+
+SEED = Range(0, 2**63 - 1)
+"""Seeds, which random generators take as 64 bits."""
+Length = Annotated[int, Range(8, 8192, "tokens")]
+Copies = Annotated[int, Range(1, 1000)]
+Rate = Annotated[float, Range(1e-12, 10)]
+"""A learning rate."""
+Decay = Annotated[float, Range(0, 10)]
+"""A weight decay."""
+Epochs = Annotated[float, Range(0.001, 1000)]
+Count = Annotated[int, Range(0, 1_000_000_000)]
+"""A number of rows or steps at most; 0 for all."""
 
 
 def _require(condition: bool, message: str) -> None:
@@ -26,7 +39,7 @@ def _require(condition: bool, message: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class Source(Checked, group="corpus.sources"):
     """One source of documents, named by what it contains and not by where it lies."""
 
     name: str
@@ -37,63 +50,43 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Corpus:
+class Corpus(Checked, group="corpus"):
     """The text that is trained on: its sources, joined, with some documents held out."""
 
     sources: tuple[Source, ...] = ()
-    heldout: float = 0.02
+    heldout: Annotated[float, Range(0, 0.5, above=True, below=True)] = 0.02
     """Share of the documents set apart for evaluation, chosen by a hash of each document."""
 
-    def __post_init__(self) -> None:
-        _require(0 < self.heldout < 0.5, f"corpus.heldout is {self.heldout}: give a share between 0 and 0.5")
-
 
 @dataclass(frozen=True, kw_only=True)
-class Tokenizer:
+class Tokenizer(Checked, group="tokenizer"):
     """A WordPiece vocabulary: trained on the corpus, or given as a `vocab.txt`."""
 
-    vocabulary: int = 30_522
+    vocabulary: Annotated[int, Range(64, 1_000_000, "entries")] = 30_522
     """Entries at most; a small corpus yields fewer."""
     lowercase: bool = True
-    given: str = ""
+    given: Annotated[str, Pattern("|sha256:[0-9a-f]{64}", "the SHA-256 of a vocab.txt, or nothing")] = ""
     """`sha256:...` of a `vocab.txt` that is used as it is; empty to train one."""
-
-    def __post_init__(self) -> None:
-        _require(
-            64 <= self.vocabulary <= 1_000_000,
-            f"tokenizer.vocabulary is {self.vocabulary}: give 64 to 1,000,000 entries",
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inputs:
+class Inputs(Checked, group="inputs"):
     """How sequences are cut out of documents."""
 
     format: Format = "segment-pair"
     """RoBERTa section 4.2: `segment-pair` is BERT's, `sentence-pair` has one sentence a segment; `full-sentences` are
     packed across documents into one segment, `doc-sentences` within them."""
-    length: int = 128
+    length: Length = 128
     """Tokens a sequence, specials included."""
-    short: float = 0.1
+    short: Annotated[float, SHARE] = 0.1
     """Share of segment pairs cut to a random shorter length, as in BERT's released code."""
-    copies: int = 10
+    copies: Copies = 10
     """Pairs are drawn anew in each of this many passes over the data, then repeat (BERT's `dupe_factor`)."""
-    passes: int = 0
+    passes: Annotated[int, Range(0, 100_000)] = 0
     """Passes over the data that the steps come to: the first documents are used, as many as that takes; 0 for all."""
-    final_length: int = 0
+    final_length: Annotated[int, Range(8, 8192, "tokens", or_zero=True)] = 0
     """Tokens a sequence in the last `final_share` of the steps; 0 keeps `length` throughout."""
-    final_share: float = 0.0
-
-    def __post_init__(self) -> None:
-        _require(8 <= self.length <= 8192, f"inputs.length is {self.length}: give 8 to 8,192 tokens")
-        _require(0 <= self.short <= 1, f"inputs.short is {self.short}: give a share between 0 and 1")
-        _require(1 <= self.copies <= 1000, f"inputs.copies is {self.copies}: give 1 to 1,000")
-        _require(0 <= self.passes <= 100_000, f"inputs.passes is {self.passes}: give 0 to 100,000")
-        _require(0 <= self.final_share < 1, f"inputs.final_share is {self.final_share}: give a share under 1")
-        _require(
-            self.final_length == 0 or 8 <= self.final_length <= 8192,
-            f"inputs.final_length is {self.final_length}: give 0 or 8 to 8,192 tokens",
-        )
+    final_share: Annotated[float, Range(0, 1, below=True)] = 0.0
 
     @property
     def pairs(self) -> bool:
@@ -116,30 +109,29 @@ class Inputs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Masking:
+class Masking(Checked, group="masking"):
     """Which tokens are predicted and what is shown in their place (BERT section 3.1 and appendix C.2)."""
 
-    rate: float = 0.15
+    rate: Annotated[float, POSITIVE_SHARE] = 0.15
     """Share of the ordinary tokens of a sequence that is chosen."""
-    mask: float = 0.8
+    mask: Annotated[float, SHARE] = 0.8
     """Of the chosen, the share replaced by [MASK]."""
-    keep: float = 0.1
+    keep: Annotated[float, SHARE] = 0.1
     """Of the chosen, the share left as it is."""
-    random: float = 0.1
+    random: Annotated[float, SHARE] = 0.1
     """Of the chosen, the share replaced by a random ordinary token."""
     schedule: MaskSchedule = "dynamic"
     """`dynamic`: new masks in every pass; `static`: the same always; `duplicated`: `copies` sets, in turn."""
-    copies: int = 10
+    copies: Copies = 10
 
     def __post_init__(self) -> None:
-        _require(0 < self.rate < 1, f"masking.rate is {self.rate}: give a share between 0 and 1")
+        super().__post_init__()
         shares = (self.mask, self.keep, self.random)
         _require(
-            min(shares) >= 0 and abs(sum(shares) - 1) < 1e-9,
+            abs(sum(shares) - 1) < 1e-9,
             f"masking.mask, keep and random are {self.mask}, {self.keep} and {self.random}: "
             "give three shares that add up to 1",
         )
-        _require(1 <= self.copies <= 1000, f"masking.copies is {self.copies}: give 1 to 1,000")
 
     def chosen(self, ordinary: int) -> int:
         """How many of `ordinary` tokens are predicted: exactly max(1, floor(rate n + 0.5)), and none of none."""
@@ -151,7 +143,7 @@ class Masking:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Objective:
+class Objective(Checked, group="objective"):
     """What the model is trained to predict."""
 
     kind: Prediction = "masked"
@@ -171,35 +163,32 @@ class Objective:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Model:
+class Model(Checked, group="model"):
     """The encoder: post-norm, GELU (erf), LayerNorm eps 1e-12, tied output embedding, as in BERT."""
 
-    layers: int = 12
-    hidden: int = 768
-    heads: int = 12
-    intermediate: int = 0
+    layers: Annotated[int, Range(1, 200)] = 12
+    hidden: Annotated[int, Range(1, 65_536)] = 768
+    heads: Annotated[int, Range(1, 65_536)] = 12
+    intermediate: Annotated[int, Range(0, 1_000_000)] = 0
     """Width of the feed-forward layer; 0 for four times `hidden`."""
     positions: Positions = "learned"
     """`learned` is BERT's; small models need `rotary` to leave the unigram plateau."""
-    max_positions: int = 0
+    max_positions: Annotated[int, Range(1, 1_000_000, or_zero=True)] = 0
     """Rows of the position table; 0 for max(128, the longest sequence)."""
-    dropout: float = 0.1
+    dropout: Annotated[float, DROPOUT] = 0.1
     initialisation: Literal["fixed", "width"] = "fixed"
     """Standard deviation of the initial weights: 0.02, or 0.02 x sqrt(768 / hidden) with `width`."""
 
     def __post_init__(self) -> None:
-        _require(1 <= self.layers <= 200, f"model.layers is {self.layers}: give 1 to 200")
-        _require(self.heads >= 1, f"model.heads is {self.heads}: give at least 1")
+        super().__post_init__()
         _require(
-            0 < self.hidden <= 65_536 and self.hidden % self.heads == 0,
-            f"model.hidden is {self.hidden} and model.heads {self.heads}: hidden must be a positive multiple of heads",
+            self.hidden % self.heads == 0,
+            f"model.hidden is {self.hidden} and model.heads {self.heads}: hidden must be a multiple of heads",
         )
-        _require(self.intermediate >= 0, f"model.intermediate is {self.intermediate}: give 0 or a width")
         _require(
             self.positions != "rotary" or (self.hidden // self.heads) % 2 == 0,
             f"model.positions is rotary with heads of {self.hidden // self.heads}: rotary needs an even head size",
         )
-        _require(0 <= self.dropout < 1, f"model.dropout is {self.dropout}: give a share from 0 to under 1")
 
     @property
     def feedforward(self) -> int:
@@ -217,23 +206,17 @@ class Model:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Schedule:
+class Schedule(Checked, group="schedule"):
     """How long and how fast: batch, steps and the learning rate over them."""
 
-    batch: int = 256
+    batch: Annotated[int, Range(1, 1_000_000, "sequences")] = 256
     """Sequences between two updates, over all devices; more where `inputs.format` has shorter ones."""
-    steps: int = 1_000_000
+    steps: Annotated[int, Range(0, 100_000_000)] = 1_000_000
     """Updates; 0 keeps the initial weights (the row without pre-training)."""
-    peak: float = 1e-4
+    peak: Rate = 1e-4
     """Learning rate at the end of the warm-up."""
-    warmup: float = 0.01
+    warmup: Annotated[float, SHARE] = 0.01
     """Share of the steps in which the rate rises linearly; afterwards it falls linearly to 0."""
-
-    def __post_init__(self) -> None:
-        _require(1 <= self.batch <= 1_000_000, f"schedule.batch is {self.batch}: give 1 to 1,000,000 sequences")
-        _require(0 <= self.steps <= 100_000_000, f"schedule.steps is {self.steps}: give 0 to 100,000,000 steps")
-        _require(0 < self.peak < 10, f"schedule.peak is {self.peak}: give a learning rate between 0 and 10")
-        _require(0 <= self.warmup <= 1, f"schedule.warmup is {self.warmup}: give a share between 0 and 1")
 
     def milestone(self, percent: int) -> int:
         """Updates after `percent` per cent of the steps, rounded."""
@@ -248,26 +231,20 @@ class Schedule:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Optimizer:
+class Optimizer(Checked, group="optimizer"):
     """AdamW as in BERT: no weight decay on biases and LayerNorm, gradients clipped by their global norm."""
 
-    beta1: float = 0.9
-    beta2: float = 0.999
-    epsilon: float = 1e-6
-    weight_decay: float = 0.01
-    clip: float = 1.0
+    beta1: Annotated[float, Range(0, 1, below=True)] = 0.9
+    beta2: Annotated[float, Range(0, 1, below=True)] = 0.999
+    epsilon: Annotated[float, Range(1e-20, 1)] = 1e-6
+    weight_decay: Decay = 0.01
+    clip: Annotated[float, Range(1e-6, 1e9)] = 1.0
     bias_correction: bool = True
     """Google's released optimiser has none."""
 
-    def __post_init__(self) -> None:
-        _require(0 <= self.beta1 < 1 and 0 <= self.beta2 < 1, "optimizer.beta1 and beta2 must lie in 0 to under 1")
-        _require(self.epsilon > 0, f"optimizer.epsilon is {self.epsilon}: give a positive number")
-        _require(self.weight_decay >= 0, f"optimizer.weight_decay is {self.weight_decay}: give 0 or more")
-        _require(self.clip > 0, f"optimizer.clip is {self.clip}: give a positive norm")
-
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
+class Recipe(Checked):
     """A pre-training: two runs with equal recipes are the same run."""
 
     corpus: Corpus = field(default_factory=Corpus)
@@ -278,10 +255,10 @@ class Recipe:
     model: Model = field(default_factory=Model)
     schedule: Schedule = field(default_factory=Schedule)
     optimizer: Optimizer = field(default_factory=Optimizer)
-    seed: int = 0
+    seed: Annotated[int, SEED] = 0
 
     def __post_init__(self) -> None:
-        _require(self.seed >= 0, f"seed is {self.seed}: give 0 or more")
+        super().__post_init__()
         _require(
             not (self.objective.next_sentence and self.objective.causal),
             "objective.kind left-to-right has no next-sentence prediction: set objective.next_sentence=false too",
@@ -298,60 +275,50 @@ class Recipe:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finetuning:
+class Finetuning(Checked, group="finetune"):
     """How all weights are trained on a task (BERT appendix A.3)."""
 
-    batch: int = 32
-    epochs: float = 3.0
-    peak: float = 5e-5
-    warmup: float = 0.1
-    rows: int = 0
+    batch: Annotated[int, Range(1, 100_000)] = 32
+    epochs: Epochs = 3.0
+    peak: Rate = 5e-5
+    warmup: Annotated[float, SHARE] = 0.1
+    rows: Count = 0
     """Training rows at most, a keyed sample; 0 for all."""
-    steps: int = 0
+    steps: Count = 0
     """Updates at most; 0 for all that the epochs ask for."""
-    evaluation_rows: int = 0
+    evaluation_rows: Count = 0
     """Evaluation rows at most, a keyed sample, the same for every model and seed; 0 for all."""
-    length: int = 128
+    length: Length = 128
     """Tokens a sequence, specials included, at most."""
-    dropout: float = 0.1
-    weight_decay: float = 0.01
+    dropout: Annotated[float, DROPOUT] = 0.1
+    weight_decay: Decay = 0.01
     recurrent: bool = False
     """A two-layer BiLSTM, randomly initialised, between the encoder and the head (BERT section 5.1)."""
     frozen: bool = False
     """The encoder stays as it is, without dropout; pooler, BiLSTM and head are trained."""
-    layer_decay: float = 1.0
+    layer_decay: Annotated[float, Range(0, 1, above=True)] = 1.0
     """A layer's learning rate as a share of the one above it; the embeddings are below all, the head above."""
-
-    def __post_init__(self) -> None:
-        _check_measurement("finetune", self.batch, self.epochs, self.peak, self.length)
-        _require(0 <= self.dropout < 1, f"finetune.dropout is {self.dropout}: give a share from 0 to under 1")
-        _require(
-            0 < self.layer_decay <= 1, f"finetune.layer_decay is {self.layer_decay}: give a share above 0, 1 at most"
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Features:
+class Features(Checked, group="features"):
     """How a BiLSTM tagger is trained on frozen activations (BERT section 5.3)."""
 
-    batch: int = 32
-    epochs: float = 10.0
-    peak: float = 1e-3
-    warmup: float = 0.05
-    rows: int = 0
-    steps: int = 0
-    evaluation_rows: int = 0
-    length: int = 128
-    dropout: float = 0.1
-    weight_decay: float = 0.0
+    batch: Annotated[int, Range(1, 100_000)] = 32
+    epochs: Epochs = 10.0
+    peak: Rate = 1e-3
+    warmup: Annotated[float, SHARE] = 0.05
+    rows: Count = 0
+    steps: Count = 0
+    evaluation_rows: Count = 0
+    length: Length = 128
+    dropout: Annotated[float, DROPOUT] = 0.1
+    weight_decay: Decay = 0.0
     layers: Layers = "concatenate-last-four"
     """What a word is represented by: one level of the encoder, several side by side, or their learned weighted sum."""
-    recurrent_layers: int = 2
-    recurrent_hidden: int = 0
+    recurrent_layers: Annotated[int, Range(1, 16)] = 2
+    recurrent_hidden: Annotated[int, Range(0, 65_536)] = 0
     """Units a direction; 0 for the width of the encoder (BERT: 768)."""
-
-    def __post_init__(self) -> None:
-        _check_measurement("features", self.batch, self.epochs, self.peak, self.length)
 
     def levels(self, layers: int) -> range:
         """Which levels of an encoder of so many `layers` are read: 0 is the embeddings, `layers` the last layer."""
@@ -369,10 +336,3 @@ class Features:
     def summed(self) -> bool:
         """Whether the levels become their weighted sum, its weights learned with the tagger."""
         return self.layers.startswith("sum")
-
-
-def _check_measurement(name: str, batch: int, epochs: float, peak: float, length: int) -> None:
-    _require(1 <= batch <= 100_000, f"{name}.batch is {batch}: give 1 to 100,000 rows")
-    _require(0 < epochs <= 1000, f"{name}.epochs is {epochs}: give more than 0, 1,000 at most")
-    _require(0 < peak < 10, f"{name}.peak is {peak}: give a learning rate between 0 and 10")
-    _require(8 <= length <= 8192, f"{name}.length is {length}: give 8 to 8,192 tokens")

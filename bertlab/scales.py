@@ -24,6 +24,9 @@ FINETUNED = ("finetune", "tagging", "span")
 GROUPS = (*FINETUNED, "features")
 """What a scale says of measurements; all else is of the recipe."""
 
+OPTIONS = {"seed": "--seeds or --seed", "corpus.sources": "--corpus", "tokenizer.given": "--vocab"}
+"""Fields of the recipe that options of their own set."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
@@ -77,8 +80,8 @@ class Scale:
             path, equals, text = assignment.partition("=")
             if not equals:
                 raise BadInput(f"--set '{assignment}': write FIELD=VALUE, as schedule.steps=500")
-            if path in ("seed", "corpus.sources"):
-                raise BadInput(f"--set {path}: use {'--seeds' if path == 'seed' else '--corpus'} instead")
+            if path in OPTIONS:
+                raise BadInput(f"--set {path}: use {OPTIONS[path]} instead")
             group, _, rest = path.partition(".")
             if group in GROUPS and rest:
                 texts[group][rest] = text

@@ -30,6 +30,8 @@ def changed(path: str) -> Recipe:
         value = getattr(value, group)
     current = getattr(value, name)
     hint = ids._hints(type(value))[name]
+    if path == "tokenizer.given":
+        return set_fields(Recipe(), {path: "sha256:" + 64 * "0"})
     literal = (choice for choice in getattr(hint, "__args__", ()) if choice != current)
     new = OTHER[hint](current) if hint in OTHER else next(literal)
     return set_fields(Recipe(), {path: str(new).lower() if hint is bool else str(new)})

@@ -277,7 +277,7 @@ def test_a_users_file_is_found_by_its_path(tmp_path):
         ("x = 1", "has no study"),
         ("study = 3", "has no study"),
         ("def f(:", "raises SyntaxError"),
-        ("from bertlab.recipe import Masking\nMasking(mask=2)", "add up to 1"),
+        ("from bertlab.recipe import Masking\nMasking(mask=0.5)", "add up to 1"),
     ],
 )
 def test_a_file_that_is_no_study_says_so(tmp_path, text, message):

@@ -1,0 +1,186 @@
+"""Every field of a recipe and of a measurement has its range, and an error names the path that was written."""
+
+import dataclasses
+
+import pytest
+
+from bertlab import recipe
+from bertlab.errors import BadInput
+from bertlab.identity import set_fields
+from bertlab.ranges import FieldError
+from bertlab.scales import find
+
+TUNED = ("finetune", "span", "tagging", "tasks.mnli")
+
+
+def below(group, *names):
+    return [f"{group}.{name}" for name in names]
+
+
+INTEGERS = [
+    "tokenizer.vocabulary",
+    "masking.copies",
+    *below("inputs", "length", "copies", "passes", "final_length"),
+    *below("model", "layers", "hidden", "heads", "intermediate", "max_positions"),
+    *below("schedule", "batch", "steps"),
+    *below("features", "recurrent_layers", "recurrent_hidden"),
+    *(
+        path
+        for group in (*TUNED, "features")
+        for path in below(group, "batch", "rows", "steps", "evaluation_rows", "length")
+    ),
+]
+FLOATS = [
+    "corpus.heldout",
+    "model.dropout",
+    *below("inputs", "short", "final_share"),
+    *below("masking", "rate", "mask", "keep", "random"),
+    *below("schedule", "peak", "warmup"),
+    *below("optimizer", "beta1", "beta2", "epsilon", "weight_decay", "clip"),
+    *(
+        path
+        for group in (*TUNED, "features")
+        for path in below(group, "epochs", "peak", "warmup", "dropout", "weight_decay")
+    ),
+    *(f"{group}.layer_decay" for group in TUNED),
+]
+WRONG = ("nan", "inf", "-inf", "-1", "1e30", "1e400", "abc", "")
+"""No number of a recipe can be any of these."""
+
+
+@pytest.mark.parametrize("path", INTEGERS + FLOATS)
+def test_numbers_out_of_range(refused, path):
+    for text in (*WRONG, "10.5") if path in INTEGERS else WRONG:
+        with pytest.raises(BadInput, match=rf"^{path} is "):
+            find("smoke").set([f"{path}={text}"])
+    text = WRONG[len(path) % len(WRONG)]
+    refused("ablate", "masking", "--scale", "smoke", "--set", f"{path}={text}", says=rf"bertlab: {path} is ")
+
+
+EDGES = [
+    *[f"{group}.warmup=7" for group in ("schedule", "finetune", "span", "tagging", "features", "tasks.mnli")],
+    *[f"{group}.dropout=1" for group in ("model", "finetune", "span", "tagging", "features", "tasks.squad")],
+    "features.recurrent_layers=0",
+    "features.recurrent_layers=17",
+    "features.layers=first",
+    "features.layers=",
+    "finetune.layer_decay=0",
+    "finetune.layer_decay=1.01",
+    "finetune.peak=0",
+    "finetune.batch=0",
+    "finetune.epochs=0",
+    "finetune.epochs=1e-310",
+    "finetune.length=7",
+    "finetune.recurrent=yes",
+    "finetune.frozen=1",
+    "optimizer.clip=1e-310",
+    "optimizer.clip=0",
+    "optimizer.epsilon=0",
+    "optimizer.beta1=1",
+    "optimizer.beta2=1",
+    "optimizer.bias_correction=maybe",
+    "model.layers=0",
+    "model.layers=201",
+    "model.heads=0",
+    "model.hidden=0",
+    "model.max_positions=-7",
+    "model.positions=relative",
+    "model.initialisation=xavier",
+    "schedule.peak=1e-310",
+    "schedule.peak=11",
+    "schedule.batch=0",
+    "schedule.warmup=1.0001",
+    "corpus.heldout=0",
+    "corpus.heldout=0.5",
+    "tokenizer.vocabulary=63",
+    "tokenizer.lowercase=0",
+    "inputs.format=paragraphs",
+    "inputs.length=8193",
+    "inputs.final_length=7",
+    "inputs.final_share=1",
+    "inputs.copies=0",
+    "masking.rate=0",
+    "masking.rate=1",
+    "masking.schedule=always",
+    "objective.kind=electra",
+    "objective.next_sentence=2",
+]
+
+
+@pytest.mark.parametrize("assignment", EDGES)
+def test_edges(refused, assignment):
+    path, _, _ = assignment.partition("=")
+    refused("ablate", "masking", "--scale", "smoke", "--set", assignment, says=path.replace(".", r"\."))
+
+
+@pytest.mark.parametrize(
+    ("assignment", "says"),
+    [
+        ("model.hidden=33", "multiple of heads"),
+        ("model.heads=32", "even head size"),
+        ("masking.mask=0.5", "add up to 1"),
+        ("tokenizer.given=abc", "--vocab"),
+        ("tokenizer.given=", "--vocab"),
+        ("seed=3", "--seed"),
+        ("corpus.sources=x", "--corpus"),
+        ("=", "unknown field"),
+        ("", "write FIELD=VALUE"),
+        (".=1", "unknown field"),
+        ("tasks=1", "tasks.TASK.FIELD"),
+        ("tasks.=1", "tasks.TASK.FIELD|unknown"),
+        ("tasks.mnli=1", "tasks.TASK.FIELD|unknown"),
+        ("tasks.nosuch.peak=1", "unknown task"),
+        ("tasks.mnli.nosuch=1", "unknown field"),
+        ("schedule.steps.more=1", "unknown field"),
+        ("a" * 100_000 + "=1", "unknown field"),
+        ("schedule.steps=" + "9" * 100_000, "schedule.steps"),
+        ("schedule.steps=\n\n\x1b[31m", "schedule.steps"),
+    ],
+)
+def test_assignments_that_are_none(refused, assignment, says):
+    refused("ablate", "masking", "--scale", "smoke", "--set", assignment, says=says)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 10**30, "x", "1.5", ""])
+def test_seeds(refused, seed):
+    refused("pretrain", "--scale", "smoke", "--seed", seed, says="seed")
+
+
+CHECKED = [
+    each for each in vars(recipe).values() if dataclasses.is_dataclass(each) and each.__module__ == "bertlab.recipe"
+]
+
+
+@pytest.mark.parametrize("kind", CHECKED)
+def test_types_of_fields_that_code_sets(kind):
+    """As a study file may: text for a number, a number for text, a truth value for a number, nothing at all."""
+    values = {"name": "a", "content": "b"} if kind is recipe.Source else {}
+    for field in dataclasses.fields(kind):
+        for wrong in (object(), None, [], b"x", 3.5j):
+            with pytest.raises(BadInput, match=field.name):
+                kind(**{**values, field.name: wrong})
+        for wrong in ("3", True) if field.type not in ("str", "bool") else (3,):
+            if isinstance(field.default, bool) or (isinstance(wrong, str) and isinstance(field.default, str)):
+                continue
+            with pytest.raises(BadInput, match=field.name):
+                kind(**{**values, field.name: wrong})
+
+
+def test_every_number_has_a_range():
+    from bertlab.ranges import Range, _fields
+
+    bare = [
+        f"{kind.__name__}.{name}"
+        for kind in CHECKED
+        for name, hint, allowed in _fields(kind)
+        if hint in (int, float) and not isinstance(allowed, Range)
+    ]
+    assert not bare, f"give {', '.join(bare)} a Range"
+
+
+def test_a_value_of_many_digits_is_cut_in_the_error():
+    with pytest.raises(FieldError) as error:
+        recipe.Schedule(steps=10**5000)
+    assert len(str(error.value)) < 200
+    with pytest.raises(BadInput, match=r"^tasks\.mnli\.warmup is 7"):
+        set_fields(find("tiny").finetune, {"warmup": "7"}, "tasks.mnli.")
