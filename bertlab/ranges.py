@@ -81,7 +81,8 @@ class Checked:
         cls._group = f"{group}." if group else ""
 
     def __post_init__(self) -> None:
-        for name, hint, allowed in _fields(type(self)):
+        kind: Any = type(self)
+        for name, hint, allowed in _fields(kind):
             value = getattr(self, name)
             problem = _problem(hint, allowed, value)
             if problem:
@@ -89,7 +90,7 @@ class Checked:
 
 
 @functools.cache
-def _fields(kind: type) -> list[tuple[str, Any, Any]]:
+def _fields(kind: Any) -> list[tuple[str, Any, Any]]:
     """The fields of a dataclass, each with its bare type and its `Range` or `Pattern`, if it has one."""
     found = []
     for name, hint in typing.get_type_hints(kind, include_extras=True).items():
