@@ -43,13 +43,14 @@ class Claim:
 
 
 @contextmanager
-def claimed(path: Path) -> Iterator[Claim | None]:
-    """Holds the lock of the file `path`; gives `None` if another process holds it."""
+def claimed(path: Path, **facts: Any) -> Iterator[Claim | None]:
+    """Holds the lock of the file `path`, with `facts` in its record; gives `None` if another process holds it."""
     with path.open("a", encoding="utf-8") as file:
         if not _lock(file.fileno()):
             yield None
             return
         claim = Claim(path)
+        claim.holder |= facts
         claim(0, 0)
         try:
             yield claim

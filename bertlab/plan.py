@@ -99,6 +99,8 @@ class Plan:
 
     request: Request
     corpora: tuple[str, ...]
+    text: str
+    """The id of the corpus that rows are trained on which do not vary it."""
     world: bool
     """Whether the tasks are those of the embedded world."""
     cells: tuple[Cell, ...]
@@ -167,6 +169,7 @@ def make(request: Request, machine: Machine) -> Plan:
     return Plan(
         request=request,
         corpora=tuple(each.source.name for each in located),
+        text=PrepareCorpus(base.corpus, base.tokenizer, located).id,
         world=world,
         cells=tuple(cells),
         jobs=jobs,

@@ -1,34 +1,61 @@
-"""What a report needs to know of a plan: which runs are the cells of a study, and how they were asked for."""
+"""What a report needs to know of a plan: which runs are the cells of a study, and how they were asked for.
+
+Records of one study and setting are joined by `union.py`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from bertlab import scales
-from bertlab.identity import canonical
+from bertlab import scales, union
+from bertlab.identity import identity, science
+from bertlab.jobs import Measure, Pretrain
 from bertlab.plan import Cell, Plan, Request
-from bertlab.study import Study
+from bertlab.study import Measurement, Study, Task
 
 
-def records(plan: Plan, command: str) -> dict[str, dict[str, Any]]:
-    """For each study of a plan its record, by the name it is kept under: of the same setting, the same name."""
+def records(plan: Plan, options: str = "") -> dict[str, dict[str, Any]]:
+    """For each study of a plan its record, by the name it is kept under: of the same setting, the same name.
+
+    `options` are those of the command line that make the setting, as a shell reads them.
+    """
+    made = [
+        _record(plan, study, [cell for cell in plan.cells if cell.study.name == study.name], options)
+        for study in plan.request.studies
+    ]
+    return {union.name_of(record): record for record in made}
+
+
+def _setting(plan: Plan) -> str:
+    """Names all that the runs of a plan share; what a search might try changes no result."""
     request = plan.request
-    scale = dataclasses.replace(request.scale, grid={})  # what a search might try changes no result
-    setting = canonical([scale, plan.corpora, dict(request.substitutes)])
-    if request.first:
-        setting += canonical(dict(request.first))
-    if request.pretrained:
-        setting += request.pretrained.id
-    mark = hashlib.sha256(setting.encode(errors="surrogatepass")).hexdigest()[:8]
+    return identity(
+        "record",
+        scale=dataclasses.replace(request.scale, grid={}),
+        text=plan.text,
+        substitutes=request.substitutes,
+        first=request.first,
+        pretrained=request.pretrained.id if request.pretrained else "",
+    )
+
+
+def _definition(study: Study) -> dict[str, Any]:
+    """What makes a study the one that it is: its baseline, and what each variant and measurement is."""
     return {
-        f"{study.name}--{request.scale.name}--{mark}": _record(
-            plan, study, [cell for cell in plan.cells if cell.study.name == study.name], command
-        )
-        for study in request.studies
+        "baseline": study.baseline,
+        "variants": {each.name: science(each) for each in study.variants},
+        "measurements": {each.name: _measured(each) for each in study.measurements},
     }
+
+
+def _measured(measurement: Measurement) -> Any:
+    """A measurement without its milestones, which may be added, and without the place of its rows."""
+    task = measurement.task
+    if isinstance(task, Task):
+        task = dataclasses.replace(task, path="")
+    return science(dataclasses.replace(measurement, task=task, milestones=(100,)))
 
 
 def _altered(request: Request) -> bool:
@@ -37,11 +64,22 @@ def _altered(request: Request) -> bool:
     return bool(request.corpora or request.vocabulary) or dataclasses.replace(request.scale, grid={}) != usual
 
 
-def _record(plan: Plan, study: Study, cells: Sequence[Cell], command: str) -> dict[str, Any]:
+def _record(plan: Plan, study: Study, cells: Sequence[Cell], options: str) -> dict[str, Any]:
     request = plan.request
     pretrained = {(cell.variant, cell.pretrain.id): cell for cell in cells}
+    asked = {
+        "study": study.name,
+        "options": options,
+        "seeds": list(range(request.seeds)),
+        "restarts": request.restarts,
+        "only": list(request.only),
+        "scratch": request.scratch,
+    }
     return {
         "study": study.name,
+        "setting": _setting(plan),
+        "definition": _definition(study),
+        "asked": [asked],
         "question": study.question,
         "source": study.source,
         "baseline": study.baseline,
@@ -49,7 +87,7 @@ def _record(plan: Plan, study: Study, cells: Sequence[Cell], command: str) -> di
         "claims": [dataclasses.asdict(claim) for claim in study.claims],
         "scale": request.scale.name,
         "altered": _altered(request),
-        "command": command,
+        "command": union.command([asked]),
         "corpus": list(plan.corpora),
         "pretrained": request.pretrained.label if request.pretrained else "",
         "world": plan.world,
@@ -59,7 +97,7 @@ def _record(plan: Plan, study: Study, cells: Sequence[Cell], command: str) -> di
         "searched": {task: dict(changes) for task, changes in request.searched.items()},
         "positions": request.scale.recipe.model.positions,
         "rows": [
-            {"variant": variant, "pretrain_seed": cell.pretrain.seed, "pretrain_id": run_id}
+            {"variant": variant, "pretrain_seed": cell.pretrain.seed, "pretrain_id": run_id, "corpus_id": _corpus(cell)}
             for (variant, run_id), cell in pretrained.items()
         ],
         "cells": [
@@ -70,9 +108,24 @@ def _record(plan: Plan, study: Study, cells: Sequence[Cell], command: str) -> di
                 "pretrain_seed": cell.pretrain.seed,
                 "pretrain_id": cell.pretrain.id,
                 "run_id": cell.job.id,
+                "content": _content(cell),
                 "published": study.figure(cell.variant, cell.measurement.name, cell.facts()["milestone"]),
             }
             | cell.facts()
             for cell in cells
         ],
     }
+
+
+def _corpus(cell: Cell) -> str:
+    """The id of the corpus of a pre-training; empty for one that was imported."""
+    return cell.pretrain.corpus.id if isinstance(cell.pretrain, Pretrain) else ""
+
+
+def _content(cell: Cell) -> str:
+    """What the rows are that a cell is measured on."""
+    return (
+        " after ".join(filter(None, (cell.job.content, cell.job.first_content)))
+        if isinstance(cell.job, Measure)
+        else ""
+    )

@@ -3,10 +3,12 @@
 runs/<kind>/<id>--<label>/      a finished run: manifest.json (sizes and SHA-256 of the rest) was written last
 runs/<kind>/.<id>.work/         a run at work, or one that was killed and can be resumed
 runs/<kind>/.<id>--<label>.damaged/   a run that was not as it was sealed: nobody reads it
-runs/studies/<name>.json        which runs are the cells of a study, as `bertlab ablate` last planned it
+runs/studies/<name>.json        which runs are the cells of a study: all that `bertlab ablate` was ever asked for
 runs/failures/<id>.json         why a run ended without a result
 runs/logs/<kind>/<id>--<label>/ what `--logger` wrote of a run: no part of it, and nobody reads it
 runs/.locks/<id>                held by the process that works on a run; the kernel frees it
+runs/.locks/asks.*              held by a command at work: the ids of the runs that it needs
+runs/.locks/store               held by a command that joins records or removes runs
 
 A run counts as finished while its files are as they were sealed. Small ones are hashed before anybody is told of the
 run, weights and arrays (`LARGE`) before they are used: `Run.damage`.
@@ -21,8 +23,8 @@ import secrets
 import shutil
 import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -173,8 +175,16 @@ class Store:
         raise RunFailed(f"'{damaged}' was damaged: the run has to be made anew")
 
     def studies(self) -> list[dict[str, Any]]:
-        """What `bertlab ablate` has planned so far, one record for each study, scale and corpus."""
-        return [read_sealed(path) for path in sorted((self.root / "studies").glob("*.json"))]
+        """What `bertlab ablate` was ever asked for, one record for each study, scale and corpus."""
+        return list(self.records().values())
+
+    def records(self, *, damaged: bool = False) -> dict[str, dict[str, Any]]:
+        """The records of studies by the stem of their file; with `damaged`, without those that cannot be read."""
+        found = {}
+        for path in sorted((self.root / "studies").glob("*.json")):
+            with suppress(*[BadInput] * damaged):
+                found[path.stem] = read_sealed(path)
+        return found
 
     def failures(self) -> list[dict[str, Any]]:
         """Runs that ended without a result, with the reason."""
@@ -213,6 +223,8 @@ class Store:
         """Takes back what `prepare` made, if nothing was put in."""
         if any(path.is_file() for name in (*KINDS, "studies", "failures") for path in (self.root / name).rglob("*")):
             return  # another command has begun
+        if self.asked():
+            return
         for path in (self.root / ".locks").glob("*"):
             path.unlink()
         for name in (*KINDS, "studies", "failures", ".locks", ""):
@@ -242,6 +254,40 @@ class Store:
             if claim is None:
                 raise RunFailed(f"another process writes run {run_id}")
             yield
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Within it no other command joins records, removes runs or begins to need them; waits until none does."""
+        path = self.scratch / "store"
+        with writing(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        while True:
+            with claims.claimed(path) as claim:
+                if claim is not None:
+                    yield
+                    return
+            stop_if_asked()
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+
+    @contextmanager
+    def asking(self, run_ids: Iterable[str]) -> Iterator[None]:
+        """Within it no other command removes these runs, finished or to come. Looks at them begin within it."""
+        path = self.scratch / f"asks.{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}"
+        with ExitStack() as held:
+            with self.changing(), writing(path.parent):
+                path.touch()
+                held.callback(path.unlink, missing_ok=True)
+                held.enter_context(claims.claimed(path, ids=sorted(run_ids)))
+            yield
+
+    def asked(self) -> set[str]:
+        """Ids of the runs that commands at work need."""
+        found: set[str] = set()
+        for path in self.scratch.glob("asks.*"):
+            if claims.is_claimed(path):
+                found.update(claims.record(path).get("ids", ()))
+        return found
 
     def is_claimed(self, run_id: str) -> bool:
         """Whether a process works on a run now."""
@@ -326,22 +372,31 @@ class Store:
         (self.root / "failures" / f"{run_id}.json").unlink(missing_ok=True)
 
     def remember(self, name: str, record: dict[str, Any]) -> None:
-        """Keeps the plan of a study under `name`."""
+        """Keeps a record of a study under `name`."""
+        self.write_record(filename(name), record)
+
+    def write_record(self, stem: str, record: dict[str, Any]) -> None:
+        """Keeps a record of a study in the file of that stem."""
         point("study.record")
-        write_sealed(self.root / "studies" / f"{filename(name)}.json", record)
+        write_sealed(self.root / "studies" / f"{stem}.json", record)
 
     def remove(self, runs: list[Run]) -> None:
         """Removes runs. The manifest goes first, so that no half-removed run is taken for a whole one."""
         for run in runs:
-            (run.path / "manifest.json").unlink()
-            shutil.rmtree(run.path)
+            (run.path / "manifest.json").unlink(missing_ok=True)
+            shutil.rmtree(run.path, ignore_errors=True)
 
     def clear(self) -> int:
         """Removes what was set aside, how many runs that were, and what killed commands left beside runs."""
         found = [path for kind in KINDS for path in (self.root / kind).glob(".*.damaged")]
-        left = [*self.scratch.glob("group.*"), *(run.path / CHECKPOINT for run in self.runs())]
-        for path in (*found, *(each for each in left if each.is_dir())):
-            shutil.rmtree(path)
+        left = [run.path / CHECKPOINT for run in self.runs()]
+        if not any(active for _, _, active in self.unfinished()):  # else it may be of a group that is at work
+            left += self.scratch.glob("group.*")
+        for path in (*found, *left):
+            shutil.rmtree(path, ignore_errors=True)
+        for path in self.scratch.glob("asks.*"):
+            if not claims.is_claimed(path):
+                path.unlink(missing_ok=True)
         return len(found)
 
     def match(self, text: str, among: Callable[[Run], bool] = lambda run: True, *, damaged: bool = False) -> Run:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from bertlab.machine import Machine
     from bertlab.plan import Plan
     from bertlab.store import Store
+    from bertlab.union import Record
 
 
 @exit_codes
@@ -52,10 +52,11 @@ def ablate(
 ) -> int:
     """Run studies: pre-train their rows, measure them over seeds, show the table beside the paper's."""
     from bertlab import plan as planning
-    from bertlab import scales, studies
+    from bertlab import scales, studies, union
     from bertlab.cli.plan_table import draw
     from bertlab.machine import Machine
     from bertlab.pretrained import find
+    from bertlab.record import records
     from bertlab.store import Store
 
     machine = Machine(
@@ -86,6 +87,7 @@ def ablate(
         pretrained=find(from_, store, machine) if from_ is not None else None,
     )
     plan = planning.make(request, machine)
+    union.check(store, records(plan).values())
     if search:
         from bertlab import search as searching
 
@@ -97,21 +99,33 @@ def ablate(
             carry_out(tried.plan.jobs, store, machine, retry=retry)
         plan = planning.make(tried.chosen(store), machine)
     draw(plan, store, machine)
-    return 0 if dry_run else _carry_out(plan, store, machine, retry)
+    setting = options.spelled(
+        {
+            "--scale": [scale],
+            "--corpus": corpus,
+            "--vocab": [vocab],
+            "--data": [data],
+            "--substitute": substitute,
+            "--first": first,
+            "--from": [from_],
+            "--set": set_,
+        }
+    )
+    made = records(plan, setting + " --search" * search).values()
+    return 0 if dry_run else _carry_out(plan, made, store, machine, retry)
 
 
-def _carry_out(plan: Plan, store: Store, machine: Machine, retry: bool) -> int:
+def _carry_out(plan: Plan, made: Collection[Record], store: Store, machine: Machine, retry: bool) -> int:
+    from bertlab import union
     from bertlab.cli.results import print_records
-    from bertlab.record import records
 
-    kept = records(plan, f"bertlab {shlex.join(sys.argv[1:])}")
+    kept: list[Record] = []
 
     def started() -> None:
-        for name, record in kept.items():
-            store.remember(name, record)
+        kept[:] = union.keep(store, made)
 
     complete = carry_out(plan.jobs, store, machine, retry=retry, started=started)
-    print_records(kept.values(), store)
+    print_records(kept, store)
     if complete:
         say(f"everything is finished in {store.root}; `bertlab report` writes tables and plots")
     return 0 if complete else 1

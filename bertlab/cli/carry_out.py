@@ -35,6 +35,7 @@ def carry_out(
     from bertlab.execution.attempt import stated
     from bertlab.execution.schedule import execute
     from bertlab.jobs import Measure, rows
+    from bertlab.plan import in_order
     from bertlab.progress import signals_as_flags
 
     done = {run.id for run in store.runs()}
@@ -52,13 +53,14 @@ def carry_out(
             store.forgive(job.id)
     stream = contextlib.redirect_stdout(sys.stderr) if quiet else contextlib.nullcontext()
     try:
-        with stream, signals_as_flags(), Live() as live:
+        ids = [job.id for job in in_order(jobs)]
+        with stream, signals_as_flags(), store.asking(ids), Live() as live:
             lost = execute(jobs, store, machine, live, started)
+            started()
     except BadInput:
         if fresh:
             store.remove_if_empty()
         raise
-    started()
     if lost:
         complain(f"{len(lost)} of {len(jobs)} jobs have no result; `bertlab runs` says why:")
     for job in lost:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -66,6 +68,12 @@ Loggers = Annotated[
 ]
 Retry = Annotated[bool, typer.Option("--retry", help="Try again what failed or diverged.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and stop.")]
+
+
+def spelled(given: Mapping[str, Iterable[object] | None]) -> str:
+    """Options with their values, those that were given, as a shell reads them."""
+    words = [(name, str(value)) for name, values in given.items() for value in values or () if value is not None]
+    return " ".join(f"{name} {shlex.quote(value)}" for name, value in words)
 
 
 def pairs(option: str, given: list[str] | None, example: str) -> dict[str, str]:

@@ -18,8 +18,8 @@ def runs(
     prune: Annotated[
         bool,
         typer.Option(
-            help="Remove runs that no study asks for, of `pretrain` and `finetune` too, and what killed and damaged "
-            "runs left."
+            help="Remove runs that no study ever asked for, finished or not, of `pretrain` and `finetune` too, and "
+            "what killed and damaged runs left."
         ),
     ] = False,
     json: Json = False,
@@ -37,7 +37,10 @@ def runs(
         for run in found:
             say(f"removed {run.id} {run.label}")
     if prune:
-        _prune(store)
+        from bertlab.prune import prune as pruned
+
+        finished, unfinished = pruned(store)
+        say(f"removed {finished} finished and {unfinished} unfinished runs")
     listed = _listed(store)
     if json:
         print_json(listed)
@@ -109,21 +112,6 @@ def _at(told: dict[str, Any]) -> str:
     if not told.get("total"):
         return ""
     return f"{told['done']:,}/{told['total']:,} {told['stage']}, process {told['pid']} on {told['host']}"
-
-
-def _prune(store: Any) -> None:
-    wanted = {each["run_id"] for record in store.studies() for each in record["cells"]}
-    wanted |= {each["pretrain_id"] for record in store.studies() for each in record["cells"]}
-    wanted |= {run_id for record in store.studies() for run_id in record.get("tries", ())}
-    wanted |= {run.science()["corpus"] for run in store.runs() if run.kind == "pretrain" and run.id in wanted}
-    unwanted = [run for run in store.runs() if run.id not in wanted]
-    unwanted += [run for run, _ in store.damaged() if run.id not in wanted]
-    store.remove(unwanted)
-    store.clear()
-    left = [(kind, run_id) for kind, run_id, active in store.unfinished() if not active]
-    for kind, run_id in left:
-        store.discard(kind, run_id)
-    say(f"removed {len(unwanted)} finished and {len(left)} unfinished runs")
 
 
 def _draw(listed: list[dict[str, Any]]) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shlex
 import shutil
 import signal
 import subprocess
@@ -207,6 +208,37 @@ def test_runs_are_listed_removed_and_pruned(call, finished, tmp_path, capsys):
     next(runs.glob("studies/*.json")).unlink()
     assert call("runs", "--prune", "--runs", runs) == 0
     assert Store(runs).runs() == []
+
+
+def test_a_later_command_with_less_takes_nothing_from_the_report(call, finished, smoke, tmp_path, capsys):
+    runs = tmp_path / "runs"
+    shutil.copytree(finished, runs)
+    less = shlex.split(shlex.join(smoke).replace("--only 0/0/100 --scratch", ""))
+    assert call(*less, "--runs", runs) == 0
+    assert call("runs", "--prune", "--runs", runs) == 0
+    assert "removed 0 finished" in capsys.readouterr().out
+    assert contents(runs) == contents(finished)
+    for store, out in ((finished, "before"), (runs, "after")):
+        assert call("report", "--runs", store, "--out", tmp_path / out) == 0
+    for path in (tmp_path / "before").rglob("*.*"):
+        assert (tmp_path / "after" / path.relative_to(tmp_path / "before")).read_bytes() == path.read_bytes(), path
+
+
+def test_another_study_of_a_name_is_refused_before_anything_is_trained(call, finished, tmp_path, capsys):
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "from bertlab.recipe import Masking\nfrom bertlab.study import Measurement, Study, Variant\n"
+        "study = Study(name='masking', question='?', source='me', baseline='80/10/10', variants=[\n"
+        "    Variant('80/10/10', masking=Masking()), Variant('0/0/100', masking=Masking(rate=0.4))],\n"
+        "    measurements=[Measurement('loss', method='pretraining', metric='masked_lm_loss')])\n"
+    )
+    before = contents(finished)
+    for more in ((), ("--dry-run",), ("--search",)):
+        assert call("ablate", mine, "--scale", "smoke", *more, "--runs", finished) == 2
+        complaint = capsys.readouterr().err
+        assert "is not the study of that name" in complaint
+        assert "variant '" in complaint
+    assert contents(finished) == before
 
 
 def test_studies_are_listed_for_machines(call, capsys):
