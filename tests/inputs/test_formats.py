@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from bertlab.errors import BadInput
-from bertlab.inputs.formats import Rows, segment_pairs, single_segments
+from bertlab.inputs.formats import Rows, segment_pair, segment_pairs, single_segments
 from bertlab.inputs.formats import rows as layouts
 
 COLUMNS = tuple(name for name in Rows.__dataclass_fields__ if name != "breaks")
@@ -74,15 +74,19 @@ def test_every_row_is_a_pair_and_no_token_comes_twice(
 
 @settings(max_examples=150, deadline=None)
 @given(corpora, st.integers(90, 140), st.integers(0, 5))
-def test_only_full_true_pairs_lose_tokens(source: Any, length: int, copy: int) -> None:
-    """Sentences that fit into half a row: what a row covers is shown, unless the last sentence overflows it."""
+def test_only_full_rows_and_backs_of_lone_sentences_lose_tokens(source: Any, length: int, copy: int) -> None:
+    """Sentences that fit into half a row: what a row covers is shown, unless it overflows."""
     rows = segment_pairs(source, length=length, short=0.0, copy=copy, seed=1)
     covered = np.diff(np.append(rows.starts, source.sentences[-1]))  # up to where the next row starts
-    shown = np.where(rows.random, rows.first_length, rows.first_length + rows.second_length)
-    assert (shown == np.where(rows.random, covered, np.minimum(covered, length - 3))).all()
-    # The overflow is less than the one sentence that crosses, or a lone token that would be left over.
+    lost = covered - np.where(rows.random, rows.first_length, rows.first_length + rows.second_length)
+    full = rows.first_length + rows.second_length == length - 3
+    # A random pair keeps the front of a document's last sentence if that is all it has.
+    tail = np.isin(rows.starts + covered, source.sentences[source.documents[1:]]) & rows.random
     longest = np.diff(source.sentences).max()
-    assert (covered - shown).max() < max(longest, 1) + 1
+    assert not lost[~full & ~tail].any()
+    assert (lost[tail] < longest + 1).all()
+    # The overflow is less than the one sentence that crosses, or a lone token that would be left over.
+    assert lost.max() < max(longest, 1) + 1
 
 
 def test_long_sentences_are_not_thrown_away() -> None:
@@ -120,13 +124,13 @@ def test_a_lone_sentence_is_a_true_pair_as_often_as_not() -> None:
     rows = segment_pairs(source, length=64, short=0.0, copy=0, seed=0)
     assert len(rows) == 8000
     assert stats.binomtest(int(rows.random.sum()), 8000, 0.5).pvalue > UNLIKELY
-    assert (rows.first_length[rows.random] == 21).all()
-    true = ~rows.random
-    assert (rows.second == rows.first + rows.first_length)[true].all()
-    assert (rows.first_length + rows.second_length == 21)[true].all()
-    cuts = np.bincount(rows.first_length[true], minlength=21)[1:]
-    assert len(cuts) == 20
-    assert stats.chisquare(cuts).pvalue > UNLIKELY
+    assert (rows.second == rows.first + rows.first_length)[~rows.random].all()
+    assert (rows.first_length + rows.second_length == 21).all()
+    assert ((rows.second + rows.second_length) % 21 == 0).all()
+    for kind in (rows.random, ~rows.random):
+        cuts = np.bincount(rows.first_length[kind], minlength=21)[1:]
+        assert len(cuts) == 20
+        assert stats.chisquare(cuts).pvalue > UNLIKELY
 
 
 def test_one_sequence_in_ten_is_short_and_of_any_length() -> None:
@@ -150,29 +154,56 @@ def test_split_is_anywhere_between_sentences() -> None:
 
 
 def test_what_overflows_is_cut_from_the_longer_segment_at_both_ends() -> None:
+    """In true and random pairs alike, by Google's loop: each token at the front or at the back, half each."""
     source = text([[25, 25, 25]] * 12_000)
     rows = segment_pairs(source, length=63, short=0.0, copy=0, seed=0)  # 75 tokens into 60
-    whole = ~rows.random & (rows.starts % 75 == 0)
-    for longer, offset, other in (("first", 0, "second"), ("second", 25, "first")):
-        chosen = whole & (getattr(rows, f"{other}_length") == 25)
-        assert (getattr(rows, f"{longer}_length")[chosen] == 35).all()
-        front = (getattr(rows, longer) - rows.starts - offset)[chosen]
-        assert set(front) == set(range(16))
-        assert stats.chisquare(np.bincount(front)).pvalue > UNLIKELY
+    expected = stats.binom(15, 0.5).pmf(np.arange(16))
+    for kind in (rows.random, ~rows.random):
+        whole = kind & (rows.starts % 75 == 0)
+        for longer, other in (("first", "second"), ("second", "first")):
+            chosen = whole & (getattr(rows, f"{other}_length") == 25)
+            assert (getattr(rows, f"{longer}_length")[chosen] == 35).all()
+            front = np.bincount(getattr(rows, longer)[chosen] % 25, minlength=16)
+            assert len(front) == 16
+            assert stats.chisquare(_tails(front), _tails(expected * front.sum())).pvalue > UNLIKELY
+
+
+def _tails(counts: np.ndarray) -> np.ndarray:
+    """The first and the last four counts of sixteen added up."""
+    return np.array([counts[:4].sum(), *counts[4:12], counts[12:].sum()])
+
+
+@pytest.mark.parametrize("tokens", [9, 63, 64, 200])
+def test_each_token_that_is_cut_is_at_the_front_or_the_back(tokens: int) -> None:
+    cut = np.full(20_000, tokens)
+    front = segment_pair._heads(cut, 7, np.arange(len(cut)))
+    assert abs(front.mean() - tokens / 2) < 5 * np.sqrt(tokens / 4 / len(cut))
+    assert abs(front.var() - tokens / 4) < 5 * np.sqrt(2 / len(cut)) * tokens / 4
+    assert segment_pair._heads(cut * 0, 7, np.arange(len(cut))).max() == 0
 
 
 def test_random_segment_comes_from_any_other_document() -> None:
-    """Uniform over documents, not over their tokens, and then over the sentences of the document."""
-    source = text([[5] * 2000, [5] * 2000, [5] * 4, [5] * 8, [5]])
+    """Uniform over documents that are long enough, not over their tokens, and then over their sentences."""
+    source = text([[5] * 2000, [5] * 2000, [5] * 6, [5] * 12, [5]])
     rows = [segment_pairs(source, length=32, short=0.0, copy=copy, seed=0) for copy in range(40)]
-    home = np.concatenate([document_of(source, each.first)[each.random] for each in rows])
-    second = np.concatenate([each.second[each.random] for each in rows])
-    away = document_of(source, second)
-    counts = np.bincount(away[home == 0], minlength=5)
-    assert counts[0] == 0
-    assert stats.chisquare(counts[1:]).pvalue > UNLIKELY
-    sentence = (second - source.sentences[source.documents[3]])[(home == 0) & (away == 3)] // 5
-    assert stats.chisquare(np.bincount(sentence, minlength=8)).pvalue > UNLIKELY
+    chosen = [each.random & (document_of(source, each.first) == 0) & (each.second_length > 5) for each in rows]
+    second = np.concatenate([each.second[those] for each, those in zip(rows, chosen, strict=True)])
+    counts = np.bincount(document_of(source, second), minlength=5)
+    assert counts[0] == counts[4] == 0
+    assert stats.chisquare(counts[1:4]).pvalue > UNLIKELY
+    # As much is left behind each of the first eight sentences as any row needs.
+    sentence = (second - source.sentences[source.documents[3]])[document_of(source, second) == 3] // 5
+    assert stats.chisquare(np.bincount(sentence[sentence < 8], minlength=8)).pvalue > UNLIKELY
+
+
+def test_random_segment_of_a_documents_end_is_another_documents_end() -> None:
+    """Two sentences in rows of room for four: nothing fills them, whatever the label."""
+    source = text([[9, 7], [6, 8]] * 2000 + [[9, 7] * 100] * 20)
+    rows = segment_pairs(source, length=40, short=0.0, copy=0, seed=0)
+    short = (np.diff(source.sentences[source.documents])[document_of(source, rows.first)] < 20) & rows.random
+    pair = short & np.isin(rows.starts, source.sentences[source.documents[:-1]])
+    assert set(rows.second_length[pair]) == {7, 8}
+    assert np.isin((rows.second + rows.second_length)[short], source.sentences[source.documents[1:]]).all()
 
 
 def test_random_segment_fills_the_row() -> None:

@@ -60,8 +60,11 @@ def test_sentence_pairs_are_two_sentences_and_show_every_token_once(
     rows = sentence_pairs(source, length=length, copy=copy, seed=seed)
     own = np.where(rows.random, rows.first_length, rows.first_length + rows.second_length)
     assert (rows.starts == rows.first).all()
-    assert rows.starts.tolist() == np.cumsum([0, *own[:-1]]).tolist()
-    assert own.sum() == len(source.tokens)
+    lost = np.diff(np.append(rows.starts, len(source.tokens))) - own
+    # Of the only sentence of a document a random pair has the front.
+    only = (np.diff(source.documents) == 1)[document_of(source, rows.first)]
+    assert (lost[only & rows.random] >= 0).all()
+    assert not lost[~(only & rows.random)].any()
     assert min(rows.first_length.min(), rows.second_length.min()) >= 1
     assert rows.lengths.max() <= length
     # Neither segment holds the end of a sentence but at its own end.
@@ -89,13 +92,15 @@ def test_sentences_longer_than_half_a_row_are_cut_and_none_is_lost() -> None:
     assert np.where(rows.random, rows.first_length, rows.first_length + rows.second_length).sum() == len(source.tokens)
 
 
-def test_the_other_sentence_is_of_any_other_document() -> None:
-    source = text([[5] * 4000, [5] * 4, [5] * 8, [5]])
-    rows = [sentence_pairs(source, length=32, copy=copy, seed=0) for copy in range(10)]
-    second = np.concatenate([each.second[each.random & (document_of(source, each.first) == 0)] for each in rows])
-    counts = np.bincount(document_of(source, second), minlength=4)
-    assert counts[0] == 0
-    assert stats.chisquare(counts[1:]).pvalue > UNLIKELY
+def test_the_other_sentence_is_any_that_follows_one_of_the_form_of_the_first() -> None:
+    source = text([[5, 9]] * 40 + [[5, 6, 5, 7, 8, 5, 3], [5, 4], [5], [8, 5]])
+    rows = [sentence_pairs(source, length=32, copy=copy, seed=0) for copy in range(200)]
+    wanted = [each.random & (each.first_length == 5) & (each.first < source.sentences[80]) for each in rows]
+    second = np.concatenate([each.second[those] for each, those in zip(rows, wanted, strict=True)])
+    places, counts = np.unique(np.searchsorted(source.sentences, second), return_counts=True)
+    assert places.tolist() == [*range(1, 80, 2), 81, 83, 86, 88]
+    assert stats.chisquare(counts[40:]).pvalue > UNLIKELY
+    assert abs(counts[40:].sum() / counts.sum() - 4 / 43) < 0.02  # one of 44 is in the row's own document
 
 
 def test_one_document_has_no_partner() -> None:

@@ -134,7 +134,7 @@ def coverage(rows: Structure, traced: Traced, recipe: Recipe, length: int, corpu
     size = _used(rows, traced, recipe, corpus)
     order = uncorrelated("order of the rows, and the text's", np.arange(len(starts)), starts)
     if recipe.inputs.format == "segment-pair":
-        cut = _left_out(rows, own, recipe, length, size)
+        cut = _left_out(rows, traced, own, recipe, length, size, corpus.train)
         return [_once(rows, traced, own, None), cut, _short(rows, traced, recipe, length), order]
     full = [] if recipe.inputs.pairs else [_full(rows, traced, recipe, length, corpus.train)]
     return [_once(rows, traced, own, size), *full, order]
@@ -204,16 +204,22 @@ def _full(rows: Structure, traced: Traced, recipe: Recipe, length: int, text: Te
     return always("rows are full", "no room for the next sentence", wrong, rows.drawn.name, found)
 
 
-def _left_out(rows: Structure, own: Flags, recipe: Recipe, length: int, size: int) -> Check:
-    """Text that no row of a pass shows as its own is cut from rows that are full, or short on purpose."""
+def _left_out(rows: Structure, traced: Traced, own: Flags, recipe: Recipe, length: int, size: int, text: Text) -> Check:
+    """Text that no row of a pass shows as its own is cut from rows that are full, or short on purpose.
+
+    Or it is the back of a sentence that ends its document, whose front is in a random pair.
+    """
     figure = "text cut from rows that are not full"
     expected = recipe.inputs.short
     if not rows.drawn.whole:
         return untested(figure, f"at most {expected:.2%}", "the pass was not drawn whole")
     order = np.argsort(rows.drawn.batch.rows)
     starts = rows.drawn.batch.rows[order]
-    cut = np.diff(np.append(starts, size)) - own.sum(axis=1)[order] > 0
-    loose = cut & (rows.drawn.batch.lengths[order] < length)
+    ends = np.append(starts[1:], size)
+    cut = ends - starts - own.sum(axis=1)[order] > 0
+    last = np.searchsorted(text.sentences, ends - 1) - np.searchsorted(text.sentences, starts, side="right") < 1
+    split = last & np.isin(ends, traced.ends) & (rows.drawn.batch.next_sentence[order] == 1)
+    loose = cut & ~split & (rows.drawn.batch.lengths[order] < length)
     check = share(figure, int(loose.sum()), len(starts), expected, "sequences", at_most=True)
     lost = (size - int(own.sum())) / size
     return dataclasses.replace(check, found=f"{check.found}; lost in all: {lost:.2%} of the tokens")

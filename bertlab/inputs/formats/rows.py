@@ -123,6 +123,11 @@ def pieces(text: Text, longest: int, piece: int) -> tuple[Offsets, Offsets]:
     return spans, np.searchsorted(spans, sentences[documents])
 
 
+def natural(text: Text, spans: Offsets) -> Flags:
+    """Which of the offsets of `pieces`, and the end of the text, are boundaries of sentences that were not cut."""
+    return np.asarray(text.sentences[np.searchsorted(text.sentences, spans)] == spans)
+
+
 def follow(after: Callable[[Offsets], Offsets], size: int, roots: Offsets) -> Offsets:
     """The numbers met on the way from any of the `roots` by i -> after(i), ascending; below `size`, which ends the way.
 
@@ -166,12 +171,21 @@ def require_others(text: Text) -> None:
         )
 
 
-def elsewhere(documents: Offsets, document: Offsets, key: Callable[[str], int], i: Offsets) -> tuple[Offsets, Offsets]:
-    """For each row `i`, of `document`, a sentence of another document: its number, and where that document ends.
+class Others:
+    """The documents of a text by their size, to draw another one that is long enough for a random second segment."""
 
-    Uniform over the other documents, then over the sentences of the one drawn; `key` gives the key of a purpose.
-    """
-    other = keyed.integers(len(documents) - 2, key("document"), i)
-    other += other >= document
-    begin, end = documents[other], documents[other + 1]
-    return begin + keyed.integers(end - begin, key("sentence"), i), end
+    def __init__(self, sentences: Offsets, documents: Offsets) -> None:
+        sizes = np.diff(sentences[documents])
+        self._order = np.argsort(sizes, kind="stable")
+        self._rank = np.argsort(self._order, kind="stable")
+        self._sizes = sizes[self._order]
+
+    def draw(self, document: Offsets, need: Offsets, key: int, i: Offsets) -> Offsets:
+        """For each row `i`, of `document`, another document, uniform over those of at least `need` tokens.
+
+        The longest other one where none is as long. `need` is at most the size of `document` itself.
+        """
+        first, own = np.searchsorted(self._sizes, need), self._rank[document]
+        count = len(self._sizes) - 1 - first
+        other = first + keyed.integers(np.maximum(count, 1), key, i)
+        return self._order[np.where(count > 0, other + (other >= own), len(self._sizes) - 2)]

@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from bertlab.inputs import keyed
 from bertlab.inputs.formats.rows import (
     Flags,
     Offsets,
+    Others,
     Rows,
     Text,
     by_blocks,
-    elsewhere,
     follow,
+    natural,
     pieces,
     require_others,
     single,
 )
+
+_TRIES = 8
+"""Places in other documents that are drawn for a random second segment, to find one of the form that a true one has."""
 
 
 def segment_pairs(text: Text, *, length: int, short: float, copy: int, seed: int | str) -> Rows:
     """The segment pairs of one pass over `text`, rows of at most `length` tokens with their specials.
 
     A chunk of sentences that reaches the target length is split at a random sentence. In half of the rows the second
-    part is replaced by text of another document, and goes back: the next row starts with it. What exceeds the target
-    is cut from the longer segment, at its front and back. A chunk of one sentence is split at a random token, so that
-    it too is a true pair as often as not. Every token is in the own part of exactly one row, or cut.
+    part is replaced by whole sentences of another document, until the target is reached again, and goes back: the next
+    row starts with it. What exceeds the target is then cut from the longer segment, a token at a time, at its front or
+    back. Every token is in the own part of exactly one row, or cut.
+
+    True and random pairs have the same form, so that only their words tell them apart. Where the document ends before
+    the target, another document's end of about as many tokens takes the place of the second part; a second part that
+    starts within a sentence too long for a row is replaced by one that does; a chunk of one sentence is split at a
+    random token, and of another document's last sentence the back takes the place of its own, which is cut.
 
     Raises `BadInput` where there is no other document.
     """
@@ -45,6 +56,22 @@ def single_segments(text: Text, *, length: int) -> Rows:
     return single(sentences[rows], np.minimum(sentences[after(rows)] - sentences[rows], length - 2))
 
 
+class _Chunk(NamedTuple):
+    """The chunk that would start at each of N spans."""
+
+    target: Offsets
+    """Tokens that its row is to have."""
+    document: Offsets
+    stop: Offsets
+    """The span behind the chunk."""
+    split: Offsets
+    """The span at which the second segment starts; meaningless in a chunk that is split at a token."""
+    within: Flags
+    """Whether it is split at a token: it has one sentence, or two of which the second is a lone last token."""
+    random: Flags
+    """Whether the second segment is replaced."""
+
+
 class _Pairs:
     """The pair that would start at each span, for one pass."""
 
@@ -52,61 +79,102 @@ class _Pairs:
         self.whole = length - 3
         self.short = short
         self.sentences, self.documents = _spans(text, self.whole)
+        self._natural = natural(text, self.sentences)
+        self._others = Others(self.sentences, self.documents)
         self._seed, self._copy = seed, copy
 
-    def _key(self, purpose: str) -> int:
-        return keyed.key(self._seed, "pairs", purpose, self._copy)
+    def _key(self, *purpose: int | str) -> int:
+        return keyed.key(self._seed, "pairs", *purpose, self._copy)
 
-    def _chunk(self, i: Offsets) -> tuple[Offsets, Offsets, Offsets, Offsets, Flags]:
-        """Target tokens, document, the chunk's end, the first segment's end, and whether the second is random."""
+    def _chunk(self, i: Offsets) -> _Chunk:
         cut_short = keyed.uniform(self._key("short"), i) < self.short
         target = np.where(cut_short, 2 + keyed.integers(self.whole - 1, self._key("target"), i), self.whole)
         document, stop = _reach(self.sentences, self.documents, i, target)
         count = stop - i
         split = i + 1 + keyed.integers(np.maximum(count - 1, 1), self._key("split"), i)
-        random = keyed.uniform(self._key("random"), i) < 0.5
-        # What is put back must not be a lone last token, which no later row could split.
-        end = self.documents[document + 1]
-        lone = random & (self.sentences[end] - self.sentences[split] == 1)
-        split = np.where(lone, np.where(count > 2, split - 1, stop), split)
-        return target, document, stop, split, random
+        # What may be put back must not be a lone last token, which no later row could split.
+        lone = self.sentences[self.documents[document + 1]] - self.sentences[split] == 1
+        within = (count == 1) | lone & (count == 2)
+        return _Chunk(target, document, stop, split - lone, within, keyed.uniform(self._key("random"), i) < 0.5)
 
     def next(self, i: Offsets) -> Offsets:
         """The span at which the row after the one starting at each span `i` starts."""
-        _, _, stop, split, random = self._chunk(i)
-        return np.where(random, split, stop)
+        chunk = self._chunk(i)
+        return np.where(chunk.random & ~chunk.within, chunk.split, chunk.stop)
 
     def rows(self, i: Offsets) -> Rows:
         """The rows that start at the spans `i`."""
-        target, document, stop, split, random = self._chunk(i)
+        chunk = self._chunk(i)
         start = self.sentences[i]
-        total = self.sentences[stop] - start
-        within = 1 + keyed.integers(np.maximum(total - 1, 1), self._key("within"), i)
-        first_length = np.where((stop - i == 1) & ~random, within, self.sentences[split] - start)
-        second_length = total - first_length
-        second = start + first_length
+        total = self.sentences[chunk.stop] - start
+        within = 1 + keyed.integers(total - 1, self._key("within"), i)
+        first_length = np.where(chunk.within, within, self.sentences[chunk.split] - start)
+        second, second_length = start + first_length, total - first_length
+        rows = np.flatnonzero(chunk.random)
+        second[rows], second_length[rows] = self._elsewhere(
+            i[rows], self._chunk(i[rows]), first_length[rows], total[rows]
+        )
 
-        other, end = elsewhere(self.documents, document, self._key, i)
-        away = self.sentences[other]
-        away_length = self.sentences[end] - away
-
-        # A true pair is cut to the target, the longer segment first; a random second segment fills what is left,
-        # which is half the row if the first segment is too long by itself.
-        over = total > target
-        shared = np.minimum(first_length, np.maximum(target - second_length, (target + 1) // 2))
-        alone = np.where(first_length < target, first_length, (target + 1) // 2)
-        first_kept = np.where(random, alone, np.where(over, shared, first_length))
-        second_kept = np.minimum(np.where(random, away_length, second_length), target - first_kept)
-        first_front = keyed.integers(first_length - first_kept + 1, self._key("first front"), i)
-        second_front = keyed.integers(np.maximum(second_length - second_kept, 0) + 1, self._key("second front"), i)
+        # Google's loop takes single tokens from the longer segment, the second of two that are as long.
+        first_kept = np.minimum(first_length, np.maximum(chunk.target - second_length, (chunk.target + 1) // 2))
+        second_kept = np.minimum(second_length, chunk.target - first_kept)
         return Rows(
             starts=start,
-            first=start + first_front,
+            first=start + _heads(first_length - first_kept, self._key("first front"), i),
             first_length=first_kept.astype(np.int32),
-            second=np.where(random, away, second + second_front),
+            second=second + _heads(second_length - second_kept, self._key("second front"), i),
             second_length=second_kept.astype(np.int32),
-            random=random,
+            random=chunk.random,
         )
+
+    def _elsewhere(self, i: Offsets, chunk: _Chunk, first_length: Offsets, total: Offsets) -> tuple[Offsets, Offsets]:
+        """Text of another document in place of the second segments of the rows `i`: offsets and tokens.
+
+        Of several places that are drawn the first is taken whose form is that of the second segment, or the nearest.
+        """
+        fills = (total >= chunk.target) & ~chunk.within
+        need = np.where(fills, np.maximum(chunk.target - first_length, 1), total - first_length)
+        natural = self._natural[chunk.split]
+        best = np.full(len(i), np.iinfo(np.int64).max)
+        second, length = np.zeros_like(need), np.zeros_like(need)
+        for attempt in range(_TRIES):
+            left = np.flatnonzero(best)
+            if not len(left):
+                break
+            row, wanted = i[left], need[left]
+            document = self._others.draw(chunk.document[left], wanted, self._key("document", attempt), row)
+            begin, behind = self.documents[document], self.documents[document + 1]
+            end = self.sentences[behind]
+            # The last span from which the rest of the document has as many tokens as are needed.
+            last = np.maximum(np.searchsorted(self.sentences, end - wanted, side="right") - 1, begin)
+            anywhere = begin + keyed.integers(last - begin + 1, self._key("sentence", attempt), row)
+            later = np.minimum(last + 1, behind - 1)
+            nearer = np.abs(end - self.sentences[later] - wanted) < np.abs(end - self.sentences[last] - wanted)
+            span = np.where(fills[left], anywhere, np.where(nearer, later, last))
+            stop = np.where(fills[left], np.searchsorted(self.sentences, self.sentences[span] + wanted), behind)
+            stop = np.minimum(stop, behind)
+            place = self.sentences[span]
+            found = self.sentences[stop] - place
+            apart = np.where(fills[left], np.maximum(wanted - found, 0), np.abs(found - wanted))
+            apart += self.whole * (self._natural[span] != natural[left])
+            # Within a sentence: as many tokens at the end of the document, best of its last sentence alone.
+            inner = np.minimum(wanted, end - self.sentences[begin])
+            place = np.where(chunk.within[left], end - inner, place)
+            found = np.where(chunk.within[left], inner, found)
+            apart = np.where(chunk.within[left], end - self.sentences[behind - 1] <= inner, apart)
+            better = apart < best[left]
+            chosen = left[better]
+            best[chosen], second[chosen], length[chosen] = apart[better], place[better], found[better]
+        return second, length
+
+
+def _heads(cut: Offsets, key: int, i: Offsets) -> Offsets:
+    """How many of the `cut` tokens of each row `i` are cut at the front: each with probability 1/2."""
+    front = np.zeros_like(cut)
+    for word in range(-(-int(cut.max(initial=0)) // 63)):
+        mask = (1 << np.clip(cut - 63 * word, 0, 63)) - 1
+        front += np.bitwise_count(keyed.bits(key, i, word).view(np.int64) & mask)
+    return front
 
 
 def _spans(text: Text, room: int) -> tuple[Offsets, Offsets]:

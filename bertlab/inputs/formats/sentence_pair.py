@@ -11,8 +11,8 @@ from bertlab.inputs.formats.rows import (
     Rows,
     Text,
     by_blocks,
-    elsewhere,
     follow,
+    natural,
     pieces,
     require_others,
 )
@@ -21,14 +21,21 @@ _TRUE = np.array([0.0, 0.0, 2 / 3, 1.0, 0.5])
 """Chance that a row is a true pair, by the sentences that its document has left (4 or more alike). A last sentence that
 is left alone can be none; these make up for it, so that half of a document's rows are true pairs in expectation."""
 
+_AROUND = (0, 0, 0, 0, 8, 64, 4096, 1 << 60)
+"""Sentences next in form that are drawn from as well, from try to try, for one of another document."""
+
 
 def sentence_pairs(text: Text, *, length: int, copy: int, seed: int | str) -> Rows:
     """The sentence pairs of one pass over `text`, rows of at most `length` tokens with their specials.
 
     A sentence is paired with the one that follows it, and the next row starts behind both; or with a sentence of
-    another document, and the next row starts with the one that follows. Half of the rows are true pairs: `_TRUE`. The
-    only sentence of a document is split at a random token to be one. A sentence longer than half a row is cut into
-    even pieces, each a sentence of its own, so that every token is in the own part of exactly one row.
+    another document, and the next row starts with the one that follows. Half of the rows are true pairs: `_TRUE`. A
+    sentence longer than half a row is cut into even pieces, each a sentence of its own.
+
+    True and random pairs have the same form, so that only their words tell them apart: the sentence of another document
+    follows one that is as long as the first, and cut at the same ends. The only sentence of a document is split at a
+    random token; in a random pair the back of another that is as long takes the place of its own, which is lost. Every
+    other token is in the own part of exactly one row.
 
     Raises `BadInput` where there is no other document.
     """
@@ -44,9 +51,17 @@ class _Pairs:
         half = (length - 3) // 2
         self.sentences, self.documents = pieces(text, half, half)
         self._seed, self._copy = seed, copy
+        # The form of a sentence: its tokens, and at which of its ends it was cut. Those without a next one come last.
+        whole = natural(text, self.sentences)
+        form = np.diff(self.sentences) + (half + 1) * (2 * whole[:-1] + whole[1:])
+        self._forms = 4 * (half + 1)
+        self._form = form.astype(np.int32)
+        form[self.documents[1:] - 1] += self._forms
+        self._order = np.argsort(form, kind="stable")
+        self._sorted = form[self._order]
 
-    def _key(self, purpose: str) -> int:
-        return keyed.key(self._seed, "sentence pairs", purpose, self._copy)
+    def _key(self, *purpose: int | str) -> int:
+        return keyed.key(self._seed, "sentence pairs", *purpose, self._copy)
 
     def _draw(self, i: Offsets) -> tuple[Offsets, Flags, Flags]:
         """The document of each sentence, whether it is the only one of it, and whether a true pair starts there."""
@@ -64,19 +79,46 @@ class _Pairs:
     def rows(self, i: Offsets) -> Rows:
         """The rows that start at the sentences `i`."""
         document, only, true = self._draw(i)
-        start, size = self.sentences[i], self.sentences[i + 1] - self.sentences[i]
-        within = 1 + keyed.integers(np.maximum(size - 1, 1), self._key("within"), i)
-        other, _ = elsewhere(self.documents, document, self._key, i)
-        second = np.where(true, i + 1, other)
-        halved = true & only
-        first_length = np.where(halved, within, size)
-        following = np.minimum(second + 1, len(self.sentences) - 1)
-        second_length = np.where(halved, size - within, self.sentences[following] - self.sentences[second])
+        start, end = self.sentences[i], self.sentences[i + 1]
+        within = 1 + keyed.integers(np.maximum(end - start - 1, 1), self._key("within"), i)
+        like, random = i.copy(), np.flatnonzero(~true)
+        like[random] = self._like(i[random], document[random], only[random])
+        # The sentence after the one of that form; of one that is split, the back.
+        second = np.minimum(np.where(only, like, like + 1), len(self.sentences) - 2)
+        behind = self.sentences[second + 1]
+        second_length = behind - self.sentences[second]
+        second_length = np.where(only, np.minimum(end - start - within, second_length), second_length)
         return Rows(
             starts=start,
             first=start,
-            first_length=first_length.astype(np.int32),
-            second=np.where(halved, start + within, self.sentences[second]),
+            first_length=np.where(only, within, end - start).astype(np.int32),
+            second=behind - second_length,
             second_length=second_length.astype(np.int32),
             random=~true,
         )
+
+    def _like(self, i: Offsets, document: Offsets, only: Flags) -> Offsets:
+        """For each sentence `i` one of another document with its form, or as near as there is: uniform over these.
+
+        Those of an `only` sentence end their document; the others do not, unless no other document has two sentences.
+        """
+        form = self._form[i] + self._forms * only
+        low, high = (np.searchsorted(self._sorted, form, side=side) for side in ("left", "right"))
+        following = len(self._form) - (len(self.documents) - 1)
+        least, most = np.where(only, following, 0), np.where(only, len(self._form), following)
+        found, left = np.zeros_like(i), np.arange(len(i))
+        for attempt, around in enumerate(_AROUND):
+            begin = np.maximum(low[left] - around, least[left])
+            count = np.minimum(high[left] + around, most[left]) - begin
+            drawn = begin + keyed.integers(np.maximum(count, 1), self._key("sentence", attempt), i[left])
+            like = self._order[np.minimum(drawn, len(self._order) - 1)]
+            other = (np.searchsorted(self.documents, like, side="right") - 1 != document[left]) & (count > 0)
+            found[left[other]] = like[other]
+            left = left[~other]
+            if not len(left):
+                return found
+        other = keyed.integers(len(self.documents) - 2, self._key("document"), i[left])
+        other += other >= document[left]
+        size = self.documents[other + 1] - self.documents[other]
+        found[left] = self.documents[other] + keyed.integers(size, self._key("sentence"), i[left]) - ~only[left]
+        return found
