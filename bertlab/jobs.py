@@ -74,7 +74,8 @@ class PrepareCorpus:
             workers=machine.cores,
             progress=progress,
         )
-        return {"status": "done", **facts}
+        commits = {each.source.name: each.dataset.commit for each in self.located if each.dataset is not None}
+        return {"status": "done", **facts, **({"commits": commits} if commits else {})}
 
 
 @dataclass(frozen=True)
@@ -177,6 +178,7 @@ class ImportCheckpoint:
             "status": "done",
             "checkpoint": self.checkpoint.name,
             "content": self.checkpoint.content,
+            **({"commit": self.checkpoint.commit} if self.checkpoint.commit else {}),
             "fresh": self.fresh,
             "predicts": self.fresh or huggingface.predicts(directory),
             "parameters": sum(value.numel() for value in model.parameters()),
@@ -278,6 +280,7 @@ class Measure:
             "status": "collapsed" if outcome.collapsed else "done",
             "task": self.data.asked,
             "dataset": task.dataset,
+            **({"commit": self.data.hub.commit} if self.data.hub else {}),
             "split": "held back" if self.held_back else task.evaluation,
             "method": self.kind,
             "metrics": outcome.metrics,
@@ -291,6 +294,7 @@ class Measure:
             "settings": science(self.settings),
             "curve": outcome.curve,
             **({"first": self.first.asked} if self.first else {}),
+            **({"first_commit": self.first.hub.commit} if self.first and self.first.hub else {}),
             **({"test": tested} if tested else {}),
             **({} if outcome.threshold is None else {"threshold": outcome.threshold}),
         }

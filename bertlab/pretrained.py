@@ -33,7 +33,8 @@ def find(name: str, store: Store, machine: Machine) -> Pretrained:
 def _restored(run: Run) -> Pretrained:
     science = run.science()
     if run.kind == "import":
-        found = checkpoint.Checkpoint(science["checkpoint"], str(run.result()["checkpoint"]))
+        result = run.result()
+        found = checkpoint.Checkpoint(science["checkpoint"], result["checkpoint"], commit=result.get("commit", ""))
         job: Pretrained = ImportCheckpoint(found, fresh=bool(science.get("fresh")))
     else:
         recipe = load(Recipe, science["recipe"])

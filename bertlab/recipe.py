@@ -45,7 +45,8 @@ class Source(Checked, group="corpus.sources"):
     name: str
     """Display name: `microworld`, a Hub data set as `owner/name[:config]`, or the name of a local file or folder."""
     content: str
-    """What is in it: `sha256:...` over local files, `hub:<commit>`, or `microworld:<version>`."""
+    """What is in it: `sha256:...` over local files, `hub:...` over the hashes of the files of a Hub data set, or
+    `microworld:<version>`."""
     column: str = "text"
 
 

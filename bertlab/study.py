@@ -35,7 +35,7 @@ class Task:
     dataset: str = ""
     """The folder's name in a local mirror (`mnli`), and the name that reports show."""
     hub: str = ""
-    """The data set on the Hugging Face Hub as `owner/name[:config]`."""
+    """The data set on the Hugging Face Hub as `owner/name[:config][@revision]`."""
     path: str = ""
     """A folder of the user's own."""
     train: str = "train"

@@ -79,3 +79,31 @@ def at_work():
         return {run_id: each["pid"] for run_id, each in claims.items() if each.get("stage") == "pre-training"}
 
     return find
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    """A Hub of this test's own, with an empty cache; `hub.offline()` takes it away."""
+    from huggingface_hub import constants
+
+    from bertlab import hub as client
+    from stand_in_hub import Hub
+
+    own = Hub()
+    with own.served() as address:
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        monkeypatch.setattr(constants, "ENDPOINT", address)
+        monkeypatch.setattr(
+            constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+        )
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub-cache"))
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+
+        def offline():
+            client._listed.cache_clear()
+            monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+
+        own.offline, own.again = offline, client._listed.cache_clear
+        client._listed.cache_clear()
+        yield own
+        client._listed.cache_clear()

@@ -40,7 +40,7 @@ From = Annotated[
     typer.Option(
         "--from",
         help="Measure a finished run, or a published checkpoint, in place of pre-training.",
-        metavar="RUN|DIR|HUB_NAME",
+        metavar="RUN|DIR|HUB_NAME[@REVISION]",
     ),
 ]
 Seeds = Annotated[int, typer.Option(help="Pre-training seeds, paired across rows.")]

@@ -70,11 +70,16 @@ def _pretraining(runs: list[Pretraining]) -> list[tuple[str, str]]:
 
 def _imported(runs: list[Pretraining]) -> list[tuple[str, str]]:
     told = dict.fromkeys(
-        f"{each.imported} ({each.result.get('content')}); {_size(each)}; {each.result.get('parameters', 0):,} "
+        f"{each.imported} ({_content(each)}); {_size(each)}; {each.result.get('parameters', 0):,} "
         f"parameters, vocabulary {each.result.get('vocabulary', 0):,}"
         for each in runs
     )
     return [("Pre-trained elsewhere", text) for text in told]
+
+
+def _content(pretraining: Pretraining) -> str:
+    commit = pretraining.result.get("commit")
+    return f"commit {commit} on the Hub" if commit else str(pretraining.result.get("content"))
 
 
 def _task(cells: list[Cell]) -> str:

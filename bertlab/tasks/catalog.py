@@ -149,8 +149,8 @@ TASKS = WORLD | {
             group=("startphrase",),
             microworld="completion",
         ),
-        # The original repository loads by a script; this copy is the same splits as Parquet.
-        _entities("conll2003", ("PER", "ORG", "LOC", "MISC"), hub="jacobmitchinson/colln2003"),
+        # The repository's main branch loads by a script; this one is the Hub's own conversion of it to Parquet.
+        _entities("conll2003", ("PER", "ORG", "LOC", "MISC"), hub="eriktks/conll2003@refs/convert/parquet"),
         _entities(
             "wnut17",
             ("corporation", "creative-work", "group", "location", "person", "product"),

@@ -10,7 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from bertlab import hub
 from bertlab.errors import BadInput, unknown
+from bertlab.hub import Dataset, Reference
 from bertlab.inputs import keyed
 from bertlab.machine import Machine
 from bertlab.study import Kind, Task
@@ -35,8 +37,8 @@ class TaskData:
     test: Rows | None = None
     """Rows that are judged too, if the task has such."""
     content: str
-    """What the rows are: `sha256:...` over local files, `hub:<name>@<commit>` or `microworld:<version>/<task>`, with
-    `@<version>` of its own if the rows of the task have changed since."""
+    """What the rows are: `sha256:...` over local files, `hub:...` over the hashes of those of the Hub, or
+    `microworld:<version>/<task>`, with `@<version>` of its own if the rows of the task have changed since."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +51,8 @@ class Located:
     """The task that was asked for."""
     origin: Literal["microworld", "files", "hub"]
     folder: Path | None = None
+    hub: Dataset | None = None
+    """The data set of the Hub at its commit, once it was asked (`pinned`)."""
 
 
 def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None = None) -> Located:
@@ -56,7 +60,8 @@ def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None 
 
     A task's own `path` comes first, then (with `world`) its counterpart in the embedded world, then the mirror
     `machine.data`, then the Hub. `substitute` is a task of the catalogue, of the same kind, or a folder of the mirror
-    with the task's columns; its rows are taken instead. Raises `BadInput` if there is no such thing.
+    or a data set of the Hub (`owner/name[:config]`) with the task's columns; its rows are taken instead. One with
+    `@revision` is always the Hub's. Raises `BadInput` if there is no such thing.
     """
     asked = task.name or task.dataset or Path(task.path).name
     _check(task, asked)
@@ -73,19 +78,21 @@ def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None 
             origin="files",
             folder=folder,
         )
-    if task.microworld and (world or task.name in catalog.WORLD):
+    revised = substitute is not None and ("@" in substitute or "/" in substitute)
+    if not revised and task.microworld and (world or task.name in catalog.WORLD):
         if task.microworld not in catalog.WORLD:
             raise unknown("microworld task", task.microworld, catalog.WORLD)
         counterpart = catalog.WORLD[task.microworld]
         test = counterpart.test if task.test else ""
         return Located(task=dataclasses.replace(counterpart, test=test), asked=asked, origin="microworld")
-    if machine.data is not None and task.dataset and (machine.data / task.dataset).is_dir():
+    if not revised and machine.data is not None and task.dataset and (machine.data / task.dataset).is_dir():
         folder = machine.data / task.dataset
         test = task.test if files.has(folder, task.test) else ""
         return Located(task=dataclasses.replace(task, test=test), asked=asked, origin="files", folder=folder)
     if task.hub:
-        test = "" if task.hub in catalog.HIDDEN else task.test
-        return Located(task=dataclasses.replace(task, test=test), asked=asked, origin="hub")
+        if _reference(task).name in catalog.HIDDEN:
+            task = dataclasses.replace(task, test="")
+        return Located(task=task, asked=asked, origin="hub")
     where = f"{machine.data} has no folder '{task.dataset}'" if machine.data is not None else "no --data was given"
     raise BadInput(
         f"task '{asked}' has no copy on the Hub that loads without a script, and {where}: "
@@ -110,6 +117,7 @@ def load(task: Task, *, machine: Machine, world: bool, substitute: str | None = 
 
 def read(located: Located, machine: Machine) -> TaskData:
     """The rows that `locate` found; see `load` for what it raises."""
+    located = pinned(located, machine)
     known = content_of(located, machine)
     used = located.task
     splits = _splits(used)
@@ -122,7 +130,7 @@ def read(located: Located, machine: Machine) -> TaskData:
         values = [files.read(path, _columns(used, group)) for path in paths]
         places, named = [str(path) for path in paths], ()
     else:
-        values, named, group = _from_hub(used, known.rpartition("@")[2])
+        values, named, group = _from_hub(located)
         places = [f"{used.hub} {split}" for split in splits]
     for rows, place in zip(values, places, strict=True):
         if not rows[-1]:
@@ -180,7 +188,7 @@ def sampled(data: TaskData, rows: int) -> TaskData:
 def untested(located: Located) -> str:
     """Why a located task has no test split, and what to do."""
     dataset, folder = located.task.dataset, located.folder
-    if located.task.hub in catalog.HIDDEN and folder is None:
+    if located.origin == "hub" and _reference(located.task).name in catalog.HIDDEN:
         return f"the Hub hides its labels: give --data DIR with a folder '{dataset}' that has them"
     if folder is not None and not files.has(folder, "test"):
         return f"{folder} has no test{files.SUFFIXES[0]} (or .parquet, .csv, .tsv): add it, or use another data set"
@@ -204,13 +212,20 @@ def _check(task: Task, asked: str) -> None:
 
 
 def _substituted(task: Task, asked: str, substitute: str, machine: Machine) -> Task:
-    if substitute in catalog.TASKS:
-        other = catalog.TASKS[substitute]
+    named, at, revision = substitute.partition("@")
+    if named in catalog.TASKS:
+        other = catalog.TASKS[named]
         if other.kind != task.kind:
             raise BadInput(
                 f"{asked}={substitute}: {asked} is {task.kind}, {substitute} is {other.kind}; name one of its kind"
             )
-        return other
+        if at and not (other.hub and revision):
+            raise BadInput(f"{asked}={substitute}: {named} has no copy on the Hub, or no revision is named behind @")
+        return dataclasses.replace(other, hub=f"{_reference(other).name}@{revision}") if at else other
+    if (reference := Reference.parse(substitute)) is not None:
+        return dataclasses.replace(
+            task, name=substitute, dataset=reference.name, hub=substitute, path="", labels=(), microworld=""
+        )
     folder = machine.data / substitute if machine.data is not None else None
     if folder is None or not folder.is_dir():
         there = files.folders(machine.data) if machine.data is not None else []
@@ -236,7 +251,35 @@ def content_of(located: Located, machine: Machine) -> str:
         return f"microworld:{microworld.version(task.microworld)}"
     if located.folder is not None:
         return sources.content([files.find(located.folder, split) for split in _splits(task)], machine)
-    return f"hub:{task.hub}@{_commit(located)}"
+    found = pinned(located, machine)
+    assert found.hub is not None
+    return found.hub.content(_splits(found.task), task.label)
+
+
+def pinned(located: Located, machine: Machine) -> Located:
+    """A task of the Hub with its data set as it is now, `test` only if it has that split; all else as it is.
+
+    Raises `BadInput` if the Hub cannot be asked and never was, or the data set lacks a split.
+    """
+    task = located.task
+    if located.origin != "hub" or located.hub is not None:
+        return located
+    what = f"task '{located.asked}' ({task.hub})"
+    found = hub.dataset(_reference(task), machine.cache, what, _advice(task))
+    there = dict(found.splits)
+    for split in (task.train, task.evaluation):
+        if split not in there:
+            raise unknown(f"split of '{found.name}', the data set of task '{located.asked}',", split, there)
+    task = dataclasses.replace(task, test=task.test if task.test in there else "")
+    return dataclasses.replace(located, task=task, hub=found)
+
+
+def _reference(task: Task) -> Reference:
+    """The data set of a task on the Hub. Raises `BadInput` for a name that cannot be one."""
+    reference = Reference.parse(task.hub)
+    if reference is None:
+        raise BadInput(f"task '{task.name}' has hub '{task.hub}': write owner/name[:config][@revision]")
+    return reference
 
 
 def _group(task: Task, there: Sequence[Collection[str]]) -> str:
@@ -259,53 +302,46 @@ def _from_world(task: Task) -> tuple[list[list[list[Any]]], list[str], str]:
     return values, [f"microworld {task.microworld} {split}" for split in splits], group
 
 
-def _commit(located: Located) -> str:
-    from huggingface_hub import HfApi
-
-    repository = located.task.hub.partition(":")[0]
-    try:
-        commit = HfApi().dataset_info(repository, timeout=20).sha
-    except Exception as error:  # the client raises its own, httpx's and OSError, all with the same meaning here
-        raise _unreachable(located.task, located.asked, error) from None
-    if not commit:
-        raise BadInput(f"the Hub names no commit of {repository}: give --data DIR that has '{located.task.dataset}'")
-    return commit
-
-
-def _from_hub(task: Task, commit: str) -> tuple[list[list[list[Any]]], tuple[str, ...], str]:
+def _from_hub(located: Located) -> tuple[list[list[list[Any]]], tuple[str, ...], str]:
     """The columns of each split, the names of the labels if the Hub declares them, and the column of groups."""
-    import datasets
-
-    datasets.disable_progress_bars()  # progress is drawn in one place, by the command line
-    repository, _, configuration = task.hub.partition(":")
+    task, dataset = located.task, located.hub
+    assert dataset is not None
+    read = [from_hub(dataset, split, _advice(task)) for split in _splits(task)]
+    group = _group(task, [columns for columns, _ in read])
+    wanted = _columns(task, group)
     values: list[list[list[Any]]] = []
     names: tuple[str, ...] = ()
-    try:
-        read = [
-            datasets.load_dataset(repository, configuration or None, split=split, revision=commit)
-            for split in _splits(task)
-        ]
-    except Exception as error:  # of many kinds, see `_commit`
-        raise _unreachable(task, task.name or task.hub, error) from None
-    group = _group(task, [rows.column_names for rows in read])
-    columns = _columns(task, group)
-    for split, rows in zip(_splits(task), read, strict=True):
-        files.require(f"{task.hub} {split}", columns, rows.column_names)
-        values.append([list(rows[column]) for column in columns])
-        feature = rows.features[task.label]
-        names = tuple(getattr(getattr(feature, "feature", feature), "names", None) or names)
-        if task.kind == "tagging" and names:  # integers mean the Hub's own order of tags, whatever the task's is
-            values[-1][-1] = [[_tag(tag, names) for tag in sentence] for sentence in values[-1][-1]]
+    for split, (columns, declared) in zip(_splits(task), read, strict=True):
+        files.require(f"{dataset.name} {split}", wanted, columns)
+        values.append([columns[column] for column in wanted])
+        names = declared.get(task.label, names)
+        if task.kind == "tagging":
+            values[-1][-1] = tags(values[-1][-1], names)
     return values, names, group
+
+
+def from_hub(dataset: Dataset, split: str, advice: str) -> tuple[dict[str, list[Any]], dict[str, tuple[str, ...]]]:
+    """The columns of a split of a data set of the Hub, and of columns of labels the names that are declared."""
+    rows = dataset.open(split, advice)
+    columns: dict[str, list[Any]] = {}
+    try:
+        for batch in rows.with_format("arrow").iter(1000):
+            for column in batch.column_names:
+                columns.setdefault(column, []).extend(batch.column(column).to_pylist())
+    except Exception as error:  # the library raises what its readers raise
+        raise hub.unreachable(f"split {split} of '{dataset.name}'", error, advice) from None
+    features = {name: getattr(feature, "feature", feature) for name, feature in (rows.features or {}).items()}
+    return columns, {name: tuple(each.names) for name, each in features.items() if getattr(each, "names", None)}
+
+
+def tags(rows: list[list[Any]], names: tuple[str, ...]) -> list[list[Any]]:
+    """Tags by their names: integers mean the data set's own order of them, whatever the task's is."""
+    return [[_tag(tag, names) for tag in sentence] for sentence in rows] if names else rows
 
 
 def _tag(tag: Any, names: tuple[str, ...]) -> Any:
     return names[tag] if isinstance(tag, int) and 0 <= tag < len(names) else tag
 
 
-def _unreachable(task: Task, asked: str, error: Exception) -> BadInput:
-    first = str(error).strip().split("\n")[0][:200]
-    return BadInput(
-        f"task '{asked}' cannot be had from the Hub ({task.hub}: {type(error).__name__}: {first}): "
-        f"give --data DIR with a folder '{task.dataset}', or leave --corpus out to measure on the embedded world"
-    )
+def _advice(task: Task) -> str:
+    return f"give --data DIR with a folder '{task.dataset}' (`bertlab fetch` writes one)"

@@ -9,7 +9,7 @@ from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.study import Task
 from bertlab.tasks import catalog
-from bertlab.tasks.data import Located, content_of, locate
+from bertlab.tasks.data import Located, content_of, locate, pinned
 
 LABELLED = ("classification", "tagging")
 """Kinds of tasks whose answers are labels."""
@@ -58,6 +58,6 @@ class Tasks:
 
     def _locate(self, task: Task, instead: str | None) -> tuple[Located, str]:
         if (task, instead) not in self._found:
-            found = locate(task, machine=self._machine, world=self._world, substitute=instead)
+            found = pinned(locate(task, machine=self._machine, world=self._world, substitute=instead), self._machine)
             self._found[task, instead] = found, content_of(found, self._machine)
         return self._found[task, instead]

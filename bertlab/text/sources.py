@@ -15,7 +15,6 @@ import json
 import re
 import shutil
 import tempfile
-import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -23,7 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
+from bertlab import hub
 from bertlab.errors import BadInput, unknown
+from bertlab.hub import Dataset, Reference
+from bertlab.index import Index
 from bertlab.machine import Machine
 from bertlab.progress import stop_if_asked
 from bertlab.recipe import Source
@@ -33,14 +35,15 @@ ALIASES = {
     "wikitext-103": "Salesforce/wikitext:wikitext-103-raw-v1",
     "wikipedia": "wikimedia/wikipedia:20231101.en",
 }
-"""Short names of data sets of the Hub."""
+"""Short names of data sets of the Hub; each can be followed by `@revision`."""
 SUFFIXES = (".txt", ".jsonl", ".parquet")
 DOCUMENT = 1_000_000
 """Characters of the longest document that is made of a `.txt` file."""
 
 _OF_LINES = ("Salesforce/wikitext",)
 """Data sets whose rows are lines of articles."""
-_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?")
+LOCAL = "give local files"
+"""What to do without the Hub."""
 _TITLE = re.compile(r"= (?!= )(.+) =")
 
 
@@ -52,8 +55,8 @@ class Located:
     """What it is: this part enters ids."""
     origin: Literal["microworld", "files", "hub"]
     files: tuple[Path, ...] = ()
-    hub: str = ""
-    """`owner/name[:config]` on the Hub, or a folder in the Hub's layout."""
+    dataset: Dataset | None = None
+    """The data set of the Hub, at its commit."""
     lines: bool = False
     """Rows are lines, to be joined to articles at ` = Title = ` lines."""
 
@@ -61,8 +64,8 @@ class Located:
 def resolve(name: str, *, machine: Machine, column: str = "text") -> Located:
     """Finds the source called `name`: `microworld`, a path, a folder of the mirror `machine.data`, or on the Hub.
 
-    Reads local files once for their content id, and asks the Hub for the commit. `BadInput` if there is no such
-    source, or no usable file in it.
+    A data set of the Hub can be had as it was: `name@revision`. Reads local files once for their content id, and asks
+    the Hub for the hashes of its own. `BadInput` if there is no such source, or no usable file in it.
     """
     if name == "microworld":
         from bertlab.text import microworld
@@ -77,10 +80,12 @@ def resolve(name: str, *, machine: Machine, column: str = "text") -> Located:
             source = Source(name=stem, content=content(files, machine), column=column)
             of_lines = path == mirrored and ALIASES.get(name, "").partition(":")[0] in _OF_LINES
             return Located(source=source, origin="files", files=files, lines=of_lines)
-    hub = ALIASES.get(name, name)
-    if _HUB_NAME.fullmatch(hub) and not hub.startswith(".") and _suffix(Path(hub)) is None:
-        source = Source(name=hub, content=f"hub:{_commit(hub.partition(':')[0], machine)}", column=column)
-        return Located(source=source, origin="hub", hub=hub, lines=hub.partition(":")[0] in _OF_LINES)
+    alias, at, revision = name.partition("@")
+    reference = Reference.parse(f"{ALIASES.get(alias, alias)}{at}{revision}")
+    if reference is not None and _suffix(Path(reference.repository)) is None:
+        found = hub.dataset(reference, machine.cache, f"corpus '{name}'", LOCAL)
+        source = Source(name=reference.name, content=found.content(["train"]), column=column)
+        return Located(source=source, origin="hub", dataset=found, lines=reference.repository in _OF_LINES)
     if "/" in name or _suffix(Path(name)) is not None:
         raise BadInput(f"corpus '{name}' does not exist: give a file, a folder or a name")
     mirror = [path.name for path in machine.data.iterdir()] if machine.data else []
@@ -143,7 +148,7 @@ def articles(rows: Iterable[str]) -> Iterator[str]:
 
 def content(files: Iterable[Path], machine: Machine) -> str:
     """`sha256:...` of what is in `files`: of one file its own hash, of several the hash of their hashes in order."""
-    index = _Index(machine.cache / "hashes.json")
+    index = Index(machine.cache)
     digests = [index.digest(path) for path in files]
     index.save()
     return _combined(digests)
@@ -153,51 +158,6 @@ def _combined(digests: list[str]) -> str:
     if len(digests) > 1:
         digests = [hashlib.sha256("\n".join(digests).encode()).hexdigest()]
     return f"sha256:{digests[0]}"
-
-
-class _Index:
-    """Hashes of files by path, size and time of change, and commits by name. It can be thrown away at any time."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._changed = False
-        try:
-            entries = json.loads(path.read_bytes())
-        except (OSError, ValueError):
-            entries = None
-        self.entries: dict[str, Any] = entries if isinstance(entries, dict) else {}
-
-    def digest(self, path: Path) -> str:
-        """The SHA-256 of a file, from memory if neither its size nor its time has changed."""
-        try:
-            found = path.stat()
-            state = [found.st_size, found.st_mtime_ns]
-            known = self.entries.get(str(path.resolve()))
-            if isinstance(known, list) and len(known) == 3 and known[:2] == state:
-                return str(known[2])
-            with path.open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        except OSError as error:
-            raise BadInput(f"{path} cannot be read ({error.strerror}): check the file and its permissions") from None
-        if time.time_ns() - found.st_mtime_ns > 2e9:  # a file just written may change again within its time's grain
-            self.remember(str(path.resolve()), [*state, digest])
-        return digest
-
-    def remember(self, name: str, value: Any) -> None:
-        if self.entries.get(name) != value:
-            self.entries[name] = value
-            self._changed = True
-
-    def save(self) -> None:
-        if not self._changed:
-            return
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=self._path.parent, encoding="utf-8", delete=False) as stream:
-                json.dump(self.entries, stream)
-            Path(stream.name).replace(self._path)
-        except OSError:
-            pass  # the next run reads the files again
 
 
 def _suffix(path: Path) -> str | None:
@@ -334,54 +294,19 @@ def _text(value: Any, where: str, column: str) -> str:
     return value
 
 
-def _commit(repository: str, machine: Machine) -> str:
-    """The commit of a data set on the Hub; the last one known if the Hub cannot be reached."""
-    import huggingface_hub
-    from huggingface_hub.errors import RepositoryNotFoundError
-
-    index = _Index(machine.cache / "hashes.json")
-    key = f"hub:{repository}"
-    try:
-        commit = huggingface_hub.HfApi().dataset_info(repository, timeout=20).sha
-    except RepositoryNotFoundError:
-        raise BadInput(
-            f"corpus '{repository}' is no file, no folder of the mirror and no data set on the Hugging Face Hub: "
-            "check its spelling (a private one needs HF_TOKEN)"
-        ) from None
-    except Exception as error:  # whatever the network brings
-        if isinstance(index.entries.get(key), str):
-            return str(index.entries[key])
-        raise BadInput(
-            f"the Hugging Face Hub cannot be asked for '{repository}' ({type(error).__name__}): "
-            "connect, or give local files"
-        ) from None
-    index.remember(key, commit)
-    index.save()
-    return str(commit)
-
-
 def _from_hub(located: Located) -> Iterator[str]:
-    import datasets
-
-    name, _, configuration = located.hub.partition(":")
-    kind, _, commit = located.source.content.partition(":")
-    column = located.source.column
-    row = 0
+    """The documents of a data set of the Hub, in the order of its files. `BadInput` if they cannot be had."""
+    assert located.dataset is not None
+    name, column, row = located.dataset.name, located.source.column, 0
     try:
-        rows = datasets.load_dataset(
-            name,
-            configuration or None,
-            split="train",
-            streaming=True,
-            revision=commit if kind == "hub" and commit else None,
-        )
-        for record in rows:
-            if column not in record:
-                raise _no_column(located.hub, column, record)
-            yield _text(record[column], f"{located.hub}, row {row}", column)
-            row += 1
-    except BadInput:
+        for batch in located.dataset.open("train", LOCAL).with_format("arrow").iter(256):
+            if column not in batch.column_names:
+                raise _no_column(name, column, batch.column_names)
+            for value in batch.column(column).to_pylist():
+                yield _text(value, f"{name}, row {row}", column)
+                row += 1
+    except (BadInput, GeneratorExit):
         raise
     except Exception as error:  # the library raises what its readers raise
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise BadInput(f"corpus '{located.hub}' cannot be read from the Hub at row {row} ({reason})") from error
+        raise BadInput(f"corpus '{name}' cannot be read from the Hub at row {row} ({reason})") from error

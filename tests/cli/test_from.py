@@ -207,29 +207,33 @@ def test_a_bare_encoder_is_measured_and_predicts_no_words(checkpoint, call, tmp_
     assert "without its masked-LM head" in capsys.readouterr().err
 
 
-def test_of_the_hub_five_files_of_one_commit_are_fetched(checkpoint, call, tmp_path, monkeypatch):
-    import huggingface_hub
-
-    asked = []
-
-    class Api:
-        def model_info(self, name, timeout):
-            return type("Info", (), {"sha": "c0ffee"})
-
-    def fetched(name, revision, allow_patterns):
-        asked.append((name, revision, sorted(allow_patterns)))
-        return str(checkpoint)
-
-    monkeypatch.setattr(huggingface_hub, "HfApi", Api)
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", fetched)
+def test_of_the_hub_the_files_of_one_commit_are_fetched(checkpoint, hub, call, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("BERTLAB_CACHE", str(tmp_path / "cache"))
+    files = {path.name: path.read_bytes() for path in checkpoint.iterdir()}
+    first = hub.push("owner/name", files | {"pytorch_model.bin": b"no", "model.py": b"no"})
     runs = tmp_path / "runs"
-    command = ("finetune", "--from", "owner/name", "--task", "entities", "--scale", "smoke", "--threads", "1")
-    for _ in range(2):
-        assert call(*command, "--runs", runs) == 0
-    files = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
-    assert asked == [("owner/name", "c0ffee", files)], "once: the second time it is in the store"
+    command = ("--task", "entities", "--scale", "smoke", "--threads", "1", "--runs", runs)
+    for name in ("owner/name", f"owner/name@{first}"):
+        assert call("finetune", "--from", name, *command) == 0
     (run,) = (run for run in Store(runs).runs() if run.kind == "import")
-    assert run.science()["checkpoint"] == "hub:owner/name@c0ffee"
+    assert (run.result()["checkpoint"], run.result()["commit"]) == ("owner/name", first)
+    fetched = {path.rpartition("/")[2] for path in hub.asked if "/resolve/" in path}
+    assert fetched == {"config.json", "model.safetensors", "vocab.txt"}
+    before = {run.id for run in Store(runs).runs()}
+    hub.push("owner/name", files | {"README.md": b"another card"})
+    hub.again()
+    assert call("finetune", "--from", "owner/name", *command) == 0
+    hub.offline()
+    assert call("finetune", "--from", "owner/name", *command) == 0
+    assert {run.id for run in Store(runs).runs()} == before, "the card is no part of a checkpoint"
+    shutil.rmtree(runs)
+    assert call("finetune", "--from", f"owner/name@{first}", *command) == 0, "from the cache"
+    capsys.readouterr()
+    for name in ("owner/other", "owner/name@v1", "owner/name:config"):
+        assert call("finetune", "--from", name, *command) == 2
+        said = capsys.readouterr().err
+        assert f"'{name}' is no directory and no run of the store" in said
+        assert said.count("\n") == 1
 
 
 def test_a_run_is_fine_tuned_and_its_metrics_are_printed_and_kept(finished, call, tmp_path, capsys):
@@ -320,7 +324,7 @@ def test_milestones_of_a_run_are_those_that_it_keeps(call, tmp_path, capsys):
 
 def test_a_name_with_a_slash_is_never_a_run_of_that_last_part(imported, call, capsys):
     assert call(*FEATURES, "--from", "somewhere/tiny-bert", "--runs", imported) == 2
-    assert "the Hub does not give it" in capsys.readouterr().err
+    assert "cannot be had from the Hub" in capsys.readouterr().err
 
 
 def test_any_seed_can_be_pre_trained(call, tmp_path, capsys):

@@ -198,43 +198,103 @@ def test_bad_tags_are_named(tmp_path, write):
     assert f"{validation} has no words" in message(task, machine)
 
 
-def test_the_hub_without_a_network(tmp_path, write, monkeypatch):
-    """A folder in the Hub's layout, with tags as integers whose names it declares in another order than ours."""
+@pytest.fixture
+def conll(hub, tmp_path):
+    """Pushes CoNLL in the layout of the Hub's own conversion; its tags are integers, in another order than ours."""
     import datasets
 
-    features = datasets.Features(
-        {
-            "tokens": datasets.List(datasets.Value("string")),
-            "ner_tags": datasets.List(datasets.ClassLabel(names=["B-LOC", "O", "B-PER"])),
-        }
-    )
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hub-cache")
-    for split in ("train", "validation", "test"):
-        rows = datasets.Dataset.from_list([{"tokens": ["a", "b"], "ner_tags": [2, 1]}], features=features)
-        (tmp_path / "hub" / "data").mkdir(parents=True, exist_ok=True)
-        rows.to_parquet(tmp_path / "hub" / "data" / f"{split}-00000-of-00001.parquet")
-    monkeypatch.setattr(data, "_commit", lambda located: "abc")
-    task = dataclasses.replace(catalog.find("conll2003"), hub=str(tmp_path / "hub"))
-    found = data.load(task, machine=Machine(cache=tmp_path / "cache"), world=False)
-    assert found.labels == catalog.find("conll2003").labels
+    names = datasets.List(datasets.ClassLabel(names=["B-LOC", "O", "B-PER"]))
+    features = datasets.Features({"tokens": datasets.List(datasets.Value("string")), "ner_tags": names})
+
+    def push(revision="refs/convert/parquet", words=("a", "b"), **more):
+        files = dict(more)
+        for split in ("train", "validation", "test"):
+            rows = datasets.Dataset.from_list([{"tokens": list(words), "ner_tags": [2, 1]}], features=features)
+            rows.to_parquet(tmp_path / "rows.parquet")
+            files[f"conll2003/{split}/0000.parquet"] = (tmp_path / "rows.parquet").read_bytes()
+        return hub.push("datasets/eriktks/conll2003", files, revision)
+
+    return push
+
+
+def test_a_task_of_the_hub(conll, tmp_path):
+    commit, machine = conll(), Machine(cache=tmp_path / "cache")
+    task = catalog.find("conll2003")
+    located = data.pinned(data.locate(task, machine=machine, world=False), machine)
+    assert (located.origin, located.hub.commit) == ("hub", commit)
+    found = data.read(located, machine)
+    assert found.labels == task.labels
     assert found.train.labels[0].tolist() == [found.labels.index("B-PER"), 0]
-    assert found.content == f"hub:{tmp_path / 'hub'}@abc"
+    assert len(found.test) == 1
     missing = dataclasses.replace(task, label="ner_tag")
-    assert "did you mean 'ner_tags'" in message(missing, Machine(cache=tmp_path / "cache"))
+    assert "did you mean 'ner_tags'" in message(missing, machine)
+    assert "split of 'eriktks/conll2003'" in message(dataclasses.replace(task, evaluation="dev"), machine)
+    assert "write owner/name[:config][@revision]" in message(dataclasses.replace(task, hub="a b"), machine)
 
 
-def test_a_hub_that_cannot_be_reached(tmp_path, monkeypatch):
-    import huggingface_hub
+def test_rows_of_the_hub_are_known_by_their_files_and_not_by_the_commit(conll, hub, tmp_path):
+    machine, task = Machine(cache=tmp_path / "cache"), catalog.find("conll2003")
 
-    def refuse(*_, **__):
-        raise OSError("no route\nto host")
+    def content():
+        hub.again()
+        return data.content(task, machine=machine, world=False)
 
-    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", refuse)
-    machine = Machine(cache=tmp_path)
-    found = message(catalog.find("mnli"), machine)
-    assert "nyu-mll/glue:mnli: OSError: no route" in found
-    assert "give --data DIR" in found
+    conll()
+    before = content()
+    conll(**{"README.md": b"a card", "unread.txt": b"more"})
+    assert content() == before
+    conll(words=("a", "c"))
+    assert content() != before
+
+
+def test_names_of_labels_on_the_card_are_part_of_what_is_read(hub, tmp_path):
+    machine = Machine(cache=tmp_path / "cache")
+    rows = b'{"sentence": "a", "label": 0}\n{"sentence": "b", "label": 1}\n'
+    task = dataclasses.replace(catalog.find("sst2"), hub="some/own", labels=())
+    found = {}
+    for names, prose in (("ab", "one"), ("ab", "two"), ("ba", "one")):
+        card = (
+            "---\ndataset_info:\n  features:\n  - {name: sentence, dtype: string}\n  - name: label\n    dtype:\n"
+            f"      class_label:\n        names:\n          '0': {names[0]}\n          '1': {names[1]}\n---\n{prose}"
+        )
+        hub.push("datasets/some/own", {"README.md": card.encode(), "train.jsonl": rows, "validation.jsonl": rows})
+        hub.again()
+        read = data.load(task, machine=machine, world=False)
+        assert read.labels == tuple(names)
+        found[names, prose] = read.content
+    assert found["ab", "one"] == found["ab", "two"] != found["ba", "one"]
+
+
+def test_cached_rows_need_no_hub(conll, hub, tmp_path):
+    conll()
+    machine, task = Machine(cache=tmp_path / "cache"), catalog.find("conll2003")
+    online = data.load(task, machine=machine, world=False)
+    hub.offline()
+    again = data.load(task, machine=machine, world=False)
+    assert (again.content, again.labels) == (online.content, online.labels)
+    assert again.train.text == online.train.text
+    asked = message(catalog.find("mnli"), machine)
+    assert "task 'mnli' (nyu-mll/glue:mnli) cannot be had from the Hub (OfflineModeIsEnabled" in asked
+    assert "give --data DIR with a folder 'mnli'" in asked
     assert "no copy on the Hub" in message(catalog.find("btc"), machine)
+
+
+def test_substitutes_of_the_hub(conll, hub, mirror):
+    """At a revision, and any data set with the columns of the task: not what the mirror has under the name."""
+    conll()
+    old = conll("v1", ("old",) * 2)
+    task = catalog.find("conll2003")
+    at_revision = data.load(task, machine=mirror, world=True, substitute="conll2003@v1")
+    assert at_revision.train.text == ([["old", "old"]],)
+    assert at_revision.dataset == "conll2003"
+    same = data.load(task, machine=mirror, world=True, substitute=f"conll2003@{old}")
+    assert same.content == at_revision.content
+    own = data.load(task, machine=mirror, world=True, substitute="eriktks/conll2003@v1")
+    assert set(own.labels) == {"O", "B-LOC", "B-PER"}
+    assert own.dataset == "eriktks/conll2003"
+    assert "no copy on the Hub, or no revision" in message(task, mirror, substitute="btc@v1")
+    assert "no copy on the Hub, or no revision" in message(task, mirror, substitute="conll2003@")
+    assert "no such revision" in message(task, mirror, substitute="conll2003@v2")
 
 
 def test_an_eighth_of_the_training_rows_is_held_back(machine):

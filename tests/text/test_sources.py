@@ -8,7 +8,7 @@ import pytest
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.recipe import Source
-from bertlab.text.sources import DOCUMENT, Located, articles, documents, resolve
+from bertlab.text.sources import DOCUMENT, articles, documents, resolve
 
 TEXTS = ["First document.\n\nTwo paragraphs.", "Zweites: naïve 漢字 [MASK]", "third"]
 
@@ -161,88 +161,101 @@ def test_microworld_needs_nothing(machine):
     assert next(documents(located)) == next(microworld.documents())
 
 
-@pytest.mark.parametrize("configuration", ["", ":small"])
-def test_a_folder_in_the_layout_of_the_hub_is_streamed(tmp_path, configuration):
-    folder = tmp_path / "dataset"
-    write(folder / "big" / "train-00000-of-00001.parquet", ["big"])
-    write(folder / "small" / "train.parquet", TEXTS)
-    write(folder / "small" / "validation.parquet", ["held"])
-    (folder / "README.md").write_text(
-        "---\nconfigs:\n"
-        "- config_name: big\n  default: true\n  data_files:\n  - {split: train, path: big/*.parquet}\n"
-        "- config_name: small\n  data_files:\n  - {split: train, path: small/train.parquet}\n"
-        "  - {split: validation, path: small/validation.parquet}\n---\n"
-    )
-    located = Located(source=Source(name="x", content="hub:"), origin="hub", hub=f"{folder}{configuration}")
-    assert list(documents(located)) == (TEXTS if configuration else ["big"])
-
-
-def test_what_the_hub_cannot_give_is_said_in_one_line(tmp_path):
-    write(tmp_path / "dataset" / "train.jsonl", column="body")
-    for hub, column, words in (
-        (tmp_path / "dataset", "text", ("no column 'text'", "body")),
-        (tmp_path / "dataset", "id", ("'id' holds int",)),
-        (f"{tmp_path / 'dataset'}:other", "body", ("other",)),
-        (tmp_path / "absent", "text", ("absent",)),
-    ):
-        located = Located(source=Source(name="x", content="hub:", column=column), origin="hub", hub=str(hub))
-        with pytest.raises(BadInput) as caught:
-            list(documents(located))
-        assert all(word in str(caught.value) for word in words)
-        assert "\n" not in str(caught.value)
-
-
-class Hub:
-    """Stands in for `huggingface_hub.HfApi`."""
-
-    asked: list[str] = []  # noqa: RUF012
-    answer: Exception | str = "0123abcd"
-
-    def dataset_info(self, repository, **options):
-        self.asked.append(repository)
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        from types import SimpleNamespace
-
-        return SimpleNamespace(sha=self.answer)
-
-
 @pytest.fixture
-def hub(monkeypatch):
-    monkeypatch.setattr("huggingface_hub.HfApi", Hub)
-    monkeypatch.setattr(Hub, "asked", [])
-    monkeypatch.setattr(Hub, "answer", "0123abcd")
-    return Hub
+def pushed(hub, tmp_path):
+    """Pushes a data set of files to a stand-in of the Hub."""
+
+    def push(name="some-one/a.set", card="", **texts):
+        files = {
+            f"{path}.parquet": write(tmp_path / "push" / f"{path}.parquet", rows).read_bytes()
+            for path, rows in texts.items()
+        }
+        return hub.push(f"datasets/{name}", {"README.md": card.encode(), **files})
+
+    return push
 
 
-@pytest.mark.parametrize(
-    ("name", "repository", "hub_name"),
-    [
-        ("wikitext-103", "Salesforce/wikitext", "Salesforce/wikitext:wikitext-103-raw-v1"),
-        ("wikipedia", "wikimedia/wikipedia", "wikimedia/wikipedia:20231101.en"),
-        ("some-one/a.set", "some-one/a.set", "some-one/a.set"),
-    ],
-)
-def test_names_of_the_hub_are_pinned_to_a_commit(machine, hub, name, repository, hub_name):
-    located = resolve(name, machine=machine)
-    assert hub.asked == [repository]
-    assert located == Located(
-        source=Source(name=hub_name, content="hub:0123abcd"),
-        origin="hub",
-        hub=hub_name,
-        lines=repository == "Salesforce/wikitext",
+def test_a_data_set_of_the_hub_is_known_by_the_files_that_are_read(pushed, hub, machine):
+    first = pushed(train=TEXTS, validation=["held"])
+    located = resolve("some-one/a.set", machine=machine)
+    assert list(documents(located)) == TEXTS
+    assert located.dataset.commit == first
+    assert located.source.name == "some-one/a.set"
+    asked = [path for path in hub.asked if path.endswith("validation.parquet")]
+    assert not asked, "nothing is fetched that is not read"
+    for card, train, validation, same in (
+        ("another card", TEXTS, ["held"], True),
+        ("another card", TEXTS, ["other"], True),
+        ("another card", TEXTS[:2], ["held"], False),
+    ):
+        commit = pushed(card=card, train=train, validation=validation)
+        hub.again()
+        now = resolve("some-one/a.set", machine=machine)
+        assert now.dataset.commit == commit != first
+        assert (now.source == located.source) is same
+    then = resolve(f"some-one/a.set@{first}", machine=machine)
+    assert then == located, "a revision brings back what was read"
+    assert list(documents(then)) == TEXTS
+
+
+def test_short_names_and_configurations_of_the_hub(pushed, hub, machine, tmp_path):
+    rows = ["", " = One = \n", "", " Text . \n", "", " = Two = \n", "", " More . \n"]
+    card = (
+        "---\nconfigs:\n"
+        "- config_name: wikitext-2-raw-v1\n  default: true\n  data_files:\n  - {split: train, path: two.parquet}\n"
+        "- config_name: wikitext-103-raw-v1\n  data_files:\n  - {split: train, path: many.parquet}\n"
+        "  - {split: validation, path: two.parquet}\n---\n"
     )
+    commit = pushed("Salesforce/wikitext", card, two=["other"], many=rows)
+    for revision in ("", "@main", f"@{commit}"):
+        located = resolve(f"wikitext-103{revision}", machine=machine)
+        assert located.source.name == "Salesforce/wikitext:wikitext-103-raw-v1"
+        assert list(documents(located)) == ["= One =\n\nText .\n", "= Two =\n\nMore ."]
+    assert read("Salesforce/wikitext", machine) == ["other"]
+    assert "wikitext-4" in message("Salesforce/wikitext:wikitext-4", machine)
 
 
-def test_without_the_hub_the_commit_last_seen_is_used(machine, hub, monkeypatch):
-    monkeypatch.setattr(hub, "answer", ConnectionError("no network\nat all"))
-    said = message("owner/name", machine)
-    assert "owner/name" in said
-    assert "connect" in said
-    monkeypatch.setattr(hub, "answer", "0123abcd")
-    online = resolve("owner/name", machine=machine)
-    monkeypatch.setattr(hub, "answer", ConnectionError())
-    assert resolve("owner/name", machine=machine) == online
+def test_what_was_read_once_is_read_again_without_the_hub(pushed, hub, machine):
+    pushed(train=TEXTS)
+    pushed("some-one/unread", train=["unread"])
+    commit = pushed("some-one/other", train=["other"])
+    online = resolve("some-one/a.set", machine=machine)
+    assert list(documents(online)) == TEXTS
+    resolve("some-one/unread", machine=machine)
+    hub.offline()
+    hub.asked.clear()
+    assert resolve("some-one/a.set", machine=machine) == online
+    assert list(documents(online)) == TEXTS
+    assert "nor from its cache here: connect once, or give local files" in message("some-one/unread", machine)
+    for name in ("some-one/a.set@v1", "some-one/other", f"some-one/other@{commit}"):
+        assert "connect, or give local files" in message(name, machine)
+    assert not hub.asked
+
+
+def test_a_commit_that_is_known_is_not_asked_for_again(pushed, hub, machine):
+    commit = pushed(train=TEXTS)
+    located = resolve(f"some-one/a.set@{commit}", machine=machine)
+    hub.again()
+    hub.asked.clear()
+    assert resolve(f"some-one/a.set@{commit}", machine=machine) == located
+    assert not hub.asked
+
+
+def test_what_the_hub_cannot_give_is_said_in_one_line(pushed, hub, machine):
+    pushed(train=TEXTS)
+    hub.push("datasets/some-one/script", {"script.py": b"print(1)"})
+    hub.push("datasets/some-one/numbers", {"train.jsonl": b'{"text": 3}\n'})
+    for name, column, words in (
+        ("some-one/a.set", "body", ("no column 'body'", "id, text")),
+        ("some-one/a.set", "id", ("'id' holds int",)),
+        ("some-one/a.set:other", "text", ("other",)),
+        ("some-one/a.set@v2", "text", ("no such revision",)),
+        ("some-one/absent", "text", ("some-one/absent", "is not on the Hugging Face Hub", "spelling")),
+        ("some-one/script", "text", ("some-one/script",)),
+        ("some-one/numbers", "text", ("holds int",)),
+    ):
+        said = message(name, machine, column=column)
+        assert all(word in said for word in words), said
 
 
 def test_articles_begin_at_titles_behind_blank_rows():

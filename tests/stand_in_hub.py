@@ -1,0 +1,95 @@
+"""A Hub on this machine: the few addresses that `huggingface_hub` asks, over files of a folder."""
+
+import hashlib
+import json
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from urllib.parse import unquote, urlsplit
+
+STORED_APART = (".parquet", ".safetensors")
+
+
+class Hub:
+    """Repositories by `datasets/owner/name` or `owner/name`; each commit is a dictionary of paths to bytes."""
+
+    def __init__(self):
+        self.commits = {}
+        self.references = {}
+        self.asked = []
+        """Paths that were asked for, in order."""
+
+    def push(self, repository, files, revision="main"):
+        """Makes a commit of `files` the head of a branch, and gives its id."""
+        commit = hashlib.sha1(f"{repository}{sorted(files.items())}{len(self.commits)}".encode()).hexdigest()
+        self.commits[commit] = files
+        self.references[repository, revision] = self.references[repository, commit] = commit
+        return commit
+
+    def answer(self, path):
+        """Status, headers and body for a path."""
+        self.asked.append(path)
+        models = {repository for repository, _ in self.references}
+        if path.startswith("/api/"):
+            path = path.removeprefix("/api/").removeprefix("models/")
+            tree = "/tree/" in path
+            repository, _, revision = path.partition("/tree/" if tree else "/revision/")
+            if repository not in models:
+                return 404, {"X-Error-Code": "RepoNotFound"}, b""
+            commit = self.references.get((repository, revision or "main"))
+            if commit is None:
+                return 404, {"X-Error-Code": "RevisionNotFound"}, b""
+            siblings = [self._sibling(name, data) for name, data in sorted(self.commits[commit].items())]
+            if tree:
+                body = [
+                    {"type": "file", "path": each["rfilename"], "oid": each["blobId"], "size": each["size"]}
+                    for each in siblings
+                ]
+                return 200, {"Content-Type": "application/json"}, json.dumps(body).encode()
+            body = {"id": repository.removeprefix("datasets/"), "sha": commit, "siblings": siblings, "tags": []}
+            return 200, {"Content-Type": "application/json"}, json.dumps(body).encode()
+        repository, _, rest = path.lstrip("/").partition("/resolve/")
+        commit, _, name = rest.partition("/")
+        commit = self.references[repository, commit]
+        if name not in self.commits[commit]:
+            return 404, {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit}, b""
+        data = self.commits[commit][name]
+        sibling = self._sibling(name, data)
+        etag = sibling["lfs"]["sha256"] if "lfs" in sibling else sibling["blobId"]
+        return 200, {"X-Repo-Commit": commit, "ETag": f'"{etag}"'}, data
+
+    @staticmethod
+    def _sibling(name, data):
+        blob = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+        found = {"rfilename": name, "size": len(data), "blobId": blob}
+        if name.endswith(STORED_APART):
+            found["lfs"] = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 130}
+        return found
+
+    @contextmanager
+    def served(self):
+        """Its address while it answers."""
+        hub = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                status, headers, body = hub.answer(unquote(urlsplit(self.path).path))
+                self.send_response(status)
+                for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                if self.command == "GET":
+                    self.wfile.write(body)
+
+            do_HEAD = do_GET  # noqa: N815
+
+            def log_message(self, *_):
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            server.server_close()
