@@ -11,6 +11,7 @@ from bertlab.cli.audit import audit
 from bertlab.cli.bench import bench
 from bertlab.cli.console import complain
 from bertlab.cli.export import export
+from bertlab.cli.fetch import fetch
 from bertlab.cli.fill_mask import fill_mask
 from bertlab.cli.finetune import finetune
 from bertlab.cli.plan import plan
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for command in (ablate, report, plan, audit, studies, runs, pretrain, finetune, fill_mask, export, bench):
+for command in (ablate, report, plan, audit, studies, runs, pretrain, finetune, fill_mask, export, fetch, bench):
     app.command()(command)
 
 

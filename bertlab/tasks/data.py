@@ -90,7 +90,7 @@ def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None 
         test = task.test if files.has(folder, task.test) else ""
         return Located(task=dataclasses.replace(task, test=test), asked=asked, origin="files", folder=folder)
     if task.hub:
-        if _reference(task).name in catalog.HIDDEN:
+        if reference_of(task).name in catalog.HIDDEN:
             task = dataclasses.replace(task, test="")
         return Located(task=task, asked=asked, origin="hub")
     where = f"{machine.data} has no folder '{task.dataset}'" if machine.data is not None else "no --data was given"
@@ -120,7 +120,7 @@ def read(located: Located, machine: Machine) -> TaskData:
     located = pinned(located, machine)
     known = content_of(located, machine)
     used = located.task
-    splits = _splits(used)
+    splits = splits_of(used)
     if located.origin == "microworld":
         values, places, group = _from_world(used)
         named = used.labels
@@ -188,14 +188,14 @@ def sampled(data: TaskData, rows: int) -> TaskData:
 def untested(located: Located) -> str:
     """Why a located task has no test split, and what to do."""
     dataset, folder = located.task.dataset, located.folder
-    if located.origin == "hub" and _reference(located.task).name in catalog.HIDDEN:
+    if located.origin == "hub" and reference_of(located.task).name in catalog.HIDDEN:
         return f"the Hub hides its labels: give --data DIR with a folder '{dataset}' that has them"
     if folder is not None and not files.has(folder, "test"):
         return f"{folder} has no test{files.SUFFIXES[0]} (or .parquet, .csv, .tsv): add it, or use another data set"
     return f"task '{located.asked}' names none: report its evaluation split, or use a Task of your own with `test`"
 
 
-def _splits(task: Task) -> list[str]:
+def splits_of(task: Task) -> list[str]:
     """The splits that are read: to train on, to evaluate on, and to test on if there is one."""
     return [task.train, task.evaluation, *([task.test] if task.test else [])]
 
@@ -221,7 +221,7 @@ def _substituted(task: Task, asked: str, substitute: str, machine: Machine) -> T
             )
         if at and not (other.hub and revision):
             raise BadInput(f"{asked}={substitute}: {named} has no copy on the Hub, or no revision is named behind @")
-        return dataclasses.replace(other, hub=f"{_reference(other).name}@{revision}") if at else other
+        return dataclasses.replace(other, hub=f"{reference_of(other).name}@{revision}") if at else other
     if (reference := Reference.parse(substitute)) is not None:
         return dataclasses.replace(
             task, name=substitute, dataset=reference.name, hub=substitute, path="", labels=(), microworld=""
@@ -250,10 +250,10 @@ def content_of(located: Located, machine: Machine) -> str:
 
         return f"microworld:{microworld.version(task.microworld)}"
     if located.folder is not None:
-        return sources.content([files.find(located.folder, split) for split in _splits(task)], machine)
+        return sources.content([files.find(located.folder, split) for split in splits_of(task)], machine)
     found = pinned(located, machine)
     assert found.hub is not None
-    return found.hub.content(_splits(found.task), task.label)
+    return found.hub.content(splits_of(found.task), task.label)
 
 
 def pinned(located: Located, machine: Machine) -> Located:
@@ -265,7 +265,7 @@ def pinned(located: Located, machine: Machine) -> Located:
     if located.origin != "hub" or located.hub is not None:
         return located
     what = f"task '{located.asked}' ({task.hub})"
-    found = hub.dataset(_reference(task), machine.cache, what, _advice(task))
+    found = hub.dataset(reference_of(task), machine.cache, what, _advice(task))
     there = dict(found.splits)
     for split in (task.train, task.evaluation):
         if split not in there:
@@ -274,7 +274,7 @@ def pinned(located: Located, machine: Machine) -> Located:
     return dataclasses.replace(located, task=task, hub=found)
 
 
-def _reference(task: Task) -> Reference:
+def reference_of(task: Task) -> Reference:
     """The data set of a task on the Hub. Raises `BadInput` for a name that cannot be one."""
     reference = Reference.parse(task.hub)
     if reference is None:
@@ -295,7 +295,7 @@ def _columns(task: Task, group: str) -> tuple[str, ...]:
 def _from_world(task: Task) -> tuple[list[list[list[Any]]], list[str], str]:
     from bertlab.text import microworld
 
-    splits: list[Any] = _splits(task)
+    splits: list[Any] = splits_of(task)
     read = [microworld.rows(task.microworld, split) for split in splits]
     group = _group(task, [rows[0] for rows in read])
     values = [[[row[column] for row in rows] for column in _columns(task, group)] for rows in read]
@@ -306,12 +306,12 @@ def _from_hub(located: Located) -> tuple[list[list[list[Any]]], tuple[str, ...],
     """The columns of each split, the names of the labels if the Hub declares them, and the column of groups."""
     task, dataset = located.task, located.hub
     assert dataset is not None
-    read = [from_hub(dataset, split, _advice(task)) for split in _splits(task)]
+    read = [from_hub(dataset, split, _advice(task)) for split in splits_of(task)]
     group = _group(task, [columns for columns, _ in read])
     wanted = _columns(task, group)
     values: list[list[list[Any]]] = []
     names: tuple[str, ...] = ()
-    for split, (columns, declared) in zip(_splits(task), read, strict=True):
+    for split, (columns, declared) in zip(splits_of(task), read, strict=True):
         files.require(f"{dataset.name} {split}", wanted, columns)
         values.append([columns[column] for column in wanted])
         names = declared.get(task.label, names)

@@ -1,0 +1,161 @@
+"""`bertlab fetch`: what it writes gives `--data` the rows of the Hub, once; then no Hub is needed."""
+
+import gzip
+import json
+import subprocess
+import sys
+
+import pytest
+
+from bertlab.machine import Machine
+from bertlab.tasks import catalog, data
+
+PAIRS = [{"premise": f"p{number} é", "hypothesis": "h", "label": number % 3, "idx": number} for number in range(9)]
+WORDS = [{"tokens": ["a", "b"], "ner_tags": [2, 1]}, {"tokens": ["c"], "ner_tags": [1]}]
+NAMES = ["B-LOC", "O", "B-PER"]
+
+
+def parquet(rows, path, names=None):
+    import datasets
+
+    features = None
+    if names:
+        tags = datasets.List(datasets.ClassLabel(names=names))
+        features = datasets.Features({"tokens": datasets.List(datasets.Value("string")), "ner_tags": tags})
+    datasets.Dataset.from_list(rows, features=features).to_parquet(path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def pushed(hub, tmp_path, monkeypatch):
+    """Stand-ins of the two data sets of `masking`, in the layout of the Hub."""
+    monkeypatch.setenv("BERTLAB_CACHE", str(tmp_path / "cache"))
+
+    def push(pairs=PAIRS):
+        glue = parquet(pairs, tmp_path / "rows.parquet")
+        card = "---\nconfigs:\n- config_name: mnli\n  data_files:\n" + "".join(
+            f"  - {{split: {split}, path: mnli/{split}-*}}\n" for split in ("train", "validation_matched")
+        )
+        mnli = {f"mnli/{split}-00000-of-00001.parquet": glue for split in ("train", "validation_matched")}
+        words = parquet(WORDS, tmp_path / "rows.parquet", NAMES)
+        conll = {f"conll2003/{split}/0000.parquet": words for split in ("train", "validation", "test")}
+        hub.push("datasets/eriktks/conll2003", conll, "refs/convert/parquet")
+        return hub.push("datasets/nyu-mll/glue", {"README.md": f"{card}---\n".encode(), **mnli})
+
+    push.first = push()
+    return push
+
+
+def rows(task, **options):
+    """What a model would be trained and judged on."""
+    found = data.load(catalog.find(task), world=False, **options)
+    parts = [part for part in (found.train, found.evaluation, found.test) if part is not None]
+    return found.labels, [
+        (part.text, [list(each) if task != "mnli" else each for each in part.labels]) for part in parts
+    ]
+
+
+def test_a_mirror_gives_the_rows_of_the_hub(pushed, hub, call, tmp_path, capsys):
+    mirror = tmp_path / "new" / "mirror"
+    assert call("fetch", "masking", mirror) == 0
+    said = capsys.readouterr().out
+    assert f"mnli/train.jsonl.gz: 9 rows of nyu-mll/glue:mnli at {pushed.first[:12]}" in said
+    files = sorted(path.relative_to(mirror).as_posix() for path in mirror.rglob("*") if path.is_file())
+    splits = ("conll2003/test", "conll2003/train", "conll2003/validation", "mnli/train", "mnli/validation_matched")
+    assert files == sorted([*(f"{each}.jsonl.gz" for each in splits), "conll2003/manifest.json", "mnli/manifest.json"])
+    lines = gzip.decompress((mirror / "mnli" / "train.jsonl.gz").read_bytes()).splitlines()
+    assert [json.loads(line) for line in lines] == PAIRS
+    manifest = json.loads((mirror / "mnli" / "manifest.json").read_text())
+    assert (manifest["hub"], manifest["commit"]) == ("nyu-mll/glue:mnli", pushed.first)
+    online = {task: rows(task, machine=Machine()) for task in ("mnli", "conll2003")}
+    hub.offline()
+    for task, found in online.items():
+        assert rows(task, machine=Machine(data=mirror, cache=tmp_path / "other")) == found
+
+
+def test_what_is_there_is_kept_and_the_rest_comes_from_the_same_commit(pushed, hub, call, tmp_path, capsys):
+    mirror = tmp_path / "mirror"
+    assert call("fetch", "masking", mirror) == 0
+    before = {path: path.read_bytes() for path in mirror.rglob("*") if path.is_file()}
+    pushed(PAIRS[:3])
+    hub.again()
+    missing, damaged = mirror / "mnli" / "train.jsonl.gz", mirror / "conll2003" / "train.jsonl.gz"
+    missing.unlink()
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    capsys.readouterr()
+    assert call("fetch", "masking", "nsp", mirror) == 2, "nsp needs more than this Hub has"
+    said = capsys.readouterr()
+    assert said.out.count("is kept") == 3
+    assert "cannot be read from" not in said.err
+    assert said.err.count("\n") == 1
+    assert {path: path.read_bytes() for path in before} == before
+    hub.offline()
+    capsys.readouterr()
+    assert call("fetch", "masking", mirror) == 0
+    assert capsys.readouterr().out.count("is kept") == 5
+    by_hand = tmp_path / "hand" / "mnli"
+    by_hand.mkdir(parents=True)
+    for split in ("train", "validation_matched"):
+        (by_hand / f"{split}.jsonl").write_text("{}\n")
+    call("fetch", "masking", by_hand.parent)
+    assert [path.read_text() for path in by_hand.iterdir()] == ["{}\n"] * 2
+
+
+@pytest.mark.parametrize(
+    ("manifest", "message"),
+    [
+        ("[", "cannot be read as a manifest"),
+        ('{"files": []}', "cannot be read as a manifest"),
+        ('{"hub": "other/set", "commit": "", "files": {}}', "holds other/set, not nyu-mll/glue:mnli"),
+    ],
+)
+def test_a_folder_that_is_another_data_set_is_left_alone(manifest, message, pushed, call, tmp_path, capsys):
+    folder = tmp_path / "mirror" / "mnli"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text(manifest)
+    assert call("fetch", "masking", folder.parent) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+    assert [path.name for path in folder.iterdir()] == ["manifest.json"]
+
+
+def test_what_needs_no_mirror_and_what_cannot_be_one(call, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    (tmp_path / "own.py").write_text(
+        "from bertlab.recipe import Masking\nfrom bertlab.study import Measurement, Study, Variant\n"
+        "study = Study(name='own', question='?', source='me', baseline='a', variants=[Variant('a'),"
+        " Variant('b', masking=Masking(rate=0.4))], measurements=[Measurement('M', task='sentiment')])\n"
+    )
+    for command, message in (
+        (("masking", tmp_path / "file"), "is not a directory"),
+        ((tmp_path / "own.py", tmp_path / "mirror"), "need no mirror"),
+        (("maskin", tmp_path / "mirror"), "did you mean 'masking'"),
+    ):
+        assert call("fetch", *command) == 2
+        assert message in capsys.readouterr().err
+    assert not (tmp_path / "mirror").exists()
+
+
+def test_without_the_hub_the_environment_says_so_and_what_is_cached_is_used(pushed, hub, call, tmp_path, monkeypatch):
+    """A process of its own, as on a compute node: HF_HUB_OFFLINE is read when the client is imported."""
+    import os
+
+    from huggingface_hub import constants
+
+    data.load(catalog.find("mnli"), machine=Machine(), world=False)
+    hub.asked.clear()
+    program = (
+        "from bertlab.machine import Machine; from bertlab.tasks import catalog, data\n"
+        "print(len(data.load(catalog.find('mnli'), machine=Machine(), world=False).train))\n"
+        "data.load(catalog.find('sst2'), machine=Machine(), world=False)"
+    )
+    environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": constants.HF_HUB_CACHE}
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False
+    )
+    assert ended.stdout == "9\n", ended.stderr
+    last = ended.stderr.splitlines()[-1]
+    assert "task 'sst2' (nyu-mll/glue:sst2) cannot be had from the Hub (OfflineModeIsEnabled" in last
+    assert "`bertlab fetch` writes one" in last
+    assert not hub.asked
