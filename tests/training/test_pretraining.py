@@ -97,7 +97,7 @@ def test_a_signal_during_an_evaluation_saves_after_the_next_step(corpus, machine
         evaluation.Heldout, "figures", lambda *given: signal.raise_signal(signal.SIGTERM) or evaluate(*given)
     )
     with pytest.raises(Interrupted), signals.signals_as_flags():
-        pretrain(SMOKE, corpus, tmp_path, machine, 5, silent)  # evaluates after step 4
+        pretrain(SMOKE, corpus, tmp_path, machine, (20, 100), silent)  # evaluates after step 4
     assert checkpoints.newest(tmp_path).step == 5
 
 
