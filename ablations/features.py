@@ -52,6 +52,7 @@ study = Study(
         Claim("They are within a point of fine-tuning", better="fine-tuning", worse="concatenated, last four", on=DEV,
               within=1.0),
     ],
+    at_paper={"tokenizer.lowercase": "false"},  # section 5.3
     notes=[
         "The paper cased its text and gave each sentence the context of its document; here sentences stand alone. On the "
         "test set it published fine-tuning only.",

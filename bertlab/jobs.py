@@ -292,6 +292,7 @@ class Measure:
             "pretrain_seed": self.pretrain.seed,
             "restart": self.restart,
             "settings": science(self.settings),
+            "length": self.settings.length,
             "curve": outcome.curve,
             **({"first": self.first.asked} if self.first else {}),
             **({"first_commit": self.first.hub.commit} if self.first and self.first.hub else {}),

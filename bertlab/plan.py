@@ -133,9 +133,6 @@ def make(request: Request, machine: Machine) -> Plan:
         raise BadInput(f"--from: the pre-training is finished, --set reaches no field of it: set only {groups}")
     located, world = _text(request, machine)
     corpus = Corpus(sources=tuple(each.source for each in located), heldout=request.scale.recipe.corpus.heldout)
-    base = dataclasses.replace(request.scale.recipe, corpus=corpus)
-    if request.vocabulary is not None:
-        base = dataclasses.replace(base, tokenizer=_given(base, request.vocabulary))
     used = sorted(
         {lookup.named(each.task).name for study in request.studies for each in study.measurements if each.task}
     )
@@ -148,6 +145,10 @@ def make(request: Request, machine: Machine) -> Plan:
 
     cells = []
     for study in request.studies:
+        scale = request.scale.following(study)
+        base = dataclasses.replace(scale.recipe, corpus=corpus)
+        if request.vocabulary is not None:
+            base = dataclasses.replace(base, tokenizer=_given(base, request.vocabulary))
         rows = _rows(study, base, request)
         if request.pretrained:
             _same(rows, study, base)
@@ -161,7 +162,7 @@ def make(request: Request, machine: Machine) -> Plan:
                     request.scale.milestones,
                 )
                 for measurement in study.measurements:
-                    found = _jobs(pretrain, row, variant, measurement, request, tasks)
+                    found = _jobs(pretrain, row, variant, measurement, request, scale, tasks)
                     cells += [Cell(study, variant.name, measurement, job) for job in found]
     jobs = in_order([cell.job for cell in cells])
     if isinstance(request.pretrained, Pretrain):  # finished, and so is what it needs
@@ -215,6 +216,7 @@ def _jobs(
     variant: Variant,
     measurement: Measurement,
     request: Request,
+    scale: Scale,
     tasks: Tasks,
 ) -> Iterator[Measure | Pretrained]:
     """The jobs of one column for one pre-training of a row: over milestones, and restarts within each."""
@@ -228,19 +230,32 @@ def _jobs(
         raise unknown(what, measurement.metric, metrics.NAMES[data.task.kind])
     if measurement.split == "test" and not data.task.test:
         raise BadInput(f"measurement '{measurement.name}' reports a test split: {untested(data)}")
-    settings = _settings(request.scale, variant, method, data.task.kind, data.asked)
+    measured = settings(scale, variant, method, data.task.kind, data.asked)
+    _fits(pretrain, measurement, measured.length)
     for milestone in _milestones(pretrain, measurement):
         for restart in range(request.restarts or request.scale.restarts):
             name = "-".join((row, measurement.name, *([f"{milestone}%"] if milestone < 100 else [])))
             first = tasks.first(measurement.task) if method == "finetune" else (None, "")
-            yield Measure(pretrain, data, content, settings, restart, name, milestone, *first, request.held_back)
+            yield Measure(pretrain, data, content, measured, restart, name, milestone, *first, request.held_back)
 
 
-def _settings(scale: Scale, variant: Variant, method: Method, kind: Kind, asked: str) -> Finetuning | Features:
+def settings(scale: Scale, variant: Variant, method: Method, kind: Kind, asked: str) -> Finetuning | Features:
+    """How a row is measured at a scale on a task of `kind`, called `asked`."""
     if method == "features":
         return dataclasses.replace(scale.features, layers=variant.layers or scale.features.layers)
-    settings = scale.finetuning(kind, asked)
-    return dataclasses.replace(settings, recurrent=variant.recurrent or settings.recurrent)
+    found = scale.finetuning(kind, asked)
+    return dataclasses.replace(found, recurrent=variant.recurrent or found.recurrent)
+
+
+def _fits(pretrain: Pretrained, measurement: Measurement, length: int) -> None:
+    """Raises `BadInput` for sequences longer than the model has positions; of a checkpoint it shows when it is read."""
+    if isinstance(pretrain, Pretrain):
+        positions = pretrain.recipe.model.positions_for(pretrain.recipe.inputs.longest)
+        if length > positions:
+            raise BadInput(
+                f"measurement '{measurement.name}' is read in {length} tokens and the model has {positions} positions: "
+                f"set the length to {positions} at most, or model.max_positions={length}"
+            )
 
 
 def _milestones(pretrain: Pretrained, measurement: Measurement) -> list[int]:

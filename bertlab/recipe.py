@@ -297,6 +297,8 @@ class Finetuning(Checked, group="finetune"):
     """A two-layer BiLSTM, randomly initialised, between the encoder and the head (BERT section 5.1)."""
     frozen: bool = False
     """The encoder stays as it is, without dropout; pooler, BiLSTM and head are trained."""
+    bias_correction: bool = True
+    """Adam's; Google's released optimiser has none."""
     layer_decay: Annotated[float, Range(0, 1, above=True)] = 1.0
     """A layer's learning rate as a share of the one above it; the embeddings are below all, the head above."""
 

@@ -9,10 +9,11 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from bertlab import scales, union
+from bertlab import union
+from bertlab.differences import differences
 from bertlab.identity import identity, science
 from bertlab.jobs import Measure, Pretrain
-from bertlab.plan import Cell, Plan, Request
+from bertlab.plan import Cell, Plan
 from bertlab.study import Measurement, Study, Task
 
 
@@ -58,12 +59,6 @@ def _measured(measurement: Measurement) -> Any:
     return science(dataclasses.replace(measurement, task=task, milestones=(100,)))
 
 
-def _altered(request: Request) -> bool:
-    """Whether anything was run otherwise than the scale has it."""
-    usual = dataclasses.replace(scales.find(request.scale.name), grid={})
-    return bool(request.corpora or request.vocabulary) or dataclasses.replace(request.scale, grid={}) != usual
-
-
 def _record(plan: Plan, study: Study, cells: Sequence[Cell], options: str) -> dict[str, Any]:
     request = plan.request
     pretrained = {(cell.variant, cell.pretrain.id): cell for cell in cells}
@@ -86,7 +81,7 @@ def _record(plan: Plan, study: Study, cells: Sequence[Cell], options: str) -> di
         "notes": list(study.notes),
         "claims": [dataclasses.asdict(claim) for claim in study.claims],
         "scale": request.scale.name,
-        "altered": _altered(request),
+        "differences": differences(plan, study),
         "command": union.command([asked]),
         "corpus": list(plan.corpora),
         "pretrained": request.pretrained.label if request.pretrained else "",

@@ -13,11 +13,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bertlab.errors import BadInput, unknown
 from bertlab.identity import set_fields
-from bertlab.recipe import Features, Finetuning, Inputs, Model, Recipe, Schedule, Tokenizer
+from bertlab.recipe import Features, Finetuning, Inputs, Model, Optimizer, Recipe, Schedule, Tokenizer
+
+if TYPE_CHECKING:
+    from bertlab.study import Study
 
 FINETUNED = ("finetune", "tagging", "span")
 """The settings of a scale for training all weights."""
@@ -53,6 +56,8 @@ class Scale:
     """What a user or a search set, by group or task: it goes before `tasks`."""
     grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """The values of each field of a fine-tuning that `--search` tries."""
+    assigned: tuple[str, ...] = ()
+    """Dotted paths that a user set at scale paper: a study's own setting there does not reach them."""
     milestones: tuple[int, ...] = (3, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
     """Per cent of its steps after which the weights of each pre-training are kept. Not a study's choice: what studies
     share is trained once, for all of them."""
@@ -103,7 +108,21 @@ class Scale:
         for task, given in tasks.items():
             found = set_fields(Finetuning(), given, f"tasks.{task}.")
             scale = scale.give(task, {name: getattr(found, name) for name in given})
+        if self.name == "paper":
+            paths = {*self.assigned, *(assignment.partition("=")[0] for assignment in assignments)}
+            scale = dataclasses.replace(scale, assigned=tuple(sorted(paths)))
         return scale
+
+    def following(self, study: Study) -> Scale:
+        """This scale as the paper of a study has it, at scale paper: what a user set goes before."""
+        own = [f"{path}={text}" for path, text in study.at_paper.items() if path not in self.assigned]
+        if self.name != "paper" or not own:
+            return self
+        scale = dataclasses.replace(self, given={}).set(own)
+        tasks = dict(self.tasks)
+        for task in scale.given.keys() - set(FINETUNED):
+            tasks[task] = {**tasks.get(task, {}), **scale.given[task]}
+        return dataclasses.replace(scale, tasks=tasks, given=self.given, assigned=self.assigned)
 
 
 def find(name: str) -> Scale:
@@ -115,6 +134,8 @@ def find(name: str) -> Scale:
 
 _SMALL = Model(layers=4, hidden=128, heads=2, positions="rotary", dropout=0.0, initialisation="width")
 
+_PAPERS = Finetuning(bias_correction=False)
+"""BERT appendix A.3, by Google's optimiser."""
 _PAPERS_GRID = {"batch": (16, 32), "peak": (5e-5, 3e-5, 2e-5), "epochs": (2, 3, 4)}
 """BERT appendix A.3."""
 _PAPERS_TASKS = {"squad_v2": {"epochs": 2.0, "batch": 48}, "swag": {"batch": 16, "peak": 2e-5}}
@@ -178,10 +199,12 @@ SCALES = {
         Scale(
             name="base",
             purpose="eight GPUs: a day",
-            recipe=Recipe(schedule=Schedule(batch=1024, steps=50_000, peak=4e-4, warmup=0.05)),
-            finetune=Finetuning(),
-            tagging=Finetuning(),
-            span=Finetuning(length=384),
+            recipe=Recipe(
+                model=Model(max_positions=512), schedule=Schedule(batch=1024, steps=50_000, peak=4e-4, warmup=0.05)
+            ),
+            finetune=_PAPERS,
+            tagging=_PAPERS,
+            span=dataclasses.replace(_PAPERS, length=384),
             features=Features(),
             tasks=_PAPERS_TASKS,
             grid=_PAPERS_GRID,
@@ -191,10 +214,10 @@ SCALES = {
         Scale(
             name="paper",
             purpose="the original: 16 TPU chips for four days",
-            recipe=Recipe(inputs=Inputs(final_length=512, final_share=0.1)),
-            finetune=Finetuning(),
-            tagging=Finetuning(),
-            span=Finetuning(length=384),
+            recipe=Recipe(inputs=Inputs(final_length=512, final_share=0.1), optimizer=Optimizer(bias_correction=False)),
+            finetune=_PAPERS,
+            tagging=_PAPERS,
+            span=dataclasses.replace(_PAPERS, length=384),
             features=Features(),
             tasks=_PAPERS_TASKS,
             grid=_PAPERS_GRID,

@@ -183,6 +183,8 @@ class Study:
     published: Mapping[tuple[str, str] | tuple[str, str, int], float] = field(default_factory=dict)
     """Published figures in points, by (variant, measurement), or by (variant, measurement, milestone in per cent)."""
     claims: list[Claim] = field(default_factory=list)
+    at_paper: Mapping[str, str] = field(default_factory=dict)
+    """What its paper does otherwise than BERT, as `--set` has it (`{"inputs.short": "0"}`): holds at scale paper."""
     notes: list[str] = field(default_factory=list)
     """Caveats that every report of this study prints."""
 

@@ -131,10 +131,7 @@ def caveats(evidence: Evidence) -> list[str]:
             f"{evidence.pretrained} was pre-trained elsewhere. All rows are of this one checkpoint: n counts restarts "
             "of the measurement, and what is found holds for this checkpoint."
         )
-    if evidence.scale != "paper":
-        lines.append(
-            f"Scale {evidence.scale} is not the paper's: set directions beside the published figures, not values."
-        )
+    lines += _differences_from_paper(evidence)
     if any(each.rotary for each in evidence.pretrainings if each.finished and not each.untrained):
         lines.append(
             "Positions are rotary, where BERT's are learned: a small masked LM with learned positions stays on the "
@@ -145,8 +142,6 @@ def caveats(evidence: Evidence) -> list[str]:
             "Text or tasks come from the embedded microworld, an invented world: its tasks share the form of the "
             "paper's, not the language, and only directions compare."
         )
-    for task, dataset in sorted(evidence.substitutes.items()):
-        lines.append(f"{dataset} stands in for {task}: only directions compare with the published column.")
     seeds = max((each.n for each in _differences(evidence)), default=0)
     if 0 < seeds < FEW:
         lines.append(
@@ -160,6 +155,22 @@ def caveats(evidence: Evidence) -> list[str]:
     for because, cells in _failed(evidence.cells).items():
         lines.append(f"Without a value, {because}: {'; '.join(cells)}.")
     return lines + [str(note) for note in evidence.record.get("notes", ())]
+
+
+def _differences_from_paper(evidence: Evidence) -> list[str]:
+    """One line for what concerns all measurements, and one for each set of further differences."""
+    by_column: dict[str, list[str]] = {}
+    for on, what in evidence.differences:
+        by_column.setdefault(on, []).append(what)
+    columns: dict[str, list[str]] = {}
+    for on, found in by_column.items():
+        columns.setdefault("; ".join(found), []).append(on)
+    places = {told: f" on {', '.join(names)}" if any(names) else "" for told, names in columns.items()}
+    return [
+        f"Not the paper's setting{where}: directions compare with the "
+        f"published figures, sizes do not. What differs: {told}."
+        for told, where in places.items()
+    ]
 
 
 def _differences(evidence: Evidence) -> list[Effect]:

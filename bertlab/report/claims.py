@@ -127,10 +127,10 @@ def lines(evidence: Evidence, found: Sequence[Finding]) -> list[str]:
         told.append(f"Fewer than {FLOOR} {evidence.unit}s give no verdict.")
     if evidence.imported:
         told.append("Each verdict is for this checkpoint: another pre-training may differ.")
-    if not evidence.comparable:
+    if not all(evidence.comparable(each.judged.claim.on) for each in found):
         told.append(
-            "Only directions are judged: scale, text or tasks are not the paper's, so margins of the paper say nothing "
-            "here."
+            "Only directions are judged where the setting is not the paper's (the caveats list what differs): margins "
+            "of the paper say nothing there."
         )
     return told
 

@@ -19,9 +19,6 @@ from bertlab.report.predictions import Predictions
 from bertlab.report.statistics.effects import Effect
 from bertlab.report.statistics.summary import Scores, Summary, mean, summarise
 
-PAPER = "paper"
-"""The scale at which sizes can be compared with the paper's."""
-
 LESS_IS_MORE = ("loss", "perplexity")
 """Ends of the names of metrics of which less is better."""
 
@@ -92,9 +89,14 @@ class Evidence:
         return bool(self.record.get("world"))
 
     @property
-    def comparable(self) -> bool:
+    def differences(self) -> list[tuple[str, str]]:
+        """What differs from the paper's setting, each with the measurement that it concerns, empty if all."""
+        unknown = [{"on": "", "what": "what was run is not recorded"}]
+        return [(str(each["on"]), str(each["what"])) for each in self.record.get("differences", unknown)]
+
+    def comparable(self, measurement: str) -> bool:
         """Whether sizes, and not directions alone, can be set against the paper's."""
-        return self.scale == PAPER and not (self.world or self.substitutes or self.record.get("altered"))
+        return all(on not in ("", measurement) for on, _ in self.differences)
 
     @cached_property
     def key(self) -> str:

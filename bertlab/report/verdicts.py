@@ -117,7 +117,7 @@ def trials(evidence: Evidence, claims: Sequence[Claim]) -> list[Trial]:
 
 
 def _flaw(evidence: Evidence, claim: Claim) -> str:
-    if claim.within is not None and not evidence.comparable:
+    if claim.within is not None and not evidence.comparable(claim.on):
         return "a margin of the paper's scale and data"
     return evidence.flaw(dict.fromkeys(itertools.chain(*claim.pairs)), claim.on)
 
@@ -129,7 +129,7 @@ def _pair(evidence: Evidence, claim: Claim, better: str, worse: str) -> Pair:
     difference = evidence.published_difference(row, claim.on, other, at)
     published = None if difference is None else float(difference)
     effect = evidence.effect(row, other, claim.on, at=at)
-    return Pair(better, worse, effect, published, published if evidence.comparable else None)
+    return Pair(better, worse, effect, published, published if evidence.comparable(claim.on) else None)
 
 
 def verdicts(trials: Sequence[Trial]) -> list[Verdict]:

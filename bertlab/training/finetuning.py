@@ -136,7 +136,12 @@ def encode_judged(
 def _encoded(
     data: TaskData, rows: Rows, which: Integers, pretrained: Pretrained, length: int, *, training: bool
 ) -> Examples:
-    tokenizer, length = pretrained.tokenizer, min(length, pretrained.positions)
+    if length > pretrained.positions:
+        raise BadInput(
+            f"task '{data.name}' is read in sequences of {length} tokens and the model has {pretrained.positions} "
+            f"positions: set the length to {pretrained.positions} at most"
+        )
+    tokenizer = pretrained.tokenizer
     text: list[list[Any]] = [[column[row] for row in which] for column in rows.text]
     labels: list[Any] = [rows.labels[row] for row in which]
     if data.kind == "tagging":

@@ -120,7 +120,8 @@ class Measuring(LightningModule):
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """AdamW in BERT's two groups, or in those of each level of the encoder."""
-        settings = recipe.Optimizer(weight_decay=self.settings.weight_decay)
+        corrected = getattr(self.settings, "bias_correction", True)
+        settings = recipe.Optimizer(weight_decay=self.settings.weight_decay, bias_correction=corrected)
         return optimization.build(self.model, settings, getattr(self.settings, "layer_decay", 1.0))
 
     def training_step(self, batch: dict[str, Tensor], index: int) -> None:

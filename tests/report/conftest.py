@@ -171,6 +171,10 @@ class Builder:
             "substitutes": {"conll2003": "bc5cdr"},
             "corpus": self.corpus,
             "world": True,
+            "differences": [
+                {"on": "", "what": "model.layers 4 (paper: 12)"},
+                {"on": "NER", "what": "task: bc5cdr in place of conll2003"},
+            ],
             **changes,
         }
         folder = self.root / "studies"

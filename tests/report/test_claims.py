@@ -70,7 +70,7 @@ def test_margins_are_judged_at_the_papers_scale_and_data_alone(told):
 
 def test_margins_where_they_can_be_compared(told, builder):
     builder.scale = "paper"
-    (there,), read = told(6, ALIKE, scale="paper", world=False, substitutes={})
+    (there,), read = told(6, ALIKE, scale="paper", world=False, substitutes={}, differences=[])
     assert there.startswith(("reproduced", "undecided"))
     assert "Only directions" not in read
 

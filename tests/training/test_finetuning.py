@@ -46,6 +46,18 @@ def test_classification_is_learnt(run, pairs):
     assert found.curve[-1]["loss"] < found.curve[0]["loss"] / 2
 
 
+def test_adams_bias_is_corrected_unless_the_setting_has_googles_optimiser(run, pairs):
+    plain, first = (dataclasses.replace(SHORT, steps=1, warmup=0.0, bias_correction=each) for each in (False, True))
+    assert not same(run(pairs, plain), run(pairs, first))
+    assert same(run(pairs, first), run(pairs, dataclasses.replace(SHORT, steps=1, warmup=0.0)))
+
+
+def test_sequences_longer_than_the_positions_of_a_model_are_refused(run, entities):
+    """Of a checkpoint, whose positions are known when it is read."""
+    with pytest.raises(BadInput, match="read in sequences of 33 tokens and the model has 32 positions"):
+        run(entities, dataclasses.replace(SHORT, length=33))
+
+
 def test_tagging_is_learnt_on_every_word(run, entities):
     found = run(entities)
     assert found.metrics["f1"] > 90
