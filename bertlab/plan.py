@@ -44,7 +44,8 @@ class Request:
     """Data sets measured in place of a task's own."""
     first: Mapping[str, str] = field(default_factory=dict)
     """Data sets that all weights are trained on before a task is."""
-    seeds: int = 1
+    seeds: Sequence[int] = (0,)
+    """Of the pre-training, ascending."""
     restarts: int = 0
     """Fine-tuning seeds within a pre-training; 0 for the scale's."""
     only: tuple[str, ...] = ()
@@ -60,11 +61,11 @@ class Request:
     """Ids of the runs of that search."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.seeds <= 1000:
-            raise BadInput(f"--seeds is {self.seeds}: give 1 to 1,000")
+        if not 1 <= len(self.seeds) <= 1000:
+            raise BadInput(f"--seeds names {len(self.seeds)} seeds: give 1 to 1,000")
         if not 0 <= self.restarts <= 1000:
             raise BadInput(f"--restarts is {self.restarts}: give 1 to 1,000")
-        if self.pretrained is not None and (self.corpora or self.vocabulary or self.seeds > 1):
+        if self.pretrained is not None and (self.corpora or self.vocabulary or tuple(self.seeds) != (0,)):
             raise BadInput("--from is one finished pre-training: leave out --corpus, --vocab and --seeds")
 
 
@@ -153,7 +154,7 @@ def make(request: Request, machine: Machine) -> Plan:
         if request.pretrained:
             _same(rows, study, base)
         for variant, recipe in rows:
-            for seed in range(request.seeds):
+            for seed in request.seeds:
                 row = f"{study.name}-{variant.name}"
                 pretrain = _given_to(variant, request.pretrained) or Pretrain(
                     dataclasses.replace(recipe, seed=seed),

@@ -65,7 +65,7 @@ def _record(plan: Plan, study: Study, cells: Sequence[Cell], options: str) -> di
     asked = {
         "study": study.name,
         "options": options,
-        "seeds": list(range(request.seeds)),
+        "seeds": list(request.seeds),
         "restarts": request.restarts,
         "only": list(request.only),
         "scratch": request.scratch,

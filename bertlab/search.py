@@ -84,5 +84,5 @@ def _trying(request: Request, setting: Setting) -> Request:
     for group in FINETUNED:
         scale = scale.give(group, setting)
     return dataclasses.replace(
-        request, scale=scale, seeds=1, restarts=1, only=baselines, scratch=False, held_back=True, searched={}
+        request, scale=scale, seeds=(0,), restarts=1, only=baselines, scratch=False, held_back=True, searched={}
     )

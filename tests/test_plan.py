@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from bertlab import jobs, plan, scales, studies
+from bertlab import jobs, plan, scales, studies, union
+from bertlab.cli import options
 from bertlab.errors import BadInput
 from bertlab.jobs import Measure, PrepareCorpus, Pretrain, needs
 from bertlab.recipe import Masking, Schedule
@@ -31,7 +32,7 @@ def test_masking_has_eighteen_cells(machine):
 
 
 def test_each_job_comes_after_those_it_needs_and_measures_follow_their_training(machine):
-    made = plan.make(request(seeds=2, restarts=2, scratch=True), machine)
+    made = plan.make(request(seeds=(0, 1), restarts=2, scratch=True), machine)
     ids = [job.id for job in made.jobs]
     assert len(set(ids)) == len(ids)
     for job in made.jobs:
@@ -58,7 +59,7 @@ def test_what_two_studies_share_is_trained_once(machine):
 
 
 def test_seeds_are_paired_across_rows(machine):
-    made = plan.make(request(seeds=3), machine)
+    made = plan.make(request(seeds=(0, 1, 2)), machine)
     seeds = {}
     for cell in made.cells:
         seeds.setdefault(cell.variant, set()).add(cell.job.pretrain.recipe.seed)
@@ -95,7 +96,7 @@ def test_anything_that_changes_a_measurement_changes_its_id(machine):
     assert not ids(scale=scales.find("smoke").set(["schedule.steps=21"])) & base
     assert not ids(scale=scales.find("smoke").set(["tokenizer.vocabulary=300"])) & base
     assert ids(restarts=2) > base
-    assert ids(seeds=2) > base
+    assert ids(seeds=(0, 1)) > base
 
 
 def test_the_record_of_a_study_holds_every_cell_with_its_published_figure(machine):
@@ -139,7 +140,7 @@ def test_a_local_corpus_is_named_by_its_content(machine, text_file, tmp_path):
         ({"corpora": ("microwrld",)}, "did you mean 'microworld'"),
         ({"substitutes": {"conl2003": "bc5cdr"}}, "did you mean 'conll2003'"),
         ({"substitutes": {"conll2003": "mnli"}}, "is classification"),
-        ({"seeds": 0}, "--seeds is 0"),
+        ({"seeds": ()}, "--seeds names 0"),
         ({"restarts": -1}, "--restarts is -1"),
     ],
 )
@@ -324,3 +325,17 @@ def test_at_the_papers_scale_fine_tunings_are_the_papers():
         ("multiple-choice", "swag"): (16, 3.0, 2e-5, 128, 0.1),
     }
     assert paper.grid == {"batch": (16, 32), "peak": (5e-5, 3e-5, 2e-5), "epochs": (2, 3, 4)}
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"),
+    [("3", (0, 1, 2)), ("3-5", (3, 4, 5)), ("7-7", (7,)), ("0-2,7", (0, 1, 2, 7)), ("5,3-5", (3, 4, 5))],
+)
+def test_any_seeds_are_planned(machine, text, seeds):
+    assert options.seeds(text) == seeds
+    made = plan.make(request(seeds=options.seeds(text)), machine)
+    assert {job.seed for job in made.jobs if isinstance(job, Pretrain)} == set(seeds)
+    (record,) = records(made).values()
+    assert options.seeds(union.spelled(record["asked"][0]["seeds"])) == seeds
+    whole = plan.make(request(seeds=range(8)), machine)
+    assert {job.id for job in made.jobs} < {job.id for job in whole.jobs}

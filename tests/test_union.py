@@ -41,7 +41,7 @@ def keys(record):
 
 
 def test_a_command_with_less_takes_nothing_away(store, recorded):
-    whole = recorded(seeds=2, restarts=2, scratch=True)
+    whole = recorded(seeds=(0, 1), restarts=2, scratch=True)
     union.keep(store, [whole])
     for less in (recorded(only=("80/10/10",)), recorded(), recorded(restarts=1)):
         assert union.keep(store, [less]) == [whole]
@@ -49,9 +49,9 @@ def test_a_command_with_less_takes_nothing_away(store, recorded):
 
 
 def test_parts_that_are_joined_are_the_record_of_the_whole_in_any_order(store, recorded):
-    whole = recorded(seeds=3, scratch=True)
-    parts = [recorded(seeds=2, scratch=True), recorded(seeds=3, scratch=True, only=("100/0/0", "0/0/100"))]
-    parts += [recorded(seeds=3, only=("0/20/80", "no pre-training")), recorded(seeds=3)]
+    whole = recorded(seeds=(0, 1, 2), scratch=True)
+    parts = [recorded(seeds=(0, 1), scratch=True), recorded(seeds=(0, 1, 2), scratch=True, only=("100/0/0", "0/0/100"))]
+    parts += [recorded(seeds=(0, 1, 2), only=("0/20/80", "no pre-training")), recorded(seeds=(0, 1, 2))]
     for order in (parts, parts[::-1]):
         for part in order:
             (kept,) = union.keep(store, [part])
@@ -67,7 +67,7 @@ def test_the_command_of_a_record_asks_for_all_of_it(store, recorded):
     assert kept["command"] == "bertlab ablate masking --scale smoke --only 80/10/10 --only 100/0/0"
     (kept,) = union.keep(store, [recorded(options="--scale smoke", restarts=2, only=("0/0/100",))])
     assert kept["command"].split(" && ")[1] == "bertlab ablate masking --scale smoke --restarts 2 --only 0/0/100"
-    (kept,) = union.keep(store, [recorded(options="--scale smoke", seeds=2, restarts=2)])
+    (kept,) = union.keep(store, [recorded(options="--scale smoke", seeds=(0, 1), restarts=2)])
     assert kept["command"] == "bertlab ablate masking --scale smoke --seeds 2 --restarts 2"
     hostile = dataclasses.replace(MASKING, name="it's; rm -rf")
     assert shlex.split(recorded(hostile)["command"])[2] == hostile.name
@@ -81,7 +81,7 @@ def test_seeds_are_spelled_as_they_are_read(seeds, text):
 
 
 def test_a_study_may_grow_and_be_told_otherwise(store, recorded):
-    union.keep(store, [recorded(seeds=2)])
+    union.keep(store, [recorded(seeds=(0, 1))])
     grown = dataclasses.replace(
         MASKING,
         question="Does it?",
@@ -93,12 +93,12 @@ def test_a_study_may_grow_and_be_told_otherwise(store, recorded):
     (kept,) = union.keep(store, [recorded(grown)])
     assert (kept["question"], kept["claims"]) == ("Does it?", [])
     assert [*kept["definition"]["variants"]][-1] == "90/5/5"
-    assert keys(kept) == keys(recorded(seeds=2)) | keys(recorded(grown))
+    assert keys(kept) == keys(recorded(seeds=(0, 1))) | keys(recorded(grown))
     figures = {cell["pretrain_seed"]: cell["published"] for cell in kept["cells"] if cell["variant"] == "80/10/10"
                and cell["measurement"] == "MNLI fine-tuned"}  # fmt: skip
     assert figures == {0: 1.5, 1: 1.5}  # of the old seeds too
     (kept,) = union.keep(store, [recorded()])  # the study as it was before keeps what it had grown
-    assert keys(kept) == keys(recorded(seeds=2)) | keys(recorded(grown))
+    assert keys(kept) == keys(recorded(seeds=(0, 1))) | keys(recorded(grown))
 
 
 OTHERWISE = Variant("0/0/100", masking=Masking(mask=0.9, keep=0.1, random=0.0))

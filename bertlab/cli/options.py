@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -43,7 +44,10 @@ From = Annotated[
         metavar="RUN|DIR|HUB_NAME[@REVISION]",
     ),
 ]
-Seeds = Annotated[int, typer.Option(help="Pre-training seeds, paired across rows.")]
+Seeds = Annotated[
+    str,
+    typer.Option(help="Pre-training seeds, paired across rows: 6 for 0 to 5, or ranges as 3-5,7.", metavar="N|RANGES"),
+]
 Scratch = Annotated[bool, typer.Option("--scratch", help="Add the row without pre-training.")]
 Restarts = Annotated[int, typer.Option("--restarts", help="Fine-tuning seeds within each; 0 for the scale's.")]
 Assignments = Annotated[
@@ -68,6 +72,21 @@ Loggers = Annotated[
 ]
 Retry = Annotated[bool, typer.Option("--retry", help="Try again what failed or diverged.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and stop.")]
+
+
+def seeds(text: str) -> tuple[int, ...]:
+    """The seeds that `--seeds` names, ascending: those below a number, or those of ranges, both ends included."""
+    from bertlab.errors import BadInput
+
+    wrong = BadInput(f"--seeds is {text[:40]}: give how many, 1 to 1,000, or ranges of seeds as 3-5 or 0-2,7")
+    parts = text.split(",")
+    if not all(re.fullmatch(r"[0-9]{1,18}(-[0-9]{1,18})?", part) for part in parts):
+        raise wrong
+    ends = [[int(end) for end in part.split("-")] for part in parts]
+    spans = [range(ends[0][0])] if text.isdecimal() else [range(each[0], each[-1] + 1) for each in ends]
+    if not all(spans) or sum(len(span) for span in spans) > 1000:
+        raise wrong
+    return tuple(sorted({seed for span in spans for seed in span}))
 
 
 def spelled(given: Mapping[str, Iterable[object] | None]) -> str:

@@ -100,7 +100,7 @@ def estimate(plan: Plan, store: Store, machine: Machine, seconds: Seconds) -> Es
 def _next_seed(plan: Plan, store: Store, machine: Machine) -> list[Job]:
     """The jobs that one more seed of the same studies would add."""
     known = {job.id for job in plan.jobs}
-    request = dataclasses.replace(plan.request, seeds=plan.request.seeds + 1)
+    request = dataclasses.replace(plan.request, seeds=(*plan.request.seeds, plan.request.seeds[-1] + 1))
     return [job for job in planning.make(request, machine).pending(store) if job.id not in known]
 
 
