@@ -14,6 +14,7 @@ from bertlab.cli.export import export
 from bertlab.cli.fetch import fetch
 from bertlab.cli.fill_mask import fill_mask
 from bertlab.cli.finetune import finetune
+from bertlab.cli.merge import merge
 from bertlab.cli.plan import plan
 from bertlab.cli.pretrain import pretrain
 from bertlab.cli.report import report
@@ -27,7 +28,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for command in (ablate, report, plan, audit, studies, runs, pretrain, finetune, fill_mask, export, fetch, bench):
+commands = (ablate, report, plan, audit, studies, runs, pretrain, finetune, fill_mask, export, merge, fetch, bench)
+for command in commands:
     app.command()(command)
 
 

@@ -8,13 +8,21 @@ from typing import Annotated
 import typer
 
 from bertlab.cli.console import exit_codes, say
-from bertlab.cli.options import Runs
 
 
 @exit_codes
 def report(
     studies: Annotated[list[str] | None, typer.Argument(help="Studies to report; all that were run, if none.")] = None,
-    runs: Runs = Path("runs"),
+    runs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--runs",
+            envvar="BERTLAB_RUNS",
+            help="The store of runs, or exported results; several are seen as one.  [default: runs]",
+            show_envvar=True,
+            metavar="DIR",
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Where the pages go.", metavar="DIR")] = Path("reports"),
     formats: Annotated[
         list[str] | None, typer.Option("--format", help="md, html or latex; md and html, if none.", metavar="FORMAT")
@@ -25,14 +33,21 @@ def report(
 ) -> None:
     """Write the tables and plots of everything finished."""
     from bertlab.cli.results import print_compared, print_result
+    from bertlab.merge import Joined
     from bertlab.report import compare, page
+    from bertlab.store import Store
 
-    compared = None if old is None else compare.compare(studies or [], runs, old)
-    pages, evidence = page.write(studies or [], runs, out, formats or page.DEFAULT)
+    roots = runs or [Path("runs")]
+    store = Store(roots[0]) if len(roots) == 1 else Joined([Store(root) for root in roots])
+    if isinstance(store, Joined):
+        for note in store.notes():
+            say(note)
+    compared = None if old is None else compare.compare(studies or [], store, old)
+    pages, evidence = page.write(studies or [], store, out, formats or page.DEFAULT)
     for each in evidence:
         print_result(each)
     if old is not None and compared is not None:
-        pages += compare.write(compared, runs, old, out)
+        pages += compare.write(compared, store.root, old, out)
         print_compared(compared, old)
     for path in pages:
         say(f"wrote {path}")

@@ -92,14 +92,14 @@ class Compared:
         return [each for each in self.changes if each.kind in kinds]
 
 
-def compare(studies: Sequence[str], runs: Path, old: Path) -> list[Compared]:
+def compare(studies: Sequence[str], runs: Path | Store, old: Path) -> list[Compared]:
     """The studies (all if none is named) of the store `runs` beside those of the store `old`.
 
     Raises `BadInput` if nothing is finished in `old`.
     """
     if not old.is_dir():
         raise BadInput(f"there is no store '{old}': give --compare the --runs directory of an earlier report")
-    before, after = (gather_all(Store(root)) for root in (old, runs))
+    before, after = (gather_all(Store(root) if isinstance(root, Path) else root) for root in (old, runs))
     if not any(each.started for each in before):
         raise BadInput(f"nothing is finished in '{old}': give --compare a store of which there is something to report")
     return [

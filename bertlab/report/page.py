@@ -24,7 +24,7 @@ DEFAULT = ("md", "html")
 
 
 def write(
-    studies: Sequence[str], runs: Path, out: Path, formats: Collection[str] = DEFAULT
+    studies: Sequence[str], runs: Path | Store, out: Path, formats: Collection[str] = DEFAULT
 ) -> tuple[list[Path], list[Evidence]]:
     """Writes `studies` (all if none is named) from the store `runs` into `out`: CSV files, figures, and pages.
 
@@ -34,17 +34,18 @@ def write(
     for name in formats:
         if name not in FORMATS:
             raise unknown("format", name, FORMATS)
-    everything = gather_all(Store(runs))
+    store = Store(runs) if isinstance(runs, Path) else runs
+    everything = gather_all(store)
     known = list(dict.fromkeys(each.study for each in everything))
     if not any(each.started for each in everything):
-        raise BadInput(f"nothing is finished in '{runs}': run `bertlab ablate` first, or give --runs")
+        raise BadInput(f"nothing is finished in '{store.root}': run `bertlab ablate` first, or give --runs")
     for name in studies:
         if name not in known:
             raise unknown("study", name, known)
     asked = [each for each in everything if each.study in studies or not studies]
     if not any(each.started for each in asked):
         names = ", ".join(f"'{each}'" for each in studies)
-        raise BadInput(f"nothing of {names} is finished in '{runs}': run `bertlab ablate` first")
+        raise BadInput(f"nothing of {names} is finished in '{store.root}': run `bertlab ablate` first")
     point("report.begin")
     try:
         out.mkdir(parents=True, exist_ok=True)

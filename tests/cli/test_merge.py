@@ -1,0 +1,177 @@
+"""Seeds of one study, trained by two people: joined they are the study of one, byte for byte."""
+
+import json
+import shutil
+
+import pytest
+
+from bertlab.files import digest, write_json
+from bertlab.store import Store
+
+STUDY = """
+from bertlab.recipe import Masking
+from bertlab.study import Claim, Measurement, Study, Variant
+
+study = Study(
+    name="own", question="Does it?", source="here", baseline="a",
+    variants=[Variant("a"), Variant("b", masking=Masking(mask=0.0, keep=0.0, random=1.0))],
+    measurements=[Measurement("loss", method="pretraining", metric="masked_lm_loss"), Measurement("MNLI", task="mnli")],
+    claims=[Claim("a is better", better="a", worse="b", on="MNLI")],
+)
+"""
+
+
+@pytest.fixture(scope="module")
+def study(call, tmp_path_factory):
+    """Runs the study with some seeds in a store."""
+    path = tmp_path_factory.mktemp("study") / "own.py"
+    path.write_text(STUDY)
+    small = [word for each in ("schedule.steps=4", "finetune.steps=2", "finetune.evaluation_rows=48", "finetune.rows=16")
+             for word in ("--set", each)]  # fmt: skip
+
+    def ablate(runs, seeds):
+        command = ("ablate", path, "--scale", "smoke", *small, "--threads", "1", "--precision", "fp32")
+        assert call(*command, "--seeds", seeds, "--runs", runs) == 0
+
+    return ablate
+
+
+@pytest.fixture(scope="module")
+def whole(study, tmp_path_factory):
+    """A store of six seeds."""
+    runs = tmp_path_factory.mktemp("whole") / "runs"
+    study(runs, "6")
+    return runs
+
+
+@pytest.fixture(scope="module")
+def halves(call, study, whole, tmp_path_factory):
+    """Two stores of three seeds each, with the same clocks."""
+    folder = tmp_path_factory.mktemp("halves")
+    for name, seeds in (("one", "0-2"), ("two", "3-5")):
+        shutil.copytree(whole, folder / name, ignore=shutil.ignore_patterns("studies"))
+        study(folder / name, seeds)
+        assert call("runs", "--prune", "--runs", folder / name) == 0
+        assert len(Store(folder / name).runs()) == 1 + 6 + 6
+    return folder / "one", folder / "two"
+
+
+@pytest.fixture(scope="module")
+def reported(call, tmp_path_factory):
+    """The files of the report of some stores."""
+
+    def report(*stores):
+        out = tmp_path_factory.mktemp("report")
+        given = [word for store in stores for word in ("--runs", store)]
+        assert call("report", *given, "--out", out, "--format", "md", "--format", "html", "--format", "latex") == 0
+        return {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*.*")}
+
+    return report
+
+
+def files(runs):
+    return {
+        (run.path.name, path.relative_to(run.path).as_posix()): path.read_bytes()
+        for run in Store(runs).runs()
+        for path in run.path.rglob("*.*")
+    }
+
+
+def test_two_halves_are_the_whole_byte_for_byte(call, whole, halves, reported, tmp_path, capsys):
+    expected = reported(whole)
+    assert b"6 seeds of pre-training (0, 1, 2, 3, 4, 5)" in expected["own.md"]
+    assert call("merge", *halves, "--into", tmp_path / "all") == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "own, scale smoke: 24 values, --seeds 6" in printed
+    assert "differs:" not in printed
+    assert files(tmp_path / "all") == files(whole)
+    assert Store(tmp_path / "all").studies() == Store(whole).studies()
+    assert reported(tmp_path / "all") == expected
+    assert reported(*halves) == expected
+    assert reported(*halves[::-1]) == expected
+    assert call("merge", *halves, tmp_path / "all", "--into", tmp_path / "all") == 0
+    assert "0 runs are new, 25 were there" in " ".join(capsys.readouterr().out.split())
+
+
+def test_exported_results_are_joined_alike_and_give_way_to_runs_with_weights(call, whole, halves, reported, tmp_path):
+    for number, half in enumerate(halves):
+        assert call("export", "own", tmp_path / f"{number}", "--results", "--runs", half) == 0
+    expected = {name: text for name, text in reported(whole).items() if name.endswith("csv")}
+    joined = reported(tmp_path / "0", tmp_path / "1")
+    assert {name: joined[name] for name in expected} == expected
+    shutil.copytree(halves[0], tmp_path / "mine")
+    assert call("merge", tmp_path / "1", "--into", tmp_path / "mine") == 0
+    assert len(Store(tmp_path / "mine").runs()) == 25
+    assert call("merge", halves[1], "--into", tmp_path / "mine") == 0
+    assert files(tmp_path / "mine") == files(whole)
+
+
+def tampered(runs, kind, name, **changes):
+    """Changes a JSON file of one run of a store and seals it again."""
+    path = sorted((runs / kind).glob("[0-9a-f]*"))[0]
+    content = json.loads((path / name).read_text())
+    for key, value in changes.items():
+        content[key] = {**content[key], **value} if isinstance(value, dict) else value
+    write_json(path / name, content)
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest[name] = {"bytes": (path / name).stat().st_size, "sha256": digest(path / name)}
+    write_json(path / "manifest.json", manifest)
+    return path.name.partition("--")[0]
+
+
+def test_results_that_differ_are_refused_unless_they_were_computed_otherwise(call, halves, tmp_path, capsys):
+    other = tmp_path / "other"
+    shutil.copytree(halves[0], other)
+    run_id = tampered(other, "pretrain", "result.json", steps=5)
+    for command in (("merge", halves[0], other, "--into", tmp_path / "all"), ("report", "--out", tmp_path / "out")):
+        stores = () if command[0] == "merge" else ("--runs", halves[0], "--runs", other)
+        assert call(*command, *stores) == 2
+        complaint = capsys.readouterr().err
+        assert f"run {run_id} has one result in" in complaint
+        assert complaint.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["other"]
+    tampered(other, "pretrain", "environment.json", numerics={"precision": "bf16"})
+    assert call("merge", halves[0], other, "--into", tmp_path / "all") == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "precision differs: fp32 in" in printed
+    assert f"1 result of the first of the stores kept: {run_id}" in printed
+    assert files(tmp_path / "all") == files(halves[0])
+
+
+@pytest.mark.parametrize("harm", ["weights", "result", "link"])
+def test_what_is_damaged_or_lies_elsewhere_is_refused_before_anything_is_written(call, halves, tmp_path, harm, capsys):
+    other = tmp_path / "other"
+    shutil.copytree(halves[1], other)
+    file = next(other.glob(f"pretrain/*/{'result.json' if harm == 'result' else 'model.safetensors'}"))
+    if harm == "link":
+        file.rename(tmp_path / "elsewhere")
+        file.symlink_to(tmp_path / "elsewhere")
+    else:
+        file.write_bytes(file.read_bytes()[:-2] + b"?\n")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    assert call("merge", halves[0], other, "--into", tmp_path / "all") == 2
+    assert file.name in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("what", ["nowhere", "empty", "file", "another study", "into"])
+def test_stores_that_do_not_go_together(call, halves, tmp_path, what, capsys):
+    into = tmp_path / "all"
+    other = tmp_path / what
+    if what == "file":
+        other.write_text("")
+    elif what == "another study":
+        shutil.copytree(halves[1], other)
+        (record,) = Store(other).records().items()
+        record[1]["definition"]["variants"]["b"] = {"name": "b"}
+        Store(other).write_record(*record)
+    elif what != "nowhere":
+        other.mkdir()
+    if what == "into":
+        (other / "a file").write_text("")
+        into, other = other, halves[1]
+    assert call("merge", halves[0], other, "--into", into) == 2
+    complaint = capsys.readouterr().err
+    assert complaint.count("\n") == 1
+    assert ("is not the study of that name" if what == "another study" else "store") in complaint
+    assert not (tmp_path / "all").exists()
