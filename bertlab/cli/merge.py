@@ -13,7 +13,7 @@ from bertlab.cli.console import exit_codes, say
 @exit_codes
 def merge(
     stores: Annotated[
-        list[Path], typer.Argument(help="Stores, or results written by `export --results`.", metavar="STORE...")
+        list[Path], typer.Argument(help="Stores, or results written by `export --results`.", metavar="STORE")
     ],
     into: Annotated[
         Path,

@@ -26,8 +26,8 @@ def study(call, tmp_path_factory):
     """Runs the study with some seeds in a store."""
     path = tmp_path_factory.mktemp("study") / "own.py"
     path.write_text(STUDY)
-    small = [word for each in ("schedule.steps=4", "finetune.steps=2", "finetune.evaluation_rows=48", "finetune.rows=16")
-             for word in ("--set", each)]  # fmt: skip
+    sets = ("schedule.steps=4", "finetune.steps=2", "finetune.evaluation_rows=48", "finetune.rows=16")
+    small = [word for each in sets for word in ("--set", each)]
 
     def ablate(runs, seeds):
         command = ("ablate", path, "--scale", "smoke", *small, "--threads", "1", "--precision", "fp32")
