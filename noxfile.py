@@ -1,6 +1,9 @@
 """The checks of the project: `nox` runs them all, `nox -s tests` one of them.
 
 They share one environment, `.nox/checks`, so that torch is installed once.
+
+The tests on a GPU also run without nox and with few packages (torch, Lightning, tokenizers, scipy, pytest, hypothesis):
+`PYTHONPATH=. pytest -m gpu tests/gpu`.
 """
 
 import shutil
@@ -60,6 +63,13 @@ def faults(session: nox.Session) -> None:
     """Nothing lost: killed at every point, damaged, out of room, several commands at once; minutes."""
     installed(session)
     run(session, "pytest", "tests/faults", "-m", "faults or not faults", *session.posargs)
+
+
+@nox.session(venv_backend="none", default=False)
+def gpu(session: nox.Session) -> None:
+    """On a GPU as on the CPU: losses, logits, bf16, compiled, resumed, two processes, memory; minutes."""
+    installed(session)
+    run(session, "pytest", "tests/gpu", "-m", "gpu", *session.posargs)
 
 
 @nox.session(venv_backend="none", default=False)

@@ -17,17 +17,18 @@ from bertlab.inputs.batches import Batches
 VOCABULARY = 30_522
 
 
-def write(directory: Path) -> None:
-    """Documents of 1 to 60 sentences with 24 tokens on average, 14 million tokens in all."""
+def write(directory: Path, vocabulary: int = VOCABULARY, documents: int = 20_000) -> None:
+    """Documents of 1 to 60 sentences with 24 tokens on average, 14 million tokens in 20,000 of them."""
+    directory.mkdir(exist_ok=True)
     draw = np.random.default_rng(0)
-    sizes = draw.integers(1, 60, 20_000)
+    sizes = draw.integers(1, 60, documents)
     lengths = np.maximum(1, draw.gamma(2, 12, sizes.sum()).astype(np.int64))
     sentences = np.cumsum([0, *lengths])
-    draw.integers(5, VOCABULARY, sentences[-1]).astype(np.uint16).tofile(directory / "tokens.bin")
+    draw.integers(5, vocabulary, sentences[-1]).astype(np.uint16).tofile(directory / "tokens.bin")
     np.savez(directory / "offsets.npz", sentences=sentences, documents=np.cumsum([0, *sizes]))
 
 
-def read(directory: Path) -> Any:
+def read(directory: Path, vocabulary: int = VOCABULARY) -> Any:
     """What `write` has left, as a corpus."""
     offsets = np.load(directory / "offsets.npz")
     train = SimpleNamespace(
@@ -35,7 +36,7 @@ def read(directory: Path) -> Any:
         sentences=offsets["sentences"],
         documents=offsets["documents"],
     )
-    special = SimpleNamespace(pad=0, cls=2, sep=3, mask=4, ordinary=np.arange(5, VOCABULARY, dtype=np.int32))
+    special = SimpleNamespace(pad=0, cls=2, sep=3, mask=4, ordinary=np.arange(5, vocabulary, dtype=np.int32))
     return SimpleNamespace(tokenizer=special, train=train, heldout=train)
 
 

@@ -34,10 +34,10 @@ class _Ending(Callback):
             trainer.should_stop = True
 
 
-def through_lightning(shape: Shape, machine: Machine, batches: Batches) -> Block:
-    """A block of our training as jobs do it, in tokens a second."""
+def through_lightning(shape: Any, machine: Machine, batches: Batches) -> Block:
+    """A block of our training as jobs do it, in tokens a second: of `shape.recipe`, at least `shape.fewest` steps."""
     recipe, tokens = shape.recipe, tokens_a_step(batches)
-    model = PretrainingModel(recipe.model, VOCABULARY, recipe.model.max_positions, 0)
+    model = PretrainingModel.of(recipe, recipe.tokenizer.vocabulary)
     module = Pretraining(recipe, model.to(machine.device).train(), machine)
     wait = torch.cuda.synchronize if machine.gpus else nothing
 

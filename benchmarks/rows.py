@@ -48,7 +48,7 @@ def _share(name: str, what: str, peer: str, floor: float, aim: float) -> Row:
     return Row(name=name, quantity=quantity, peer=peer, unit="FLOP/s", told="share", floor=floor, aim=aim)
 
 
-TRAINER, LOOP, PRODUCT, CARD = "transformers Trainer", "loop on BertForPreTraining", "bf16 matrix product", "data sheet"
+TRAINER, LOOP, PRODUCT = "transformers Trainer", "loop on BertForPreTraining", "bf16 matrix product"
 
 ROWS = (
     _pretraining("mini-trainer", "4/256/4", f"{TRAINER}, defaults", 6.0, 10.0),
@@ -130,10 +130,6 @@ ROWS = (
         aim=1.2,
         less=True,
     ),
-    _share("gpu-base-128", "base, S128, one GPU", CARD, 0.35, 0.50),
-    _share("gpu-base-512", "base, S512, one GPU", CARD, 0.35, 0.50),
-    _share("gpu-large-128", "large, S128, one GPU", CARD, 0.45, 0.60),
-    _share("gpu-large-512", "large, S512, one GPU", CARD, 0.45, 0.60),
 )
 
 BY_NAME = {row.name: row for row in ROWS}

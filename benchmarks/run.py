@@ -7,7 +7,7 @@ Writes `results.json` (by script its rows, and the machine that they were measur
 What is not measured now is kept as it was. `--table` writes the last two anew from the first and measures nothing.
 
 The exit status is 1 if a row misses its floor, or has fallen by more than 10 % against `--against`. A script
-whose machine is not there, as `gpu.py` without a GPU, says so and is left out.
+for which something is not there, as a store of finished runs, says so and is left out. `gpu.py` is run by itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from script import LACKING
 from table import Results
 
 HERE = Path(__file__).parent
-SCRIPTS = ("pretraining", "finetuning", "collating", "corpus", "memory", "sharing", "startup", "gpu")
+SCRIPTS = ("pretraining", "finetuning", "collating", "corpus", "memory", "sharing", "startup")
 FALLEN = 0.9
 """Of what it was, a figure at least has to be."""
 

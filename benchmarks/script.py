@@ -33,15 +33,13 @@ class Lacking(Exception):
     """This machine has not what is to be measured, or was not told where it is."""
 
 
-def main(
-    description: str, measured: Measured, *, pairs: int = 8, seconds: float = 4.0, threads: int = 0, gpus: int = 0
-) -> int:
-    """Measures the rows, prints each at once, and gives the exit status; on the CPU, or on one GPU.
+def main(description: str, measured: Measured, *, pairs: int = 8, seconds: float = 4.0, threads: int = 0) -> int:
+    """Measures the rows, prints each at once, and gives the exit status.
 
     Of the `description` the first line is shown by `--help`. The numbers are what the options default to.
     """
     options = _options(description.partition("\n")[0], measured, pairs, seconds, threads)
-    machine = Machine(threads=options.threads, gpus=gpus)
+    machine = Machine(threads=options.threads)
     settings = Settings(pairs=options.pairs, seconds=options.seconds, machine=machine, runs=options.runs)
     rows: dict[str, Any] = {}
     missed = False

@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import os
+import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -163,3 +165,37 @@ def test_sharing_asks_for_a_finished_store(benchmark):
     sharing, lacking = benchmark("sharing"), benchmark("script").Lacking
     with pytest.raises(lacking, match="no studies"):
         sharing.Recorded(SimpleNamespace(root="runs", runs=list, studies=list))
+
+
+def test_the_gpu_script_measures_every_cell_and_goes_on_after_one_that_fails(benchmark, tmp_path):
+    """On the CPU, on shapes of no interest; the second run has no time for any cell."""
+    command = [sys.executable, str(FOLDER / "gpu.py"), "--device", "cpu", "--smoke", "--to", str(tmp_path)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    assert subprocess.run(command, check=False, env=environment, timeout=400).returncode == 0
+    result = json.loads((tmp_path / "gpu.json").read_text())
+    names = [f"{model}-{length}" for model in ("tiny", "mini", "base", "large") for length in (128, 512)]
+    assert sorted(result["rows"]) == sorted(names)
+    assert all(0 < row["share_of_peak"] < 1 and row["tokens_per_second"] > 0 for row in result["rows"].values())
+    assert {count: row["processes"] for count, row in result["side_by_side"].items()} == {"1": 1, "2": 2}
+    table = (tmp_path / "gpu.md").read_text()
+    assert table.count("|\n") == 2 + 8 + 2 + 2
+
+    ended = subprocess.run([*command, "--minutes", "0"], check=False, env=environment, capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert ended.stdout.count("not measured: no time was left") == 1 + 8 + 2
+    assert (tmp_path / "gpu.md").read_text().count("no time was left") == 10
+
+
+@pytest.mark.parametrize(
+    ("answers", "failed"),
+    [("time.sleep(60)", "took more than 2 s"), ("sys.exit(3)", "its process ended with status 3")],
+)
+def test_a_cell_that_hangs_or_dies_is_left_out(benchmark, monkeypatch, answers, failed):
+    gpu = benchmark("gpu")
+    start = subprocess.Popen
+    script = f"import sys, time\nsys.stdin.readline()\n{answers}"
+    monkeypatch.setattr(gpu.subprocess, "Popen", lambda command, **o: start([sys.executable, "-c", script], **o))
+    options = SimpleNamespace(device="cpu", compile="no", minutes=1.0, cell_seconds=2.0, smoke=True)
+    run = gpu.Run(options, Path())
+    assert run.ask(gpu.Cell(model="tiny")) == {"failed": failed}
+    assert run.worker is None

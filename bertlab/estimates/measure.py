@@ -82,16 +82,16 @@ def middle(values: list[float]) -> float:
     return statistics.fmean(ordered[quarter : len(ordered) - quarter])
 
 
-def peak(machine: Machine, precision: str) -> float:
+def peak(machine: Machine, precision: str, product: tuple[int, int, int] = PRODUCT) -> float:
     """Operations a second of a matrix product in `precision`, bf16 or fp32, on one device: the median of half a second.
 
-    The product is that of 4,096 tokens with a feed-forward layer of BERT-base.
+    By default the product is that of 4,096 tokens with a feed-forward layer of BERT-base.
     """
     import torch
 
     torch.set_num_threads(machine.cores)
     kind = {"bf16": torch.bfloat16, "fp32": torch.float32}[precision]
-    rows, inner, columns = PRODUCT
+    rows, inner, columns = product
     left = torch.ones(rows, inner, dtype=kind, device=machine.device)
     right = torch.ones(columns, inner, dtype=kind, device=machine.device)
     together = 50 if machine.gpus else 1  # on a GPU one alone is over before the clock is read
@@ -224,7 +224,7 @@ def throughput(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Mac
         share_of_peak=flops / speed.step / highest,
         peaks_flops_per_second=before | {used: highest},
         share_waiting_for_data=min(1.0, data / speed.step),
-        peak_memory_bytes=_peak_memory(machine),
+        peak_memory_bytes=peak_memory(machine),
     )
 
 
@@ -240,7 +240,8 @@ def _batches(recipe: Recipe, corpus: TokenisedCorpus) -> tuple[float, float]:
     return (time.perf_counter() - began) / steps, batches.tokens(steps) / steps
 
 
-def _peak_memory(machine: Machine) -> int:
+def peak_memory(machine: Machine) -> int:
+    """Bytes that this process has used at most; of a GPU, of its memory."""
     if machine.gpus:
         import torch
 

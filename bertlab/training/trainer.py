@@ -31,7 +31,9 @@ def trainer(
     On one device; with the `strategy` of a group, on the one that it gives this process.
     """
     torch.set_num_threads(machine.cores)
-    if not machine.gpus:
+    if machine.gpus:
+        torch.backends.cudnn.allow_tf32 = False  # torch's default for LSTMs, which are to be as exact as all else
+    else:
         keep_freed_memory()
     for name in ("lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero"):
         logging.getLogger(name).setLevel(logging.ERROR)  # device and precision are in the result, adverts nowhere

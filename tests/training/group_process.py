@@ -6,6 +6,7 @@ Each training of `TRAININGS` is made in `PLACE/<name>`, and what ended it is wri
 import dataclasses
 import datetime
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -34,7 +35,8 @@ EXACT = {
 
 
 def machine(micro_batch=0):
-    return Machine(threads=1, precision="fp32", micro_batch=micro_batch)
+    gpus = int(os.environ.get("BERTLAB_GROUP_GPUS", "0"))
+    return Machine(gpus=gpus, threads=1, precision="fp32", micro_batch=micro_batch)
 
 
 def main(rank, ranks, place, corpus_directory):
@@ -52,6 +54,12 @@ def main(rank, ranks, place, corpus_directory):
     from bertlab.training.share import Share
     from bertlab.training.trainer import REDUCTION
 
+    # NCCL refuses two processes on one card, gloo sums what lies on any device.
+    cards = bool(machine().gpus and torch.cuda.device_count() >= ranks)
+    backend = "cpu:gloo,cuda:nccl" if cards else "gloo"
+    if cards:
+        torch.cuda.set_device(rank)
+
     class Place(LightningEnvironment):
         creates_processes_externally = True
 
@@ -62,7 +70,7 @@ def main(rank, ranks, place, corpus_directory):
             return rank
 
         def local_rank(self):
-            return 0
+            return rank if cards else 0
 
         def set_world_size(self, size): ...
 
@@ -85,7 +93,7 @@ def main(rank, ranks, place, corpus_directory):
 
     corpus = open_corpus(corpus_directory)
     distributed.init_process_group(
-        "gloo", f"file://{place}/meeting", datetime.timedelta(seconds=60), world_size=ranks, rank=rank
+        backend, f"file://{place}/meeting", datetime.timedelta(seconds=60), world_size=ranks, rank=rank
     )
     torch.set_default_dtype(torch.float64)
     for name, (recipe, micro_batch) in EXACT.items():
@@ -131,7 +139,7 @@ def main(rank, ranks, place, corpus_directory):
     time.monotonic = lambda: now[0]
     distributed.destroy_process_group()
     distributed.init_process_group(  # what goes wrong ends soon
-        "gloo", f"file://{place}/again", datetime.timedelta(seconds=15), world_size=ranks, rank=rank
+        backend, f"file://{place}/again", datetime.timedelta(seconds=15), world_size=ranks, rank=rank
     )
     schedule = dataclasses.replace(SMOKE.schedule, steps=300)  # figures are read at every third step
     train("clocks", dataclasses.replace(SMOKE, schedule=schedule), "clocks", watch=tick)

@@ -1,0 +1,72 @@
+"""Every kind of task on a GPU beside the CPU: the losses of a fine-tuning and the scores that it ends with."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from bertlab.progress import silent
+from bertlab.recipe import Features, Finetuning
+from bertlab.training import features, finetuning
+
+pytestmark = pytest.mark.gpu
+
+KINDS = ("pairs", "scores", "questions", "choices", "entities")
+"""Classification, regression, spans, multiple choice, tagging."""
+SETTINGS = Finetuning(batch=16, steps=10, peak=1e-3, length=32, dropout=0.0)
+FEATURES = Features(batch=16, steps=10, peak=1e-3, length=32, dropout=0.0)
+
+
+@pytest.fixture
+def measure(still, request, monkeypatch):
+    """The curve of a measurement on a machine, and the logits of the rows that it is judged on; no metrics."""
+
+    def measured(data, settings, machine):
+        for module in (features, finetuning):
+            monkeypatch.setattr(module, "outcome", lambda data, train, judged, scores, curve, *_: (curve, scores[0]))
+        run = features.probe if isinstance(settings, Features) else finetuning.finetune
+        task = request.getfixturevalue(data)
+        return run(still, task, settings, seed=0, restart=0, machine=machine, progress=silent)
+
+    return measured
+
+
+def same_losses(wanted, found, tolerance):
+    assert len(wanted[0]) == len(found[0]) == 10
+    for one, two in zip(wanted[0], found[0], strict=True):
+        assert two == pytest.approx(one, rel=tolerance)
+
+
+def same(wanted, found, tolerance=1e-4):
+    """Losses and logits; some rows have fewer of these than others."""
+    same_losses(wanted, found, tolerance)
+    there = np.isfinite(wanted[1])
+    assert (np.isfinite(found[1]) == there).all()
+    scale = float(np.abs(wanted[1][there]).max())
+    np.testing.assert_allclose(found[1][there], wanted[1][there], rtol=0.0, atol=tolerance * scale)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_task_is_learnt_as_on_the_cpu(measure, cpu, card, kind):
+    wanted = measure(kind, SETTINGS, cpu)
+    same(wanted, measure(kind, SETTINGS, card()))
+
+
+@pytest.mark.parametrize("changed", [{"frozen": True, "recurrent": True}, {"layer_decay": 0.8}])
+def test_other_ways_to_fine_tune_are_as_on_the_cpu(measure, cpu, card, changed):
+    settings = dataclasses.replace(SETTINGS, **changed)
+    wanted = measure("pairs", settings, cpu)
+    same(wanted, measure("pairs", settings, card()))
+
+
+@pytest.mark.parametrize("summed", [False, True])
+def test_features_are_learnt_as_on_the_cpu(measure, cpu, card, summed):
+    settings = dataclasses.replace(FEATURES, layers="sum-all" if summed else FEATURES.layers)
+    wanted = measure("entities", settings, cpu)
+    same(wanted, measure("entities", settings, card()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bf16_is_close(measure, cpu, card, kind):
+    wanted = measure(kind, SETTINGS, cpu)
+    same_losses(wanted, measure(kind, SETTINGS, card(precision="bf16")), 0.05)
