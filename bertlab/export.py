@@ -23,7 +23,7 @@ def checkpoint(store: Store, name: str, directory: Path) -> str:
     from bertlab.text.tokenizer import WordPiece
 
     recipe = load(Recipe, run.science()["recipe"])
-    tokenizer = WordPiece.load(run.path / "vocab.txt", lowercase=recipe.tokenizer.lowercase)
+    tokenizer = WordPiece.load(run.path / "vocab.txt", recipe.tokenizer.lowercase, recipe.tokenizer.accents)
     model = PretrainingModel.of(recipe, tokenizer.size)
     model.load(run.path / "model.safetensors")
     huggingface.write(directory, model, recipe.model, tokenizer)

@@ -19,6 +19,7 @@ Format = Literal["segment-pair", "sentence-pair", "full-sentences", "doc-sentenc
 MaskSchedule = Literal["dynamic", "static", "duplicated"]
 Layers = Literal["embeddings", "second-to-last", "last", "sum-last-four", "concatenate-last-four", "sum-all"]
 Prediction = Literal["masked", "left-to-right"]
+Accents = Literal["by-case", "keep", "strip"]
 
 SEED = Range(0, 2**63 - 1)
 """Seeds, which random generators take as 64 bits."""
@@ -66,6 +67,8 @@ class Tokenizer(Checked, group="tokenizer"):
     vocabulary: Annotated[int, Range(64, 1_000_000, "entries")] = 30_522
     """Entries at most; a small corpus yields fewer."""
     lowercase: bool = True
+    accents: Accents = "by-case"
+    """`by-case` strips accents where text is lowercased, as BERT does."""
     given: Annotated[str, Pattern("|sha256:[0-9a-f]{64}", "the SHA-256 of a vocab.txt, or nothing")] = ""
     """`sha256:...` of a `vocab.txt` that is used as it is; empty to train one."""
 

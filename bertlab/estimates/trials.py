@@ -150,7 +150,8 @@ def sample(
         stream.writelines(json.dumps({"text": text}) + "\n" for text in texts)
     located = sources.resolve(str(path), machine=Machine(cache=directory / "cache"))
     if given is None:
-        trained = WordPiece.train(sources.documents(located), tokenizer.vocabulary, tokenizer.lowercase)
+        texts_ = sources.documents(located)
+        trained = WordPiece.train(texts_, tokenizer.vocabulary, tokenizer.lowercase, tokenizer.accents)
         trained.save(vocabulary)
         with vocabulary.open("a", encoding="utf-8", newline="\n") as stream:
             stream.writelines(f"[unused{number}]\n" for number in range(tokenizer.vocabulary - trained.size))

@@ -79,7 +79,9 @@ def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, Pretraini
             state[name] = state[name][: tokenizer.size]
         ours.load_state_dict(state)
     described = recipe.Recipe(
-        tokenizer=recipe.Tokenizer(lowercase=tokenizer.lowercase, given=f"sha256:{tokenizer.digest}"),
+        tokenizer=recipe.Tokenizer(
+            lowercase=tokenizer.lowercase, accents=tokenizer.accents, given=f"sha256:{tokenizer.digest}"
+        ),
         objective=recipe.Objective(kind="left-to-right" if causal else "masked", next_sentence=not causal),
         model=model,
     )

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from bertlab.recipe import Accents
 from bertlab.text.sentences import sentences
 from bertlab.text.spool import Block, read
 from bertlab.text.tokenizer import WordPiece
@@ -83,7 +84,7 @@ def tokenise_all(
         return
     # Processes are started afresh: a copy of this one could hold locks of its threads for ever.
     pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start)
-    work = functools.partial(_work, spool, vocabulary, wordpiece.lowercase)
+    work = functools.partial(_work, spool, vocabulary, wordpiece.lowercase, wordpiece.accents)
     waiting: deque[tuple[Block, Future[Tokenised] | None]] = deque()
     try:
         for block in blocks:
@@ -117,10 +118,10 @@ def _start() -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one thread a process
 
 
-def _work(spool: Path, vocabulary: Path, lowercase: bool, block: Block) -> Tokenised:
-    return tokenise(read(spool, block), _wordpiece(vocabulary, lowercase))
+def _work(spool: Path, vocabulary: Path, lowercase: bool, accents: Accents, block: Block) -> Tokenised:
+    return tokenise(read(spool, block), _wordpiece(vocabulary, lowercase, accents))
 
 
 @functools.cache
-def _wordpiece(vocabulary: Path, lowercase: bool) -> WordPiece:
-    return WordPiece.load(vocabulary, lowercase)
+def _wordpiece(vocabulary: Path, lowercase: bool, accents: Accents) -> WordPiece:
+    return WordPiece.load(vocabulary, lowercase, accents)

@@ -21,12 +21,15 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab.errors import BadInput
+from bertlab.recipe import Accents
 from bertlab.text.sentences import cut
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as RustTokenizer
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+STRIPPED: dict[Accents, bool | None] = {"by-case": None, "keep": False, "strip": True}
+"""What the `tokenizers` library calls `strip_accents`."""
 LONGEST_WORD = 100
 """Characters; a longer word is [UNK], as in BERT's released code."""
 ALPHABET = 1_000
@@ -50,9 +53,9 @@ class WordPiece:
     Each word is looked up in a table of the words seen before; only new ones go through the `tokenizers` library.
     """
 
-    def __init__(self, vocabulary: Sequence[str], *, lowercase: bool) -> None:
+    def __init__(self, vocabulary: Sequence[str], *, lowercase: bool, accents: Accents = "by-case") -> None:
         self.vocabulary = list(vocabulary)
-        self.lowercase = lowercase
+        self.lowercase, self.accents = lowercase, accents
         ids = {piece: number for number, piece in enumerate(self.vocabulary)}
         missing = [special for special in SPECIALS if special not in ids]
         if missing:
@@ -137,7 +140,7 @@ class WordPiece:
         return "".join(f"{piece}\n" for piece in self.vocabulary).encode()
 
     @classmethod
-    def load(cls, path: Path, lowercase: bool) -> WordPiece:
+    def load(cls, path: Path, lowercase: bool, accents: Accents = "by-case") -> WordPiece:
         """Reads a `vocab.txt`. `BadInput` if it cannot be read, is not UTF-8 or lacks one of the five specials."""
         try:
             text = path.read_bytes().decode()
@@ -148,12 +151,12 @@ class WordPiece:
         # Entries may contain Unicode's own line separators: only \n ends a line.
         lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
         try:
-            return cls(lines, lowercase=lowercase)
+            return cls(lines, lowercase=lowercase, accents=accents)
         except BadInput as error:
             raise BadInput(f"{path}: {error}") from None
 
     @classmethod
-    def train(cls, texts: Iterable[str], vocabulary: int, lowercase: bool) -> WordPiece:
+    def train(cls, texts: Iterable[str], vocabulary: int, lowercase: bool, accents: Accents = "by-case") -> WordPiece:
         """A vocabulary of at most `vocabulary` entries, trained on `texts` (all held in memory: give a sample).
 
         The same texts in any order give the same vocabulary, in any process.
@@ -163,7 +166,7 @@ class WordPiece:
         # The library takes many times the memory of the texts that it holds at once: they are given in small pieces.
         sample = [piece for text in texts for piece in cut(_wrapped(_unicode(text)), 10_000)]
         backend = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-        _bert(backend, lowercase)
+        _bert(backend, lowercase, accents)
         initial, continuing = _alphabet(backend, sample, min(ALPHABET, (vocabulary - len(SPECIALS)) // 3))
         trainer = trainers.WordPieceTrainer(
             vocab_size=vocabulary,
@@ -175,14 +178,14 @@ class WordPiece:
         )
         backend.train_from_iterator(sample, trainer)
         entries = sorted(backend.get_vocab(with_added_tokens=True).items(), key=lambda entry: entry[1])
-        return cls([piece for piece, _ in entries], lowercase=lowercase)
+        return cls([piece for piece, _ in entries], lowercase=lowercase, accents=accents)
 
     def backend(self) -> RustTokenizer:
         """A new tokenizer of the `tokenizers` library. It knows no special token: what looks like one is text."""
         from tokenizers import Tokenizer, models
 
         backend = Tokenizer(models.WordPiece(self._ids, unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD))
-        _bert(backend, self.lowercase)
+        _bert(backend, self.lowercase, self.accents)
         return backend
 
     @cached_property
@@ -227,11 +230,11 @@ class WordPiece:
         return np.array([not piece.startswith("##") for piece in self.vocabulary])
 
 
-def _bert(backend: RustTokenizer, lowercase: bool) -> None:
+def _bert(backend: RustTokenizer, lowercase: bool, accents: Accents) -> None:
     """Gives `backend` BERT's cleaning and its splitting at spaces and punctuation."""
     from tokenizers import normalizers, pre_tokenizers
 
-    backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=STRIPPED[accents])
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
 
 

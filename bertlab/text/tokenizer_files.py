@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.errors import BadInput
-from bertlab.text.tokenizer import LONGEST_WORD, SPECIALS, WordPiece
+from bertlab.recipe import Accents
+from bertlab.text.tokenizer import LONGEST_WORD, SPECIALS, STRIPPED, WordPiece
 
 FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json")
 """All that is read of a tokenizer."""
@@ -41,15 +42,17 @@ def read(directory: Path) -> WordPiece:
         raise BadInput(f"{config} has do_lower_case {lowercase!r}: give true or false")
     if settings.get("tokenize_chinese_chars") not in (None, True):
         raise BadInput(f"{config} leaves Chinese characters together: only BERT's splitting can be read")
-    if whole.is_file():
-        tokenizer = _from_json(whole)
-        if lowercase not in (None, tokenizer.lowercase):
-            raise BadInput(f"{directory}: tokenizer.json and tokenizer_config.json differ in lower-casing: correct one")
-        if plain.is_file() and WordPiece.load(plain, tokenizer.lowercase).vocabulary != tokenizer.vocabulary:
-            raise BadInput(f"{directory}: vocab.txt and tokenizer.json have other entries: remove the wrong one")
-    else:
-        tokenizer = WordPiece.load(plain, True if lowercase is None else lowercase)  # BERT's own default
-    _check_accents(config, tokenizer.lowercase, settings.get("strip_accents"))
+    strip = settings.get("strip_accents")
+    if not whole.is_file():
+        lowercase = True if lowercase is None else lowercase  # BERT's own default
+        return WordPiece.load(plain, lowercase, _accents(config, lowercase, strip))
+    tokenizer = _from_json(whole)
+    if lowercase not in (None, tokenizer.lowercase):
+        raise BadInput(f"{directory}: tokenizer.json and tokenizer_config.json differ in lower-casing: correct one")
+    if strip is not None and _accents(config, tokenizer.lowercase, strip) != tokenizer.accents:
+        raise BadInput(f"{directory}: tokenizer.json and tokenizer_config.json differ in accents: correct one")
+    if plain.is_file() and WordPiece.load(plain, tokenizer.lowercase).vocabulary != tokenizer.vocabulary:
+        raise BadInput(f"{directory}: vocab.txt and tokenizer.json have other entries: remove the wrong one")
     return tokenizer
 
 
@@ -69,7 +72,7 @@ def write(directory: Path, tokenizer: WordPiece, length: int) -> None:
     settings = {
         "tokenizer_class": "BertTokenizer",
         "do_lower_case": tokenizer.lowercase,
-        "strip_accents": None,
+        "strip_accents": STRIPPED[tokenizer.accents],
         "tokenize_chinese_chars": True,
         "model_max_length": length,
         **dict(zip(names, SPECIALS, strict=True)),
@@ -92,12 +95,11 @@ def load_object(path: Path) -> dict[str, Any]:
     return data
 
 
-def _check_accents(path: Path, lowercase: bool, strip: Any) -> None:
-    if strip not in (None, lowercase):
-        raise BadInput(
-            f"{path} has strip_accents {strip!r} with lower-casing {lowercase!r}: accents can only be removed where "
-            "case is, as in BERT"
-        )
+def _accents(path: Path, lowercase: bool, strip: Any) -> Accents:
+    """What becomes of accents; `by-case` wherever that is what BERT does."""
+    if strip is not None and not isinstance(strip, bool):
+        raise BadInput(f"{path} has strip_accents {strip!r}: give true, false or null")
+    return "by-case" if strip in (None, lowercase) else "strip" if strip else "keep"
 
 
 def _from_json(path: Path) -> WordPiece:
@@ -107,6 +109,8 @@ def _from_json(path: Path) -> WordPiece:
         ("model", model, _MODEL), ("normalizer", normalizer, _NORMALIZER), ("pre_tokenizer", splitting, _SPLITTING),
     ):  # fmt: skip
         there = found if isinstance(found, dict) else {}
+        if part == "model" and "merges" not in there:
+            there = {"type": "WordPiece", **there}  # older files leave it out
         other = next((name for name, value in ours.items() if there.get(name) != value), None)
         if other is not None:
             raise BadInput(
@@ -118,7 +122,7 @@ def _from_json(path: Path) -> WordPiece:
     lowercase = normalizer.get("lowercase")
     if not isinstance(lowercase, bool):
         raise BadInput(f"{path} has a normalizer with lowercase {lowercase!r}: give true or false")
-    _check_accents(path, lowercase, normalizer.get("strip_accents"))
+    accents = _accents(path, lowercase, normalizer.get("strip_accents"))
     vocabulary = model.get("vocab")
     ids = vocabulary.values() if isinstance(vocabulary, dict) else ()
     if not ids or not all(type(each) is int for each in ids) or sorted(ids) != list(range(len(ids))):
@@ -134,6 +138,6 @@ def _from_json(path: Path) -> WordPiece:
                 f"{path} adds the token {content!r} to its vocabulary: only WordPiece as in BERT can be read"
             )
     try:
-        return WordPiece(sorted(vocabulary, key=vocabulary.__getitem__), lowercase=lowercase)
+        return WordPiece(sorted(vocabulary, key=vocabulary.__getitem__), lowercase=lowercase, accents=accents)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None

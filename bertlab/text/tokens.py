@@ -89,7 +89,7 @@ def prepare(
     Progress is told in bytes of text; while sources are read the total is not known and given as 0.
 
     Returns facts, ready for JSON, which also lie in `corpus.json`: `dtype`, `vocabulary` (entries), `lowercase`,
-    `bytes` (of text), of each part `documents`, `sentences`, `tokens` and `unknown` (tokens that are [UNK]),
+    `accents`, `bytes` (of text), of each part `documents`, `sentences`, `tokens` and `unknown` (tokens that are [UNK]),
     `unigram_entropy` and `fingerprint` (SHA-256 over the arrays and the vocabulary). `unigram_entropy`, in nats, is
     what a held-out token costs one who knows only how often each occurs there: the plateau that a model has to leave.
 
@@ -120,6 +120,7 @@ def prepare(
         "dtype": wordpiece.dtype.name,
         "vocabulary": wordpiece.size,
         "lowercase": wordpiece.lowercase,
+        "accents": wordpiece.accents,
         "bytes": size,
     }
     counts = {}
@@ -145,7 +146,7 @@ def open_corpus(directory: Path, *, check: bool = True) -> TokenisedCorpus:
         facts = json.loads((directory / "corpus.json").read_bytes())
         if check and _fingerprint(directory) != facts["fingerprint"]:
             raise ValueError("its fingerprint has changed")
-        wordpiece = WordPiece.load(directory / "vocab.txt", facts["lowercase"])
+        wordpiece = WordPiece.load(directory / "vocab.txt", facts["lowercase"], facts.get("accents", "by-case"))
         train, heldout = (_open_part(directory / part, wordpiece.dtype) for part in PARTS)
     except (OSError, ValueError, KeyError) as error:
         raise BadInput(f"the tokenised corpus {directory} is damaged ({error}): remove it and run again") from None
@@ -156,13 +157,14 @@ def _vocabulary(
     tokenizer: Tokenizer, given: Path | None, spool: Spool, train: npt.NDArray[np.intp], progress: Progress
 ) -> WordPiece:
     if given is not None:
-        wordpiece = WordPiece.load(given, tokenizer.lowercase)
+        wordpiece = WordPiece.load(given, tokenizer.lowercase, tokenizer.accents)
         digest = hashlib.sha256(given.read_bytes()).hexdigest()
         if tokenizer.given not in ("", f"sha256:{digest}"):
             raise BadInput(f"vocabulary {given} has changed since the run was planned: run again")
         return wordpiece
     progress(0, 1, "training the vocabulary")
-    wordpiece = WordPiece.train(spool.sample(train, SAMPLE), tokenizer.vocabulary, tokenizer.lowercase)
+    sample = spool.sample(train, SAMPLE)
+    wordpiece = WordPiece.train(sample, tokenizer.vocabulary, tokenizer.lowercase, tokenizer.accents)
     progress(1, 1, "training the vocabulary")
     return wordpiece
 

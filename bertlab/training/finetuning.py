@@ -51,7 +51,7 @@ def open_pretrained(directory: Path, milestone: int = 100) -> Pretrained:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{directory} is no pre-training that can be read ({error}): name a finished run") from None
     science = load(recipe.Recipe, record)
-    tokenizer = WordPiece.load(directory / "vocab.txt", science.tokenizer.lowercase)
+    tokenizer = WordPiece.load(directory / "vocab.txt", science.tokenizer.lowercase, science.tokenizer.accents)
     model = PretrainingModel.of(science, tokenizer.size)
     step = science.schedule.milestone(milestone)
     model.load(directory / ("model.safetensors" if milestone == 100 else f"milestones/step-{step:08d}.safetensors"))

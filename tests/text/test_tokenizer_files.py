@@ -13,12 +13,18 @@ PIECES = [*SPECIALS, *LETTERS, *(f"##{letter}" for letter in LETTERS), "mask", "
 TEXTS = ["The CaFé, café!", "a [MASK] of 漢漢 naïve", "xyz\u0301\t the.the", "\U0001f600 é", "a" * 120, ""]
 
 
-@pytest.fixture(params=[True, False], ids=["uncased", "cased"])
+@pytest.fixture(
+    params=[(True, None), (False, None), (True, False), (False, True), (False, False)],
+    ids=["uncased", "cased", "uncased with accents", "cased without accents", "cased, said twice"],
+)
 def directory(request, tmp_path):
     """A tokenizer as transformers 5 saves it."""
     from transformers import BertTokenizer
 
-    theirs = BertTokenizer(vocab={piece: number for number, piece in enumerate(PIECES)}, do_lower_case=request.param)
+    case, accents = request.param
+    theirs = BertTokenizer(
+        vocab={piece: number for number, piece in enumerate(PIECES)}, do_lower_case=case, strip_accents=accents
+    )
     theirs.save_pretrained(tmp_path)
     assert not (tmp_path / "vocab.txt").exists()
     return tmp_path
@@ -52,9 +58,10 @@ def test_what_transformers_saves_is_read_with_its_ids(directory):
     assert tokenizer_files.read(directory).encode(plain) == expected, "tokenizer.json alone"
 
 
+@pytest.mark.parametrize("accents", ["by-case", "keep", "strip"])
 @pytest.mark.parametrize("lowercase", [True, False])
-def test_what_is_written_gives_transformers_the_same_ids(lowercase, tmp_path):
-    ours = WordPiece(PIECES, lowercase=lowercase)
+def test_what_is_written_gives_transformers_the_same_ids(lowercase, accents, tmp_path):
+    ours = WordPiece(PIECES, lowercase=lowercase, accents=accents)
     tokenizer_files.write(tmp_path, ours, 64)
     ids = theirs(tmp_path)
     for text, found in zip(TEXTS, ids, strict=True):
@@ -70,14 +77,20 @@ def test_what_is_written_gives_transformers_the_same_ids(lowercase, tmp_path):
 def test_vocab_txt_alone_is_lowercased_unless_its_settings_say_otherwise(tmp_path):
     WordPiece(PIECES, lowercase=True).save(tmp_path / "vocab.txt")
     settings = tmp_path / "tokenizer_config.json"
-    for text, lowercase in ((None, True), ("{}", True), ('{"do_lower_case": false, "strip_accents": false}', False)):
+    for text, lowercase, accents in (
+        (None, True, "by-case"),
+        ("{}", True, "by-case"),
+        ('{"do_lower_case": false, "strip_accents": false}', False, "by-case"),
+        ('{"strip_accents": false}', True, "keep"),
+        ('{"do_lower_case": false, "strip_accents": true}', False, "strip"),
+    ):
         if text is not None:
             settings.write_text(text)
-        assert tokenizer_files.read(tmp_path).lowercase is lowercase
+        read = tokenizer_files.read(tmp_path)
+        assert (read.lowercase, read.accents) == (lowercase, accents)
     for text, message in (
         ('{"do_lower_case": "no"}', "do_lower_case 'no'"),
-        ('{"do_lower_case": true, "strip_accents": false}', "strip_accents False with lower-casing True"),
-        ('{"strip_accents": false}', "strip_accents False with lower-casing True"),
+        ('{"strip_accents": "no"}', "strip_accents 'no'"),
         ('{"tokenize_chinese_chars": false}', "Chinese"),
         ("[]", "not a JSON object"),
         ("[" * 100_000, "cannot be read as JSON"),
@@ -96,7 +109,7 @@ NUMBERS = dict(zip(PIECES, range(len(PIECES)), strict=True))
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model": None}, "model with type None"),
+        ({"model": None}, "model with unk_token None"),
         ({"model__type": "BPE"}, "model with type 'BPE', BERT's is 'WordPiece'"),
         ({"model__continuing_subword_prefix": "@@"}, "continuing_subword_prefix '@@'"),
         ({"model__unk_token": "<unk>"}, "unk_token"),
@@ -133,4 +146,8 @@ def test_files_that_contradict_one_another_are_refused(directory):
     lowercase = tokenizer_files.read(directory).lowercase
     change(directory / "tokenizer_config.json", do_lower_case=not lowercase)
     with pytest.raises(BadInput, match="differ in lower-casing"):
+        tokenizer_files.read(directory)
+    change(directory / "tokenizer_config.json", do_lower_case=lowercase, strip_accents=not lowercase)
+    change(directory / "tokenizer.json", normalizer__strip_accents=lowercase)
+    with pytest.raises(BadInput, match="differ in accents"):
         tokenizer_files.read(directory)

@@ -218,13 +218,17 @@ def test_a_given_vocabulary_is_used_as_it_is(build, tmp_path):
     assert corpus.train.tokens.dtype == np.uint32
     assert corpus.facts["train"]["unknown"] > 0
     with pytest.raises(BadInput, match="has changed"):
-        build(world(30), name="changed", given=path, tokenizer=Tokenizer(given="sha256:0"))
+        build(world(30), name="changed", given=path, tokenizer=Tokenizer(given=f"sha256:{0:064}"))
 
 
 def test_cased_text_stays_cased(build):
     corpus = tokens.open_corpus(build(world(60), tokenizer=Tokenizer(vocabulary=300, lowercase=False)))
     assert not corpus.tokenizer.lowercase
     assert any(document[-1].startswith("Number") for document in texts_of(corpus, corpus.train))
+    accents = Tokenizer(vocabulary=300, accents="keep")
+    kept = tokens.open_corpus(build([f"café {text}" for text in world(60)], name="kept", tokenizer=accents))
+    assert kept.tokenizer.accents == "keep"
+    assert texts_of(kept, kept.train)[0][0].startswith("café")
 
 
 def test_progress_reaches_its_total_and_says_the_stage(build):
