@@ -147,7 +147,8 @@ def dataset(reference: Reference, cache: Path, what: str, advice: str) -> Datase
         if known is not None and not _denied(error):
             return known
         raise unreachable(what, error, advice) from None
-    index.remember(key, json.loads(json.dumps(dataclasses.asdict(found))))
+    for name in (reference.asked, f"{found.name}@{found.commit}"):
+        index.remember(f"hub dataset {name}", json.loads(json.dumps(dataclasses.asdict(found))))
     index.save()
     return found
 
@@ -156,24 +157,34 @@ def checkpoint(
     reference: Reference, names: Sequence[str], cache: Path, what: str, advice: str
 ) -> tuple[str, tuple[File, ...]]:
     """The commit of a model, and those of its files that have one of these names. Raises `BadInput` as `dataset`."""
-    index, key = Index(cache), f"hub model {reference.asked}"
-    known = index.entries.get(key)
+    index = Index(cache)
     try:
-        commit, files = _listed("model", reference.repository, reference.revision)
+        commit, listed = _listed("model", reference.repository, reference.revision)
     except Exception as error:  # of many kinds, see `dataset`
+        known = index.entries.get(f"hub model {reference.asked}")
         if not isinstance(known, dict) or _denied(error):
             raise unreachable(what, error, advice) from None
-        commit, files = str(known["commit"]), {path: str(content) for path, content in known["files"]}
-    kept = [(path, files[path]) for path in names if path in files]
-    index.remember(key, {"commit": commit, "files": [list(each) for each in kept]})
+        return str(known.get("commit")), tuple(File(path, str(known[path])) for path in names if path in known)
+    files = {path: listed[path] for path in names if path in listed}
+    for revised in (reference, dataclasses.replace(reference, revision=commit)):
+        index.remember(f"hub model {revised.asked}", {"commit": commit, **files})
     index.save()
-    return commit, tuple(File(path, content) for path, content in kept)
+    return commit, tuple(File(path, content) for path, content in files.items())
 
 
 def unreachable(what: str, error: Exception, advice: str) -> BadInput:
     """The error for what the Hub does not give, in one line that ends in what to do."""
-    from huggingface_hub.errors import LocalEntryNotFoundError, RepositoryNotFoundError, RevisionNotFoundError
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
 
+    if isinstance(error, GatedRepoError):
+        return BadInput(
+            f"{what} is gated on the Hugging Face Hub: accept its terms there and set HF_TOKEN, or {advice}"
+        )
     if isinstance(error, RevisionNotFoundError):
         return BadInput(f"{what}: the Hugging Face Hub has no such revision: give a branch, a tag or a commit")
     if isinstance(error, RepositoryNotFoundError):
@@ -183,6 +194,10 @@ def unreachable(what: str, error: Exception, advice: str) -> BadInput:
     if isinstance(error, LocalEntryNotFoundError):
         return BadInput(f"{what} cannot be had from the Hub, nor from its cache here: connect once, or {advice}")
     first = next(iter(str(error).strip().splitlines()), "")[:200]
+    if isinstance(error, FileNotFoundError):
+        return BadInput(f"{what} has no data files that can be read without running a script: {advice}")
+    if isinstance(error, ValueError | TypeError | KeyError):
+        return BadInput(f"{what} cannot be read as it is on the Hub ({first}): {advice}")
     return BadInput(f"{what} cannot be had from the Hub ({type(error).__name__}: {first}): connect, or {advice}")
 
 

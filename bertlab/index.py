@@ -17,12 +17,15 @@ class Index:
 
     def __init__(self, cache: Path) -> None:
         self._path = cache / "hashes.json"
-        self._changed = False
+        self._new: dict[str, Any] = {}
+        self.entries = self._read()
+
+    def _read(self) -> dict[str, Any]:
         try:
             entries = json.loads(self._path.read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             entries = None
-        self.entries: dict[str, Any] = entries if isinstance(entries, dict) else {}
+        return entries if isinstance(entries, dict) else {}
 
     def digest(self, path: Path) -> str:
         """The SHA-256 of a file, from memory if neither its size nor its time has changed."""
@@ -43,17 +46,17 @@ class Index:
     def remember(self, name: str, value: Any) -> None:
         """Keeps an entry, once it is saved."""
         if self.entries.get(name) != value:
-            self.entries[name] = value
-            self._changed = True
+            self.entries[name] = self._new[name] = value
 
     def save(self) -> None:
         """Writes what was remembered, if that is possible."""
-        if not self._changed:
+        if not self._new:
             return
+        entries = self._read() | self._new  # another command may have written meanwhile
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile("w", dir=self._path.parent, encoding="utf-8", delete=False) as stream:
-                json.dump(self.entries, stream)
+                json.dump(entries, stream)
             Path(stream.name).replace(self._path)
         except OSError:
             pass  # the next command looks again

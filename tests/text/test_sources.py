@@ -6,6 +6,7 @@ import json
 import pytest
 
 from bertlab.errors import BadInput
+from bertlab.index import Index
 from bertlab.machine import Machine
 from bertlab.recipe import Source
 from bertlab.text.sources import DOCUMENT, articles, documents, resolve
@@ -147,6 +148,14 @@ def test_remembered_hashes_are_used_only_while_the_file_is_unchanged(tmp_path, m
         assert resolve(str(path), machine=machine).source.name == "corpus.jsonl"
 
 
+def test_what_two_commands_remember_at_once_is_remembered(tmp_path):
+    one, other = Index(tmp_path), Index(tmp_path)
+    for index, name in ((one, "a"), (other, "b")):
+        index.remember(name, name)
+        index.save()
+    assert Index(tmp_path).entries == {"a": "a", "b": "b"}
+
+
 def test_a_cache_that_cannot_be_written_is_no_obstacle(tmp_path):
     (tmp_path / "cache").write_text("a file")
     machine = Machine(cache=tmp_path / "cache")
@@ -227,6 +236,7 @@ def test_what_was_read_once_is_read_again_without_the_hub(pushed, hub, machine):
     assert resolve("some-one/a.set", machine=machine) == online
     assert list(documents(online)) == TEXTS
     assert "nor from its cache here: connect once, or give local files" in message("some-one/unread", machine)
+    assert resolve(f"some-one/a.set@{online.dataset.commit}", machine=machine) == online
     for name in ("some-one/a.set@v1", "some-one/other", f"some-one/other@{commit}"):
         assert "connect, or give local files" in message(name, machine)
     assert not hub.asked
@@ -248,10 +258,10 @@ def test_what_the_hub_cannot_give_is_said_in_one_line(pushed, hub, machine):
     for name, column, words in (
         ("some-one/a.set", "body", ("no column 'body'", "id, text")),
         ("some-one/a.set", "id", ("'id' holds int",)),
-        ("some-one/a.set:other", "text", ("other",)),
+        ("some-one/a.set:other", "text", ("cannot be read as it is", "other")),
         ("some-one/a.set@v2", "text", ("no such revision",)),
         ("some-one/absent", "text", ("some-one/absent", "is not on the Hugging Face Hub", "spelling")),
-        ("some-one/script", "text", ("some-one/script",)),
+        ("some-one/script", "text", ("some-one/script", "without running a script")),
         ("some-one/numbers", "text", ("holds int",)),
     ):
         said = message(name, machine, column=column)
