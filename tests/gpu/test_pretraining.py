@@ -51,7 +51,9 @@ def reference(corpus, cpu, tmp_path_factory):
     def trained(objective):
         if objective not in made:
             made[objective] = tmp_path_factory.mktemp("reference")
-            pretrain(dataclasses.replace(STILL, **OBJECTIVES[objective]), corpus, made[objective], cpu, 2, silent)
+            pretrain(
+                dataclasses.replace(STILL, **OBJECTIVES[objective]), corpus, made[objective], cpu, (50, 100), silent
+            )
         return made[objective]
 
     return trained
@@ -63,7 +65,7 @@ def alike(reference, corpus, tmp_path):
 
     def check(objective, machine, tolerance):
         wanted = lines(reference(objective))
-        pretrain(dataclasses.replace(STILL, **OBJECTIVES[objective]), corpus, tmp_path, machine, 2, silent)
+        pretrain(dataclasses.replace(STILL, **OBJECTIVES[objective]), corpus, tmp_path, machine, (50, 100), silent)
         found = lines(tmp_path)
         assert len(found) == len(wanted) == 22
         for one, two in zip(wanted, found, strict=True):
@@ -136,12 +138,12 @@ def test_stopped_and_resumed_equals_never_stopped(corpus, card, tmp_path, monkey
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     whole.mkdir()
     stopped.mkdir()
-    pretrain(SMOKE, corpus, whole, machine, 2, silent)
+    pretrain(SMOKE, corpus, whole, machine, (50, 100), silent)
     with pytest.raises(Interrupted):
-        pretrain(SMOKE, corpus, stopped, machine, 2, ask)
+        pretrain(SMOKE, corpus, stopped, machine, (50, 100), ask)
     signals._received.clear()
     assert checkpoints.newest(stopped).step == 7
-    pretrain(SMOKE, corpus, stopped, machine, 2, silent)
+    pretrain(SMOKE, corpus, stopped, machine, (50, 100), silent)
     for name in ("metrics.jsonl", "model.safetensors"):
         assert (stopped / name).read_bytes() == (whole / name).read_bytes()
 
@@ -164,7 +166,7 @@ def test_memory_is_bounded_and_micro_batches_need_less(corpus, card, tmp_path):
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
-        pretrain(recipe, corpus, work, card(precision="bf16", micro_batch=micro_batch), 1, silent)
+        pretrain(recipe, corpus, work, card(precision="bf16", micro_batch=micro_batch), (100,), silent)
         peaks.append(torch.cuda.max_memory_allocated() - before)
     assert peaks[0] < 5e9
     assert peaks[1] < 0.8 * peaks[0]

@@ -3,6 +3,10 @@
 import dataclasses
 import json
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -246,3 +250,17 @@ def test_long_trainings_on_a_gpu_are_compiled_where_there_is_a_compiler(monkeypa
     assert dropping == (expected and machine.gpus > 0)
     counted = dataclasses.replace(STILL, schedule=schedule, **OBJECTIVES["documents"])
     assert not machine.compiles(counted)
+
+
+def test_the_tests_on_a_gpu_run_where_few_packages_are():
+    """Some of each file, without a GPU: a bare machine that has one can run them all."""
+    absent = ("ray", "datasets", "sentencex", "seqeval", "playwright")
+    chosen = "(losses and next) or (logits and left) or pairs or features or (resumed and no and fp32)"
+    asked = ["-m", "gpu", "-k", f"not bf16 and not compiled and ({chosen})", "-p", "no:cacheprovider"]
+    files = ["tests/gpu/test_pretraining.py", "tests/gpu/test_tasks.py"]
+    program = f"import sys; sys.modules.update(dict.fromkeys({absent})); import pytest; pytest.main({asked + files})"
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "BERTLAB_GPU_TESTS": "cpu", "PYTHONPATH": str(root)}
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, check=False, cwd=root, env=environment, capture_output=True, text=True, timeout=500)
+    assert "= 6 passed, " in ended.stdout, ended.stdout[-3000:]
