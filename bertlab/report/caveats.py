@@ -40,6 +40,19 @@ def intervals(evidence: Evidence) -> list[str]:
             f"Difference: mean over the {evidence.unit}s that both rows have, with its 95 % interval over "
             f"{evidence.unit}s and examples. An interval that covers 0 leaves the direction undecided."
         )
+    grouped = [
+        f"{name} {max(sizes):,} in {min(units):,}"
+        for name in evidence.measurements
+        if (units := {each.examples for row in evidence.variants if (each := evidence.difference(row, name))} - {1})
+        and (sizes := {cell.evaluation_rows for cell in evidence.column(name)})
+        and max(units) < max(sizes)
+    ]
+    if grouped:
+        lines.append(
+            "Examples that hang together (of one article, paragraph or premise) count as one: "
+            + "; ".join(grouped)
+            + "."
+        )
     if any(each.n == 1 for each in found):
         lines.append(f"n = 1: no interval. One {evidence.unit} cannot tell an effect from chance: undecided.")
     return lines

@@ -17,10 +17,14 @@ from typing import Any
 from bertlab.report.cells import Cell, Pretraining
 from bertlab.report.predictions import Predictions
 from bertlab.report.statistics.effects import Effect
+from bertlab.report.statistics.spread import Typical
 from bertlab.report.statistics.summary import Scores, Summary, mean, summarise
 
 LESS_IS_MORE = ("loss", "perplexity")
 """Ends of the names of metrics of which less is better."""
+
+_FATES = {"pending": "not finished", "damaged": "no longer intact"}
+"""What is said of seeds without a value, where it is not their status."""
 
 NUMERICS = ("device", "precision", "threads", "compiled", "torch")
 """What of an environment can change the last bits of a number."""
@@ -146,14 +150,15 @@ class Evidence:
         """The cells of a row and a column, over seeds and restarts; `at` as for a column."""
         return [cell for cell in self.column(measurement, at) if cell.variant == variant]
 
-    def collapsed(self, variant: str, measurement: str) -> list[Cell]:
+    def collapsed(self, variant: str, measurement: str, at: int = 100) -> list[Cell]:
         """Of those, the runs that gave one answer to everything."""
-        return [cell for cell in self.at(variant, measurement) if cell.status == "collapsed" and cell.value is not None]
+        cells = self.at(variant, measurement, at)
+        return [cell for cell in cells if cell.status == "collapsed" and cell.value is not None]
 
-    def scores(self, variant: str, measurement: str) -> Scores:
+    def scores(self, variant: str, measurement: str, at: int = 100) -> Scores:
         """The points of a row on a measurement."""
         by_seed: dict[int, list[float]] = {}
-        for cell in self.at(variant, measurement):
+        for cell in self.at(variant, measurement, at):
             if cell.value is not None:
                 by_seed.setdefault(self.seed_of(cell), []).append(cell.value)
         return Scores(by_seed)
@@ -162,8 +167,16 @@ class Evidence:
         """What its row is paired by: of one checkpoint there are no seeds, and restarts take their place."""
         return cell.restart if self.imported else cell.pretrain_seed
 
-    def flaw(self, variants: Collection[str], measurement: str) -> str:
-        """Why rows say nothing on a measurement, if they do not: a row that has learnt nothing, or a task."""
+    def flaw(self, compared: Collection[tuple[str, int]], measurement: str) -> str:
+        """Why rows, each at a milestone, say nothing on a measurement, if they do not.
+
+        A seed that was asked for and has no value (those that have are not a fair sample of all), a row that has learnt
+        nothing, or a task.
+        """
+        absent = [each for row, at in compared for each in self._absent(row, measurement, at)]
+        if absent:
+            return "; ".join(absent)
+        variants = {row for row, _ in compared}
         lost: dict[str, list[str]] = {}
         for each in self.pretrainings:
             if each.variant in variants and each.learnt_nothing:
@@ -173,6 +186,17 @@ class Evidence:
             return f"learnt next to nothing in pre-training: {told}"
         gains = [self.gain(row, measurement) for row in self.variants if self.untrained(row)]
         return "pre-training does not help there" if any(gain is not None and gain <= 0 for gain in gains) else ""
+
+    def _absent(self, variant: str, measurement: str, at: int) -> list[str]:
+        """The seeds of a row that were asked for and have no value, counted by what became of them."""
+        cells = self.at(variant, measurement, at)
+        asked = {self.seed_of(cell) for cell in cells}
+        fates: dict[str, set[int]] = {}
+        for cell in cells:
+            if cell.value is None:
+                fates.setdefault(_FATES.get(cell.status, cell.status), set()).add(self.seed_of(cell))
+        what = "restarts" if self.imported else "seeds"
+        return [f"{len(seeds)} of {len(asked)} {what} of {variant} {fate}" for fate, seeds in fates.items()]
 
     def seconds_to(self, seeds: int, variants: Iterable[str], measurement: str) -> float | None:
         """What rows take until a column has so many seeds of each, by the recorded times; None if a row has none."""
@@ -193,16 +217,46 @@ class Evidence:
         return summarise(self.scores(variant, measurement))
 
     def effect(
-        self, row: str, other: str, measurement: str, *, metric: str = "", at: tuple[int, int] = (100, 100)
+        self,
+        row: str,
+        other: str,
+        measurement: str,
+        *,
+        metric: str = "",
+        at: tuple[int, int] = (100, 100),
+        without: frozenset[int] = frozenset(),
     ) -> Effect | None:
-        """`row` minus `other` on a measurement, paired by seed and example, as `Predictions.effect` has it."""
-        asked = (row, other, measurement, metric, at)
+        """`row` minus `other` on a measurement, paired by seed and example, as `Predictions.effect` has it.
+
+        What the seeds add is estimated with all comparisons of the study (`Typical`); of a row without pre-training,
+        whose runs may vary otherwise, alone.
+        """
+        metric = "" if metric == self.column(measurement)[0].metric else metric
+        asked = (row, other, measurement, metric, at, without)
         if asked not in self._effects:
-            self._effects[asked] = self.predictions.effect(self, row, other, measurement, metric=metric, at=at)
+            found = self.predictions.effect(self, row, other, measurement, metric=metric, at=at, without=without)
+            alone = self.untrained(row) or self.untrained(other)
+            self._effects[asked] = found if found is None or alone else found.moderated(self._typical(metric))
         return self._effects[asked]
 
     @cached_property
-    def _effects(self) -> dict[tuple[str, str, str, str, tuple[int, int]], Effect | None]:
+    def _effects(self) -> dict[tuple[str, str, str, str, tuple[int, int], frozenset[int]], Effect | None]:
+        return {}
+
+    def _typical(self, metric: str) -> Typical | None:
+        """What its comparisons with the baseline say of the seeds, by the columns' own metrics or by another."""
+        if metric not in self._known:
+            rows = [row for row in self.variants if row != self.baseline and not self.untrained(row)]
+            found = (
+                self.predictions.effect(self, row, self.baseline, name, metric=metric)
+                for row in rows
+                for name in self.measurements
+            )
+            self._known[metric] = Typical.of(each.spread for each in found if each is not None)
+        return self._known[metric]
+
+    @cached_property
+    def _known(self) -> dict[str, Typical | None]:
         return {}
 
     def difference(self, variant: str, measurement: str, metric: str = "") -> Effect | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -48,17 +48,23 @@ class Predictions:
         *,
         metric: str = "",
         at: tuple[int, int] = (100, 100),
+        without: Collection[int] = (),
     ) -> Effect | None:
         """`row` minus `other` on a column, by its own metric or by `LIKELIHOOD`; None without a seed in common.
 
-        `at` is the per cent of the pre-training's steps after which each of the two is measured.
+        `at` is the per cent of the pre-training's steps after which each of the two is measured, `without` are seeds to
+        leave out.
 
         Where predictions are missing or are of different examples, and for what is read off the pre-training, the
         values of the runs are paired by seed alone: the interval is then for these examples, as if there were no
         others, and there is no likelihood.
         """
         one, two = (
-            [cell for cell in evidence.at(name, measurement, each) if cell.value is not None]
+            [
+                cell
+                for cell in evidence.at(name, measurement, each)
+                if cell.value is not None and evidence.seed_of(cell) not in without
+            ]
             for name, each in zip((row, other), at, strict=True)
         )
         return contrast((evidence, one), (evidence, two), metric)

@@ -13,7 +13,8 @@ from bertlab.report import escape
 from bertlab.report.claims import findings
 from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
-from bertlab.report.statistics.effects import Effect, interval
+from bertlab.report.statistics.confidence import interval
+from bertlab.report.statistics.effects import Effect
 
 if TYPE_CHECKING:
     import pandas

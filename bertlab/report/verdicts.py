@@ -7,6 +7,7 @@ when they are measured.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,6 +34,10 @@ class Pair:
     """The same difference in the paper."""
     true: float | None = None
     """What the effect is taken to be where seeds are reckoned: the paper's where sizes compare, else the measured."""
+    collapses: bool = False
+    """Whether a run of either collapsed."""
+    without: Effect | None = None
+    """Then the effect on the seeds in which none did; None if no seed is left."""
 
     def as_claimed(self, margin: float | None) -> bool:
         """Whether the measured mean lies on the claim's side."""
@@ -119,7 +124,8 @@ def trials(evidence: Evidence, claims: Sequence[Claim]) -> list[Trial]:
 def _flaw(evidence: Evidence, claim: Claim) -> str:
     if claim.within is not None and not evidence.comparable(claim.on):
         return "a margin of the paper's scale and data"
-    return evidence.flaw(dict.fromkeys(itertools.chain(*claim.pairs)), claim.on)
+    compared = (zip(pair, (claim.at, claim.before), strict=True) for pair in claim.pairs)
+    return evidence.flaw(dict.fromkeys(itertools.chain(*compared)), claim.on)
 
 
 def _pair(evidence: Evidence, claim: Claim, better: str, worse: str) -> Pair:
@@ -129,7 +135,11 @@ def _pair(evidence: Evidence, claim: Claim, better: str, worse: str) -> Pair:
     difference = evidence.published_difference(row, claim.on, other, at)
     published = None if difference is None else float(difference)
     effect = evidence.effect(row, other, claim.on, at=at)
-    return Pair(better, worse, effect, published, published if evidence.comparable(claim.on) else None)
+    true = published if evidence.comparable(claim.on) else None
+    collapsed = (evidence.collapsed(*each) for each in ((row, claim.on, at[0]), (other, claim.on, at[1])))
+    seeds = frozenset(map(evidence.seed_of, itertools.chain(*collapsed)))
+    without = evidence.effect(row, other, claim.on, at=at, without=seeds) if seeds else None
+    return Pair(better, worse, effect, published, true, bool(seeds), without)
 
 
 def verdicts(trials: Sequence[Trial]) -> list[Verdict]:
@@ -171,7 +181,17 @@ def _p(trial: Trial) -> float | None:
 
 
 def _test(pair: Pair, margin: float | None) -> float | None:
-    effect = pair.effect
+    """The p-value of a pair. Where runs collapsed it has to say the same without their seeds, and the larger counts."""
+    p = _alone(pair.effect, margin)
+    if not pair.collapses or p is None:
+        return p
+    rest = _alone(pair.without, margin)
+    if rest is None or pair.as_claimed(margin) != dataclasses.replace(pair, effect=pair.without).as_claimed(margin):
+        return 1.0
+    return max(p, rest)
+
+
+def _alone(effect: Effect | None, margin: float | None) -> float | None:
     if effect is None or effect.n < FLOOR:
         return None
     if margin is None:

@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import io
+import json
 
 import pytest
 
@@ -141,3 +142,67 @@ def test_a_claim_of_an_earlier_time_is_judged_by_what_was_measured_then(builder)
 
 def test_a_record_without_claims_has_no_such_section(told):
     assert told(2)[0] == []
+
+
+def with_noise(builder, seeds, changed):
+    """MNLI of two rows, 2 points apart; `changed` gives the points and status of single runs."""
+    for seed in range(seeds):
+        for variant, points in (("80/10/10", 60.0), ("0/0/100", 58.0)):
+            value, status = changed.get((variant, seed), (points + NOISE[(seed + len(variant)) % len(NOISE)], "done"))
+            builder.cell(variant, "MNLI", value, seed, 0, builder.pretrain(variant, seed), status=status)
+    builder.record(claims=[dataclasses.asdict(LARGE)])
+    evidence = gather_all(Store(builder.root))[0]
+    found = claims.findings(evidence)
+    return claims.table(found).rows[0][-1], " ".join(claims.lines(evidence, found)), found[0].judged
+
+
+def test_a_seed_that_diverged_or_is_missing_leaves_a_claim_undecided(builder):
+    whole, *_ = with_noise(builder, 6, {})
+    assert whole == "reproduced"
+    for seed in (2, 4):
+        (builder.root / "finetune" / f"{builder.cells[2 * seed]['run_id']}--a-label").rename(builder.root / str(seed))
+    failures = builder.root / "failures"
+    failures.mkdir()
+    told = {"status": "diverged", "reason": "diverged at step 5: the loss is not finite"}
+    (failures / f"{builder.cells[4]['run_id']}.json").write_text(json.dumps(told))
+    evidence = gather_all(Store(builder.root))[0]
+    (finding,) = claims.findings(evidence)
+    assert {cell.status for cell in evidence.cells} == {"done", "diverged", "pending"}
+    assert finding.judged.effect.n == 4, "the others are shown"
+    assert finding.judged.p is None
+    verdict = claims.table([finding]).rows[0][-1]
+    assert verdict == "undecided: 1 of 6 seeds of 80/10/10 diverged; 1 of 6 seeds of 80/10/10 not finished"
+
+
+def test_a_verdict_holds_without_the_seeds_that_collapsed(builder):
+    collapsed = {("0/0/100", 1): (40.0, "collapsed"), ("0/0/100", 3): (38.0, "collapsed")}
+    verdict, read, judged = with_noise(builder, 8, collapsed)
+    assert verdict.startswith("undecided")
+    assert "(2 of 8 runs of 0/0/100 collapsed; by seed +1.30, +20.20 collapsed, " in verdict
+    assert "the same without their seeds" in read
+    assert "decide on a number first. This study asked for 8." in read
+    assert judged.pair.without.n == 6
+    assert judged.p == judged.pair.effect.p > judged.pair.without.p, "the larger of the two"
+
+
+def test_few_seeds_besides_those_that_collapsed_decide_nothing(builder):
+    collapsed = {("0/0/100", seed): (20.0 + NOISE[seed], "collapsed") for seed in range(5)}
+    verdict, _, judged = with_noise(builder, 6, collapsed)
+    assert verdict.startswith("undecided: 1 seed without a collapse, a verdict takes 4 (5 of 6 runs")
+    assert judged.pair.effect.p < 0.01
+    assert judged.p == 1.0
+
+
+def test_the_other_way_without_the_collapses_is_undecided(builder):
+    seeds = range(8)
+    changed = {("0/0/100", seed): (62.0 + NOISE[seed % 6] / 9, "done") for seed in seeds}
+    changed |= {("0/0/100", seed): (20.0, "collapsed") for seed in (0, 2, 4, 6)}
+    verdict, _, judged = with_noise(builder, 8, changed)
+    assert verdict.startswith("undecided: the difference is one of the seeds that collapsed (4 of 8 runs")
+    assert judged.pair.effect.mean > 0 > judged.pair.without.mean
+    assert (judged.p, judged.outcome) == (1.0, "undecided")
+
+
+def test_what_a_verdict_does_not_say_stands_beside_it(told):
+    _, read = told(6, LARGE, NONE)
+    assert "where none of 6 collapsed, up to 39 % may (95 % bound)" in read

@@ -6,7 +6,8 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable
 
-from bertlab.report.statistics.effects import FLOOR, Spread
+from bertlab.report.statistics.effects import FLOOR
+from bertlab.report.statistics.spread import Spread
 from bertlab.report.statistics.summary import LEVEL
 
 POWER = 0.8
@@ -18,11 +19,14 @@ MOST = 10_000
 
 
 def power(effect: float, spread: Spread, n: int, level: float = LEVEL) -> float:
-    """The chance that a two-sided test over `n` seeds sees a true `effect`: the non-central t of the interval."""
-    from scipy.special import nctdtr, stdtrit
+    """The chance that a two-sided test over `n` seeds sees a true `effect`, by a non-central t.
 
-    freedom, shift = spread.freedom(n), abs(effect) / math.sqrt(spread.variance(n))
-    bound = float(stdtrit(freedom, 0.5 + level / 2))
+    The test is that of the interval; what its statistic does is taken from the degrees of freedom of the sum.
+    """
+    from scipy.special import nctdtr
+
+    freedom, error = spread.freedom(n), math.sqrt(spread.variance(n))
+    shift, bound = abs(effect) / error, spread.confidence(0.0, n).quantile(0.5 + level / 2) / error
     return float(1 - nctdtr(freedom, shift, bound) + nctdtr(freedom, shift, -bound))
 
 
@@ -31,10 +35,10 @@ def equivalence_power(effect: float, margin: float, spread: Spread, n: int, leve
 
     Each test fails on its own side: the two are taken not to fail together (Bonferroni), a bit less than the truth.
     """
-    from scipy.special import nctdtr, stdtrit
+    from scipy.special import nctdtr
 
     freedom, error = spread.freedom(n), math.sqrt(spread.variance(n))
-    bound = float(stdtrit(freedom, level))
+    bound = spread.confidence(0.0, n).quantile(level) / error
     fails = [float(nctdtr(freedom, (margin + side * effect) / error, bound)) for side in (-1, 1)]
     return max(0.0, 1 - sum(fails))
 

@@ -11,18 +11,10 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertlab.report.statistics.effects import (
-    MANY,
-    Effect,
-    Percentiles,
-    Runs,
-    Spread,
-    Student,
-    effect,
-    interval,
-    measured,
-)
+from bertlab.report.statistics.confidence import Percentiles, interval
+from bertlab.report.statistics.effects import MANY, Effect, Runs, effect
 from bertlab.report.statistics.measures import Mean, accuracy
+from bertlab.report.statistics.spread import Spread, measured
 
 STUDIES = 1000
 SEEDS = (4, 6, 10, 25)
@@ -62,7 +54,7 @@ def studies(n: int, noise: str, true: float = 0.0, examples: int = 60) -> list[E
 def test_the_spread_of_two_seeds_and_two_examples() -> None:
     spread = measured(np.array([[1.0, 3.0], [2.0, 6.0]]))
     # Mean squares: seeds 4, examples 9, together 1. Variance of the mean: (4 + 9 - 1) / 4.
-    assert spread == Spread(n=2, examples=2, between=2.0, sampling=2.0)
+    assert spread == Spread(n=2, examples=2, between=2.0, sampling=2.0, interaction=0.5)
     assert spread.variance(2) == 3.0
     assert spread.freedom(2) == pytest.approx(9 / (1 + 4))
     assert spread.variance(8) == 2.25  # more seeds leave what the examples add
@@ -79,7 +71,7 @@ def test_examples_that_add_nothing_are_not_taken_off() -> None:
 @given(st.lists(st.floats(-9, 9).filter(lambda value: abs(value) > 1e-3), min_size=2, max_size=9, unique=True))
 def test_without_examples_it_is_the_paired_t_test(values: list[float]) -> None:
     found = against_nothing(np.array(values)[:, None], resamples=50)
-    judged = found.student
+    judged = found.confidence
     assert judged is not None
     expected = scipy.stats.ttest_1samp(values, 0.0)
     assert 2 * min(judged.below(0), 1 - judged.below(0)) == pytest.approx(expected.pvalue, rel=1e-6)
@@ -140,7 +132,7 @@ def test_a_row_against_the_other_is_the_other_way_round() -> None:
 def test_the_bootstrap_judges_alone_from_many_seeds_on() -> None:
     rng = np.random.default_rng(2)
     few, many = (against_nothing(rng.normal(size=(n, 20))) for n in (MANY - 1, MANY))
-    assert few.confidence is few.student
+    assert few.confidence == few.spread.confidence(few.mean, MANY - 1)  # type: ignore[union-attr]
     assert many.confidence is many.bootstrap
     assert few.bootstrap is not None
 
@@ -148,17 +140,18 @@ def test_the_bootstrap_judges_alone_from_many_seeds_on() -> None:
 def test_expanded_percentiles_of_normal_draws_are_student() -> None:
     draws = scipy.stats.norm.ppf((np.arange(20_000) + 0.5) / 20_000, loc=1.0, scale=0.5)
     wide = Percentiles(draws, 0.6, 9.0)  # the design's error is larger than the draws' spread
-    exact = Student(1.0, 0.6, 9.0)
     for share in (0.025, 0.3, 0.975):
         # Draws stretch about their mean: the interval is Student's in draws, and in units of the design.
-        assert wide.quantile(share) == pytest.approx(exact.quantile(share), abs=0.01)
-        assert wide.below(exact.quantile(share)) == pytest.approx(share, abs=0.005)
+        exact = scipy.stats.t.ppf(share, 9.0, loc=1.0, scale=0.6)
+        assert wide.quantile(share) == pytest.approx(exact, abs=0.01)
+        assert wide.below(exact) == pytest.approx(share, abs=0.005)
 
 
 def test_a_quantile_is_where_the_p_value_is_its_share() -> None:
     rng = np.random.default_rng(3)
     found = against_nothing(rng.normal(size=(25, 40)), resamples=4000)
-    for sure in (found.student, found.bootstrap):
+    assert found.spread is not None
+    for sure in (found.spread.confidence(found.mean, 25), found.bootstrap):
         assert sure is not None
         for share in (0.025, 0.5, 0.9):
             assert sure.below(sure.quantile(share)) == pytest.approx(share, abs=0.002)
@@ -228,5 +221,4 @@ def test_a_margin_is_kept_and_broken_at_the_nominal_rates() -> None:
 
 def test_the_error_is_the_root_of_the_variance() -> None:
     found = against_nothing(np.array([[1.0, 3.0], [2.0, 6.0]]))
-    assert isinstance(found.student, Student)
-    assert found.student.error == pytest.approx(math.sqrt(3))
+    assert found.bootstrap.error == pytest.approx(math.sqrt(3))  # type: ignore[union-attr]

@@ -10,8 +10,9 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertlab.report.statistics.effects import FLOOR, Spread
+from bertlab.report.statistics.effects import FLOOR
 from bertlab.report.statistics.power import equivalence_power, power, seeds_to_rule_out, seeds_to_see
+from bertlab.report.statistics.spread import Spread
 
 
 def over_seeds(sd: float = 1.0, n: int = 5) -> Spread:

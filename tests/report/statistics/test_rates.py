@@ -1,0 +1,69 @@
+"""How often verdicts and intervals are wrong, by simulated studies; `benchmarks/verdicts.py` prints them all."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy.stats import binom
+
+FILE = Path(__file__).parents[3] / "benchmarks" / "verdicts.py"
+
+
+@pytest.fixture(scope="module")
+def simulated() -> Any:
+    specification = importlib.util.spec_from_file_location("benchmark_verdicts", FILE)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[specification.name] = module  # where dataclasses look up its annotations
+    specification.loader.exec_module(module)
+    return module
+
+
+def bound(rate: float, studies: int, sure: float = 0.999) -> float:
+    """What a rate of at most `rate` shows at most, among so many studies."""
+    return float(binom.ppf(sure, studies, rate)) / studies
+
+
+def test_a_family_without_effects_has_few_verdicts(simulated: Any) -> None:
+    found = {}
+    for n in (4, 6, 10):
+        for name, tasks in simulated.FAMILIES.items():
+            studies = 120 if n == 4 else 40
+            found[name, n] = simulated.family([replace(each, n=n) for each in tasks], studies, n)[0], studies
+    for case, (rate, studies) in found.items():
+        assert rate <= bound(0.06, studies), case
+    total = sum(studies for _, studies in found.values())
+    assert sum(rate * studies for rate, studies in found.values()) / total <= bound(0.06, total, 0.99)
+
+
+def test_intervals_cover_the_truth(simulated: Any) -> None:
+    for name, world in simulated.COVERED.items():
+        for n in (4, 10):
+            missed = 1 - simulated.coverage(replace(world, n=n), 80, n, together=3)[0]
+            assert missed <= bound(0.07, 240), (name, n)
+
+
+@pytest.mark.parametrize("n", [4, 6, 10])
+@pytest.mark.parametrize("chance", [0.05, 0.1])
+def test_collapses_alone_make_no_verdict(simulated: Any, chance: float, n: int) -> None:
+    found = simulated.collapsing(chance, 0.0, n, 200, n)
+    assert found.better <= bound(0.06, 200)
+
+
+@pytest.mark.parametrize("n", [4, 6])
+def test_a_row_that_was_seen_to_collapse_is_not_better_for_its_other_seeds(simulated: Any, n: int) -> None:
+    # Two points better in nine seeds of ten, and no better in the mean.
+    found = simulated.collapsing(0.1, 2.0, n, 200, n)
+    assert found.after <= bound(0.06, round(200 * (1 - found.unseen)))
+
+
+def test_an_effect_is_found_more_often_than_by_each_comparison_alone(simulated: Any) -> None:
+    now, before = simulated.seen(simulated.World(n=4, examples=4000, noise=0.3, gain=2.0), 60)
+    assert now > 0.8
+    assert now >= before - 0.1
