@@ -53,6 +53,7 @@ study = Study(
         "optimizer.bias_correction": "true",
         "finetune.bias_correction": "true",
         "span.bias_correction": "true",
+        "tasks.squad_v2.answerability": "true",
     },
     notes=[
         "The published figures are medians of five runs, whose peak learning rates and warm-ups the paper tuned and does "

@@ -68,6 +68,7 @@ study = Study(
         "optimizer.bias_correction": "true",
         "finetune.bias_correction": "true",
         "span.bias_correction": "true",
+        "tasks.squad_v2.answerability": "true",
     },
     notes=[
         "RACE, the last column of the paper's table, is not measured.",

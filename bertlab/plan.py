@@ -232,7 +232,7 @@ def _jobs(
     if measurement.split == "test" and not data.task.test:
         raise BadInput(f"measurement '{measurement.name}' reports a test split: {untested(data)}")
     measured = settings(scale, variant, method, data.task.kind, data.asked)
-    _fits(pretrain, measurement, measured.length)
+    _check(pretrain, measurement, measured, data.task.kind)
     for milestone in _milestones(pretrain, measurement):
         for restart in range(request.restarts or request.scale.restarts):
             name = "-".join((row, measurement.name, *([f"{milestone}%"] if milestone < 100 else [])))
@@ -248,8 +248,15 @@ def settings(scale: Scale, variant: Variant, method: Method, kind: Kind, asked: 
     return dataclasses.replace(found, recurrent=variant.recurrent or found.recurrent)
 
 
-def _fits(pretrain: Pretrained, measurement: Measurement, length: int) -> None:
-    """Raises `BadInput` for sequences longer than the model has positions; of a checkpoint it shows when it is read."""
+def _check(pretrain: Pretrained, measurement: Measurement, measured: Finetuning | Features, kind: Kind) -> None:
+    """Raises `BadInput` for options that a kind of task has not, and for sequences longer than the model has positions;
+    of a checkpoint that shows when it is read."""
+    length = measured.length
+    for name, of in (("context", "tagging"), ("answerability", "span")):
+        if getattr(measured, name, False) and kind != of:
+            raise BadInput(
+                f"measurement '{measurement.name}': {name} is of {of}, its task is {kind}: set it for {of} alone"
+            )
     if isinstance(pretrain, Pretrain):
         positions = pretrain.recipe.model.positions_for(pretrain.recipe.inputs.longest)
         if length > positions:

@@ -302,6 +302,11 @@ class Finetuning(Checked, group="finetune"):
     """The encoder stays as it is, without dropout; pooler, BiLSTM and head are trained."""
     bias_correction: bool = True
     """Adam's; Google's released optimiser has none."""
+    context: bool = False
+    """Of tagging: neighbouring sentences of the same document fill a sequence up to `length` (BERT section 5.3)."""
+    answerability: bool = False
+    """Of spans: whether a question has an answer is decided by a binary classifier, trained jointly (RoBERTa section
+    3.3), in place of a threshold on the score of the best span."""
     layer_decay: Annotated[float, Range(0, 1, above=True)] = 1.0
     """A layer's learning rate as a share of the one above it; the embeddings are below all, the head above."""
 
@@ -320,6 +325,8 @@ class Features(Checked, group="features"):
     length: Length = 128
     dropout: Annotated[float, DROPOUT] = 0.1
     weight_decay: Decay = 0.0
+    context: bool = False
+    """As in `Finetuning`."""
     layers: Layers = "concatenate-last-four"
     """What a word is represented by: one level of the encoder, several side by side, or their learned weighted sum."""
     recurrent_layers: Annotated[int, Range(1, 16)] = 2

@@ -270,6 +270,30 @@ def test_labels_of_what_comes_first_are_those_of_the_task_in_their_order(machine
     assert jobs.rows(first, here).train.labels == [2, 0]
 
 
+@pytest.mark.parametrize("assignment", ["finetune.context=true", "tagging.answerability=true"])
+def test_an_option_of_another_kind_of_task_is_refused(machine, assignment):
+    with pytest.raises(BadInput, match=r"(context is of tagging|answerability is of span), its task is"):
+        plan.make(request(scale=scales.find("smoke").set([assignment])), machine)
+
+
+def test_at_the_papers_scale_each_study_measures_as_its_paper(machine):
+    chosen = tuple(map(studies.find, ("nsp", "formats", "features")))
+    made = plan.make(
+        request(studies=chosen, scale=scales.find("paper"), only=("BERT", "segment pair", "last")), machine
+    )
+    found = {(cell.study.name, cell.job.data.asked): cell.job.settings for cell in made.cells}
+    bert, roberta = found["nsp", "squad"], found["formats", "squad_v2"]
+    assert (bert.answerability, bert.bias_correction, bert.length) == (False, False, 384)
+    assert (roberta.answerability, roberta.bias_correction, roberta.length, roberta.batch) == (True, True, 384, 48)
+    assert not found["formats", "squad"].answerability
+    for name in ("nsp", "features"):
+        assert (found[name, "conll2003"].context, found[name, "conll2003"].length) == (True, 512)
+    recipes = {cell.study.name: cell.pretrain.recipe for cell in made.cells}
+    assert {name: each.tokenizer.lowercase for name, each in recipes.items()} == {
+        "nsp": True, "formats": True, "features": False,
+    }  # fmt: skip
+
+
 def test_a_task_that_nothing_measures_cannot_be_set(machine):
     with pytest.raises(BadInput, match="unknown task in --set tasks"):
         plan.make(request(scale=scales.find("smoke").set(["tasks.mnlli.epochs=2"])), machine)

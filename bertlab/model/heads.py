@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from bertlab import recipe
 from bertlab.errors import BadInput
+from bertlab.inputs.keyed import key
 from bertlab.model.cross_entropy import linear_cross_entropy
 from bertlab.model.dropout import Noise
 from bertlab.model.eager import eager_on_cpu
@@ -171,6 +172,14 @@ class PretrainingModel(nn.Module):
             raise BadInput(f"{path} has the weights of another model: load it with the recipe it was made by") from None
 
 
+def _summary(tokens: Tensor, lengths: Tensor | None, causal: bool) -> Tensor:
+    """(B, 1) the position whose vector stands for a sequence: [CLS], or the last token if the encoder is causal."""
+    place = torch.zeros(len(tokens), 1, dtype=torch.long, device=tokens.device)
+    if causal:  # [CLS] has seen nothing
+        place += tokens.shape[1] - 1 if lengths is None else lengths[:, None] - 1
+    return place
+
+
 class ClassificationModel(nn.Module):
     """A sequence's class, from [CLS] (BERT section 4.1), or from the last token if the encoder is causal."""
 
@@ -191,9 +200,7 @@ class ClassificationModel(nn.Module):
 
     def forward(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(B, T), (B, T), (B,) -> logits (B, C), fp32."""
-        place = torch.zeros(len(tokens), 1, dtype=torch.long, device=tokens.device)
-        if self.encoder.causal:  # [CLS] has seen nothing
-            place += tokens.shape[1] - 1 if lengths is None else lengths[:, None] - 1
+        place = _summary(tokens, lengths, self.encoder.causal)
         x = self.pooler(self.encoder(tokens, segments, lengths, place)[:, 0])
         logits: Tensor = self.output(self.noise.drop(x, self.training)).float()
         return logits
@@ -225,15 +232,23 @@ class TaggingModel(nn.Module):
 
 
 class SpanModel(nn.Module):
-    """Where a span starts and ends: the vectors S and E, dotted with every token (BERT section 4.2)."""
+    """Where a span starts and ends: the vectors S and E, dotted with every token (BERT section 4.2).
 
-    def __init__(self, encoder: Encoder | RecurrentEncoder, dropout: float, seed: int) -> None:
+    With a `pooler` also whether there is one, from [CLS] as a sequence's class (RoBERTa section 3.3).
+    """
+
+    def __init__(
+        self, encoder: Encoder | RecurrentEncoder, dropout: float, seed: int, pooler: Pooler | None = None
+    ) -> None:
         """Takes `encoder` over and sets the dropout of all; the two vectors start from `seed`."""
         super().__init__()
-        self.encoder = encoder
+        self.encoder, self.pooler = encoder, pooler
         self.noise.rate = dropout
         self.output = nn.Linear(encoder.hidden, 2)
         initialise(self.output, DEVIATION, seed)
+        if pooler is not None:
+            self.answerable = nn.Linear(encoder.hidden, 2)
+            initialise(self.answerable, DEVIATION, key(seed, "answerable"))
 
     @property
     def noise(self) -> Noise:
@@ -241,9 +256,17 @@ class SpanModel(nn.Module):
         return self.encoder.noise
 
     def forward(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """(B, T), (B, T), (B,) -> logits of start and end at every token (B, 2, T), fp32, minus infinity on padding."""
-        logits: Tensor = self.output(self.encoder(tokens, segments, lengths)).float().transpose(1, 2)
-        if lengths is None:
+        """(B, T), (B, T), (B,) -> logits of start and end at every token (B, 2, T), fp32, minus infinity on padding.
+
+        With a pooler (B, 3, T): at the end those of no and yes, with minus infinity behind them.
+        """
+        states = self.encoder(tokens, segments, lengths)
+        logits: Tensor = self.output(states).float().transpose(1, 2)
+        if lengths is not None:
+            padding = torch.arange(tokens.shape[1], device=tokens.device) >= lengths[:, None]
+            logits = logits.masked_fill(padding[:, None], -torch.inf)
+        if self.pooler is None:
             return logits
-        padding = torch.arange(tokens.shape[1], device=tokens.device) >= lengths[:, None]
-        return logits.masked_fill(padding[:, None], -torch.inf)
+        x = states.gather(1, _summary(tokens, lengths, self.encoder.causal)[..., None].expand(-1, -1, states.shape[2]))
+        held = self.answerable(self.noise.drop(self.pooler(x[:, 0]), self.training)).float()
+        return torch.cat([logits, F.pad(held, (0, tokens.shape[1] - 2), value=-torch.inf)[:, None]], 1)

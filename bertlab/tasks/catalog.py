@@ -45,6 +45,7 @@ def _entities(name: str, types: tuple[str, ...], hub: str = "") -> Task:
         hub=hub,
         test="test",
         text=("tokens",),
+        group=("document",),
         label="ner_tags",
         labels=("O", *(f"{position}-{entity}" for entity in types for position in "BI")),
         microworld="entities",

@@ -34,6 +34,10 @@ class Rows:
     """What is to be found in each row; of tagging, in each word of each row."""
     groups: Integers | None = None
     """(R,) the number of the group that each row is of; None where rows stand alone."""
+    whole: Rows | None = None
+    """The split that these rows were taken from; None if they are all of it. A sentence's neighbours are there."""
+    places: Integers | None = None
+    """(R,) the number of each row in `whole`."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -42,7 +46,13 @@ class Rows:
         """The rows of these numbers."""
         labels: list[Any] = [self.labels[row] for row in rows]
         text = tuple([column[row] for row in rows] for column in self.text)
-        return Rows(text=text, labels=labels, groups=None if self.groups is None else self.groups[rows])
+        return Rows(
+            text=text,
+            labels=labels,
+            groups=None if self.groups is None else self.groups[rows],
+            whole=self.whole or self,
+            places=rows if self.places is None else self.places[rows],
+        )
 
     def grouped(self, values: list[Any], where: str) -> Rows:
         """The same rows, those of equal `values` in one group; `BadInput` names the row of one that is no text."""

@@ -39,7 +39,8 @@ class Answers:
 
 @dataclass(frozen=True, kw_only=True)
 class Windows(Examples):
-    """Examples with two targets each, the positions of the answer's first and last token; they know their contexts."""
+    """Examples with two targets each, the positions of the answer's first and last token, or three: whether the window
+    holds the answer, 0 or 1. They know their contexts."""
 
     begins: Integers
     """(N,) where each token begins in its context, in characters; -1 outside of it."""
@@ -49,7 +50,12 @@ class Windows(Examples):
     @property
     def questions(self) -> Integers:
         """(R,) the question that each window is of."""
-        return self.owners[::2]
+        return self.owners[:: self.turns]
+
+    @property
+    def turns(self) -> int:
+        """Targets of a window: 2, or 3 with answerability."""
+        return len(self.owners) // len(self)
 
     def table(self, values: Integers, filling: int) -> Integers:
         """Values of tokens (N,) as (R, T), with `filling` behind the end of a row."""
@@ -93,8 +99,10 @@ def examples(
     length: int,
     *,
     training: bool = False,
+    answerability: bool = False,
 ) -> Windows:
-    """Questions and contexts as windows of at most `length` tokens; the first of several answers is the target.
+    """Questions and contexts as windows of at most `length` tokens; the first of several answers is the target. With
+    `answerability`, each has a third target: 1 if it holds the answer, else 0.
 
     A question is cut at a third of the length, and each window starts a third of the length behind the one before
     (128 of 384 tokens in BERT's released code), so that the windows of a context overlap. For `training`, of those
@@ -118,15 +126,15 @@ def examples(
             window = pieces[start : start + room]
             rows.append(np.concatenate([[tokenizer.cls], query, [tokenizer.sep], window, [tokenizer.sep]]))
             spans.append(span)
-            targets.append(target)
+            targets.append((*target, int(target[0] > 0)) if answerability else target)
             owners.append(number)
     joined = np.concatenate(spans)
     base = Examples.of(
         rows,
         seconds=np.array([len(queries[number]) + 2 for number in owners], np.int32),
-        places=[np.zeros(2, np.int32)] * len(rows),
+        places=[np.zeros(2 + answerability, np.int32)] * len(rows),
         targets=np.array(targets, np.int64).ravel(),
-        owners=np.repeat(owners, 2),
+        owners=np.repeat(owners, 2 + answerability),
         pad=tokenizer.pad,
         count=len(questions),
     )
@@ -174,18 +182,20 @@ class Best:
     ends: Integers
     """(Q,) where it ends."""
     margins: Floats
-    """(Q,) its score, S.T_i + E.T_j, less that of no answer, S.C + E.C, in the window where that is lowest."""
+    """(Q,) its score, S.T_i + E.T_j, less that of no answer, S.C + E.C, in the window where that is lowest. With
+    answerability, the highest log-odds (nats) that a window of the question holds an answer."""
 
 
 def best(windows: Windows, scores: Floats) -> Best:
     """The best spans with start <= end and at most `LONGEST_ANSWER` tokens.
 
-    `scores` (2 R, T) are the logits of each window, start and end in turn, minus infinity behind its end.
+    `scores` (turns R, T) are the logits of each window, start and end in turn, minus infinity behind its end; with
+    answerability also those of no and yes. A window that is said to hold no answer gives none.
     """
     context = windows.table(windows.begins, -1) >= 0
-    width = context.shape[1]
-    starts, ends = (np.where(context, scores[turn::2, :width], -np.inf) for turn in (0, 1))
-    none = scores[0::2, 0] + scores[1::2, 0]
+    width, turns = context.shape[1], windows.turns
+    starts, ends = (np.where(context, scores[turn::turns, :width], -np.inf) for turn in (0, 1))
+    none = scores[0::turns, 0] + scores[1::turns, 0]
     score = np.full(len(windows), -np.inf)
     first, last = np.zeros((2, len(windows)), np.int64)
     for more in range(min(LONGEST_ANSWER, width)):  # spans of 1, 2, ... tokens of all windows at once
@@ -199,12 +209,15 @@ def best(windows: Windows, scores: Floats) -> Best:
     nothing = ~np.isfinite(score)  # a window without a token of its context
     score = np.where(nothing, none, score)
     opens = np.flatnonzero(np.diff(windows.questions, prepend=-1))  # the first window of each question
+    odds = scores[2::turns, 1] - scores[2::turns, 0] if turns == 3 else None
+    if odds is not None:
+        score = np.where(odds > 0, score, -np.inf)
     chosen = np.lexsort((score, windows.questions))[np.append(opens[1:], len(windows)) - 1]
     at = windows.offsets[chosen]
     return Best(
         begins=np.where(nothing[chosen], 0, windows.begins[at + first[chosen]]),
         ends=np.where(nothing[chosen], 0, windows.ends[at + last[chosen]]),
-        margins=score[chosen] - np.minimum.reduceat(none, opens),
+        margins=score[chosen] - np.minimum.reduceat(none, opens) if odds is None else np.maximum.reduceat(odds, opens),
     )
 
 
@@ -212,13 +225,13 @@ def log_likelihoods(windows: Windows, right: Sequence[Answers], log_probabilitie
     """(Q,) of each question the log-likelihood (nats) of the right span that is likeliest, in whichever window.
 
     Where no window holds an answer, or there is none, that of [CLS] in the window where it is least likely.
-    `log_probabilities` (2 R, T) are of start and end in turn.
+    `log_probabilities` (turns R, T) are of start and end in turn; what an answerability classifier says is no part.
     """
     found = np.full(windows.rows, -np.inf)
     none = np.full(windows.rows, np.inf)
     spans = np.stack([windows.begins, windows.ends], axis=1)
     for window, question in enumerate(windows.questions):
-        start, end = log_probabilities[2 * window], log_probabilities[2 * window + 1]
+        start, end = log_probabilities[windows.turns * window], log_probabilities[windows.turns * window + 1]
         none[question] = min(none[question], start[0] + end[0])
         places = tokens_of(right[question], spans[windows.offsets[window] : windows.offsets[window + 1]])
         held = [start[first] + end[last] for first, last in places if first]

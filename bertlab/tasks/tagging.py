@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,14 +104,45 @@ def numbers(tags: Sequence[Sequence[str]], names: tuple[str, ...], where: str) -
     return [np.array([known[tag] for tag in sentence], np.int64) for sentence in tags]
 
 
-def examples(words: Sequence[Sequence[str]], tags: Sequence[Integers], tokenizer: WordPiece, length: int) -> Examples:
+@dataclass(frozen=True)
+class Context:
+    """The documents that sentences stand in."""
+
+    sentences: Sequence[Sequence[str]]
+    """All sentences of the split, in order, as words."""
+    documents: Integers
+    """(S,) the number of the document of each, ascending."""
+    places: Integers
+    """(R,) which of them each of the tagged sentences is."""
+
+
+def documents(sentences: Sequence[Sequence[str]], groups: Integers | None) -> Integers:
+    """(S,) the number of the document of each sentence: a run of one group or, without groups, what stands between
+    CoNLL's -DOCSTART- lines. Without those either, all sentences are one document, in the order of the split."""
+    if groups is not None:
+        new = np.diff(groups, prepend=groups[:1]) != 0
+    else:
+        start = np.array([list(sentence[:1]) == ["-DOCSTART-"] for sentence in sentences])
+        new = start | np.insert(start, 0, False)[:-1]
+    return np.cumsum(new)
+
+
+def examples(
+    words: Sequence[Sequence[str]],
+    tags: Sequence[Integers],
+    tokenizer: WordPiece,
+    length: int,
+    context: Context | None = None,
+) -> Examples:
     """Sentences as arrays: [CLS] pieces [SEP], with a target at the first piece of each word.
 
     A sentence longer than `length` tokens goes on in further rows, so that every word has its target once, in order;
-    only the end of a single word longer than a row is dropped.
+    only the end of a single word longer than a row is dropped. With a `context`, what room is left is filled with the
+    pieces of the same document before and behind, half each where there are as many; they have no targets.
     """
     budget = length - 2
-    rows: list[list[int]] = []
+    text, at, low, high = _around(words, tokenizer, context)
+    rows: list[Integers] = []
     places: list[Integers] = []
     owners: list[int] = []
     for sentence, (pieces, word_of) in enumerate(tokenizer.encode_words(words)):
@@ -122,8 +154,13 @@ def examples(words: Sequence[Sequence[str]], tags: Sequence[Integers], tokenizer
             # As many whole words as fit; at least one, cut short if it alone does not.
             after = max(word + 1, int(np.searchsorted(ends, begin + budget, side="right")))
             end = min(int(ends[after - 1]), begin + budget)
-            rows.append([tokenizer.cls, *pieces[begin:end], tokenizer.sep])
-            places.append((starts[word:after] - begin + 1).astype(np.int32))
+            room = budget - (end - begin) if context is not None else 0
+            before, behind = at[sentence] + begin - low[sentence], high[sentence] - at[sentence] - end
+            left = min(before, max(room // 2, room - behind))
+            right = min(behind, room - left)
+            row = text[at[sentence] + begin - left : at[sentence] + end + right]
+            rows.append(np.concatenate([[tokenizer.cls], row, [tokenizer.sep]]))
+            places.append((starts[word:after] - begin + 1 + left).astype(np.int32))
             owners += [sentence] * (after - word)
             word = after
     return Examples.of(
@@ -135,3 +172,19 @@ def examples(words: Sequence[Sequence[str]], tags: Sequence[Integers], tokenizer
         pad=tokenizer.pad,
         count=len(words),
     )
+
+
+def _around(
+    words: Sequence[Sequence[str]], tokenizer: WordPiece, context: Context | None
+) -> tuple[Integers, Integers, Integers, Integers]:
+    """The pieces of all text in a row, (N,); where each tagged sentence starts, and its document starts and ends, (R,)
+    each."""
+    sentences = words if context is None else context.sentences
+    pieces = [np.asarray(each, np.int32) for each, _ in tokenizer.encode_words(sentences)]
+    starts = np.concatenate([[0], np.cumsum([len(each) for each in pieces], dtype=np.int64)])
+    text = np.concatenate([np.zeros(0, np.int32), *pieces])
+    if context is None:
+        return text, starts, starts, starts[1:]
+    own = context.documents[context.places]
+    first, after = (np.searchsorted(context.documents, own, side) for side in ("left", "right"))
+    return text, starts[context.places], starts[first], starts[after]

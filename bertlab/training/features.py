@@ -24,7 +24,6 @@ from bertlab.progress import Progress, stop_if_asked
 from bertlab.tasks import examples
 from bertlab.tasks.data import TaskData, sampled
 from bertlab.tasks.examples import Examples, Integers
-from bertlab.training import evaluation
 from bertlab.training.finetuning import Pretrained, encode_judged, encode_training, open_pretrained
 from bertlab.training.learning import EVALUATION_TOKENS, Stream, learn, predict, tensors
 from bertlab.training.logs import NOWHERE, Log
@@ -68,7 +67,7 @@ def probe(
         slots = torch.from_numpy(batch.slots)
         found = features[id(part)].index_select(0, slots.clamp(min=0).flatten()).view(*slots.shape, width)
         return {
-            "features": found.float(),
+            "features": found,
             "words": (slots >= 0).sum(1),
             "targets": torch.from_numpy(batch.targets).long(),
         }
@@ -94,24 +93,21 @@ def probe(
 def activations(pretrained: Pretrained, part: Examples, levels: range, machine: Machine, progress: Progress) -> Tensor:
     """The `levels` of the encoder at the first sub-token of every word, side by side: (W, levels x D) on the CPU.
 
-    Kept in bf16 where the machine computes in it, else in fp32.
+    In fp32 on every machine, as task scores are.
     """
     encoder = pretrained.model.encoder.to(machine.device).eval()
-    kept = torch.empty(
-        len(part.targets), len(levels) * encoder.hidden, dtype=torch.bfloat16 if machine.bf16() else torch.float32
-    )
+    kept = torch.empty(len(part.targets), len(levels) * encoder.hidden)
     done = 0
     for rows in examples.by_length(part.lengths, EVALUATION_TOKENS):
         stop_if_asked()
         point("features.read")
         batch = part.batch(rows)
         parts = {name: value.to(machine.device) for name, value in tensors(batch).items()}
-        with evaluation.autocast(machine):
-            states = encoder.hidden_states(parts["tokens"], parts["segments"], parts.get("lengths"))
+        states = encoder.hidden_states(parts["tokens"], parts["segments"], parts.get("lengths"))
         found = torch.cat([gather_rows(states[level], parts["positions"]) for level in levels], dim=-1)
         slots = torch.from_numpy(batch.slots)
         full = slots >= 0
-        kept[slots[full]] = found.to(kept.dtype).cpu()[full]
+        kept[slots[full]] = found.cpu()[full]
         done += len(rows)
         progress(done, len(part), "reading features")
     return kept

@@ -88,7 +88,7 @@ def finetune(
     if settings.recurrent:
         encoder = RecurrentEncoder(opened.model.encoder, keyed.key("finetune", seed, restart, "recurrent"))
     head = keyed.key("finetune", seed, restart, "head")
-    model = _model(data, encoder, opened.model.pooler, settings.dropout, head)
+    model = _model(data, encoder, opened.model.pooler, settings, head)
 
     def logits(batch: dict[str, Tensor]) -> Tensor:
         """(B, K, C) at the targets of a batch: C labels, one number, the choices, or the positions of a span."""
@@ -104,7 +104,8 @@ def finetune(
         """Trains on some rows: the curve of the loss, and the steps."""
         stream = Stream(rows.lengths, settings.batch, settings.epochs, settings.steps, built(rows), key)
         told, tag = f"fine-tuning {name}", "first" if "first" in key else "train"
-        return learn(model, logits, stream, settings, model.noise, machine, progress, told, log, tag), stream.steps
+        curve = learn(model, logits, stream, settings, model.noise, machine, progress, told, log, tag)
+        return curve, stream.steps
 
     if first is not None:
         trained(encode_training(first, opened, settings), first.name, "finetune", seed, restart, "first")
@@ -122,7 +123,7 @@ def encode_training(data: TaskData, pretrained: Pretrained, settings: recipe.Fin
     chosen = np.arange(count)
     if 0 < settings.rows < count:
         chosen = np.sort(keyed.permutation(keyed.key("training rows"), count)[: settings.rows])
-    return _encoded(data, data.train, chosen, pretrained, settings.length, training=True)
+    return _encoded(data, data.train, chosen, pretrained, settings, training=True)
 
 
 def encode_judged(
@@ -130,12 +131,19 @@ def encode_judged(
 ) -> list[Examples]:
     """The evaluation rows and, if the task has such, the test rows."""
     parts = [part for part in (data.evaluation, data.test) if part is not None]
-    return [_encoded(data, part, np.arange(len(part)), pretrained, settings.length, training=False) for part in parts]
+    return [_encoded(data, part, np.arange(len(part)), pretrained, settings, training=False) for part in parts]
 
 
 def _encoded(
-    data: TaskData, rows: Rows, which: Integers, pretrained: Pretrained, length: int, *, training: bool
+    data: TaskData,
+    rows: Rows,
+    which: Integers,
+    pretrained: Pretrained,
+    settings: recipe.Finetuning | recipe.Features,
+    *,
+    training: bool,
 ) -> Examples:
+    length = settings.length
     if length > pretrained.positions:
         raise BadInput(
             f"task '{data.name}' is read in sequences of {length} tokens and the model has {pretrained.positions} "
@@ -145,18 +153,30 @@ def _encoded(
     text: list[list[Any]] = [[column[row] for row in which] for column in rows.text]
     labels: list[Any] = [rows.labels[row] for row in which]
     if data.kind == "tagging":
-        return tagging.examples(text[0], labels, tokenizer, length)
+        around = _context(rows, which) if settings.context else None
+        return tagging.examples(text[0], labels, tokenizer, length, around)
     if data.kind == "span":
-        return span.examples(text, labels, tokenizer, length, training=training)
+        classified = isinstance(settings, recipe.Finetuning) and settings.answerability
+        return span.examples(text, labels, tokenizer, length, training=training, answerability=classified)
     if data.kind == "multiple-choice":
         return multiple_choice.examples(text, np.array(labels), tokenizer, length)
     return classification.examples(text, np.array(labels), tokenizer, length)
 
 
-def _model(data: TaskData, encoder: Encoder | RecurrentEncoder, pooler: Pooler, dropout: float, head: int) -> Model:
+def _context(rows: Rows, which: Integers) -> tagging.Context:
+    """What stands around the sentences of these numbers, in the split that the rows were taken from."""
+    whole = rows.whole or rows
+    places = which if rows.places is None else rows.places[which]
+    return tagging.Context(whole.text[0], tagging.documents(whole.text[0], whole.groups), places)
+
+
+def _model(
+    data: TaskData, encoder: Encoder | RecurrentEncoder, pooler: Pooler, settings: recipe.Finetuning, head: int
+) -> Model:
+    dropout = settings.dropout
     if data.kind == "tagging":
         return TaggingModel(encoder, len(data.labels), dropout, head)
     if data.kind == "span":
-        return SpanModel(encoder, dropout, head)
+        return SpanModel(encoder, dropout, head, pooler if settings.answerability else None)
     # A number, or the score of an ending, is one output.
     return ClassificationModel(encoder, pooler, len(data.labels) if data.kind == "classification" else 1, dropout, head)

@@ -25,7 +25,7 @@ from bertlab.model.dropout import Noise
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.tasks import examples
 from bertlab.tasks.examples import IGNORED, Examples, Integers
-from bertlab.training import evaluation, optimization
+from bertlab.training import optimization
 from bertlab.training.figures import Figures, check
 from bertlab.training.logs import NOWHERE, Log, Pace
 from bertlab.training.trainer import Watch, fit, trainer
@@ -110,6 +110,7 @@ class Measuring(LightningModule):
         super().__init__()
         self.automatic_optimization = False  # an update is `optimization.update`, as in pre-training
         self.model, self.logits, self.noise, self.key = model, logits, noise, stream.key
+        self.error = joint_loss if getattr(settings, "answerability", False) else loss
         self.settings, self.steps, self.step = settings, stream.steps, 0
         self.schedule = recipe.Schedule(steps=stream.steps, peak=settings.peak, warmup=settings.warmup)
         self.curve = _Curve(max(1, stream.steps // CURVE_POINTS))
@@ -127,7 +128,7 @@ class Measuring(LightningModule):
     def training_step(self, batch: dict[str, Tensor], index: int) -> None:
         """Forward, backward and update of step `self.step`."""
         self.noise.restart(keyed.key(*self.key, "dropout", self.step), self.device.type)
-        error = loss(self.logits(batch), batch["targets"])
+        error = self.error(self.logits(batch), batch["targets"])
         self.manual_backward(error)
         optimizer = self.optimizers()
         assert isinstance(optimizer, torch.optim.Optimizer)  # Lightning's, which counts the steps
@@ -158,6 +159,11 @@ def loss(logits: Tensor, targets: Tensor) -> Tensor:
     if targets.is_floating_point():
         return functional.mse_loss(found.squeeze(-1), targets.flatten())
     return functional.cross_entropy(found, targets.flatten(), ignore_index=IGNORED)
+
+
+def joint_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """The loss of a span's start and end, (B, 0:2), plus that of whether there is one, (B, 2) (RoBERTa section 3.3)."""
+    return loss(logits[:, :2], targets[:, :2]) + loss(logits[:, 2:], targets[:, 2:])
 
 
 def learn(
@@ -194,7 +200,7 @@ def predict(
 ) -> npt.NDArray[np.float32]:
     """The logits of every target, (W, C), in the order of the targets; minus infinity where a row has fewer than C.
 
-    `batches` have the longest rows first.
+    In fp32 on every machine: bf16 changes some answers. `batches` have the longest rows first.
     """
     model.to(machine.device).eval()
     scores: npt.NDArray[np.float32] | None = None
@@ -203,8 +209,7 @@ def predict(
         point("measure.predict")
         slots = judged.batch(numbers).slots
         parts = {name: value.to(machine.device) for name, value in build(numbers).items()}
-        with evaluation.autocast(machine):
-            found = logits(parts).float().cpu().numpy()
+        found = logits(parts).float().cpu().numpy()
         if scores is None:
             scores = np.full((len(judged.targets), found.shape[-1]), -np.inf, np.float32)
         full = slots >= 0

@@ -189,3 +189,9 @@ def test_spans_have_a_start_and_an_end_at_every_token_but_padding():
     by_hand = model.output(source.encoder(tokens, segments, lengths))
     torch.testing.assert_close(logits[:, 1][~padding], by_hand[..., 1][~padding], rtol=0, atol=1e-5)
     assert model(tokens, segments).isfinite().all()
+    joint = SpanModel(source.encoder, dropout=0.1, seed=1, pooler=source.pooler).eval()
+    both = joint(tokens, segments, lengths)
+    assert torch.equal(both[:, :2], logits), "the classifier starts from weights of its own"
+    assert torch.equal(both[:, 2] == -torch.inf, (torch.arange(TOKENS) > 1).expand(BATCH, -1))
+    held = joint.answerable(source.pooler(source.encoder(tokens, segments, lengths)[:, 0]))
+    torch.testing.assert_close(both[:, 2, :2], held, rtol=0, atol=1e-5)

@@ -171,3 +171,26 @@ def test_wrong_answers_are_named(value, says):
         span.answers(["b c", "b c"], [good, value], "file")
     assert str(caught.value).startswith("file row 2")
     assert says in str(caught.value)
+
+
+def test_with_a_classifier_the_windows_that_it_accepts_answer(tokenizer):
+    contexts = ["b c d e f g h", "b c"]
+    right = [Answers(("g",), (10,)), Answers()]
+    windows = span.examples([["a", "a"], contexts], right, tokenizer, 8, answerability=True)
+    plain = span.examples([["a", "a"], contexts], right, tokenizer, 8)
+    assert (windows.turns, plain.turns) == (3, 2)
+    assert windows.questions.tolist() == plain.questions.tolist() == [0, 0, 0, 1]
+    targets = windows.targets.reshape(-1, 3)
+    assert targets[:, :2].tolist() == plain.targets.reshape(-1, 2).tolist()
+    assert targets[:, 2].tolist() == [int(first > 0) for first, _, _ in targets]
+    scores = np.full((12, int(windows.lengths.max())), -5.0)
+    scores[2::3] = -np.inf
+    scores[2::3, :2] = [[0.0, 2.0], [0.0, -1.0], [0.0, 1.0], [3.0, 0.5]]  # yes, no, yes; no
+    scores[0, 4] = scores[1, 4] = 1.0  # the second letter of the first window
+    scores[3, 3] = scores[4, 3] = 9.0  # the best span, in the window that holds none
+    found = span.best(windows, scores)
+    assert found.margins.tolist() == [2.0, -2.5]
+    assert contexts[0][found.begins[0] : found.ends[0]] == "c"
+    logs = np.arange(12.0 * scores.shape[1]).reshape(12, -1) / -10
+    both = span.log_likelihoods(windows, right, logs)
+    assert both == pytest.approx(span.log_likelihoods(plain, right, logs[[0, 1, 3, 4, 6, 7, 9, 10]]))

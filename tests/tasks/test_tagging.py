@@ -106,3 +106,59 @@ def test_windows_cover_every_word_once_and_in_order(tokenizer, words, length):
     # Nothing but the end of a word that is longer than a row is lost.
     pieces = int((found.lengths - 2).sum())
     assert pieces == sum(min(len(word), length - 2) for word in everything)
+
+
+def shown(found, tokenizer):
+    """Each row as text, with the tagged pieces as capitals."""
+    texts = []
+    for number in range(len(found)):
+        batch = found.batch(np.array([number]))
+        pieces = [tokenizer.vocabulary[token][-1] for token in batch.tokens[0, 1 : batch.lengths[0] - 1]]
+        for place in batch.positions[0][batch.slots[0] >= 0]:
+            pieces[place - 1] = pieces[place - 1].upper()
+        texts.append("".join(pieces))
+    return texts
+
+
+@pytest.mark.parametrize(
+    ("length", "groups", "rows"),
+    [
+        (7, None, ["bCDef", "dEFgh"]),  # half before and half behind, of one document
+        (8, None, ["abCDef", "cdEFgh"]),
+        (7, [0, 0, 1, 1], ["abCD", "EFgh"]),  # up to the ends of their documents
+        (9, [0, 0, 0, 1], ["abCDef", "abcdEF"]),
+        (20, None, ["abCDefgh", "abcdEFgh"]),
+        (4, None, ["CD", "EF"]),  # no room
+    ],
+)
+def test_neighbours_of_the_same_document_fill_a_row(tokenizer, length, groups, rows):
+    sentences = [["a", "b"], ["c", "d"], ["e", "f"], ["g", "h"]]
+    documents = tagging.documents(sentences, None if groups is None else np.array(groups))
+    context = tagging.Context(sentences, documents, np.array([1, 2]))
+    found = tagging.examples(sentences[1:3], [np.array([1, 2]), np.array([3, 4])], tokenizer, length, context)
+    assert shown(found, tokenizer) == rows
+    assert found.targets.tolist() == [1, 2, 3, 4]
+    assert found.owners.tolist() == [0, 0, 1, 1]
+
+
+def test_documents_are_runs_of_a_group_or_begin_at_docstart():
+    sentences = [["-DOCSTART-"], ["a"], ["b"], ["-DOCSTART-"], ["c"]]
+    assert tagging.documents(sentences, None).tolist() == [1, 2, 2, 3, 4]
+    assert tagging.documents(sentences[1:3], None).tolist() == [0, 0]
+    assert tagging.documents(sentences, np.array([5, 5, 2, 2, 5])).tolist() == [0, 0, 1, 1, 2]
+
+
+@given(st.lists(st.lists(st.sampled_from(["ab", "cde", "f" * 13]), max_size=9), min_size=1, max_size=6), st.data())
+def test_a_context_changes_no_target_and_reads_the_text_as_it_stands(tokenizer, words, data):
+    length = data.draw(st.integers(8, 40))
+    tags = [np.arange(len(row)) for row in words]
+    context = tagging.Context(words, tagging.documents(words, None), np.arange(len(words)))
+    alone, found = (tagging.examples(words, tags, tokenizer, length, each) for each in (None, context))
+    assert (found.lengths <= length).all()
+    for name in ("targets", "owners", "target_offsets"):
+        assert getattr(found, name).tolist() == getattr(alone, name).tolist()
+    text = "".join(word for row in words for word in row)
+    rows = [row.lower() for row in shown(found, tokenizer)]
+    assert all(row in text for row in rows)
+    if len(text) <= length - 2:
+        assert set(rows) <= {text}

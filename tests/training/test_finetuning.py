@@ -7,6 +7,8 @@ import signal
 
 import numpy as np
 import pytest
+import torch
+from torch.nn import functional
 
 from bertlab.errors import BadInput, RunFailed
 from bertlab.progress import Interrupted, signals_as_flags, silent
@@ -15,6 +17,7 @@ from bertlab.tasks.data import sampled
 from bertlab.tasks.rows import Rows
 from bertlab.training import finetuning
 from bertlab.training.finetuning import finetune
+from bertlab.training.learning import joint_loss
 
 SETTINGS = Finetuning(batch=16, epochs=4, peak=3e-3, length=32, dropout=0.1)
 SHORT = dataclasses.replace(SETTINGS, steps=4)
@@ -89,6 +92,37 @@ def test_spans_are_found_and_questions_without_answer_left_alone(run, questions)
     assert kept["exact"].tolist() == [float(text in (texts or [""])) for text, texts in zip(said, right, strict=True)]
     assert (kept["log_likelihood"] <= 0).all()
     assert max(map(len, questions.evaluation.text[1])) > SETTINGS.length, "no context takes several windows"
+
+
+def test_a_classifier_trained_beside_the_span_tells_which_questions_have_an_answer(run, questions):
+    found = run(questions, dataclasses.replace(SETTINGS, answerability=True))
+    assert found.metrics["exact"] > 80
+    assert found.threshold == 0, "a probability of one half, whatever the evaluation rows are"
+    said = found.predictions["prediction"][:, 1] > 0
+    assert 0.5 < said.mean() < 0.8
+    assert (found.predictions["log_likelihood"] <= 0).all()
+
+
+def test_the_joint_loss_is_that_of_the_span_plus_that_of_the_class():
+    logits = torch.randn(3, 3, 5)
+    logits[:, 2, 2:] = -torch.inf
+    targets = torch.tensor([[0, 0, 0], [2, 3, 1], [1, 4, 1]])
+    start, end, held = (functional.cross_entropy(logits[:, turn], targets[:, turn]) for turn in range(3))
+    torch.testing.assert_close(joint_loss(logits, targets), (start + end) / 2 + held)
+
+
+def test_the_context_of_a_sentence_is_its_split(run, entities):
+    """Subsets of rows read the neighbours that their rows have in the whole, as tags are of their own words alone."""
+    settings = dataclasses.replace(SHORT, context=True)
+    alone, found = run(entities, SHORT), run(entities, settings)
+    for name in ("label", "sentence"):
+        assert found.predictions[name].tolist() == alone.predictions[name].tolist()
+    assert not same(alone, found)
+    some = run(sampled(entities, 20), settings)
+    rows = sampled(entities, 20).evaluation.places
+    kept = np.concatenate([np.flatnonzero(found.predictions["sentence"] == row) for row in rows])
+    expected = found.predictions["log_likelihood"][kept]
+    assert some.predictions["log_likelihood"] == pytest.approx(expected, abs=1e-5)
 
 
 def test_where_every_question_has_an_answer_one_is_given(run, questions):
