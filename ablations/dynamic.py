@@ -44,6 +44,7 @@ study = Study(
         ),
         Claim("Dynamic and static are alike on MNLI", better="dynamic", worse="static, ten copies", on=MNLI, within=1.0),
     ],
+    summary="median",
     at_paper={
         # sections 3.1 and 3.3, and fairseq's Adam, which corrects its bias
         "inputs.length": "512",

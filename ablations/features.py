@@ -53,8 +53,5 @@ study = Study(
               within=1.0),
     ],
     at_paper={"tokenizer.lowercase": "false"},  # section 5.3
-    notes=[
-        "The paper cased its text and gave each sentence the context of its document; here sentences stand alone. On the "
-        "test set it published fine-tuning only.",
-    ],
+    notes=["On the test set the paper published fine-tuning only."],
 )  # fmt: skip

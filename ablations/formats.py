@@ -59,6 +59,7 @@ study = Study(
             for on in (SQUAD, SQUAD_2, SST2)
         ),
     ],
+    summary="median",
     at_paper={
         # sections 3.1 and 3.3, and fairseq's Adam, which corrects its bias
         "inputs.length": "512",

@@ -79,6 +79,7 @@ def _record(plan: Plan, study: Study, cells: Sequence[Cell], options: str) -> di
         "source": study.source,
         "baseline": study.baseline,
         "notes": list(study.notes),
+        "summary": study.summary,
         "claims": [dataclasses.asdict(claim) for claim in study.claims],
         "scale": request.scale.name,
         "differences": differences(plan, study),

@@ -185,6 +185,8 @@ class Study:
     claims: list[Claim] = field(default_factory=list)
     at_paper: Mapping[str, str] = field(default_factory=dict)
     """What its paper does otherwise than BERT, as `--set` has it (`{"inputs.short": "0"}`): holds at scale paper."""
+    summary: Literal["mean", "median"] = "mean"
+    """What the published figures are, over runs; tables show the same of the measured ones."""
     notes: list[str] = field(default_factory=list)
     """Caveats that every report of this study prints."""
 

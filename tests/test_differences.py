@@ -95,6 +95,7 @@ def test_another_scale_differs_in_each_of_its_fields(differing):
             "schedule.steps 50000 (paper: 1000000)", "schedule.peak 0.0004 (paper: 0.0001)",
             "schedule.warmup 0.05 (paper: 0.01)", "optimizer.bias_correction true (paper: false)",
         ],
+        "NER": ["tagging.length 128 (paper: 512)", "tagging.context false (paper: true)"],
     }  # fmt: skip
 
 

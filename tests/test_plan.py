@@ -278,9 +278,8 @@ def test_an_option_of_another_kind_of_task_is_refused(machine, assignment):
 
 def test_at_the_papers_scale_each_study_measures_as_its_paper(machine):
     chosen = tuple(map(studies.find, ("nsp", "formats", "features")))
-    made = plan.make(
-        request(studies=chosen, scale=scales.find("paper"), only=("BERT", "segment pair", "last")), machine
-    )
+    rows = {"only": ("BERT", "segment pair", "last"), "corpora": ("microworld",)}
+    made = plan.make(request(studies=chosen, scale=scales.find("paper"), **rows), machine)
     found = {(cell.study.name, cell.job.data.asked): cell.job.settings for cell in made.cells}
     bert, roberta = found["nsp", "squad"], found["formats", "squad_v2"]
     assert (bert.answerability, bert.bias_correction, bert.length) == (False, False, 384)

@@ -16,14 +16,17 @@ FEW = 6
 
 def legend(evidence: Evidence) -> list[str]:
     """How a cell of the results is read."""
+    centre = "median" if evidence.medians else "mean"
     if evidence.imported:
-        lines = ["Measured: mean (sd, n) in points over n restarts of the measurement on one checkpoint."]
+        lines = [f"Measured: {centre} (sd, n) in points over n restarts of the measurement on one checkpoint."]
     else:
         lines = [
-            "Measured: mean (sd, n) in points, with n = pre-training seeds x restarts within each. The mean is over "
-            "all restarts; restarts are averaged first and sd is over the seeds, or over the restarts where there is "
-            "one seed."
+            f"Measured: {centre} (sd, n) in points, with n = pre-training seeds x restarts within each. The {centre} "
+            "is over all restarts; for sd restarts are averaged first: it is over the seeds, or over the restarts of a "
+            "single seed."
         ]
+    if evidence.medians:
+        lines.append("The published figures are medians too. Differences, intervals and verdicts are of means.")
     if any(cell.status == "collapsed" for cell in evidence.cells):
         lines.append("Collapsed: a run that gave one answer to all rows; it is in the mean.")
     if evidence.deviating:
@@ -85,7 +88,8 @@ def judged(evidence: Evidence) -> list[str]:
     lines = [
         "At the end of pre-training, on held-out text, means over seeds: masked-LM loss (nats) with 15 % of the tokens "
         "masked as 80/10/10, the same for all rows, and under the row's own masking; perplexity and accuracy are those "
-        "of the first."
+        "of the first. The held-out sequences are single segments, a form that rows with pairs of segments do not "
+        "train on."
     ]
     lines += [
         f"{count(len(others), 'row')} of the same pre-training as {row}: {', '.join(others)}."

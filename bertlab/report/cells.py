@@ -44,6 +44,14 @@ class Cell:
     evaluation_rows: int
     seconds: float
     numerics: tuple[tuple[str, str], ...]
+    kind: str
+    """The kind of the task; empty while it is not measured."""
+    length: int
+    """Tokens of its sequences at most; 0 if unknown."""
+    settings: Mapping[str, Any]
+    """How it was trained, fields at their defaults left out."""
+    threshold: float | None
+    """Above which a question of SQuAD 2.0 is answered."""
 
     @property
     def fate(self) -> str:

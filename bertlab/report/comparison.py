@@ -15,7 +15,7 @@ class Line:
 
     row: str
     measured: str
-    """The mean, in points or in the unit of what is read off the pre-training."""
+    """The mean or the median, in points or in the unit of what is read off the pre-training."""
     sd: str = EMPTY
     n: str = EMPTY
     """Pre-training seeds x restarts; restarts alone on a checkpoint from elsewhere."""
@@ -48,7 +48,7 @@ def comparisons(evidence: Evidence) -> tuple[Comparison, ...]:
 def _comparison(evidence: Evidence, name: str) -> Comparison:
     trained = [row for row in evidence.variants if not evidence.untrained(row)]
     summaries = {row: evidence.summary(row, name) for row in trained}
-    means = {row: f"{summary.mean:.2f}" for row, summary in summaries.items() if summary is not None}
+    means = {row: f"{evidence.centre(summary):.2f}" for row, summary in summaries.items() if summary is not None}
     papers = {row: figure(paper) for row in trained if (paper := evidence.published(row, name)) is not None}
     cell, less = evidence.column(name)[0], evidence.less_is_more(name)
     best, best_published = _best(means, less), _best(papers, less)
@@ -75,7 +75,7 @@ def _line(evidence: Evidence, row: str, name: str, best: bool, best_published: b
         fewest, most = summary.restarts
         restarts = str(most) if fewest == most else f"({fewest} to {most})"
         found = {
-            "measured": f"{summary.mean:.2f}",
+            "measured": f"{evidence.centre(summary):.2f}",
             "sd": EMPTY if summary.sd is None else f"{summary.sd:.2f}",
             "n": str(summary.seeds) if evidence.imported else f"{summary.seeds}x{restarts}",
             "note": ", ".join(f"{count} {what}" for what, count in missing.items() if count),

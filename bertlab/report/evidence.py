@@ -92,6 +92,21 @@ class Evidence:
         """Whether text or tasks come from the embedded world."""
         return bool(self.record.get("world"))
 
+    def centre(self, summary: Summary) -> float:
+        """The mean or the median of a row on a measurement: what the published figures are."""
+        return summary.median if self.medians else summary.mean
+
+    @property
+    def medians(self) -> bool:
+        """Whether the published figures are medians."""
+        return self.record.get("summary") == "median"
+
+    @property
+    def lowercase(self) -> set[bool]:
+        """Whether the text of its pre-trainings is in lower case."""
+        runs = (each for each in self.pretrainings if each.finished)
+        return {bool(each.group("tokenizer").get("lowercase", True)) for each in runs}
+
     @property
     def differences(self) -> list[tuple[str, str]]:
         """What differs from the paper's setting, each with the measurement that it concerns, empty if all."""

@@ -28,10 +28,10 @@ def facts(evidence: Evidence) -> list[tuple[str, str]]:
     """Corpus, model, steps and tokens, seeds, tasks, machine and recorded time."""
     found = [("Corpus", ", ".join(evidence.corpus))] if evidence.corpus else []
     trained = [each for each in evidence.pretrainings if each.finished and not each.untrained]
-    found += _pretraining([each for each in trained if not each.imported])
+    found += _pretraining([each for each in trained if not each.imported], evidence.baseline)
     found += _imported([each for each in trained if each.imported])
     found.append(("Seeds", _seeds(evidence)))
-    found += [(name, _task(evidence.column(name))) for name in evidence.measurements]
+    found += [(name, _task(evidence, evidence.column(name))) for name in evidence.measurements]
     found += [(f"Before {task}", f"trained on {name}") for task, name in evidence.record.get("first", {}).items()]
     for task, setting in evidence.record.get("searched", {}).items():
         told = ", ".join(f"{name} {value:g}" for name, value in setting.items())
@@ -49,7 +49,7 @@ def _seeds(evidence: Evidence) -> str:
     return f"{count(len(seeds), 'seed')} of pre-training ({', '.join(seeds)}), paired across rows; {restarts}"
 
 
-def _pretraining(runs: list[Pretraining]) -> list[tuple[str, str]]:
+def _pretraining(runs: list[Pretraining], baseline: str) -> list[tuple[str, str]]:
     if not runs:
         return []
     sizes = "; ".join(dict.fromkeys(_size(each) for each in runs))
@@ -62,10 +62,25 @@ def _pretraining(runs: list[Pretraining]) -> list[tuple[str, str]]:
         ("Model", f"{sizes}; {parameters} parameters, vocabulary {vocabulary}"),
         ("Pre-training", f"{steps} steps, {tokens} tokens a run{padding}"),
     ]
+    found += _multiples(runs, baseline)
     balances = [value for each in runs if isinstance(value := each.result.get("pair_balance"), float)]
     if balances:
         found.append(("True next segments", f"{100 * mean(balances):.1f} % of the pairs"))
     return found
+
+
+def _multiples(runs: list[Pretraining], baseline: str) -> list[tuple[str, str]]:
+    """Rows of another size than the baseline's, as the multiples of it that whole layers and heads come to."""
+    shapes = {each.variant: _shape(each) for each in runs}
+    own = shapes.get(baseline)
+    if own is None:
+        return []
+    told = []
+    for row, shape in shapes.items():
+        parts = [f"{name} x {shape[name] / own[name]:.3g}" for name in shape if shape[name] != own[name]]
+        if parts:
+            told.append(f"{row}: {', '.join(parts)}")
+    return [("Sizes beside the baseline's", "; ".join(told))] if told else []
 
 
 def _imported(runs: list[Pretraining]) -> list[tuple[str, str]]:
@@ -82,7 +97,7 @@ def _content(pretraining: Pretraining) -> str:
     return f"commit {commit} on the Hub" if commit else str(pretraining.result.get("content"))
 
 
-def _task(cells: list[Cell]) -> str:
+def _task(evidence: Evidence, cells: list[Cell]) -> str:
     cell = next((cell for cell in cells if cell.value is not None), cells[0])
     if cell.method == "pretraining":
         return f"{cell.metric} on held-out text, of the pre-training itself"
@@ -91,7 +106,36 @@ def _task(cells: list[Cell]) -> str:
     text = f"{cell.metric} on {dataset}, split {cell.split}; {how}"
     if cell.train_rows or cell.evaluation_rows:
         text += f"; {cell.train_rows:,} training and {cell.evaluation_rows:,} evaluation rows"
-    return text
+    if cell.length:
+        text += f"; sequences of at most {cell.length} tokens"
+    if cell.kind == "tagging":
+        text += f"; {_tagged(evidence, cells)}"
+    return text + _threshold(cells)
+
+
+def _tagged(evidence: Evidence, cells: list[Cell]) -> str:
+    """Whether a tagger sees capitals, and what it sees of the document."""
+    cased = {True: "lower-cased text", False: "cased text"}
+    text = [cased[each] for each in (True, False) if each in evidence.lowercase]
+    contexts = {bool(each.settings.get("context")) for each in cells if each.value is not None}
+    told = {True: "in the context of their document", False: "without the context of their document"}
+    return f"{' or '.join(text)}, sentences {' or '.join(told[each] for each in sorted(contexts))}"
+
+
+def _threshold(cells: list[Cell]) -> str:
+    """How it is decided which questions are answered, where some have no answer."""
+    known = [each for each in cells if each.threshold is not None]
+    if not known:
+        return ""
+    if any(each.settings.get("answerability") for each in known):
+        return "; answered where a classifier trained beside the span says so with a probability of one half"
+    least, most = (side(each.threshold or 0.0 for each in known) for side in (min, max))
+    span = f"{least:.2f}" if len(known) == 1 else f"{least:.2f} to {most:.2f}"
+    rows = "those reported" if known[0].split != "test" else "the evaluation rows"
+    return (
+        f"; answered above a threshold ({span}) that was chosen for each run on {rows}, "
+        "so the figures are a little better than an unseen set's"
+    )
 
 
 def _machine(evidence: Evidence) -> list[tuple[str, str]]:
@@ -122,10 +166,15 @@ def _time(evidence: Evidence) -> list[tuple[str, str]]:
     return [("Time", f"{duration(sum(seconds for seconds, _ in parts))}: {told}")]
 
 
-def _size(run: Pretraining) -> str:
+def _shape(run: Pretraining) -> dict[str, int]:
     model, given = run.group("model"), Model()
-    layers, hidden, heads = (model.get(name, getattr(given, name)) for name in ("layers", "hidden", "heads"))
-    return f"{layers} layers, {hidden} wide, {heads} heads, {model.get('positions', given.positions)} positions"
+    names = {"layers": "layers", "width": "hidden", "heads": "heads"}
+    return {called: int(model.get(name, getattr(given, name))) for called, name in names.items()}
+
+
+def _size(run: Pretraining) -> str:
+    shape, positions = _shape(run), run.group("model").get("positions", Model().positions)
+    return f"{shape['layers']} layers, {shape['width']} wide, {shape['heads']} heads, {positions} positions"
 
 
 def _span(values: Iterable[Any]) -> str:

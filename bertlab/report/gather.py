@@ -113,6 +113,10 @@ def _cell(store: Store, cell: Mapping[str, Any], run: Run | None, damaged: Mappi
         # what is read off a pre-training takes none of its own
         seconds=run.seconds() if run and cell["method"] != "pretraining" else 0.0,
         numerics=_stamp(run.environment().get("numerics", {}), NUMERICS) if run else (),
+        kind=str(run.science().get("task", {}).get("kind", "")) if run else "",
+        length=int(result.get("length", 0)),
+        settings=result.get("settings", {}),
+        threshold=number(result.get("threshold")),
     )
 
 

@@ -130,7 +130,7 @@ def brief(evidence: Evidence) -> tuple[Table, Table]:
             if summary is None:
                 result.append(measured(evidence, variant, name))
             else:
-                points = f"{summary.mean:.2f}" + ("" if summary.sd is None else f" ({summary.sd:.2f})")
+                points = f"{evidence.centre(summary):.2f}" + ("" if summary.sd is None else f" ({summary.sd:.2f})")
                 result.append("; ".join([points, *_collapsed(evidence, variant, name)]))
             result.append(figure(evidence.published(variant, name)))
             half = "" if difference is None or not difference.interval else f" ±{difference.interval.half:.2f}"
@@ -188,7 +188,7 @@ def _summary(evidence: Evidence, summary: Summary) -> str:
     fewest, most = summary.restarts
     restarts = str(most) if fewest == most else f"({fewest} to {most})"
     inner = f"n = {summary.seeds}" if evidence.imported else f"n = {summary.seeds}x{restarts}"
-    return f"{summary.mean:.2f} ({inner})" if summary.sd is None else f"{summary.mean:.2f} ({summary.sd:.2f}, {inner})"
+    return f"{evidence.centre(summary):.2f} ({inner if summary.sd is None else f'{summary.sd:.2f}, {inner}'})"
 
 
 def _difference(value: Effect | None) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Literal
 
 LEVEL = 0.95
@@ -44,6 +45,8 @@ class Summary:
     """Points: the least of what `sd` is the spread of."""
     high: float
     """Points: the most."""
+    median: float
+    """Points: over all restarts of all seeds."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +106,13 @@ def summarise(scores: Scores) -> Summary | None:
     counts = [len(points) for points in scores.by_seed.values()]
     centre = mean(means)
     restarts = (min(counts), max(counts))
+    middle = median([point for points in scores.by_seed.values() for point in points])
     if len(means) > 1:
-        return Summary(centre, deviation(means), "seeds", len(means), restarts, min(means), max(means))
+        return Summary(centre, deviation(means), "seeds", len(means), restarts, min(means), max(means), middle)
     points = next(iter(scores.by_seed.values()))
     within = deviation(points)
     ends = (min(points), max(points))
-    return Summary(centre, within, "nothing" if within is None else "restarts", 1, restarts, *ends)
+    return Summary(centre, within, "nothing" if within is None else "restarts", 1, restarts, *ends, middle)
 
 
 def separation(one: Summary, other: Summary) -> float | None:

@@ -1,0 +1,81 @@
+"""What a report says of how each task was measured, and of the sizes of the rows."""
+
+import dataclasses
+
+import pytest
+
+from bertlab.report import caveats, facts, tables
+from bertlab.report.gather import gather_all
+from bertlab.store import Store
+
+
+@pytest.fixture
+def evidence(builder):
+    """The evidence of one measured cell, with changes to its cells and to its record."""
+
+    def made(cell=None, pretraining=None, values=(60.0,), **record):
+        for seed, value in enumerate(values):
+            builder.cell("80/10/10", "NER", value, seed, 0, builder.pretrain("80/10/10", seed))
+        builder.record(**record)
+        found = gather_all(Store(builder.root))[0]
+        science = {"recipe": pretraining or {}}
+        return dataclasses.replace(
+            found,
+            cells=tuple(dataclasses.replace(each, **(cell or {})) for each in found.cells),
+            pretrainings=tuple(dataclasses.replace(each, science=science) for each in found.pretrainings),
+        )
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("recipe", "settings", "told"),
+    [
+        ({}, {}, "sequences of at most 64 tokens; lower-cased text, sentences without the context of their document"),
+        (
+            {"tokenizer": {"lowercase": False}},
+            {"context": True},
+            "cased text, sentences in the context of their document",
+        ),
+    ],
+)
+def test_of_names_it_says_casing_and_context(evidence, recipe, settings, told):
+    found = evidence({"kind": "tagging", "settings": settings, "length": 64}, recipe)
+    assert told in dict(facts.facts(found))["NER"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ({"threshold": -1.25}, "answered above a threshold (-1.25) that was chosen for each run on those reported"),
+        ({"threshold": 0.5, "split": "test"}, "chosen for each run on the evaluation rows"),
+        ({"threshold": 0.0, "settings": {"answerability": True}}, "a classifier trained beside the span"),
+    ],
+)
+def test_it_says_how_questions_without_an_answer_are_found(evidence, cell, told):
+    assert told in dict(facts.facts(evidence({"kind": "span", **cell})))["NER"]
+    assert "threshold" not in dict(facts.facts(evidence({"kind": "span"})))["NER"]
+
+
+def test_where_medians_are_published_medians_are_shown(evidence):
+    found = evidence(values=(60.0, 61.0, 70.0), summary="median")
+    assert tables.results(found).rows[0][1].startswith("61.00 (")
+    assert caveats.legend(found)[0].startswith("Measured: median (sd, n)")
+    assert any("verdicts are of means" in line for line in caveats.legend(found))
+    plain = dataclasses.replace(found, record={**found.record, "summary": "mean"})
+    assert tables.results(plain).rows[0][1].startswith("63.67 (")
+
+
+def test_sizes_are_told_as_the_multiples_that_they_came_to(builder):
+    for row in ("80/10/10", "100/0/0"):
+        builder.cell(row, "NER", 60.0, 0, 0, builder.pretrain(row))
+    builder.record()
+    found = gather_all(Store(builder.root))[0]
+    shapes = [{"layers": 4, "hidden": 128, "heads": 2}, {"layers": 4, "hidden": 192, "heads": 3}]
+    runs = [
+        dataclasses.replace(run, science={"recipe": {"model": shape}})
+        for run, shape in zip(found.pretrainings, shapes, strict=True)
+    ]
+    told = dict(facts.facts(dataclasses.replace(found, pretrainings=tuple(runs))))
+    assert told["Sizes beside the baseline's"] == "100/0/0: width x 1.5, heads x 1.5"
+    assert "Sizes beside the baseline's" not in dict(facts.facts(found))
