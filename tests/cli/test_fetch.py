@@ -31,16 +31,16 @@ def pushed(hub, tmp_path, monkeypatch):
     """Stand-ins of the two data sets of `masking`, in the layout of the Hub."""
     monkeypatch.setenv("BERTLAB_CACHE", str(tmp_path / "cache"))
 
-    def push(pairs=PAIRS):
+    def push(pairs=PAIRS, card=""):
         glue = parquet(pairs, tmp_path / "rows.parquet")
-        card = "---\nconfigs:\n- config_name: mnli\n  data_files:\n" + "".join(
+        configs = "---\nconfigs:\n- config_name: mnli\n  data_files:\n" + "".join(
             f"  - {{split: {split}, path: mnli/{split}-*}}\n" for split in ("train", "validation_matched")
         )
         mnli = {f"mnli/{split}-00000-of-00001.parquet": glue for split in ("train", "validation_matched")}
         words = parquet(WORDS, tmp_path / "rows.parquet", NAMES)
         conll = {f"conll2003/{split}/0000.parquet": words for split in ("train", "validation", "test")}
         hub.push("datasets/eriktks/conll2003", conll, "refs/convert/parquet")
-        return hub.push("datasets/nyu-mll/glue", {"README.md": f"{card}---\n".encode(), **mnli})
+        return hub.push("datasets/nyu-mll/glue", {"README.md": f"{configs}---\n{card}".encode(), **mnli})
 
     push.first = push()
     return push
@@ -159,3 +159,68 @@ def test_without_the_hub_the_environment_says_so_and_what_is_cached_is_used(push
     assert "task 'sst2' (nyu-mll/glue:sst2) cannot be had from the Hub (OfflineModeIsEnabled" in last
     assert "`bertlab fetch` writes one" in last
     assert not hub.asked
+
+
+def test_a_new_card_changes_no_id_of_a_study_and_new_rows_change_theirs(pushed, hub, tmp_path):
+    """Corpus and tasks of the Hub: what is planned after somebody has edited the cards is what was planned before."""
+    from bertlab import plan, scales, studies
+
+    def push(card=b"", text="A text."):
+        data = parquet([{"text": f"{text} {number}"} for number in range(50)], tmp_path / "rows.parquet")
+        hub.push("datasets/some-one/books", {"train.parquet": data, "README.md": card})
+        hub.again()
+
+    def ids(*names):
+        request = plan.Request(studies=(studies.find("masking"),), scale=scales.find("smoke"), corpora=names)
+        jobs = plan.make(request, Machine(cache=tmp_path / "cache")).jobs
+        return {job.id: job.kind for job in jobs}
+
+    push()
+    before = ids("some-one/books")
+    push(card=b"a card")
+    pushed(card="edited")
+    after = ids("some-one/books")
+    assert after == before
+    pushed(PAIRS[:3])
+    hub.again()
+    changed = [kind for job, kind in ids("some-one/books").items() if job not in before]
+    assert set(changed) == {"finetune"}, "MNLI alone is measured anew"
+    push(text="Another.")
+    assert not set(ids("some-one/books")) & set(before)
+    hub.offline()
+    assert not set(ids("some-one/books")) & set(before)
+
+
+def test_results_keep_the_commit_and_a_compute_node_needs_no_hub(pushed, hub, call, tmp_path):
+    from bertlab.store import Store
+    from bertlab.text import microworld
+
+    rows = parquet([{"text": text} for text in microworld.documents(300)], tmp_path / "rows.parquet")
+    books = hub.push("datasets/some-one/books", {"train.parquet": rows})
+    runs = tmp_path / "runs"
+    command = (
+        "ablate",
+        "masking",
+        "--only",
+        "80/10/10",
+        "--corpus",
+        "some-one/books",
+        "--scale",
+        "smoke",
+        "--runs",
+        runs,
+    )
+    conll = "conll2003=eriktks/conll2003@refs/convert/parquet"
+    assert call("audit", *command[1:]) in (0, 1)
+    data.load(catalog.find("mnli"), machine=Machine(), world=False)
+    data.load(catalog.find("conll2003"), machine=Machine(), world=False)
+    hub.offline()
+    assert call(*command, "--threads", "1", "--substitute", conll) == 0
+    found = Store(runs).runs()
+    (corpus,) = (run.result() for run in found if run.kind == "corpus")
+    assert corpus["commits"] == {"some-one/books": books}
+    measured = {run.result()["dataset"]: run.result()["commit"] for run in found if run.kind == "finetune"}
+    assert measured == {
+        "mnli": pushed.first,
+        "eriktks/conll2003": hub.references["datasets/eriktks/conll2003", "refs/convert/parquet"],
+    }
