@@ -51,7 +51,7 @@ def _figures(result: dict[str, Any]) -> list[tuple[str, ...]]:
     found = {name: result[name] for name in numbers if name in result}
     found |= {f"held out: {name}": value for name, value in result.get("heldout", {}).items()}
     rows = [(name.replace("_", " "), _number(value)) for name, value in found.items()]
-    for name in ("checkpoint", "content", "corpus"):
+    for name in ("checkpoint", "commit", "content", "corpus"):
         if name in result:
             value = result[name]
             rows.append((name, markdown(", ".join(value) if isinstance(value, list) else str(value))))

@@ -26,6 +26,7 @@ from bertlab.errors import BadInput
 from bertlab.model.encoder import EPSILON, SEGMENTS
 from bertlab.model.heads import PretrainingModel
 from bertlab.text import tokenizer_files
+from bertlab.text.tokenizer_files import shown
 
 if TYPE_CHECKING:
     from bertlab.text.tokenizer import WordPiece
@@ -135,17 +136,17 @@ def _model(config: dict[str, Any], directory: Path) -> recipe.Model:
     path = directory / "config.json"
     kind = config.get("model_type")
     if kind not in ("bert", "roformer"):
-        raise BadInput(f"{path} is of a model of type '{kind}': only bert and roformer checkpoints can be read")
+        raise BadInput(f"{path} is of a model of type {shown(kind)}: only bert and roformer checkpoints can be read")
     for name, most in _MOST.items():
         value = config.get(name)
         if type(value) is not int or not 1 <= value <= most:
-            raise BadInput(f"{path} has {name} {value!r}: give a whole number from 1 to {most:,}")
+            raise BadInput(f"{path} has {name} {shown(value)}: give a whole number from 1 to {most:,}")
     for name in ("hidden_dropout_prob", "attention_probs_dropout_prob", "initializer_range"):
         value = config.get(name, 0.0)
         if type(value) not in (int, float) or not 0 <= value < 1:
-            raise BadInput(f"{path} has {name} {value!r}: give a number from 0 to under 1")
+            raise BadInput(f"{path} has {name} {shown(value)}: give a number from 0 to under 1")
     if not isinstance(config.get("is_decoder", False), bool):
-        raise BadInput(f"{path} has is_decoder {config['is_decoder']!r}: give true or false")
+        raise BadInput(f"{path} has is_decoder {shown(config['is_decoder'])}: give true or false")
     dropout = config.get("hidden_dropout_prob", 0.1)
     fixed = {
         **_FIXED,
@@ -159,7 +160,7 @@ def _model(config: dict[str, Any], directory: Path) -> recipe.Model:
         theirs = ours if config.get(name) is None else config[name]
         same = math.isclose(theirs, ours) if isinstance(ours, float) and isinstance(theirs, float) else theirs == ours
         if not same:
-            raise BadInput(f"{path} has {name} {theirs}: only models with {ours} can be read")
+            raise BadInput(f"{path} has {name} {shown(theirs)}: only models with {ours} can be read")
     hidden = config["hidden_size"]
     deviation = config.get("initializer_range", 0.02)
     by_width = recipe.Model(hidden=hidden, heads=1, initialisation="width").deviation

@@ -39,7 +39,7 @@ def read(directory: Path) -> WordPiece:
     settings = load_object(config) if config.exists() else {}
     lowercase = settings.get("do_lower_case")
     if lowercase is not None and not isinstance(lowercase, bool):
-        raise BadInput(f"{config} has do_lower_case {lowercase!r}: give true or false")
+        raise BadInput(f"{config} has do_lower_case {shown(lowercase)}: give true or false")
     if settings.get("tokenize_chinese_chars") not in (None, True):
         raise BadInput(f"{config} leaves Chinese characters together: only BERT's splitting can be read")
     strip = settings.get("strip_accents")
@@ -95,10 +95,16 @@ def load_object(path: Path) -> dict[str, Any]:
     return data
 
 
+def shown(value: Any) -> str:
+    """A value of a file of somebody else's, short enough for a line."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
 def _accents(path: Path, lowercase: bool, strip: Any) -> Accents:
     """What becomes of accents; `by-case` wherever that is what BERT does."""
     if strip is not None and not isinstance(strip, bool):
-        raise BadInput(f"{path} has strip_accents {strip!r}: give true, false or null")
+        raise BadInput(f"{path} has strip_accents {shown(strip)}: give true, false or null")
     return "by-case" if strip in (None, lowercase) else "strip" if strip else "keep"
 
 
@@ -114,14 +120,14 @@ def _from_json(path: Path) -> WordPiece:
         other = next((name for name, value in ours.items() if there.get(name) != value), None)
         if other is not None:
             raise BadInput(
-                f"{path} has a {part} with {other} {there.get(other)!r}, BERT's is {ours[other]!r}: only WordPiece as "
-                "in BERT can be read"
+                f"{path} has a {part} with {other} {shown(there.get(other))}, BERT's is {ours[other]!r}: only "
+                "WordPiece as in BERT can be read"
             )
     assert isinstance(model, dict)
     assert isinstance(normalizer, dict)
     lowercase = normalizer.get("lowercase")
     if not isinstance(lowercase, bool):
-        raise BadInput(f"{path} has a normalizer with lowercase {lowercase!r}: give true or false")
+        raise BadInput(f"{path} has a normalizer with lowercase {shown(lowercase)}: give true or false")
     accents = _accents(path, lowercase, normalizer.get("strip_accents"))
     vocabulary = model.get("vocab")
     ids = vocabulary.values() if isinstance(vocabulary, dict) else ()
@@ -135,7 +141,7 @@ def _from_json(path: Path) -> WordPiece:
         content = token.get("content") if isinstance(token, dict) else token
         if not isinstance(content, str) or content not in vocabulary:
             raise BadInput(
-                f"{path} adds the token {content!r} to its vocabulary: only WordPiece as in BERT can be read"
+                f"{path} adds the token {shown(content)} to its vocabulary: only WordPiece as in BERT can be read"
             )
     try:
         return WordPiece(sorted(vocabulary, key=vocabulary.__getitem__), lowercase=lowercase, accents=accents)
