@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bertlab.report import caveats
 from bertlab.report.gather import gather
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import Effect
@@ -174,3 +175,22 @@ def test_examples_of_one_group_are_one_example(writer: Writer) -> None:
     for found in (writer.effect(), writer.effect(metric=LIKELIHOOD)):
         assert found is not None
         assert (found.n, found.examples) == (4, 10)
+    (evidence,) = gather(Store(writer.builder.root), [writer.builder.record()])
+    assert "count as one: MNLI 500 in 10." in " ".join(caveats.intervals(evidence))
+
+
+def test_seeds_are_judged_by_all_comparisons_of_the_study(writer: Writer) -> None:
+    for seed in range(4):
+        for variant, chance in ((BASELINE, 0.6), (ROW, 0.8), ("0/0/100", 0.5)):
+            writer.run(variant, seed, guessed(chance, seed))
+    (evidence,) = gather(Store(writer.builder.root), [writer.builder.record()])
+    alone = [evidence.predictions.effect(evidence, row, BASELINE, "MNLI") for row in (ROW, "0/0/100")]
+    known = [each.spread for each in alone if each is not None and each.spread is not None]
+    ratio = np.mean([each.between / each.interaction for each in known])
+    together = evidence.effect(ROW, BASELINE, "MNLI")
+    assert together is not None
+    assert together.spread is not None
+    assert together == evidence.effect(ROW, BASELINE, "MNLI", metric="accuracy")
+    assert together.spread.borrowed == 1, "there is one other"
+    assert together.spread.between == pytest.approx((known[0].between + ratio * known[0].interaction) / 2)
+    assert (together.spread.sampling, together.mean) == (known[0].sampling, alone[0].mean)  # type: ignore[union-attr]

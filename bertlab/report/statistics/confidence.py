@@ -24,7 +24,7 @@ class Confidence(Protocol):
 
 
 @dataclass(frozen=True)
-class Error:
+class Component:
     """One part of the variance of a mean, as it was estimated."""
 
     variance: float
@@ -44,8 +44,8 @@ class BehrensFisher:
     """
 
     mean: float
-    seeds: Error
-    examples: Error
+    seeds: Component
+    examples: Component
 
     def below(self, value: float) -> float:
         """The p-value of the effect not lying above `value`."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertlab.report.statistics.confidence import BehrensFisher, Error
+from bertlab.report.statistics.confidence import BehrensFisher, Component
 from bertlab.report.statistics.measures import Floats
 
 MOST_BORROWED = 2.0
@@ -49,19 +49,19 @@ class Spread:
         examples', which is known from hundreds; those of the examples far too narrow where it is the seeds'. His are
         the freedom of the chi-square that varies as the sum does, and lie between.
         """
-        seeds, examples = self.errors(n)
+        seeds, examples = self.components(n)
         return (seeds.variance + examples.variance) ** 2 / sum(
             each.variance**2 / each.freedom for each in (seeds, examples)
         )
 
-    def errors(self, n: int) -> tuple[Error, Error]:
+    def components(self, n: int) -> tuple[Component, Component]:
         """The two parts of the variance for `n` seeds: the seeds' and the examples'."""
-        seeds = Error(self.between / n, (n - 1) * (1 + self.borrowed))
-        return seeds, Error(self.sampling, max(1, self.examples - 1))
+        seeds = Component(self.between / n, (n - 1) * (1 + self.borrowed))
+        return seeds, Component(self.sampling, max(1, self.examples - 1))
 
     def confidence(self, mean: float, n: int) -> BehrensFisher:
         """What a mean over `n` seeds says of the effect."""
-        return BehrensFisher(mean, *self.errors(n))
+        return BehrensFisher(mean, *self.components(n))
 
     def moderated(self, typical: Typical | None) -> Spread:
         """The spread with `between` drawn to what is typical of the study, as far as that is known."""

@@ -32,7 +32,7 @@ def test_seeds_that_scatter_by_chance_alone_are_taken_to_be_alike() -> None:
     found = spread(0.25).moderated(alike)
     assert found.borrowed == MOST_BORROWED
     assert found.between == pytest.approx((0.25 + 2 * 1.0) / 3)
-    assert found.errors(4)[0].freedom == 9
+    assert found.components(4)[0].freedom == 9
     assert found.sampling == spread(0.25).sampling
 
 
