@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bertlab import hub
 from bertlab.errors import BadInput
+from bertlab.files import kind
 from bertlab.machine import Machine
 from bertlab.text import sources, tokenizer_files
 
@@ -55,8 +56,8 @@ def locate(name: str, machine: Machine) -> Checkpoint:
     Reads no more than it takes to know what is in it. Raises `BadInput` if there is none.
     """
     folder = Path(name)
-    if folder.is_dir():
-        files = [folder / each for each in FILES if (folder / each).is_file()]
+    if kind(folder, "--from") == "folder":
+        files = [folder / each for each in FILES if kind(folder / each, "--from") == "file"]
         if not files:
             raise BadInput(f"{folder} has none of {', '.join(FILES)}: give the directory of a transformers checkpoint")
         return Checkpoint(sources.content(files, machine), folder.resolve().name, folder)

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bertlab.forms import CLAIM, fits
+
 SECONDS_BETWEEN_RECORDS = 0.4
 
 
@@ -70,9 +72,9 @@ def record(path: Path) -> dict[str, Any]:
     """What the holder of a claim last told: `pid`, `host`, `done`, `total`, `stage`, figures. Empty if nothing is."""
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # read while it is written
+    except (OSError, ValueError, RecursionError):  # read while it is written
         return {}
-    return found
+    return found if fits(found, CLAIM) else {}
 
 
 def _lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:

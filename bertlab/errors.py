@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import errno
 import shutil
+import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bertlab.names import plain
@@ -44,6 +45,32 @@ class Unwritable(BadInput):
 
     def __reduce__(self) -> tuple[type[Unwritable], tuple[Path, OSError]]:
         return Unwritable, (self.directory, self.error)  # another process may have to be told
+
+
+class Unusable(BadInput):
+    """A file that the system does not let one read or write: that says nothing of what is in it."""
+
+
+_warned: set[str] = set()
+
+
+def warn(text: str) -> None:
+    """A line on standard error about what is passed over, once for each text."""
+    if text not in _warned:
+        _warned.add(text)
+        with suppress(OSError, ValueError):
+            sys.stderr.write(f"bertlab: {plain(text)}\n")
+
+
+def unusable(error: OSError, what: str = "", path: Path | str = "") -> Unusable:
+    """The error for a path that the system refuses: `what` names the option or thing that it was given for."""
+    named = str(path or error.filename or "")
+    place = " ".join(filter(None, (what, f"'{named}'" if named else ""))) or "a file"
+    if error.errno in FULL:
+        return Unusable(f"{place} cannot be written ({error.strerror}): make room and give the same command again")
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return Unusable(f"{place} cannot be opened ({error.strerror}): allow more open files, as with `ulimit -n`")
+    return Unusable(f"{place} cannot be used ({error.strerror or error}): check the path and its permissions")
 
 
 @contextmanager

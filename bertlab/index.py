@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from bertlab.errors import BadInput
+from bertlab.errors import Unwritable, unusable
+from bertlab.files import content, opened, write_json
 
 
 class Index:
@@ -22,23 +22,26 @@ class Index:
 
     def _read(self) -> dict[str, Any]:
         try:
-            entries = json.loads(self._path.read_bytes())
-        except (OSError, ValueError, RecursionError):
+            entries = json.loads(content(self._path, "cache"))
+        except (ValueError, RecursionError):  # nothing is there, or it is damaged
             entries = None
         return entries if isinstance(entries, dict) else {}
 
     def digest(self, path: Path) -> str:
-        """The SHA-256 of a file, from memory if neither its size nor its time has changed."""
+        """The SHA-256 of a file, from memory while its size, times and inode are the same.
+
+        Size and time of writing can be set to what they were; the time of change cannot.
+        """
         try:
             found = path.stat()
-            state = [found.st_size, found.st_mtime_ns]
+            state = [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
             known = self.entries.get(str(path.resolve()))
-            if isinstance(known, list) and len(known) == 3 and known[:2] == state:
-                return str(known[2])
-            with path.open("rb") as stream:
+            if isinstance(known, list) and len(known) == 5 and known[:4] == state:
+                return str(known[4])
+            with opened(path, "file") as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError as error:
-            raise BadInput(f"{path} cannot be read ({error.strerror}): check the file and its permissions") from None
+            raise unusable(error, "file", path) from None
         if time.time_ns() - found.st_mtime_ns > 2e9:  # a file just written may change again within its time's grain
             self.remember(str(path.resolve()), [*state, digest])
         return digest
@@ -55,8 +58,6 @@ class Index:
         entries = self._read() | self._new  # another command may have written meanwhile
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=self._path.parent, encoding="utf-8", delete=False) as stream:
-                json.dump(entries, stream)
-            Path(stream.name).replace(self._path)
-        except OSError:
+            write_json(self._path, entries)
+        except (OSError, Unwritable):
             pass  # the next command looks again

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from bertlab import __version__
 from bertlab.errors import BadInput, unknown
+from bertlab.files import expanded, kind
 
 if TYPE_CHECKING:
     from bertlab.recipe import Recipe
 
 PRECISIONS = ("auto", "fp32", "bf16")
 COMPILATIONS = ("auto", "yes", "no", "graphs")
+CACHE = "~/.cache/bertlab"
 LONG = 5000
 """Steps of a training from which on compiling it, about a minute, is sure to pay."""
 LOGGERS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",)}
@@ -34,7 +36,7 @@ class Machine:
     """The store of runs."""
     data: Path | None = None
     """A local mirror of tasks and corpora, looked in before the Hub."""
-    cache: Path = field(default_factory=lambda: Path(os.environ.get("BERTLAB_CACHE", "~/.cache/bertlab")).expanduser())
+    cache: Path = field(default_factory=lambda: expanded(os.environ.get("BERTLAB_CACHE") or CACHE, "BERTLAB_CACHE"))
     """What can be thrown away: an index of file hashes. `BERTLAB_CACHE` sets the default."""
     precision: str = "auto"
     """`auto` is bf16 where the hardware has it, fp32 elsewhere."""
@@ -76,13 +78,20 @@ class Machine:
                     f"--logger {name} is not installed: in the source tree of bertlab give `pip install '.[{name}]'` "
                     "with the pip of this environment, or leave the option out"
                 )
+        there = os.cpu_count() or 1
+        if self.threads > there:
+            raise BadInput(f"--threads is {self.threads}: this machine has {there} cores, give at most as many")
+        if not self.cluster and self.workers > max(8, 4 * there):
+            raise BadInput(f"--workers is {self.workers}: this machine has {there} cores, give about as many")
+        if self.micro_batch > 1_000_000:
+            raise BadInput(f"--micro-batch is {self.micro_batch}: give at most 1,000,000 sequences")
         if self.gpus and self.workers:
             raise BadInput("--gpus and --workers: a run is on a GPU or on the CPU, give one of the two")
         if self.cluster and not (self.gpus or self.workers):
             raise BadInput(f"--cluster {self.cluster}: say how much of it to use with --gpus or --workers")
         if self.gpus_per_run > (self.gpus or self.workers):
             raise BadInput(f"--gpus-per-run is {self.gpus_per_run}: give at most as many as --gpus")
-        if self.data is not None and not self.data.is_dir():
+        if self.data is not None and kind(self.data, "--data") != "folder":
             raise BadInput(f"the data directory '{self.data}' does not exist: give a local mirror with --data")
 
     @property

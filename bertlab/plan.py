@@ -14,7 +14,7 @@ from typing import Any
 
 from bertlab import scales
 from bertlab.errors import BadInput, unknown
-from bertlab.files import digest
+from bertlab.files import digest, kind
 from bertlab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, Pretrained, needs
 from bertlab.machine import Machine
 from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer
@@ -315,6 +315,6 @@ def in_order(asked: Sequence[Job]) -> tuple[Job, ...]:
 
 
 def _given(base: Recipe, vocabulary: Path) -> Tokenizer:
-    if not vocabulary.is_file():
+    if kind(vocabulary, "--vocab") != "file":
         raise BadInput(f"vocabulary '{vocabulary}' does not exist: give the path of a vocab.txt")
     return dataclasses.replace(base.tokenizer, given=f"sha256:{digest(vocabulary)}")

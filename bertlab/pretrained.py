@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bertlab import checkpoint
 from bertlab.errors import BadInput
+from bertlab.files import kind
 from bertlab.identity import load
 from bertlab.jobs import ImportCheckpoint, PrepareCorpus, Pretrain, Pretrained
 from bertlab.machine import Machine
@@ -21,9 +22,9 @@ def find(name: str, store: Store, machine: Machine) -> Pretrained:
     if not name:
         raise BadInput("--from is empty: give a run, a checkpoint's directory or a name on the Hub")
     folder = Path(name)
-    if (folder / "manifest.json").is_file():
-        return _restored(store.match(str(folder.resolve()), lambda run: run.kind in PRETRAINED))
-    if "/" not in name and not folder.is_dir():
+    if kind(folder, "--from") == "folder" and kind(folder / "manifest.json", "--from") == "file":
+        return _restored(store.match(str(folder.absolute()), lambda run: run.kind in PRETRAINED))
+    if "/" not in name and kind(folder, "--from") != "folder":
         runs = store.matches(name, lambda run: run.kind in PRETRAINED)
         if runs:
             return _restored(store.match(name, lambda run: run.kind in PRETRAINED))

@@ -6,7 +6,9 @@ import dataclasses
 import functools
 import math
 import re
+import types
 import typing
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -76,9 +78,10 @@ class Checked:
     """A dataclass whose fields are checked by type and range when one is made. Raises `FieldError`."""
 
     _group: ClassVar[str] = ""
+    """What an error writes before the name of a field: the group of the recipe, or what has a name of its own."""
 
     def __init_subclass__(cls, group: str = "") -> None:
-        cls._group = f"{group}." if group else ""
+        cls._group = f"{group}." if group and not group.endswith(" ") else group
 
     def __post_init__(self) -> None:
         kind: Any = type(self)
@@ -86,7 +89,13 @@ class Checked:
             value = getattr(self, name)
             problem = _problem(hint, allowed, value)
             if problem:
-                raise FieldError(self._group, name, f"is {shown(value)}: {problem}")
+                raise FieldError(self._where(), name, f"is {shown(value)}: {problem}")
+
+    def _where(self) -> str:
+        if not self._group.endswith(" "):
+            return self._group
+        own = getattr(self, "name", getattr(self, "text", ""))
+        return f"{self._group}{shown(own)}: "
 
 
 @functools.cache
@@ -130,11 +139,26 @@ def _problem(hint: Any, allowed: Range | Pattern | None, value: Any) -> str:
             return "give a text"
         fits = not isinstance(allowed, Pattern) or re.fullmatch(allowed.expression, value)
         return "" if fits or not isinstance(allowed, Pattern) else f"give {allowed.meaning}"
-    if typing.get_origin(hint) is tuple:
-        if type(value) is not tuple:
-            return "give a tuple"
-        problems = (_problem(typing.get_args(hint)[0], allowed, each) for each in value)
-        return next((problem for problem in problems if problem), "")
+    origin, arms = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        problems = [_problem(arm, allowed, value) for arm in arms]
+        told = [problem for arm, problem in zip(arms, problems, strict=True) if arm is not type(None)]
+        return "" if "" in problems else " or ".join(told)
+    if hint is type(None):
+        return "" if value is None else "give None"
+    if origin is tuple and arms[-1] is not Ellipsis:
+        if type(value) is not tuple or len(value) != len(arms):
+            return f"give a tuple of {len(arms)}"
+        return next(filter(None, (_problem(arm, None, each) for arm, each in zip(arms, value, strict=True))), "")
+    if origin in (tuple, list):
+        if not isinstance(value, tuple if origin is tuple else (list, tuple)):
+            return f"give a {origin.__name__}"
+        return next(filter(None, (_problem(arms[0], allowed, each) for each in value)), "")
+    if origin is Mapping:
+        if not isinstance(value, Mapping):
+            return "give a dict"
+        found = (_problem(arms[0], None, key) or _problem(arms[1], allowed, each) for key, each in value.items())
+        return next(filter(None, found), "")
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return "" if type(value) is hint else f"give a {hint.__name__}"
     return ""

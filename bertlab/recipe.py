@@ -21,6 +21,8 @@ Layers = Literal["embeddings", "second-to-last", "last", "sum-last-four", "conca
 Prediction = Literal["masked", "left-to-right"]
 Accents = Literal["by-case", "keep", "strip"]
 
+OPTIONS = {"seed": "--seeds or --seed", "corpus.sources": "--corpus", "tokenizer.given": "--vocab"}
+"""Fields of a recipe that options of their own set."""
 SEED = Range(0, 2**63 - 1)
 """Seeds, which random generators take as 64 bits."""
 Length = Annotated[int, Range(8, 8192, "tokens")]

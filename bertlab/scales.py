@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from bertlab.errors import BadInput, unknown
 from bertlab.identity import set_fields
-from bertlab.recipe import Features, Finetuning, Inputs, Model, Optimizer, Recipe, Schedule, Tokenizer
+from bertlab.recipe import OPTIONS, Features, Finetuning, Inputs, Model, Optimizer, Recipe, Schedule, Tokenizer
 
 if TYPE_CHECKING:
     from bertlab.study import Study
@@ -26,9 +26,6 @@ FINETUNED = ("finetune", "tagging", "span")
 """The settings of a scale for training all weights."""
 GROUPS = (*FINETUNED, "features")
 """What a scale says of measurements; all else is of the recipe."""
-
-OPTIONS = {"seed": "--seeds or --seed", "corpus.sources": "--corpus", "tokenizer.given": "--vocab"}
-"""Fields of the recipe that options of their own set."""
 
 
 @dataclass(frozen=True, kw_only=True)

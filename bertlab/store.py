@@ -16,7 +16,7 @@ run, weights and arrays (`LARGE`) before they are used: `Run.damage`.
 
 from __future__ import annotations
 
-import json
+import errno
 import math
 import os
 import secrets
@@ -30,11 +30,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bertlab import claims
+from bertlab import claims, forms
 from bertlab.claims import Claim
-from bertlab.errors import BadInput, RunFailed, Unwritable, writing
+from bertlab.errors import BadInput, RunFailed, Unusable, Unwritable, unusable, warn, writing
 from bertlab.faults import point
 from bertlab.files import digest, read_json, read_lines, read_sealed, sync, sync_directory, write_json, write_sealed
+from bertlab.files import kind as kind_of
 from bertlab.names import filename, label
 from bertlab.progress import stop_if_asked
 
@@ -63,17 +64,17 @@ class Run:
 
     def science(self) -> dict[str, Any]:
         """What the run's id is made of."""
-        science: dict[str, Any] = read_json(self.path / "recipe.json")["science"]
+        science: dict[str, Any] = read_json(self.path / "recipe.json", forms.SCIENCE)["science"]
         return science
 
     def result(self) -> dict[str, Any]:
         """What came out."""
-        result: dict[str, Any] = read_json(self.path / "result.json")
+        result: dict[str, Any] = read_json(self.path / "result.json", forms.RESULT)
         return result
 
     def environment(self) -> dict[str, Any]:
         """Numerics and machine that it ran on."""
-        environment: dict[str, Any] = read_json(self.path / "environment.json")
+        environment: dict[str, Any] = read_json(self.path / "environment.json", forms.ENVIRONMENT)
         return environment
 
     def metrics(self) -> list[dict[str, Any]]:
@@ -90,15 +91,20 @@ class Run:
 
     def size(self) -> int:
         """Bytes on disk."""
-        return sum(item["bytes"] for item in read_json(self.path / "manifest.json").values())
+        return sum(item["bytes"] for item in read_json(self.path / "manifest.json", forms.MANIFEST).values())
 
     def damage(self, *, large: bool = True) -> Path | None:
         """The first file that is not as it was sealed; None if all are. Not `large`, of weights and arrays the size.
 
-        A file is hashed once a process, and again if its size or time has changed.
+        A file is hashed once a process, and again if its size or time has changed. Raises `Unusable` if one cannot be
+        read: that is no damage.
         """
-        state = [(each, each.stat()) for each in sorted(self.path.rglob("*")) if each.is_file()]
-        return _damage(self.path, large, tuple((each, facts.st_size, facts.st_mtime_ns) for each, facts in state))
+        try:
+            state = [(each, each.stat()) for each in sorted(self.path.rglob("*")) if each.is_file()]
+        except OSError as error:
+            raise unusable(error, "file") from error
+        times = tuple((each, facts.st_size, (facts.st_mtime_ns, facts.st_ctime_ns)) for each, facts in state)
+        return _damage(self, large, times)
 
     def verify(self) -> None:
         """Raises `BadInput` if a file differs from the manifest in size or SHA-256."""
@@ -108,19 +114,39 @@ class Run:
 
 
 @cache
-def _damage(directory: Path, large: bool, state: tuple[tuple[Path, int, int], ...]) -> Path | None:
-    manifest = directory / "manifest.json"
-    sizes = {path: size for path, size, _ in state}
+def _damage(run: Run, large: bool, state: tuple[tuple[Path, int, tuple[int, int]], ...]) -> Path | None:
+    manifest, sizes = run.path / "manifest.json", {path: size for path, size, _ in state}
+    read: Path = manifest
     try:
-        for name, facts in json.loads(manifest.read_bytes()).items():
-            path: Path = directory / name
-            if sizes.get(path) != facts["bytes"]:
-                return path
-            if (large or path.suffix not in LARGE) and digest(path) != facts["sha256"]:
-                return path
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # whatever a flipped byte makes of it
-        return manifest
+        for name, facts in read_json(manifest, forms.MANIFEST).items():
+            read = run.path / name
+            if sizes.get(read) != facts["bytes"]:
+                read.stat()  # of a file that may not be looked at, an error of another kind
+                return read
+            if (large or read.suffix not in LARGE) and digest(read) != facts["sha256"]:
+                return read
+        for name, form in _FORMS.items():
+            read = run.path / name
+            if name == "environment.json" and read not in sizes:
+                continue
+            data = read_json(read, form)
+            if (data.get("id", run.id), data.get("kind", run.kind)) != (run.id, run.kind):
+                return read  # another run's, under the name of this one
+    except FileNotFoundError:
+        return read
+    except OSError as error:
+        raise unusable(error, "file", read) from error
+    except Unusable:
+        if read.exists():
+            raise
+        return read
+    except BadInput:
+        return read
     return None
+
+
+_FORMS = {"recipe.json": forms.SCIENCE, "result.json": forms.RESULT, "environment.json": forms.ENVIRONMENT}
+"""Files that say what a run is, what came out and on what machine."""
 
 
 def _damaged(run: Run, path: Path) -> BadInput:
@@ -128,19 +154,38 @@ def _damaged(run: Run, path: Path) -> BadInput:
 
 
 class Store:
-    """The directory of all runs. Opening it writes nothing."""
+    """The directory of all runs. Opening it writes nothing.
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    Raises `BadInput` where it, or a folder in it, is no folder or cannot be read. A run that cannot be read is an error
+    too, or with `lenient` a line on standard error, for commands that show what there is.
+    """
+
+    def __init__(self, root: Path, *, lenient: bool = False) -> None:
+        self.root, self.lenient = root, lenient
+        for path in (root, *(root / name for name in (*KINDS, "studies", "failures"))):
+            found = kind_of(path, "--runs")
+            if found == "file":
+                raise BadInput(f"--runs '{path}' is a file and cannot be written as a store: name a folder")
+            if found and not os.access(path, os.R_OK | os.X_OK):
+                raise unusable(PermissionError(errno.EACCES, os.strerror(errno.EACCES)), "--runs", path)
 
     def runs(self) -> list[Run]:
         """All finished runs, in the order of their kinds and ids."""
-        return [run for run in self._sealed() if run.damage(large=False) is None]
+        return [run for run in self._sealed() if self._damage(run) is None]
 
     def damaged(self) -> list[tuple[Run, Path]]:
         """Runs that were finished and do not count any more, each with the file that is not as it was."""
-        looked_at = [(run, run.damage(large=False)) for run in self._sealed()]
+        looked_at = [(run, self._damage(run)) for run in self._sealed()]
         return [(run, damaged) for run, damaged in looked_at if damaged is not None]
+
+    def _damage(self, run: Run) -> Path | None:
+        try:
+            return run.damage(large=False)
+        except Unusable as error:
+            if not self.lenient:
+                raise
+            warn(f"{error}; the run is passed over")
+            return run.path
 
     def get(self, run_id: str) -> Run | None:
         """The finished run with this id, if there is one."""
@@ -175,15 +220,22 @@ class Store:
         raise RunFailed(f"'{damaged}' was damaged: the run has to be made anew")
 
     def studies(self) -> list[dict[str, Any]]:
-        """What `bertlab ablate` was ever asked for, one record for each study, scale and corpus."""
-        return list(self.records().values())
+        """What `bertlab ablate` was ever asked for, one record for each study, scale and corpus; damaged ones aside."""
+        return list(self.records(damaged=True).values())
 
     def records(self, *, damaged: bool = False) -> dict[str, dict[str, Any]]:
-        """The records of studies by the stem of their file; with `damaged`, without those that cannot be read."""
+        """The records of studies by the stem of their file; with `damaged`, those that cannot be read are passed over.
+
+        A line on standard error names each of them.
+        """
         found = {}
         for path in sorted((self.root / "studies").glob("*.json")):
-            with suppress(*[BadInput] * damaged):
-                found[path.stem] = read_sealed(path)
+            try:
+                found[path.stem] = read_sealed(path, forms.RECORD)
+            except BadInput as error:
+                if not damaged:
+                    raise
+                warn(f"{error}; the record is passed over")
         return found
 
     def failures(self) -> list[dict[str, Any]]:
@@ -195,8 +247,9 @@ class Store:
         """Why the run with this id ended without a result, if it did. What cannot be read says nothing."""
         path = self.root / "failures" / f"{run_id}.json"
         try:
-            return read_sealed(path) if path.is_file() else None
-        except BadInput:
+            return read_sealed(path, forms.FAILURE) if kind_of(path, "file") else None
+        except BadInput as error:
+            warn(f"{error}; the record is passed over")
             return None
 
     def unfinished(self) -> list[tuple[str, str, bool]]:
@@ -399,36 +452,59 @@ class Store:
                 path.unlink(missing_ok=True)
         return len(found)
 
-    def match(self, text: str, among: Callable[[Run], bool] = lambda run: True, *, damaged: bool = False) -> Run:
+    def match(
+        self,
+        text: str,
+        among: Callable[[Run], bool] = lambda run: True,
+        *,
+        damaged: bool = False,
+        exact: bool = False,
+    ) -> Run:
         """The finished run that `text` names: the beginning of its id, its label, or the path of its directory.
+
+        With `exact`, as where runs are removed, its whole id or its label alone.
 
         Raises `BadInput` when no run matches, or more than one, or one that is damaged if such are not asked for.
         """
-        found = self.matches(text, among, damaged=damaged)
+        found = self.matches(text, among, damaged=damaged, exact=exact)
         if len(found) == 1:
             return found[0]
         if found:
             raise BadInput(f"run '{text}' is one of {', '.join(run.id for run in found)}: give the id")
         for run, path in self.damaged():
-            if _names(text, run) and among(run):
+            if _names(text, run, exact) and among(run):
                 raise _damaged(run, path)
         raise BadInput(f"there is no finished run '{text}' in '{self.root}': `bertlab runs` lists them")
 
     def matches(
-        self, text: str, among: Callable[[Run], bool] = lambda run: True, *, damaged: bool = False
+        self,
+        text: str,
+        among: Callable[[Run], bool] = lambda run: True,
+        *,
+        damaged: bool = False,
+        exact: bool = False,
     ) -> list[Run]:
         """The finished runs that `text` may name, as `match` has it."""
         known = self._sealed() if damaged else self.runs()
-        runs = [run for run in known if among(run) and _names(text, run)]
+        runs = [run for run in known if among(run) and _names(text, run, exact)]
         return [run for run in runs if run.path.name == Path(text).name] or runs
 
     def _sealed(self, run_id: str = "[0-9a-f]*") -> Iterator[Run]:
         """Directories with a manifest whose id matches a pattern, in the order of their kinds and names."""
         for kind in KINDS:
             for path in sorted((self.root / kind).glob(f"{run_id}--*")):
-                if (path / "manifest.json").is_file():
+                if self._has_manifest(path):
                     found, _, name = path.name.partition("--")
                     yield Run(found, kind, name, path)
+
+    def _has_manifest(self, path: Path) -> bool:
+        try:
+            return kind_of(path / "manifest.json", "file") is not None
+        except BadInput as error:
+            if not self.lenient:
+                raise
+            warn(f"{error}; the run is passed over")
+            return False
 
     def _set_aside(self, path: Path) -> None:
         """Takes a directory out of the sight of all, for its owner to look at; of a run only the last one is kept."""
@@ -445,7 +521,8 @@ class Store:
         return self.root / ".locks" / f"{run_id}.group"
 
 
-def _names(text: str, run: Run) -> bool:
+def _names(text: str, run: Run, exact: bool) -> bool:
     """Whether `text` may be meant for a run: the beginning of its id, its label, or the path of its directory."""
-    name = Path(text).name if "/" in text else text
-    return name in (run.path.name, run.label) or run.id.startswith(name)
+    if "/" in text:
+        return not exact and Path(text).absolute().resolve() == run.path.absolute().resolve()
+    return text in (run.path.name, run.label, run.id) or (not exact and text != "" and run.id.startswith(text))

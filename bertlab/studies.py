@@ -3,11 +3,51 @@
 from __future__ import annotations
 
 import importlib.util
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 from bertlab.errors import BadInput, unknown
+from bertlab.files import kind
+from bertlab.progress import Interrupted
 from bertlab.study import Study
+
+SECONDS = 30
+"""What a study file may take to be read."""
+
+
+class _TooLong(BaseException):
+    """A study file is still being read after `SECONDS`."""
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    """Raises `_TooLong` within after `SECONDS`, and again each second after, as code may catch everything."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise _TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS, 1)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # the text of an error may raise one itself
+        return "its text raises too"
 
 
 def folder() -> Path:
@@ -31,7 +71,7 @@ def find(name: str) -> Study:
             raise unknown("study", name, [*names(), "all"])
         return _read(folder() / f"{name}.py")
     path = Path(name)
-    if not path.is_file():
+    if kind(path, "study file") != "file":
         raise BadInput(f"study file '{name}' does not exist: give the path of a Python file that defines `study`")
     return _read(path)
 
@@ -48,14 +88,19 @@ def _read(path: Path) -> Study:
     module = importlib.util.module_from_spec(spec)
     writing, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # nothing is left beside a file that is read
     try:
-        spec.loader.exec_module(module)
+        with _limited():
+            spec.loader.exec_module(module)
     except BadInput as error:
         raise BadInput(f"study file '{path}': {error}") from error
-    except Exception as error:
-        raise BadInput(f"study file '{path}' raises {type(error).__name__}: {error}; mend it and try again") from error
+    except (KeyboardInterrupt, Interrupted):
+        raise
+    except _TooLong:
+        raise BadInput(f"study file '{path}' takes over {SECONDS} s to read: define `study` alone") from None
+    except BaseException as error:  # `SystemExit` too: a file that is read does not end the command
+        raise BadInput(f"study file '{path}' raises {type(error).__name__}: {_text(error)}; mend it") from error
     finally:
         sys.dont_write_bytecode = writing
     study = getattr(module, "study", None)
-    if not isinstance(study, Study):
+    if type(study) is not Study:
         raise BadInput(f"study file '{path}' has no study: define `study = Study(...)`")
     return study

@@ -9,21 +9,33 @@ import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from bertlab.errors import BadInput, unknown
-from bertlab.identity import set_fields
+from bertlab.identity import field_paths, set_fields
 from bertlab.names import plain
-from bertlab.recipe import Inputs, Layers, Masking, Model, Objective, Optimizer, Recipe, Schedule, Tokenizer
+from bertlab.ranges import Checked, Range
+from bertlab.recipe import OPTIONS, Inputs, Layers, Masking, Model, Objective, Optimizer, Recipe, Schedule, Tokenizer
 
 Kind = Literal["classification", "regression", "multiple-choice", "span", "tagging"]
 Split = Literal["evaluation", "test"]
+PRETRAINED = (
+    "masked_lm_loss",
+    "own_loss",
+    "causal_loss",
+    "perplexity",
+    "accuracy",
+    "next_sentence_accuracy",
+)
+"""What a pre-training is judged by, on its held-out text."""
+Multiple = Annotated[float, Range(0.001, 1000)]
+"""A factor on a size of the scale."""
 Method = Literal["finetune", "features", "pretraining"]
 """`pretraining` reads a figure of the held-out text off the pre-training itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
+class Task(Checked, group="task "):
     """A task as a row of data: where its rows are and what its columns mean. A kind of task is a file of `tasks/`.
 
     A task of the catalogue gives `dataset`; a user's own gives `path`, a folder of `<split>.jsonl[.gz]`, `.parquet`,
@@ -61,13 +73,13 @@ class Task:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Size:
+class Size(Checked, group="size"):
     """A model as multiples of the scale's own, so that a row at scale paper has the paper's numbers."""
 
-    layers: float = 1.0
-    heads: float = 1.0
+    layers: Multiple = 1.0
+    heads: Multiple = 1.0
     """Attention heads over the same width."""
-    width: float = 1.0
+    width: Multiple = 1.0
     """Attention heads of the same size, and the width that follows from them."""
 
     def of(self, model: Model) -> Model:
@@ -84,7 +96,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Variant:
+class Variant(Checked, group="variant "):
     """A row: a frozen difference from the scale's recipe, or from how the baseline is measured.
 
     Each keyword up to `optimizer` gives a group of the recipe. Of a group that it names, a row takes the fields in
@@ -112,6 +124,13 @@ class Variant:
     recurrent: bool = False
     """Fine-tuned with a BiLSTM between the encoder and the head."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        settable = [path for path in field_paths(Recipe) if path not in OPTIONS and not path.startswith("corpus.")]
+        for path in self.fields:
+            if path not in settable:
+                raise BadInput(f"variant '{self.name}': fields: {unknown('field', path, settable)}")
+
     def groups(self) -> dict[str, Any]:
         """The groups of the recipe that this row names."""
         values = {name: getattr(self, name, None) for name in Recipe.__dataclass_fields__}
@@ -119,7 +138,7 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Measurement:
+class Measurement(Checked, group="measurement "):
     """A column: a task, how the model is used on it, and the metric that is reported."""
 
     name: str
@@ -130,12 +149,12 @@ class Measurement:
     metric: str = "accuracy"
     split: Split = "evaluation"
     """Which split of the task is reported. One training is judged on both."""
-    milestones: tuple[int, ...] = (100,)
+    milestones: Annotated[tuple[int, ...], Range(1, 100, "per cent")] = (100,)
     """Per cent of the pre-training's steps after which it is measured; those that the scale keeps, and the end."""
 
 
 @dataclass(frozen=True)
-class Claim:
+class Claim(Checked, group="claim "):
     """A finding of the paper, as a comparison of rows on one measurement."""
 
     text: str
@@ -146,11 +165,11 @@ class Claim:
     rising: tuple[str, ...] = ()
     """In place of the two: rows of which each lies above the one before."""
     on: str
-    within: float | None = None
+    within: Annotated[float | None, Range(0, 1e6, above=True)] = None
     """With a margin (points) the claim is that they differ by less than it."""
-    at: int = 100
+    at: Annotated[int, Range(1, 100, "per cent")] = 100
     """Per cent of the pre-training's steps after which they are compared."""
-    since: int = 0
+    since: Annotated[int, Range(0, 100, "per cent")] = 0
     """In place of `worse`: `better` rises from this milestone (per cent of the steps) to `at`."""
 
     @property
@@ -170,7 +189,7 @@ class Claim:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Study:
+class Study(Checked, group="study "):
     """An ablation: its question, the paper's table as data, and what the paper found."""
 
     name: str
@@ -180,7 +199,9 @@ class Study:
     baseline: str
     variants: list[Variant]
     measurements: list[Measurement]
-    published: Mapping[tuple[str, str] | tuple[str, str, int], float] = field(default_factory=dict)
+    published: Annotated[Mapping[tuple[str, str] | tuple[str, str, int], float], Range(-1e6, 1e6)] = field(
+        default_factory=dict
+    )
     """Published figures in points, by (variant, measurement), or by (variant, measurement, milestone in per cent)."""
     claims: list[Claim] = field(default_factory=list)
     at_paper: Mapping[str, str] = field(default_factory=dict)
@@ -191,6 +212,7 @@ class Study:
     """Caveats that every report of this study prints."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _check_name("study", self.name)
         where = f"study '{self.name}'"
         rows = [variant.name for variant in self.variants]
@@ -203,8 +225,12 @@ class Study:
                 if names.count(name) > 1:
                     raise BadInput(f"{where} has two {what}s named '{name}': give each its own name")
         for measurement in self.measurements:
-            if measurement.split not in get_args(Split):
-                raise unknown(f"split of measurement '{measurement.name}'", measurement.split, get_args(Split))
+            if measurement.method == "pretraining" and measurement.metric not in PRETRAINED:
+                raise unknown(f"metric of measurement '{measurement.name}' of {where}", measurement.metric, PRETRAINED)
+            if measurement.method != "pretraining" and not measurement.task:
+                raise BadInput(f"measurement '{measurement.name}' of {where} has no task: name one of the catalogue")
+            if not measurement.milestones:
+                raise BadInput(f"measurement '{measurement.name}' of {where} has no milestones: give (100,)")
         if self.baseline not in rows:
             raise unknown(f"baseline in {where}", self.baseline, rows)
         for row, column, *at in self.published:
@@ -275,8 +301,11 @@ class Study:
             }
             groups[group] = dataclasses.replace(getattr(scale, group), **changes)
         groups["model"] = variant.size.of(groups.get("model", scale.model))
-        recipe = dataclasses.replace(scale, **groups)  # at once: some groups go together only
-        return set_fields(recipe, variant.fields)
+        try:
+            recipe = dataclasses.replace(scale, **groups)  # at once: some groups go together only
+            return set_fields(recipe, variant.fields)
+        except BadInput as error:
+            raise BadInput(f"variant '{variant.name}' of study '{self.name}': {error}") from None
 
 
 def _check_name(what: str, name: str) -> None:

@@ -81,7 +81,9 @@ def test_a_finished_job_is_not_pending(machine, tmp_path):
     assert len(made.pending(store)) == len(made.jobs)
     store.prepare()
     job = made.jobs[0]
-    store.work(job.kind, job.id)
+    work = store.work(job.kind, job.id)
+    (work / "recipe.json").write_text('{"science": {}}')
+    (work / "result.json").write_text("{}")
     store.finish(job.kind, job.id, job.label)
     assert job not in made.pending(store)
     assert len(made.pending(store)) == len(made.jobs) - 1

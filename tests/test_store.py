@@ -98,12 +98,14 @@ def test_what_is_to_be_used_is_hashed_and_set_aside_if_it_is_damaged(store):
 
 
 def test_records_that_were_changed_are_not_read(store):
-    store.remember("masking", {"study": "masking", "published": 84.2})
-    assert store.studies() == [{"study": "masking", "published": 84.2}]
+    record = {"study": "masking", "rows": [], "cells": [], "published": 84.2}
+    store.remember("masking", record)
+    assert store.studies() == [record]
     file = store.root / "studies" / "masking.json"
     file.write_text(file.read_text().replace("84.2", "84.3"))
     with pytest.raises(BadInput, match=r"masking.json' is damaged"):
-        store.studies()
+        store.records()
+    assert store.studies() == []
     store.fail({"id": "aa", "status": "failed"})
     file = store.root / "failures" / "aa.json"
     file.write_text(file.read_text().replace("failed", "failee"))
@@ -191,10 +193,10 @@ def test_hostile_names_make_runs_and_records_inside_the_store(store, hostile_nam
         assert run.path.parent == store.root / "pretrain"
         assert re.fullmatch(r"[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?", run.label)
         assert store.get(run.id) == run
-        store.remember(f"{name}--tiny--01234567", {"study": name, "rows": [name]})
+        store.remember(f"{name}--tiny--01234567", {"study": name, "rows": [{"pretrain_id": name}], "cells": []})
     assert len(store.runs()) == len(hostile_names)
     assert sorted(record["study"] for record in store.studies()) == sorted(hostile_names)
-    assert all(record["rows"] == [record["study"]] for record in store.studies())
+    assert all(record["rows"] == [{"pretrain_id": record["study"]}] for record in store.studies())
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
 
 
@@ -208,7 +210,7 @@ def test_failures_and_lines_keep_any_text(store, hostile_names):
 
 def test_a_record_of_a_long_name_keeps_its_setting_apart(store):
     for mark in ("01234567", "89abcdef"):
-        store.remember(f"{'a' * 80}--tiny--{mark}", {"mark": mark})
+        store.remember(f"{'a' * 80}--tiny--{mark}", {"study": "a", "rows": [], "cells": [], "mark": mark})
     assert {record["mark"] for record in store.studies()} == {"01234567", "89abcdef"}
 
 

@@ -254,7 +254,6 @@ def test_a_row_may_go_back_to_the_default_of_a_field_that_others_change():
         ({"published": {("a", "MNLI", 3): 1.0}}, "published of .* names 3 % .* measured at 100 %"),
         ({"claims": [Claim("x", better="a", worse="b", on="MNLI", at=20)]}, "names 20 % of the steps"),
         ({"claims": [Claim("x", better="a", on="MNLI", since=50)]}, "names 50 % of the steps"),
-        ({"measurements": [Measurement("NER", task="conll2003", split="dev")]}, "split of measurement .NER. 'dev'"),
     ],
 )
 def test_a_wrong_study_says_what_to_do(changes, message):
@@ -340,3 +339,8 @@ def test_nothing_is_left_beside_a_file_that_is_read(tmp_path, monkeypatch):
     assert studies.find(str(path)).name == "masking"
     assert list(tmp_path.iterdir()) == [path]
     assert not sys.dont_write_bytecode
+
+
+def test_a_measurement_of_an_unknown_split_is_refused():
+    with pytest.raises(BadInput, match=r"measurement 'NER': split is 'dev': choose from evaluation, test"):
+        Measurement("NER", task="conll2003", split="dev")

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from bertlab.cli import console
 from bertlab.cli.ablate import ablate
 from bertlab.cli.audit import audit
 from bertlab.cli.bench import bench
-from bertlab.cli.console import complain
 from bertlab.cli.export import export
 from bertlab.cli.fetch import fetch
 from bertlab.cli.fill_mask import fill_mask
@@ -46,17 +46,21 @@ def options(
     version: Annotated[
         bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
     ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a fault of bertlab itself.")] = False,
 ) -> None:
     """Reproduces the ablations behind BERT: pre-trains the variants, measures them, sets them beside the paper."""
+    console.debugging = debug
 
 
 def main() -> None:
-    """The entry point. A command line that cannot be read gives one line, as all bad input does."""
+    """Carries out the command line: whatever happens, errors are one line and an exit status."""
+    from bertlab.environment import open_descriptors
+
+    open_descriptors()
     try:
-        app(standalone_mode=False)
+        code = app(standalone_mode=False)
     except Exception as error:
-        message = getattr(error, "format_message", None)  # typer's usage errors, whose classes are private
-        if message is None:
-            raise
-        complain(f"bertlab: {message()} (`bertlab --help` and `bertlab COMMAND --help` show what there is)")
-        raise SystemExit(2) from None
+        code, line = console.status(error)
+        if line:
+            console.complain(f"bertlab: {line}")
+    raise SystemExit(code or 0)

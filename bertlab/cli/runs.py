@@ -28,11 +28,11 @@ def runs(
     from bertlab.errors import BadInput
     from bertlab.store import Store
 
+    store = Store(runs, lenient=not prune)
     if not runs.is_dir():
         raise BadInput(f"there is no runs directory '{runs}': run `bertlab ablate` first, or give another with --runs")
-    store = Store(runs)
     if remove:
-        found = [store.match(name, damaged=True) for name in remove]
+        found = list(dict.fromkeys(store.match(name, damaged=True, exact=True) for name in remove))
         store.remove(found)
         for run in found:
             say(f"removed {run.id} {run.label}")
@@ -53,7 +53,7 @@ def _listed(store: Any) -> list[dict[str, Any]]:
         {
             "id": run.id,
             "kind": run.kind,
-            "status": run.result()["status"],
+            "status": run.result().get("status", "done"),
             "reason": "",
             "path": str(run.path),
             "recipe": run.science(),
@@ -86,13 +86,17 @@ def _listed(store: Any) -> list[dict[str, Any]]:
         for run, path in store.damaged()
     ]
     known = {record["id"] for record in failed}
+    from bertlab.errors import BadInput
     from bertlab.files import read_json
 
     for kind, run_id, active in store.unfinished():
         if run_id in known:
             continue
         path = store.root / kind / f".{run_id}.work"
-        record = read_json(path / "recipe.json") if (path / "recipe.json").exists() else {}
+        try:
+            record = read_json(path / "recipe.json", {"science": dict, "label": str})
+        except BadInput:  # not there yet, or being written
+            record = {}
         failed.append(
             {
                 "id": run_id,

@@ -7,7 +7,6 @@ A process that is killed ends the group at once, one that hangs when the others 
 from __future__ import annotations
 
 import dataclasses
-import os
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,13 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bertlab.environment import seconds
 from bertlab.errors import BadInput, RunFailed, writing
 from bertlab.jobs import Pretrain
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, Progress, silent, stop_if_asked
 from bertlab.store import Store
 
-COLLECTIVE_SECONDS = int(os.environ.get("BERTLAB_COLLECTIVE_SECONDS", "45"))
+COLLECTIVE_SECONDS = seconds("BERTLAB_COLLECTIVE_SECONDS")
 """After so long a process gives those up that it waits for; they may hang, or save to a slow disk."""
 
 TRIES = 2

@@ -99,7 +99,8 @@ def compare(studies: Sequence[str], runs: Path | Store, old: Path) -> list[Compa
     """
     if not old.is_dir():
         raise BadInput(f"there is no store '{old}': give --compare the --runs directory of an earlier report")
-    before, after = (gather_all(Store(root) if isinstance(root, Path) else root) for root in (old, runs))
+    stores = (Store(root, lenient=True) if isinstance(root, Path) else root for root in (old, runs))
+    before, after = (gather_all(store) for store in stores)
     if not any(each.started for each in before):
         raise BadInput(f"nothing is finished in '{old}': give --compare a store of which there is something to report")
     return [

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from bertlab.errors import warn
+from bertlab.forms import REPORTED, fits
 from bertlab.report.cells import Cell, Point, Pretraining, number
 from bertlab.report.evidence import NUMERICS, Evidence
 from bertlab.report.predictions import Predictions
@@ -24,8 +26,17 @@ def gather(store: Store, records: Iterable[Mapping[str, Any]]) -> list[Evidence]
 
 def gather_all(store: Store) -> list[Evidence]:
     """The evidence of all records of the store: studies by name, within them the largest scale first."""
-    found = gather(store, store.studies())
+    found = gather(store, _complete(store))
     return sorted(found, key=lambda each: (each.study, _rank(each.scale), each.scale, each.corpus, each.key))
+
+
+def _complete(store: Store) -> Iterator[dict[str, Any]]:
+    """The records that a report can be made of; the others are named on standard error."""
+    for name, record in store.records(damaged=True).items():
+        if fits(record, REPORTED):
+            yield record
+        else:
+            warn(f"'{store.root / 'studies' / name}.json' lacks what a report needs; the record is passed over")
 
 
 def _rank(scale: str) -> int:

@@ -34,7 +34,7 @@ def write(
     for name in formats:
         if name not in FORMATS:
             raise unknown("format", name, FORMATS)
-    store = Store(runs) if isinstance(runs, Path) else runs
+    store = Store(runs, lenient=True) if isinstance(runs, Path) else runs
     everything = gather_all(store)
     known = list(dict.fromkeys(each.study for each in everything))
     if not any(each.started for each in everything):

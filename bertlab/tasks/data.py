@@ -12,6 +12,7 @@ import numpy as np
 
 from bertlab import hub
 from bertlab.errors import BadInput, unknown
+from bertlab.files import expanded, kind
 from bertlab.hub import Dataset, Reference
 from bertlab.inputs import keyed
 from bertlab.machine import Machine
@@ -69,8 +70,8 @@ def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None 
         task = _substituted(task, asked, substitute, machine)
         world = world and not task.dataset
     if task.path:
-        folder = Path(task.path).expanduser()
-        if not folder.is_dir():
+        folder = expanded(task.path, f"task '{asked}'")
+        if kind(folder, f"task '{asked}'") != "folder":
             raise BadInput(f"task '{asked}': there is no folder {folder}: give the folder of its files")
         return Located(
             task=dataclasses.replace(task, dataset=task.dataset or folder.name),
@@ -85,10 +86,10 @@ def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None 
         counterpart = catalog.WORLD[task.microworld]
         test = counterpart.test if task.test else ""
         return Located(task=dataclasses.replace(counterpart, test=test), asked=asked, origin="microworld")
-    if not revised and machine.data is not None and task.dataset and (machine.data / task.dataset).is_dir():
-        folder = machine.data / task.dataset
-        test = task.test if files.has(folder, task.test) else ""
-        return Located(task=dataclasses.replace(task, test=test), asked=asked, origin="files", folder=folder)
+    mirrored = machine.data / task.dataset if machine.data is not None and task.dataset else None
+    if not revised and mirrored is not None and kind(mirrored, "--data") == "folder":
+        test = task.test if files.has(mirrored, task.test) else ""
+        return Located(task=dataclasses.replace(task, test=test), asked=asked, origin="files", folder=mirrored)
     if task.hub:
         if reference_of(task).name in catalog.HIDDEN:
             task = dataclasses.replace(task, test="")
@@ -227,7 +228,7 @@ def _substituted(task: Task, asked: str, substitute: str, machine: Machine) -> T
             task, name=substitute, dataset=reference.name, hub=substitute, path="", labels=(), microworld=""
         )
     folder = machine.data / substitute if machine.data is not None else None
-    if folder is None or not folder.is_dir():
+    if folder is None or kind(folder, "--data") != "folder":
         there = files.folders(machine.data) if machine.data is not None else []
         raise unknown(f"data set for {asked}", substitute, {*catalog.TASKS, *there})
     return dataclasses.replace(

@@ -11,9 +11,10 @@ import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 from bertlab.errors import BadInput
+from bertlab.files import kind, opened, unzipped
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 """The endings that are looked for, in this order."""
@@ -23,7 +24,7 @@ def find(folder: Path, split: str) -> Path:
     """The file of a split in a folder; `BadInput` that names what is there if it is missing."""
     for suffix in SUFFIXES:
         path = folder / f"{split}{suffix}"
-        if path.is_file():
+        if kind(path, "task file") == "file":
             return path
     try:
         there = sorted(each.name for each in folder.iterdir() if each.name.endswith(SUFFIXES))
@@ -34,7 +35,7 @@ def find(folder: Path, split: str) -> Path:
 
 def has(folder: Path, split: str) -> bool:
     """Whether a folder has a file of a split."""
-    return any((folder / f"{split}{suffix}").is_file() for suffix in SUFFIXES)
+    return any(kind(folder / f"{split}{suffix}", "task file") == "file" for suffix in SUFFIXES)
 
 
 def folders(mirror: Path) -> list[str]:
@@ -87,9 +88,15 @@ def _parquet(path: Path) -> Iterator[Any]:
     import pyarrow.parquet
 
     try:
-        with pyarrow.parquet.ParquetFile(path) as file:
+        with opened(path, "task file") as stream, pyarrow.parquet.ParquetFile(stream) as file:
+            names = list(file.schema_arrow.names)
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise BadInput(f"{path} has two columns '{twice}': give each its own name")
             yield file
-    except pyarrow.ArrowException as error:
+    except BadInput:
+        raise
+    except (pyarrow.ArrowException, ValueError, OverflowError) as error:  # the latter of a date that Python has none of
         raise BadInput(f"{path} is not a Parquet file that can be read: {error}") from None
 
 
@@ -113,12 +120,8 @@ def _lines(path: Path, columns: Sequence[str]) -> list[list[Any]]:
 
 @contextmanager
 def _rows(path: Path) -> Iterator[Iterator[dict[str, Any]]]:
-    with _open(path) as opened, io.TextIOWrapper(opened, encoding="utf-8-sig", newline="") as text:
+    with unzipped(path, "task file") as opened, io.TextIOWrapper(opened, encoding="utf-8-sig", newline="") as text:
         yield _json(path, text) if ".jsonl" in path.name else _table(path, text)
-
-
-def _open(path: Path) -> IO[bytes]:
-    return cast(IO[bytes], gzip.open(path)) if path.name.endswith(".gz") else path.open("rb")
 
 
 def _json(path: Path, text: Iterator[str]) -> Iterator[dict[str, Any]]:
@@ -127,6 +130,8 @@ def _json(path: Path, text: Iterator[str]) -> Iterator[dict[str, Any]]:
             continue
         try:
             row = json.loads(line)
+        except RecursionError:
+            raise BadInput(f"{path} line {number} is nested too deep: give one object a line") from None
         except ValueError as error:
             raise BadInput(f"{path} line {number} is not JSON ({error}): give one object a line") from None
         if not isinstance(row, dict):
@@ -138,6 +143,9 @@ def _table(path: Path, text: Iterator[str]) -> Iterator[dict[str, Any]]:
     rows = csv.reader(text) if ".csv" in path.name else csv.reader(text, delimiter="\t", quoting=csv.QUOTE_NONE)
     try:
         header = next(rows, [])
+        twice = next((name for name in header if header.count(name) > 1), None)
+        if twice is not None:
+            raise BadInput(f"{path} line 1 has two columns '{twice}': give each its own name")
         for row in rows:
             if row and len(row) != len(header):
                 raise BadInput(

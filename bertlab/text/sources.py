@@ -12,6 +12,7 @@ import codecs
 import gzip
 import hashlib
 import json
+import os
 import re
 import shutil
 import tempfile
@@ -20,10 +21,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import IO, Any, Literal
 
 from bertlab import hub
-from bertlab.errors import BadInput, unknown
+from bertlab.errors import BadInput, unknown, unusable
+from bertlab.files import expanded, kind, opened, unzipped
 from bertlab.hub import Dataset, Reference
 from bertlab.index import Index
 from bertlab.machine import Machine
@@ -73,8 +75,8 @@ def resolve(name: str, *, machine: Machine, column: str = "text") -> Located:
         source = Source(name=name, content=f"microworld:{microworld.VERSION}")
         return Located(source=source, origin="microworld")
     mirrored = machine.data / name if machine.data and name and not Path(name).is_absolute() else None
-    for path in (Path(name).expanduser(), mirrored):
-        if name and path is not None and path.exists():
+    for path in (expanded(name, "corpus"), mirrored):
+        if name and path is not None and kind(path, "corpus"):
             files = _files(path)
             stem = path.resolve().name
             source = Source(name=stem, content=content(files, machine), column=column)
@@ -119,7 +121,7 @@ def unchanged(located: Located) -> bool:
         return True
     digests = []
     for path in located.files:
-        with path.open("rb") as stream:
+        with opened(path, "file") as stream:
             digests.append(hashlib.file_digest(stream, "sha256").hexdigest())
     return _combined(digests) == located.source.content
 
@@ -169,26 +171,32 @@ def _suffix(path: Path) -> str | None:
 def _files(path: Path) -> tuple[Path, ...]:
     """The files that a path stands for, in the order of their names."""
     supported = ", ".join(SUFFIXES)
-    if path.is_file():
+    if kind(path, "corpus") == "file":
         if _suffix(path) is None:
             raise BadInput(f"corpus {path} is of no supported kind: give {supported}, or one of them gzipped (.gz)")
         return (path,)
-    if not path.is_dir():
-        raise BadInput(f"corpus {path} is neither a file nor a folder: give one of them")
     try:
         train = sorted(each for each in path.iterdir() if each.name.startswith(("train.", "train-")) and _usable(each))
-        found = train or sorted(
-            (each for each in path.rglob("*") if _usable(each)), key=lambda each: each.relative_to(path).parts
-        )
+        found = train or sorted(_below(path), key=lambda each: each.relative_to(path).parts)
     except OSError as error:
-        raise BadInput(f"corpus {path} cannot be listed ({error.strerror}): check its permissions") from None
+        raise unusable(error, "corpus") from None
     if not found:
         raise BadInput(f"corpus {path} has no file that can be read: put in {supported}, or one of them gzipped (.gz)")
     return tuple(found)
 
 
+def _below(folder: Path) -> Iterator[Path]:
+    """The files of a folder and of those in it. Raises `OSError` for one that cannot be listed."""
+
+    def stop(error: OSError) -> None:
+        raise error
+
+    for path, _, names in os.walk(folder, onerror=stop):
+        yield from (Path(path, name) for name in names if _usable(Path(path, name)))
+
+
 def _usable(path: Path) -> bool:
-    return _suffix(path) is not None and not path.name.startswith(".") and path.is_file()
+    return _suffix(path) is not None and not path.name.startswith(".") and kind(path, "corpus file") == "file"
 
 
 def _from_file(path: Path, column: str) -> Iterator[str]:
@@ -205,15 +213,11 @@ def _from_file(path: Path, column: str) -> Iterator[str]:
         raise BadInput(f"{path} cannot be read ({error.strerror or error}): check the file") from None
 
 
-def _open(path: Path) -> IO[bytes]:
-    return cast(IO[bytes], gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
-
-
 def _from_txt(path: Path, column: str) -> Iterator[str]:
     """The text of a file, in documents of at most `DOCUMENT` characters that are cut at blank lines."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     held, position = "", 0
-    with _open(path) as stream:
+    with unzipped(path, "file") as stream:
         while True:
             data = stream.read(1 << 20)
             pending = len(decoder.getstate()[0])
@@ -231,7 +235,7 @@ def _from_txt(path: Path, column: str) -> Iterator[str]:
 
 
 def _from_jsonl(path: Path, column: str) -> Iterator[str]:
-    with _open(path) as stream:
+    with unzipped(path, "file") as stream:
         for number, raw in enumerate(stream, 1):
             if raw.isspace():
                 continue
@@ -270,7 +274,7 @@ def _from_parquet(path: Path, column: str) -> Iterator[str]:
 @contextmanager
 def _seekable(path: Path) -> Iterator[IO[bytes]]:
     """A file that can be read from any place: what is gzipped is unpacked to a temporary file."""
-    with _open(path) as stream:
+    with unzipped(path, "file") as stream:
         if path.suffix != ".gz":
             yield stream
             return

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab.errors import BadInput
+from bertlab.files import content
 from bertlab.recipe import Accents
 from bertlab.text.sentences import cut
 
@@ -143,9 +144,7 @@ class WordPiece:
     def load(cls, path: Path, lowercase: bool, accents: Accents = "by-case") -> WordPiece:
         """Reads a `vocab.txt`. `BadInput` if it cannot be read, is not UTF-8 or lacks one of the five specials."""
         try:
-            text = path.read_bytes().decode()
-        except OSError as error:
-            raise BadInput(f"vocabulary {path} cannot be read ({error.strerror}): give a vocab.txt") from None
+            text = content(path, "vocabulary").decode()
         except UnicodeDecodeError as error:
             raise BadInput(f"vocabulary {path} is not UTF-8 at byte {error.start}: save it as UTF-8") from None
         # Entries may contain Unicode's own line separators: only \n ends a line.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.errors import BadInput
+from bertlab.files import content, kind
 from bertlab.recipe import Accents
 from bertlab.text.tokenizer import LONGEST_WORD, SPECIALS, STRIPPED, WordPiece
 
@@ -84,11 +85,12 @@ def write(directory: Path, tokenizer: WordPiece, length: int) -> None:
 
 def load_object(path: Path) -> dict[str, Any]:
     """The object of a JSON file of a checkpoint. `BadInput` if it is missing or holds none."""
+    if kind(path, "checkpoint file") is None:
+        raise BadInput(f"{path.parent} has no {path.name}: give a transformers checkpoint")
+    held = content(path, "checkpoint file")
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise BadInput(f"{path.parent} has no {path.name}: give a transformers checkpoint") from None
-    except (OSError, ValueError, RecursionError) as error:
+        data = json.loads(held.decode())
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} cannot be read as JSON ({error}): fetch the checkpoint again") from None
     if not isinstance(data, dict):
         raise BadInput(f"{path} is not a JSON object: give a checkpoint directory in the transformers format")
