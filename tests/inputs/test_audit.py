@@ -15,7 +15,7 @@ from bertlab.inputs.audit import Audited, audit, same_batches, same_sequences
 from bertlab.inputs.audit.search import elsewhere
 from bertlab.inputs.batches import Batches
 from bertlab.inputs.collator import Batch
-from bertlab.inputs.formats import Rows, segment_pair, sentence_pair
+from bertlab.inputs.formats import Rows, segment_pair
 from bertlab.recipe import Format, Inputs, Masking, Model, Objective, Recipe, Schedule
 
 FORMATS: tuple[Format, ...] = ("segment-pair", "sentence-pair", "full-sentences", "doc-sentences")
@@ -396,8 +396,10 @@ def test_an_unbalanced_pair(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: 
 
 @pytest.mark.parametrize("name", FORMATS[:2])
 def test_another_document_is_the_same(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
-    monkeypatch.setattr(segment_pair.Others, "draw", lambda self, document, *more: document)
-    monkeypatch.setattr(sentence_pair._Pairs, "_like", lambda self, i, *more: i - 1)
+    def at_home(self: Any, forms: Any, bounds: Any, document: Any, *more: Any) -> Any:
+        return self._documents[document]
+
+    monkeypatch.setattr(segment_pair.Alike, "draw", at_home)
     assert found(corpus, recipe(format=name)) == {"'another document'"}
 
 

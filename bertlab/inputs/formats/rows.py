@@ -124,8 +124,10 @@ def pieces(text: Text, longest: int, piece: int) -> tuple[Offsets, Offsets]:
 
 
 def natural(text: Text, spans: Offsets) -> Flags:
-    """Which of the offsets of `pieces`, and the end of the text, are boundaries of sentences that were not cut."""
-    return np.asarray(text.sentences[np.searchsorted(text.sentences, spans)] == spans)
+    """Which of the offsets of `pieces` are boundaries of sentences and not cuts within one."""
+    flags = np.zeros(len(spans), dtype=np.bool_)
+    flags[np.searchsorted(spans, text.sentences) if len(spans) > len(text.sentences) else ...] = True
+    return flags
 
 
 def follow(after: Callable[[Offsets], Offsets], size: int, roots: Offsets) -> Offsets:
@@ -171,21 +173,49 @@ def require_others(text: Text) -> None:
         )
 
 
-class Others:
-    """The documents of a text by their size, to draw another one that is long enough for a random second segment."""
+_WIDER = (0, 0, 0, 0, 1, 4, 16, 1 << 30)
+"""By how many the range of forms is wider on each side, try after try, for one of another document."""
 
-    def __init__(self, sentences: Offsets, documents: Offsets) -> None:
-        sizes = np.diff(sentences[documents])
-        self._order = np.argsort(sizes, kind="stable")
-        self._rank = np.argsort(self._order, kind="stable")
-        self._sizes = sizes[self._order]
 
-    def draw(self, document: Offsets, need: Offsets, key: int, i: Offsets) -> Offsets:
-        """For each row `i`, of `document`, another document, uniform over those of at least `need` tokens.
+class Alike:
+    """Items of documents by their form, a number, to draw one of another document whose form is in a range."""
 
-        The longest other one where none is as long. `need` is at most the size of `document` itself.
+    def __init__(self, forms: Offsets, documents: Offsets) -> None:
+        """`forms` (N,) of the items, and the offsets of documents in these (D + 1,)."""
+        self._documents = documents
+        self._ends = np.append(0, np.cumsum(np.bincount(forms)))
+        # A stable sort is by radix where 16 bits hold the forms.
+        self._order = np.argsort(forms.astype(np.min_scalar_type(len(self._ends))), kind="stable")
+
+    def draw(
+        self,
+        forms: tuple[Offsets, Offsets],
+        bounds: tuple[Offsets | int, Offsets | int],
+        document: Offsets,
+        key: Callable[..., int],
+        i: Offsets,
+    ) -> Offsets:
+        """For each row `i`, of `document`, an item of another one, uniform over those of forms from low to high.
+
+        Where none is found the range grows within `bounds`; beyond these it is any item of any other document.
         """
-        first, own = np.searchsorted(self._sizes, need), self._rank[document]
-        count = len(self._sizes) - 1 - first
-        other = first + keyed.integers(np.maximum(count, 1), key, i)
-        return self._order[np.where(count > 0, other + (other >= own), len(self._sizes) - 2)]
+        found, left = np.zeros_like(i), np.arange(len(i))
+        least, most = (np.broadcast_to(bound, i.shape) for bound in bounds)
+        last = len(self._ends) - 1
+        for attempt, wider in enumerate(_WIDER):
+            begin = self._ends[np.clip(np.maximum(forms[0][left] - wider, least[left]), 0, last)]
+            count = self._ends[np.clip(np.minimum(forms[1][left] + wider, most[left]) + 1, 0, last)] - begin
+            place = begin + keyed.integers(np.maximum(count, 1), key("sentence", attempt), i[left])
+            item = self._order[np.minimum(place, len(self._order) - 1)]
+            home = document[left]
+            away = (item < self._documents[home]) | (item >= self._documents[home + 1])
+            away &= count > 0
+            found[left[away]] = item[away]
+            left = left[~away]
+            if not len(left):
+                return found
+        other = keyed.integers(len(self._documents) - 2, key("document"), i[left])
+        other += other >= document[left]
+        size = self._documents[other + 1] - self._documents[other]
+        found[left] = self._documents[other] + keyed.integers(size, key("any"), i[left])
+        return found

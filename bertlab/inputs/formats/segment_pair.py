@@ -8,9 +8,9 @@ import numpy as np
 
 from bertlab.inputs import keyed
 from bertlab.inputs.formats.rows import (
+    Alike,
     Flags,
     Offsets,
-    Others,
     Rows,
     Text,
     by_blocks,
@@ -20,9 +20,6 @@ from bertlab.inputs.formats.rows import (
     require_others,
     single,
 )
-
-_TRIES = 8
-"""Places in other documents that are drawn for a random second segment, to find one of the form that a true one has."""
 
 
 def segment_pairs(text: Text, *, length: int, short: float, copy: int, seed: int | str) -> Rows:
@@ -80,7 +77,13 @@ class _Pairs:
         self.short = short
         self.sentences, self.documents = _spans(text, self.whole)
         self._natural = natural(text, self.sentences)
-        self._others = Others(self.sentences, self.documents)
+        # The form of a span: whether a sentence starts with it, and the tokens up to its document's end, a row at most.
+        ends = self.sentences[self.documents[1:]]
+        rest = np.repeat(ends, np.diff(self.documents)) - self.sentences[:-1]
+        forms = np.minimum(rest, self.whole) + (self.whole + 1) * self._natural[:-1]
+        self._spans = Alike(forms, self.documents)
+        last = ends - self.sentences[self.documents[1:] - 1]
+        self._lasts = Alike(np.minimum(last, self.whole + 1), np.arange(len(self.documents)))
         self._seed, self._copy = seed, copy
 
     def _key(self, *purpose: int | str) -> int:
@@ -110,10 +113,10 @@ class _Pairs:
         within = 1 + keyed.integers(total - 1, self._key("within"), i)
         first_length = np.where(chunk.within, within, self.sentences[chunk.split] - start)
         second, second_length = start + first_length, total - first_length
-        rows = np.flatnonzero(chunk.random)
-        second[rows], second_length[rows] = self._elsewhere(
-            i[rows], self._chunk(i[rows]), first_length[rows], total[rows]
-        )
+        at = np.flatnonzero(chunk.random & ~chunk.within)
+        second[at], second_length[at] = self._elsewhere(i, chunk, first_length, total, at)
+        at = np.flatnonzero(chunk.random & chunk.within)
+        second[at], second_length[at] = self._back(i[at], chunk.document[at], second_length[at])
 
         # Google's loop takes single tokens from the longer segment, the second of two that are as long.
         first_kept = np.minimum(first_length, np.maximum(chunk.target - second_length, (chunk.target + 1) // 2))
@@ -127,45 +130,30 @@ class _Pairs:
             random=chunk.random,
         )
 
-    def _elsewhere(self, i: Offsets, chunk: _Chunk, first_length: Offsets, total: Offsets) -> tuple[Offsets, Offsets]:
-        """Text of another document in place of the second segments of the rows `i`: offsets and tokens.
+    def _elsewhere(
+        self, i: Offsets, chunk: _Chunk, first_length: Offsets, total: Offsets, at: Offsets
+    ) -> tuple[Offsets, Offsets]:
+        """Sentences of another document for the rows `at` of those that start at `i`: offsets and tokens.
 
-        Of several places that are drawn the first is taken whose form is that of the second segment, or the nearest.
+        So many that they reach the target; where the row's own document ends before, as many as that has left.
         """
-        fills = (total >= chunk.target) & ~chunk.within
-        need = np.where(fills, np.maximum(chunk.target - first_length, 1), total - first_length)
-        natural = self._natural[chunk.split]
-        best = np.full(len(i), np.iinfo(np.int64).max)
-        second, length = np.zeros_like(need), np.zeros_like(need)
-        for attempt in range(_TRIES):
-            left = np.flatnonzero(best)
-            if not len(left):
-                break
-            row, wanted = i[left], need[left]
-            document = self._others.draw(chunk.document[left], wanted, self._key("document", attempt), row)
-            begin, behind = self.documents[document], self.documents[document + 1]
-            end = self.sentences[behind]
-            # The last span from which the rest of the document has as many tokens as are needed.
-            last = np.maximum(np.searchsorted(self.sentences, end - wanted, side="right") - 1, begin)
-            anywhere = begin + keyed.integers(last - begin + 1, self._key("sentence", attempt), row)
-            later = np.minimum(last + 1, behind - 1)
-            nearer = np.abs(end - self.sentences[later] - wanted) < np.abs(end - self.sentences[last] - wanted)
-            span = np.where(fills[left], anywhere, np.where(nearer, later, last))
-            stop = np.where(fills[left], np.searchsorted(self.sentences, self.sentences[span] + wanted), behind)
-            stop = np.minimum(stop, behind)
-            place = self.sentences[span]
-            found = self.sentences[stop] - place
-            apart = np.where(fills[left], np.maximum(wanted - found, 0), np.abs(found - wanted))
-            apart += self.whole * (self._natural[span] != natural[left])
-            # Within a sentence: as many tokens at the end of the document, best of its last sentence alone.
-            inner = np.minimum(wanted, end - self.sentences[begin])
-            place = np.where(chunk.within[left], end - inner, place)
-            found = np.where(chunk.within[left], inner, found)
-            apart = np.where(chunk.within[left], end - self.sentences[behind - 1] <= inner, apart)
-            better = apart < best[left]
-            chosen = left[better]
-            best[chosen], second[chosen], length[chosen] = apart[better], place[better], found[better]
-        return second, length
+        document, target = chunk.document[at], chunk.target[at]
+        need, rest = np.maximum(target - first_length[at], 1), (total - first_length)[at]
+        base = (self.whole + 1) * self._natural[chunk.split[at]]
+        fills = rest >= need
+        forms = base + np.where(fills, need, rest), base + np.where(fills, self.whole, rest)
+        span = self._spans.draw(forms, (base + 1, base + self.whole), document, self._key, i[at])
+        place = self.sentences[span]
+        end = self.sentences[self.documents[np.searchsorted(self.documents, span, side="right")]]
+        filled = self.sentences[np.searchsorted(self.sentences, np.minimum(place + need, end))]
+        return place, np.where(fills, filled, end) - place
+
+    def _back(self, i: Offsets, document: Offsets, size: Offsets) -> tuple[Offsets, Offsets]:
+        """The last `size` tokens of a longer sentence that ends another document: offsets and tokens."""
+        other = self._lasts.draw((size + 1, size * 0 + self.whole + 1), (1, self.whole + 1), document, self._key, i)
+        begin, end = (self.sentences[self.documents[other + each]] for each in (0, 1))
+        place = np.maximum(end - size, begin)
+        return place, end - place
 
 
 def _heads(cut: Offsets, key: int, i: Offsets) -> Offsets:

@@ -6,6 +6,7 @@ import numpy as np
 
 from bertlab.inputs import keyed
 from bertlab.inputs.formats.rows import (
+    Alike,
     Flags,
     Offsets,
     Rows,
@@ -20,9 +21,6 @@ from bertlab.inputs.formats.rows import (
 _TRUE = np.array([0.0, 0.0, 2 / 3, 1.0, 0.5])
 """Chance that a row is a true pair, by the sentences that its document has left (4 or more alike). A last sentence that
 is left alone can be none; these make up for it, so that half of a document's rows are true pairs in expectation."""
-
-_AROUND = (0, 0, 0, 0, 8, 64, 4096, 1 << 60)
-"""Sentences next in form that are drawn from as well, from try to try, for one of another document."""
 
 
 def sentence_pairs(text: Text, *, length: int, copy: int, seed: int | str) -> Rows:
@@ -53,12 +51,11 @@ class _Pairs:
         self._seed, self._copy = seed, copy
         # The form of a sentence: its tokens, and at which of its ends it was cut. Those without a next one come last.
         whole = natural(text, self.sentences)
-        form = np.diff(self.sentences) + (half + 1) * (2 * whole[:-1] + whole[1:])
+        self._form = np.diff(self.sentences) + (half + 1) * (2 * whole[:-1] + whole[1:])
         self._forms = 4 * (half + 1)
-        self._form = form.astype(np.int32)
-        form[self.documents[1:] - 1] += self._forms
-        self._order = np.argsort(form, kind="stable")
-        self._sorted = form[self._order]
+        forms = self._form.copy()
+        forms[self.documents[1:] - 1] += self._forms
+        self._sentences = Alike(forms, self.documents)
 
     def _key(self, *purpose: int | str) -> int:
         return keyed.key(self._seed, "sentence pairs", *purpose, self._copy)
@@ -81,10 +78,8 @@ class _Pairs:
         document, only, true = self._draw(i)
         start, end = self.sentences[i], self.sentences[i + 1]
         within = 1 + keyed.integers(np.maximum(end - start - 1, 1), self._key("within"), i)
-        like, random = i.copy(), np.flatnonzero(~true)
-        like[random] = self._like(i[random], document[random], only[random])
-        # The sentence after the one of that form; of one that is split, the back.
-        second = np.minimum(np.where(only, like, like + 1), len(self.sentences) - 2)
+        second, random = np.where(only, i, i + 1), np.flatnonzero(~true)
+        second[random] = self._elsewhere(i[random], document[random], only[random])
         behind = self.sentences[second + 1]
         second_length = behind - self.sentences[second]
         second_length = np.where(only, np.minimum(end - start - within, second_length), second_length)
@@ -97,28 +92,13 @@ class _Pairs:
             random=~true,
         )
 
-    def _like(self, i: Offsets, document: Offsets, only: Flags) -> Offsets:
-        """For each sentence `i` one of another document with its form, or as near as there is: uniform over these.
+    def _elsewhere(self, i: Offsets, document: Offsets, only: Flags) -> Offsets:
+        """For each sentence `i` one of another document: what follows one with its form, or as near as there is.
 
-        Those of an `only` sentence end their document; the others do not, unless no other document has two sentences.
+        For the `only` sentence of a document it is the last of another, of its form.
         """
-        form = self._form[i] + self._forms * only
-        low, high = (np.searchsorted(self._sorted, form, side=side) for side in ("left", "right"))
-        following = len(self._form) - (len(self.documents) - 1)
-        least, most = np.where(only, following, 0), np.where(only, len(self._form), following)
-        found, left = np.zeros_like(i), np.arange(len(i))
-        for attempt, around in enumerate(_AROUND):
-            begin = np.maximum(low[left] - around, least[left])
-            count = np.minimum(high[left] + around, most[left]) - begin
-            drawn = begin + keyed.integers(np.maximum(count, 1), self._key("sentence", attempt), i[left])
-            like = self._order[np.minimum(drawn, len(self._order) - 1)]
-            other = (np.searchsorted(self.documents, like, side="right") - 1 != document[left]) & (count > 0)
-            found[left[other]] = like[other]
-            left = left[~other]
-            if not len(left):
-                return found
-        other = keyed.integers(len(self.documents) - 2, self._key("document"), i[left])
-        other += other >= document[left]
-        size = self.documents[other + 1] - self.documents[other]
-        found[left] = self.documents[other] + keyed.integers(size, self._key("sentence"), i[left]) - ~only[left]
-        return found
+        least = np.where(only, self._forms, 0)
+        form = self._form[i] + least
+        like = self._sentences.draw((form, form), (least, least + self._forms - 1), document, self._key, i)
+        ends = self.documents[np.searchsorted(self.documents, like, side="right")]
+        return np.where(only, like, np.minimum(like + 1, ends - 1))
