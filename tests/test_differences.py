@@ -58,11 +58,9 @@ def test_what_the_paper_does_itself_is_no_difference(differing, tmp_path):
     vocabulary = tmp_path / "vocab.txt"
     vocabulary.write_text("[PAD]\n")
     assert differing(CASED, vocabulary=vocabulary, seeds=(0, 1, 2), restarts=2) == {}
-    searched = {"mnli": {"peak": 3e-5, "epochs": 2.0}}
-    scale = scales.find("paper").set([CASED]).give("mnli", searched["mnli"])
-    request = {"scale": scale, "searched": searched, "corpora": ("wikipedia", "books"), "studies": (MINE,)}
-    assert differing(CASED, searched=searched) == {}
-    assert request["scale"].finetuning("classification", "mnli").peak == 3e-5
+    chosen = [CASED, "tasks.mnli.peak=3e-5", "tasks.mnli.epochs=2"]
+    assert differing(*chosen, searched={"mnli": {"peak": 3e-5, "epochs": 2.0}}) == {}
+    assert differing(*chosen) == {"MNLI": ["finetune.epochs 2 (paper: 3)", "finetune.peak 3e-05 (paper: 5e-05)"]}
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,24 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "") -> None:
             f"Shared: the rows ask for {trainings} pre-trainings and {measurements} measurements; {trained} and "
             f"{measured} are run."
         )
+    if plan.request.scale.name == "paper" and not what:
+        for line in unlike_paper(plan):
+            say(line)
+
+
+def unlike_paper(plan: Plan) -> list[str]:
+    """A line for each study that is not set up as in its paper, with all that differs."""
+    from bertlab.differences import differences
+
+    lines = []
+    for study in plan.request.studies:
+        concerned: dict[str, list[str]] = {}
+        for each in differences(plan, study):
+            concerned.setdefault(each["what"], []).append(each["on"])
+        told = [f"{what} ({', '.join(on)})" if any(on) else what for what, on in concerned.items()]
+        if told:
+            lines.append(f"Not the setting of {study.source} (directions alone will compare): {'; '.join(told)}.")
+    return lines
 
 
 def table(plan: Plan, done: Mapping[str, int], amounts: Mapping[str, Amount], what: str = "") -> None:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from bertlab import plan, scales, studies
-from bertlab.cli.plan_table import models, require_room
+from bertlab.cli.plan_table import models, require_room, unlike_paper
 from bertlab.errors import BadInput
 from bertlab.store import Store
 
@@ -57,6 +57,15 @@ def test_sizes_at_the_papers_scale_are_table_6(machine):
             "24 layers, 1024 wide, 16 heads: 336M",  # BERT says 340M
         )
     ]
+
+
+def test_a_plan_at_scale_paper_says_what_is_not_the_papers(machine):
+    request = plan.Request(studies=(studies.find("masking"),), scale=scales.find("paper"), corpora=("microworld",))
+    (line,) = unlike_paper(plan.make(request, machine))
+    assert line.startswith(
+        "Not the setting of Devlin et al. 2019, Table 8 (directions alone will compare): text: micro"
+    )
+    assert "text in lower case (NER fine-tuned, NER feature-based)" in line
 
 
 def test_too_little_room_is_told_before_anything_is_spent(machine, tmp_path, monkeypatch):

@@ -9,8 +9,10 @@ import torch
 from bertlab.errors import BadInput
 from bertlab.progress import silent
 from bertlab.recipe import Features
+from bertlab.tasks import examples
 from bertlab.training.features import activations, probe
 from bertlab.training.finetuning import encode_training, open_pretrained
+from bertlab.training.learning import built, predict
 
 SETTINGS = Features(batch=16, epochs=4, peak=1e-2, length=32)
 SHORT = dataclasses.replace(SETTINGS, steps=4)
@@ -88,3 +90,18 @@ def test_what_is_read_decides_what_is_learnt(run, entities):
 def test_only_tagging_has_features(run, pairs):
     with pytest.raises(BadInput, match="the feature-based approach tags words"):
         run(pairs)
+
+
+def test_features_and_scores_are_the_same_where_training_is_in_bf16(pretrained, entities, machine):
+    opened, half = open_pretrained(pretrained), dataclasses.replace(machine, precision="bf16")
+    assert half.bf16()
+    train = encode_training(entities, opened, Features(length=32))
+    assert torch.equal(*(activations(opened, train, range(1, 3), each, silent) for each in (machine, half)))
+    head = torch.nn.Linear(32, 3)
+
+    def logits(batch):
+        return head(opened.model.encoder(batch["tokens"], batch["segments"], batch.get("lengths"), batch["positions"]))
+
+    batches = examples.by_length(train.lengths, 256)
+    one, two = (predict(head, logits, train, batches, each, built(train)) for each in (machine, half))
+    assert (one == two).all()
