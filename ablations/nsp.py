@@ -63,6 +63,7 @@ study = Study(
         ),
     ],
     notes=[
+        '"no NSP" keeps segment pairs, half with random text; RoBERTa suspects that BERT\'s did, and that this made the loss.',
         "MRPC is accuracy, as in this table of the paper; its Table 1 has F1.",
         "QNLI was released anew in January 2019, after the first version of the paper: the published 84.1 to 88.4 may be of "
         "the earlier release (not verified).",

@@ -79,3 +79,18 @@ def test_sizes_are_told_as_the_multiples_that_they_came_to(builder):
     told = dict(facts.facts(dataclasses.replace(found, pretrainings=tuple(runs))))
     assert told["Sizes beside the baseline's"] == "100/0/0: width x 1.5, heads x 1.5"
     assert "Sizes beside the baseline's" not in dict(facts.facts(found))
+
+
+def test_real_tokens_of_each_row_are_shown_where_they_differ(builder):
+    for row in ("80/10/10", "100/0/0"):
+        builder.cell(row, "NER", 60.0, 0, 0, builder.pretrain(row))
+    builder.record()
+    found = gather_all(Store(builder.root))[0]
+    for other, expected in ((1009, None), (1119, "80/10/10: 1,000; 100/0/0: 1,119")):
+        seen = {"80/10/10": 1000, "100/0/0": other}
+        runs = [
+            dataclasses.replace(run, result={**run.result, "real_tokens": seen[run.variant]})
+            for run in found.pretrainings
+        ]
+        told = dict(facts.facts(dataclasses.replace(found, pretrainings=tuple(runs))))
+        assert told.get("Real tokens a run differ") == expected

@@ -97,6 +97,7 @@ def _audit(
         *sequences.batches(drawn.steps, recipe, length, _beside(recipe, corpus, length, first, until)),
         *sequences.content(rows, traced, recipe, corpus),
         *sequences.pairs(rows, traced, recipe),
+        *sequences.form(rows, traced, recipe, corpus),
         *sequences.coverage(rows, traced, recipe, length, corpus),
         *sequences.passes(rows, traced, recipe),
     ]

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from bertlab.inputs.audit.checks import Check, Flags, always, share, total, uncorrelated, untested
+from bertlab.inputs.audit.checks import Check, Flags, alike, always, share, total, uncorrelated, untested
 from bertlab.inputs.audit.drawing import Steps
 from bertlab.inputs.audit.tracing import Structure, Traced
 from bertlab.inputs.batches import FEWEST, Corpus
@@ -17,6 +17,10 @@ _STEP = 8
 """Columns to a multiple of which a batch may be padded."""
 _FEWEST_DOCUMENTS = 50
 """Documents whose rows' pairs are drawn on each other, for a test over documents."""
+_ALIKE = 0.03
+"""By how much the form of true and random pairs may differ: no classifier gains more than half of it from a figure."""
+_UNIQUE = 8
+"""Tokens of a second segment from which on its place in the text is taken for the one that it comes from."""
 
 
 def batches(steps: Steps, recipe: Recipe, length: int, beside: Steps | None) -> list[Check]:
@@ -125,6 +129,28 @@ def pairs(rows: Structure, traced: Traced, recipe: Recipe) -> list[Check]:
         "pairs from another document", float(random.sum()), half, variance, 2 * half, len(random), "sequences"
     )
     return [balance, *strays]
+
+
+def form(rows: Structure, traced: Traced, recipe: Recipe, corpus: Corpus) -> list[Check]:
+    """Whether pairs of both labels have the same form: where their segments begin and end, and how long they are."""
+    if not recipe.inputs.pairs:
+        return []
+    label = rows.drawn.batch.next_sentence == 1
+    boundary = np.zeros(len(corpus.train.tokens) + 1, dtype=np.bool_)
+    boundary[np.asarray(corpus.train.sentences)] = True
+    segments = {"first": rows.ordinary & ~rows.second, "second": rows.second}
+    sizes = {name: segment.sum(axis=1) for name, segment in segments.items()}
+    # Text of a few tokens stands in many places: where it was taken from is not known.
+    placed = np.flatnonzero(traced.agrees & (sizes["second"] >= _UNIQUE))
+    checks, ends = [], []
+    for name, segment in segments.items():
+        begin = traced.places[placed, segment[placed].argmax(axis=1)]
+        ends += [boundary[begin], boundary[begin + sizes[name][placed]]]
+        checks.append(alike(f"{name} segment begins a sentence", ends[-2], label[placed], _ALIKE))
+        checks.append(alike(f"{name} segment ends a sentence", ends[-1], label[placed], _ALIKE))
+        checks.append(alike(f"tokens of the {name} segment", sizes[name], label, _ALIKE))
+    checks.append(alike("first ends as the second begins", ends[1] == ends[2], label[placed], _ALIKE))
+    return [*checks, alike("tokens of both segments", rows.sizes, label, _ALIKE)]
 
 
 def coverage(rows: Structure, traced: Traced, recipe: Recipe, length: int, corpus: Corpus) -> list[Check]:
