@@ -64,6 +64,7 @@ CLAIMS = (
     "log_likelihood_high",
     "verdict",
     "reason",
+    "collapses",
 )
 """The columns of the claims: part of the interface."""
 SUMMARY = (
@@ -163,6 +164,7 @@ def _claims(evidence: Evidence) -> Iterable[Sequence[object]]:
             *_interval(each.likely),
             each.verdict,
             plain(each.hint),
+            plain(each.collapses),
         )
 
 
