@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from bertlab.checkpoint import Checkpoint
     from bertlab.study import Task
+    from bertlab.study_file import Code
     from bertlab.tasks.data import Located as TaskRows
     from bertlab.tasks.data import TaskData
     from bertlab.text.sources import Located
@@ -43,6 +44,8 @@ class PrepareCorpus:
     located: tuple[Located, ...] = field(compare=False)
     given: Path | None = field(default=None, compare=False)
     """The `vocab.txt` that `tokenizer.given` names by its content."""
+    code: Code | None = None
+    """A study file that may change it and what is trained on it."""
     kind: Literal["corpus"] = "corpus"
 
     @cached_property
@@ -50,7 +53,7 @@ class PrepareCorpus:
         """The id of the corpus."""
         from bertlab.text.tokens import TEXT_VERSION
 
-        return identity(self.kind, corpus=self.corpus, tokenizer=self.tokenizer, text_version=TEXT_VERSION)
+        return identity(self.kind, **self.science(), text_version=TEXT_VERSION)
 
     @property
     def label(self) -> str:
@@ -59,7 +62,7 @@ class PrepareCorpus:
 
     def science(self) -> dict[str, Any]:
         """What the id is made of."""
-        return {"corpus": science(self.corpus), "tokenizer": science(self.tokenizer)}
+        return {"corpus": science(self.corpus), "tokenizer": science(self.tokenizer)} | _coded(self.code)
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
         """Tokenises the corpus into `work`."""
@@ -71,7 +74,7 @@ class PrepareCorpus:
             self.located,
             work,
             given=self.given,
-            workers=machine.cores,
+            workers=1 if self.code else machine.cores,  # processes that are started do not run the code
             progress=progress,
         )
         commits = {each.source.name: each.dataset.commit for each in self.located if each.dataset is not None}
@@ -91,6 +94,11 @@ class Pretrain:
     kind: Literal["pretrain"] = "pretrain"
 
     @property
+    def code(self) -> Code | None:
+        """A study file that may change it."""
+        return self.corpus.code
+
+    @property
     def seed(self) -> int:
         """The seed of the pre-training."""
         return self.recipe.seed
@@ -103,7 +111,7 @@ class Pretrain:
     @cached_property
     def id(self) -> str:
         """The id of the pre-training. The corpus' own id carries the version of the text code."""
-        return identity(self.kind, recipe=self.recipe, corpus=self.corpus.id)
+        return identity(self.kind, **self.science())
 
     @property
     def label(self) -> str:
@@ -112,7 +120,7 @@ class Pretrain:
 
     def science(self) -> dict[str, Any]:
         """What the id is made of."""
-        return {"recipe": science(self.recipe), "corpus": self.corpus.id}
+        return {"recipe": science(self.recipe), "corpus": self.corpus.id} | _coded(self.code)
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
         """Trains in `work`, from where an earlier try stopped."""
@@ -148,6 +156,8 @@ class ImportCheckpoint:
     steps: int = 0
     """None were made here: there are no milestones."""
     milestones: tuple[int, ...] = (100,)
+    code: None = None
+    """Nothing is computed."""
 
     @cached_property
     def id(self) -> str:
@@ -210,6 +220,8 @@ class Measure:
     first_content: str = ""
     held_back: bool = False
     """Judged on rows held back from the training rows: a try of its settings, not a result."""
+    code: Code | None = None
+    """A study file that may change it."""
 
     @property
     def kind(self) -> Literal["finetune", "features"]:
@@ -241,7 +253,7 @@ class Measure:
             made["first"] = {"data": self.first_content, "task": _asked(self.first.task)}
         if self.held_back:
             made["held_back"] = True
-        return made
+        return made | _coded(self.code)
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
         """Trains and measures; leaves the predictions in `work`."""
@@ -318,6 +330,11 @@ def needs(job: Job) -> tuple[Job, ...]:
     if isinstance(job, Measure):
         return (job.pretrain,)
     return (job.corpus,) if isinstance(job, Pretrain) else ()
+
+
+def _coded(code: Code | None) -> dict[str, str]:
+    """What code adds to the science of a run."""
+    return {} if code is None else {"code": code.sha256}
 
 
 def _asked(task: Task) -> dict[str, Any]:

@@ -15,13 +15,16 @@ from typing import Any
 from bertlab import scales
 from bertlab.errors import BadInput, unknown
 from bertlab.files import digest, kind
-from bertlab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, Pretrained, needs
+from bertlab.identity import canonical
+from bertlab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, Pretrained, needs, rows
 from bertlab.machine import Machine
 from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer
 from bertlab.scales import Scale
 from bertlab.store import Store
 from bertlab.study import Kind, Measurement, Method, Study, Variant
+from bertlab.study_file import Code
 from bertlab.tasks import lookup, metrics
+from bertlab.tasks.data import Located as TaskRows
 from bertlab.tasks.data import untested
 from bertlab.tasks.lookup import Tasks
 from bertlab.text import sources
@@ -144,21 +147,27 @@ def make(request: Request, machine: Machine) -> Plan:
                 raise unknown(f"task in --{option}", name, used)
     tasks = Tasks(request.substitutes, request.first, machine, world)
 
+    code = _code(request.studies)
+    tokenizer = request.scale.recipe.tokenizer
+    if request.vocabulary is not None:
+        tokenizer = _given(tokenizer, request.vocabulary)
     cells = []
     for study in request.studies:
         scale = request.scale.following(study)
         base = dataclasses.replace(scale.recipe, corpus=corpus)
         if request.vocabulary is not None:
-            base = dataclasses.replace(base, tokenizer=_given(base, request.vocabulary))
-        rows = _rows(study, base, request)
+            base = dataclasses.replace(base, tokenizer=_given(base.tokenizer, request.vocabulary))
+        _reaches(study, request.scale)
+        _differ(study, base, scale, tasks)
+        variants = _rows(study, base, request)
         if request.pretrained:
-            _same(rows, study, base)
-        for variant, recipe in rows:
+            _same(variants, study, base)
+        for variant, recipe in variants:
             for seed in request.seeds:
                 row = f"{study.name}-{variant.name}"
                 pretrain = _given_to(variant, request.pretrained) or Pretrain(
                     dataclasses.replace(recipe, seed=seed),
-                    PrepareCorpus(recipe.corpus, recipe.tokenizer, located, request.vocabulary),
+                    PrepareCorpus(recipe.corpus, recipe.tokenizer, located, request.vocabulary, code),
                     row,
                     request.scale.milestones,
                 )
@@ -171,11 +180,21 @@ def make(request: Request, machine: Machine) -> Plan:
     return Plan(
         request=request,
         corpora=tuple(each.source.name for each in located),
-        text=PrepareCorpus(base.corpus, base.tokenizer, located).id,
+        text=PrepareCorpus(corpus, tokenizer, located, code=code).id,
         world=world,
         cells=tuple(cells),
         jobs=jobs,
     )
+
+
+def _code(studies: Sequence[Study]) -> Code | None:
+    """What the file of a study defines that may change runs. Raises `BadInput` if it would change those of others."""
+    for study in studies:
+        if study.file is not None and study.file.code is not None:
+            if len(studies) > 1:
+                raise BadInput(f"study file '{study.file.given}' defines code, which may change any run: run it alone")
+            return study.file.code
+    return None
 
 
 def _text(request: Request, machine: Machine) -> tuple[tuple[sources.Located, ...], bool]:
@@ -221,14 +240,13 @@ def _jobs(
     tasks: Tasks,
 ) -> Iterator[Measure | Pretrained]:
     """The jobs of one column for one pre-training of a row: over milestones, and restarts within each."""
+    code = _code(request.studies)
     method = variant.method or measurement.method
     if method == "pretraining":
         yield pretrain
         return
     data, content = tasks.find(measurement.task)
-    if measurement.metric not in metrics.NAMES[data.task.kind]:
-        what = f"metric of a {data.task.kind} task in measurement '{measurement.name}'"
-        raise unknown(what, measurement.metric, metrics.NAMES[data.task.kind])
+    _has(data, measurement, data.task.labels)
     if measurement.split == "test" and not data.task.test:
         raise BadInput(f"measurement '{measurement.name}' reports a test split: {untested(data)}")
     measured = settings(scale, variant, method, data.task.kind, data.asked)
@@ -237,7 +255,60 @@ def _jobs(
         for restart in range(request.restarts or request.scale.restarts):
             name = "-".join((row, measurement.name, *([f"{milestone}%"] if milestone < 100 else [])))
             first = tasks.first(measurement.task) if method == "finetune" else (None, "")
-            yield Measure(pretrain, data, content, measured, restart, name, milestone, *first, request.held_back)
+            yield Measure(pretrain, data, content, measured, restart, name, milestone, *first, request.held_back, code)
+
+
+def check_metrics(plan: Plan, store: Store, machine: Machine) -> None:
+    """Raises `BadInput` for a metric that a task does not have, by the labels of its rows, which it reads."""
+    pending = {job.id for job in plan.pending(store)}
+    for cell in plan.cells:
+        job, metric = cell.job, cell.measurement.metric
+        if isinstance(job, Measure) and job.id in pending and metric != "accuracy":
+            task = job.data.task
+            if task.kind in lookup.LABELLED and not task.labels:
+                _has(job.data, cell.measurement, rows(job.data, machine).labels)
+
+
+def _has(data: TaskRows, measurement: Measurement, labels: tuple[str, ...]) -> None:
+    """Raises `BadInput` for a metric that a task with these labels does not have; for none any of its kind is one."""
+    kind = data.task.kind
+    found = metrics.known(kind, labels) if labels else metrics.NAMES[kind]
+    if measurement.metric not in found:
+        what = f"metric of a {kind} task in measurement '{measurement.name}'"
+        raise unknown(what, measurement.metric, found)
+
+
+def _reaches(study: Study, scale: Scale) -> None:
+    """Raises `BadInput` for a field that `--set` names and the variants of a study set."""
+    varied = study.varied() | {path for variant in study.variants for path in variant.fields}
+    if any(variant.layers for variant in study.variants):
+        varied.add("features.layers")
+    if any(variant.recurrent for variant in study.variants):
+        varied |= {f"{group}.recurrent" for group in scales.FINETUNED}
+    for path in scale.assigned:
+        if path in varied:
+            raise BadInput(f"--set {path}: study '{study.name}' varies it between its variants: leave it out")
+
+
+def _differ(study: Study, base: Recipe, scale: Scale, tasks: Tasks) -> None:
+    """Raises `BadInput` for a study of several variants that are all the same runs."""
+
+    def how(variant: Variant, measurement: Measurement) -> object:
+        method = variant.method or measurement.method
+        if method == "pretraining":
+            return method
+        data, _ = tasks.find(measurement.task)
+        return method, settings(scale, variant, method, data.task.kind, data.asked)
+
+    made = {
+        canonical([study.recipe(variant, base), [how(variant, each) for each in study.measurements]])
+        for variant in study.variants
+    }
+    if len(made) < min(2, len(study.variants)):
+        raise BadInput(
+            f"study '{study.name}': all its variants are the same runs at scale {scale.name}: let them differ in "
+            "fields of the recipe, or in how they are measured"
+        )
 
 
 def settings(scale: Scale, variant: Variant, method: Method, kind: Kind, asked: str) -> Finetuning | Features:
@@ -314,7 +385,7 @@ def in_order(asked: Sequence[Job]) -> tuple[Job, ...]:
     return tuple(sorted(found.values(), key=place))
 
 
-def _given(base: Recipe, vocabulary: Path) -> Tokenizer:
+def _given(tokenizer: Tokenizer, vocabulary: Path) -> Tokenizer:
     if kind(vocabulary, "--vocab") != "file":
         raise BadInput(f"vocabulary '{vocabulary}' does not exist: give the path of a vocab.txt")
-    return dataclasses.replace(base.tokenizer, given=f"sha256:{digest(vocabulary)}")
+    return dataclasses.replace(tokenizer, given=f"sha256:{digest(vocabulary)}")

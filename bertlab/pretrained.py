@@ -43,6 +43,8 @@ def _restored(run: Run) -> Pretrained:
         kept = {int(path.stem.removeprefix("step-")) for path in (run.path / "milestones").glob("step-*.safetensors")}
         milestones = tuple(each for each in range(1, 101) if each == 100 or recipe.schedule.milestone(each) in kept)
         job = Pretrain(recipe, corpus, run.label.removesuffix(f"-seed{recipe.seed}"), milestones)
+    if "code" in science:
+        raise BadInput(f"run {run.id} was trained with the code of a study file: measure it in that study")
     if job.id != run.id:
         raise BadInput(f"run {run.id} is of another version of the science: train it again to measure it")
     return job

@@ -29,12 +29,12 @@ def records(plan: Plan, options: str = "") -> dict[str, dict[str, Any]]:
     return {union.name_of(record): record for record in made}
 
 
-def _setting(plan: Plan) -> str:
-    """Names all that the runs of a plan share; what a search might try changes no result."""
+def _setting(plan: Plan, study: Study) -> str:
+    """Names all that the runs of a study share; what a search might try changes no result."""
     request = plan.request
     return identity(
         "record",
-        scale=dataclasses.replace(request.scale, grid={}),
+        scale=dataclasses.replace(request.scale.following(study), grid={}, assigned=()),
         text=plan.text,
         substitutes=request.substitutes,
         first=request.first,
@@ -43,9 +43,11 @@ def _setting(plan: Plan) -> str:
 
 
 def _definition(study: Study) -> dict[str, Any]:
-    """What makes a study the one that it is: its baseline, and what each variant and measurement is."""
+    """What makes a study the one that it is: its baseline, its code, and what each variant and measurement is."""
+    code = study.file.code if study.file is not None else None
     return {
         "baseline": study.baseline,
+        "code": code.sha256 if code is not None else "",
         "variants": {each.name: science(each) for each in study.variants},
         "measurements": {each.name: _measured(each) for each in study.measurements},
     }
@@ -63,7 +65,7 @@ def _record(plan: Plan, study: Study, cells: Sequence[Cell], options: str) -> di
     request = plan.request
     pretrained = {(cell.variant, cell.pretrain.id): cell for cell in cells}
     asked = {
-        "study": study.name,
+        "study": study.file.given if study.file is not None else study.name,
         "options": options,
         "seeds": list(request.seeds),
         "restarts": request.restarts,
@@ -72,9 +74,10 @@ def _record(plan: Plan, study: Study, cells: Sequence[Cell], options: str) -> di
     }
     return {
         "study": study.name,
-        "setting": _setting(plan),
+        "setting": _setting(plan, study),
         "definition": _definition(study),
         "asked": [asked],
+        "sources": [dict(study.file.sources)] if study.file is not None else [],
         "question": study.question,
         "source": study.source,
         "baseline": study.baseline,

@@ -53,8 +53,8 @@ class Scale:
     """What a user or a search set, by group or task: it goes before `tasks`."""
     grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """The values of each field of a fine-tuning that `--search` tries."""
-    assigned: tuple[str, ...] = ()
-    """Dotted paths that a user set at scale paper: a study's own setting there does not reach them."""
+    assigned: tuple[str, ...] = field(default=(), compare=False)
+    """Dotted paths that a user set: at scale paper a study's own setting does not reach them."""
     milestones: tuple[int, ...] = (3, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
     """Per cent of its steps after which the weights of each pre-training are kept. Not a study's choice: what studies
     share is trained once, for all of them."""
@@ -105,10 +105,8 @@ class Scale:
         for task, given in tasks.items():
             found = set_fields(Finetuning(), given, f"tasks.{task}.")
             scale = scale.give(task, {name: getattr(found, name) for name in given})
-        if self.name == "paper":
-            paths = {*self.assigned, *(assignment.partition("=")[0] for assignment in assignments)}
-            scale = dataclasses.replace(scale, assigned=tuple(sorted(paths)))
-        return scale
+        paths = {*self.assigned, *(assignment.partition("=")[0] for assignment in assignments)}
+        return dataclasses.replace(scale, assigned=tuple(sorted(paths)))
 
     def following(self, study: Study) -> Scale:
         """This scale as the paper of a study has it, at scale paper: what a user set goes before."""

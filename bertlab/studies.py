@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
+import dataclasses
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,8 @@ from types import FrameType
 from bertlab.errors import BadInput, unknown
 from bertlab.files import kind
 from bertlab.progress import Interrupted
-from bertlab.study import Study
+from bertlab.study import Measurement, Study, Task
+from bertlab.study_file import StudyFile, executed
 
 SECONDS = 30
 """What a study file may take to be read."""
@@ -73,7 +73,7 @@ def find(name: str) -> Study:
     path = Path(name)
     if kind(path, "study file") != "file":
         raise BadInput(f"study file '{name}' does not exist: give the path of a Python file that defines `study`")
-    return _read(path)
+    return _read(path, name)
 
 
 def chosen(asked: list[str]) -> tuple[Study, ...]:
@@ -81,15 +81,12 @@ def chosen(asked: list[str]) -> tuple[Study, ...]:
     return tuple(find(name) for name in (names() if "all" in asked else dict.fromkeys(asked)))
 
 
-def _read(path: Path) -> Study:
-    spec = importlib.util.spec_from_file_location(f"bertlab_study_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise BadInput(f"study file '{path}' is not a Python file: name it <study>.py")
-    module = importlib.util.module_from_spec(spec)
-    writing, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # nothing is left beside a file that is read
+def _read(path: Path, given: str = "") -> Study:
+    """The study of a file; `given` is the path of a user's own, as he wrote it."""
     try:
         with _limited():
-            spec.loader.exec_module(module)
+            file = StudyFile.read(given) if given else None
+            module = executed(path) if file is None else file.run()
     except BadInput as error:
         raise BadInput(f"study file '{path}': {error}") from error
     except (KeyboardInterrupt, Interrupted):
@@ -98,9 +95,18 @@ def _read(path: Path) -> Study:
         raise BadInput(f"study file '{path}' takes over {SECONDS} s to read: define `study` alone") from None
     except BaseException as error:  # `SystemExit` too: a file that is read does not end the command
         raise BadInput(f"study file '{path}' raises {type(error).__name__}: {_text(error)}; mend it") from error
-    finally:
-        sys.dont_write_bytecode = writing
     study = getattr(module, "study", None)
     if type(study) is not Study:
         raise BadInput(f"study file '{path}' has no study: define `study = Study(...)`")
-    return study
+    if file is None:
+        return study
+    measurements = [_placed(each, path.parent) for each in study.measurements]
+    return dataclasses.replace(study, measurements=measurements, file=file)
+
+
+def _placed(measurement: Measurement, folder: Path) -> Measurement:
+    """A measurement whose task has the path of its rows from where the study file lies."""
+    task = measurement.task
+    if not isinstance(task, Task) or not task.path or task.path.startswith("~"):
+        return measurement
+    return dataclasses.replace(measurement, task=dataclasses.replace(task, path=str(folder / task.path)))

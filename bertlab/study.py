@@ -16,6 +16,7 @@ from bertlab.identity import field_paths, set_fields
 from bertlab.names import plain
 from bertlab.ranges import Checked, Range
 from bertlab.recipe import OPTIONS, Inputs, Layers, Masking, Model, Objective, Optimizer, Recipe, Schedule, Tokenizer
+from bertlab.study_file import StudyFile
 
 Kind = Literal["classification", "regression", "multiple-choice", "span", "tagging"]
 Split = Literal["evaluation", "test"]
@@ -49,7 +50,7 @@ class Task(Checked, group="task "):
     hub: str = ""
     """The data set on the Hugging Face Hub as `owner/name[:config][@revision]`."""
     path: str = ""
-    """A folder of the user's own."""
+    """A folder of the user's own; where it is relative, from the folder of the study file."""
     train: str = "train"
     """The split that is trained on."""
     evaluation: str = "validation"
@@ -210,6 +211,8 @@ class Study(Checked, group="study "):
     """What the published figures are, over runs; tables show the same of the measured ones."""
     notes: list[str] = field(default_factory=list)
     """Caveats that every report of this study prints."""
+    file: StudyFile | None = field(default=None, repr=False, compare=False)
+    """The user's file that it was read from."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

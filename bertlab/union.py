@@ -1,8 +1,9 @@
 """Records of a study, joined: whatever any command has asked for of it, in the order of the study.
 
 A study may gain variants, measurements, milestones and seeds, and change its texts, claims and published values. One
-with another baseline, or in which a variant or a measurement of the same name is defined otherwise, is another study
-and needs another name, or another store. What a record asks for with other text or other rows of a task is kept apart.
+with another baseline, with other code, or in which a variant or a measurement of the same name is defined otherwise, is
+another study and needs another name, or another store. What a record asks for with other text, or other rows of a task,
+is kept apart.
 """
 
 from __future__ import annotations
@@ -86,6 +87,8 @@ def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
         return ""
     if was["baseline"] != is_["baseline"]:
         return f"its baseline is '{is_['baseline']}', not '{was['baseline']}'"
+    if was["code"] != is_["code"]:
+        return "the code of its file is another"
     for kind in ("variants", "measurements"):
         for name in was[kind].keys() & is_[kind].keys():
             if was[kind][name] != is_[kind][name]:
@@ -131,6 +134,7 @@ def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
         "definition": definition,
         "asked": asked,
         "command": command(asked),
+        "sources": [*old["sources"], *(each for each in new["sources"] if each not in old["sources"])],
         "tries": sorted({*old.get("tries", ()), *new.get("tries", ())}),
         "rows": sorted(rows.values(), key=place),
         "cells": sorted(cells.values(), key=place),

@@ -112,6 +112,8 @@ def ablate(
         }
     )
     made = records(plan, setting + " --search" * search).values()
+    if not dry_run:
+        planning.check_metrics(plan, store, machine)
     return 0 if dry_run else _carry_out(plan, made, store, machine, retry)
 
 

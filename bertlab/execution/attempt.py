@@ -64,9 +64,11 @@ def attempt(
     `run` (for one on several processes). Raises nothing that a job can be the cause of.
     """
     try:
+        if job.code is not None:
+            job.code.require()
         with writing(store.root), store.claimed(job.id) as claim:
             return Ended("claimed") if claim is None else _claimed(job, store, machine, claim, progress, processes, run)
-    except Unwritable as error:  # the same command goes on with what there is
+    except BadInput as error:  # a store that takes no more: the same command goes on with what there is
         return Ended("refused", str(error))
 
 

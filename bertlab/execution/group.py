@@ -130,6 +130,8 @@ def _process(
     listening: Callable[[], AbstractContextManager[None]],
 ) -> dict[str, Any] | None:
     """What each process of a group does; the first returns the result."""
+    if job.code is not None:
+        job.code.require()
     from ray.train import get_context
     from ray.train.lightning import RayDDPStrategy, RayLightningEnvironment
 

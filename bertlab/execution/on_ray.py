@@ -28,6 +28,7 @@ from bertlab.jobs import Job, Pretrain, needs
 from bertlab.machine import Machine
 from bertlab.progress import SIGNALS, Interrupted, Progress, listening_to
 from bertlab.store import Store
+from bertlab.study_file import Code
 
 SECONDS_TO_STOP = 9.0
 """What workers have for saving before they are ended."""
@@ -46,13 +47,15 @@ OBJECT_STORE_BYTES = 100 * 2**20
 class Worker:
     """A process with one device. Runs within Ray."""
 
-    def __init__(self, store: Path, machine: Machine, flag: Path) -> None:
-        self.store, self.machine, self.flag = Store(store), machine, flag
+    def __init__(self, store: Path, machine: Machine, flag: Path, code: Code | None) -> None:
+        self.store, self.machine, self.flag, self.code = Store(store), machine, flag, code
 
     def ready(self) -> None:
         """Returns when the imports, which take seconds, are done."""
         if not self.store.root.is_dir():
             raise FileNotFoundError(f"the runs directory '{self.store.root}' is not there")
+        if self.code is not None:  # before other imports, as in the process that read it
+            self.code.require()
         import bertlab.training.features
         import bertlab.training.pretraining  # noqa: F401
 
@@ -110,6 +113,8 @@ class Workers:
     """Devices of one pre-training."""
     flag: Path
     """A file whose presence asks workers to stop."""
+    code: Code | None = None
+    """A study file that workers run first."""
     hiring: dict[Any, Any] = field(default_factory=dict)
     """Workers that are starting, by what tells when they are ready."""
     idle: list[Any] = field(default_factory=list)
@@ -147,7 +152,7 @@ class Workers:
         gpus = min(self.machine.gpus, 1)
         remote = self.ray.remote(num_cpus=0 if gpus else 1, num_gpus=gpus)(Worker)
         for _ in range(number):
-            worker = remote.remote(self.store.root, self.machine.one(), self.flag)
+            worker = remote.remote(self.store.root, self.machine.one(), self.flag, self.code)
             self.hiring[worker.ready.remote()] = worker
 
     def begin(self, job: Job, progress: Progress) -> None:
@@ -246,7 +251,7 @@ def workers(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[Wor
         if machine.cluster:
             _check(ray, machine)
         flag, group = store.stop_flag(), devices_of_one(machine, jobs)
-        engine = Workers(ray, store, machine, group, flag)
+        engine = Workers(ray, store, machine, group, flag, next((job.code for job in jobs), None))
         engine.hire(min(machine.devices, len(jobs) * group))
         try:
             yield engine

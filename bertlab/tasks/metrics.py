@@ -25,6 +25,13 @@ NAMES: dict[Kind, tuple[str, ...]] = {
 """The metrics that each kind of task may have; some need two classes, or tags of entities."""
 
 
+def known(kind: Kind, names: Sequence[str]) -> tuple[str, ...]:
+    """The metrics that a task of a kind has whose labels have these names."""
+    if kind == "classification" and len(names) != 2:
+        return tuple(name for name in NAMES[kind] if name != "f1")
+    return ("accuracy",) if kind == "tagging" and not is_bio(names) else NAMES[kind]
+
+
 def classification(prediction: Integers, label: Integers, classes: int) -> dict[str, float]:
     """Accuracy and Matthews correlation, and of two classes the F1 of the second; (R,) predictions and labels."""
     from sklearn.metrics import f1_score

@@ -106,3 +106,56 @@ def test_devices_that_are_not_there_give_one_line(options, message, tmp_path):
     assert process.returncode == 2, output
     assert message in output.splitlines()[-1]
     assert "Traceback" not in output
+
+
+PATCHED = """
+import half
+
+from bertlab.study import Measurement, Study, Variant
+
+study = Study(
+    name="patched", question="?", source="me", baseline="a",
+    variants=[Variant("a"), Variant("b", fields={"schedule.warmup": "0.5"})],
+    measurements=[Measurement("loss", method="pretraining", metric="masked_lm_loss")],
+)
+"""
+HALF = """
+from bertlab.inputs.masking import Masks
+
+chosen = Masks.__init__
+
+def less(self, masking, *others):
+    chosen(self, masking, *others)
+    self._chosen = (self._chosen + 1) // 2
+    self._active = self._active * (self._numbers[: self._slots] < self._chosen[:, None])
+
+if PATCH:
+    Masks.__init__ = less
+"""
+
+
+def test_workers_run_the_code_of_a_study_file(tmp_path):
+    ends = {}
+    for name, patch, more in (("plain", False, ()), ("alone", True, ()), ("worker", True, ("--workers", "1"))):
+        (tmp_path / "patched.py").write_text(PATCHED)
+        (tmp_path / "half.py").write_text(HALF.replace("PATCH", str(patch)))
+        runs = tmp_path / name
+        command = [
+            *RUN,
+            "ablate",
+            str(tmp_path / "patched.py"),
+            "--scale",
+            "smoke",
+            "--only",
+            "a",
+            "--precision",
+            "fp32",
+        ]
+        command += ["--threads", "1", "--runs", str(runs), "--set", "schedule.steps=4", *more]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        (run,) = (run for run in Store(runs).runs() if run.kind == "pretrain")
+        ends[name] = run.id, run.result()["heldout"]
+    assert ends["worker"] == ends["alone"]
+    assert ends["plain"][0] != ends["alone"][0]
+    assert ends["plain"][1] != ends["alone"][1]
