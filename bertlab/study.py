@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+from bertlab import scales
 from bertlab.errors import BadInput, unknown
 from bertlab.identity import field_paths, set_fields
 from bertlab.names import plain
@@ -250,8 +251,14 @@ class Study(Checked, group="study "):
                     raise unknown(f"variant in a claim of {where}", row, rows)
             if claim.on not in columns:
                 raise unknown(f"measurement in a claim of {where}", claim.on, columns)
+            if claim.since and (claim.worse or claim.rising or claim.since >= claim.at):
+                raise BadInput(f"claim '{claim.text}' of {where}: since is in place of worse and rising, and before at")
             for milestone in (claim.at, claim.before):
                 self._check_milestone(f"claim '{claim.text}'", claim.on, milestone)
+        try:
+            scales.find("paper").set([f"{path}={text}" for path, text in self.at_paper.items()])
+        except BadInput as error:
+            raise BadInput(f"at_paper of {where}: {error}") from None
 
     def _check_milestone(self, what: str, column: str, milestone: int = 100) -> None:
         """Raises `BadInput` for a milestone at which a column is not measured."""

@@ -251,9 +251,11 @@ def test_a_row_may_go_back_to_the_default_of_a_field_that_others_change():
         ({"published": {("c", "MNLI"): 1.0}}, "unknown variant"),
         ({"claims": [Claim("x", better="a", worse="z", on="MNLI")]}, "in a claim"),
         ({"claims": [Claim("x", better="a", worse="b", on="NER")]}, "in a claim"),
+        ({"at_paper": {"inputs.shrt": "0"}}, "at_paper of study 'mine': .* did you mean 'inputs.short'"),
         ({"published": {("a", "MNLI", 3): 1.0}}, "published of .* names 3 % .* measured at 100 %"),
         ({"claims": [Claim("x", better="a", worse="b", on="MNLI", at=20)]}, "names 20 % of the steps"),
         ({"claims": [Claim("x", better="a", on="MNLI", since=50)]}, "names 50 % of the steps"),
+        ({"claims": [Claim("x", better="a", on="MNLI", since=100)]}, "since is in place of worse and rising"),
     ],
 )
 def test_a_wrong_study_says_what_to_do(changes, message):
