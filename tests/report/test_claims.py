@@ -163,8 +163,9 @@ def test_a_seed_that_diverged_or_is_missing_leaves_a_claim_undecided(builder):
         (builder.root / "finetune" / f"{builder.cells[2 * seed]['run_id']}--a-label").rename(builder.root / str(seed))
     failures = builder.root / "failures"
     failures.mkdir()
-    told = {"status": "diverged", "reason": "diverged at step 5: the loss is not finite"}
-    (failures / f"{builder.cells[4]['run_id']}.json").write_text(json.dumps(told))
+    run_id = builder.cells[4]["run_id"]
+    told = {"id": run_id, "status": "diverged", "reason": "diverged at step 5: the loss is not finite"}
+    (failures / f"{run_id}.json").write_text(json.dumps(told))
     evidence = gather_all(Store(builder.root))[0]
     (finding,) = claims.findings(evidence)
     assert {cell.status for cell in evidence.cells} == {"done", "diverged", "pending"}
