@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bertlab.tasks.data import TaskData
     from bertlab.text.sources import Located
     from bertlab.text.tokens import TokenisedCorpus
+    from bertlab.training.outcome import Judgement
 
 
 @dataclass(frozen=True)
@@ -258,6 +259,7 @@ class Measure:
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
         """Trains and measures; leaves the predictions in `work`."""
         from bertlab.tasks.data import held_back
+        from bertlab.tasks.lexical import lexical as lexical_floor
         from bertlab.training import features, finetuning
         from bertlab.training.logs import opened
 
@@ -280,11 +282,12 @@ class Measure:
                 first = None if self.first is None else rows(self.first, machine)
                 outcome = finetuning.finetune(pretrained.path, data, self.settings, first=first, **arguments, log=log)
             log.result(outcome.steps, outcome.metrics)
+        lexical = [] if self.held_back else lexical_floor(data)
         predictions, tested = outcome.predictions, {}
         if outcome.test is not None:
             predictions = predictions | {f"test_{name}": each for name, each in outcome.test.predictions.items()}
             tested = {"split": task.test, "rows": outcome.test.rows}
-            tested |= {"metrics": outcome.test.metrics, "majority": outcome.test.majority}
+            tested |= {"metrics": outcome.test.metrics, **_floors(outcome.test, lexical, 1)}
         point("predictions.begin")
         _save_predictions(work / "predictions.npz", predictions)
         point("predictions.done")
@@ -296,7 +299,7 @@ class Measure:
             "split": "held back" if self.held_back else task.evaluation,
             "method": self.kind,
             "metrics": outcome.metrics,
-            "majority": outcome.majority,
+            **_floors(outcome, lexical, 0),
             "rows": {"train": outcome.training_rows, "evaluation": outcome.rows},
             "steps": outcome.steps,
             "milestone": self.milestone,
@@ -335,6 +338,13 @@ def needs(job: Job) -> tuple[Job, ...]:
 def _coded(code: Code | None) -> dict[str, str]:
     """What code adds to the science of a run."""
     return {} if code is None else {"code": code.sha256}
+
+
+def _floors(judgement: Judgement, lexical: list[dict[str, float]], part: int) -> dict[str, dict[str, float]]:
+    """What the same examples come to without what is measured, by the name of the floor."""
+    found = {"majority": judgement.majority}
+    found |= {"lexical": lexical[part]} if lexical else {}
+    return found | ({} if judgement.exchanged is None else {"exchanged": judgement.exchanged})
 
 
 def _asked(task: Task) -> dict[str, Any]:

@@ -61,12 +61,23 @@ def intervals(evidence: Evidence) -> list[str]:
     return lines
 
 
+_FLOORS = {
+    "lexical baseline": " (a linear model of words, pairs of words and counts of shared ones; of up to 4,000 training "
+    "examples)",
+    "second text exchanged": " (the baseline where one of two texts is another example's)",
+}
+
+
 def floors(evidence: Evidence) -> list[str]:
     """What guessing and the same model without pre-training reach."""
-    guesses = [
-        f"{name} {value:.2f}" for name in evidence.measurements if (value := evidence.majority(name)) is not None
+    found: dict[str, list[str]] = {"majority guess": []}
+    for name in evidence.measurements:
+        for kind, value in evidence.floors(name).items():
+            found.setdefault(kind, []).append(f"{name} {value:.2f}")
+    lines = [
+        f"{kind.capitalize()}{_FLOORS.get(kind, '')}: {', '.join(values) or 'nothing is measured yet'}."
+        for kind, values in found.items()
     ]
-    lines = [f"Majority guess: {', '.join(guesses) or 'nothing is measured yet'}."]
     scratch = [row for row in evidence.variants if evidence.untrained(row)]
     if not scratch:
         return [*lines, "No pre-training: not measured here; --scratch adds the row."]
@@ -75,6 +86,9 @@ def floors(evidence: Evidence) -> list[str]:
             floor, ours = evidence.summary(row, name), evidence.summary(evidence.baseline, name)
             gain = evidence.gain(row, name)
             if floor is None or ours is None or gain is None:
+                continue
+            if evidence.collapsed(row, name):
+                lines.append(f"{name}, {row}: {floor.mean:.2f}, collapsed. No gain is stated.")
                 continue
             apart = separation(ours, floor)
             told = "" if apart is None else f", {apart:.1f} standard deviations"
@@ -131,11 +145,11 @@ def warnings(evidence: Evidence) -> list[str]:
     ]
     for row in (row for row in evidence.variants if evidence.untrained(row)):
         for name in evidence.measurements:
-            gain = evidence.gain(row, name)
-            if gain is not None and gain <= 0:
+            gain, flaw = evidence.gain(row, name), evidence.unhelped(row, name)
+            if flaw and gain is not None:
                 lines.append(
-                    f"Pre-training does not help on {name}: the baseline is {gain:+.2f} points from the same model "
-                    "without it. Differences between rows say nothing there."
+                    f"{name}: {flaw}; the baseline is {gain:+.2f} points from the same model without pre-training. "
+                    "Differences between rows say nothing there."
                 )
     return lines
 

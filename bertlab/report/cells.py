@@ -40,6 +40,10 @@ class Cell:
     """Points, or what is read off the pre-training in its own unit."""
     majority: float | None
     """Points of always giving the most frequent answer."""
+    lexical: float | None
+    """Points of counting words, see `tasks/lexical.py`."""
+    exchanged: float | None
+    """Points where one of two texts is another example's."""
     train_rows: int
     evaluation_rows: int
     seconds: float

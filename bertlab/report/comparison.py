@@ -56,9 +56,7 @@ def _comparison(evidence: Evidence, name: str) -> Comparison:
         _line(evidence, row, name, means.get(row, EMPTY) == best, papers.get(row, EMPTY) == best_published)
         for row in evidence.variants
     ]
-    majority = evidence.majority(name)
-    if majority is not None:
-        lines.append(Line(row="majority guess", measured=f"{majority:.2f}"))
+    lines += [Line(row=floor, measured=f"{value:.2f}") for floor, value in evidence.floors(name).items()]
     unit = cell.metric if cell.method == "pretraining" else f"{cell.metric}, points"
     return Comparison(name, unit, tuple(lines))
 

@@ -199,8 +199,20 @@ class Evidence:
         if lost:
             told = "; ".join(f"{row}, seed{'s'[: len(seeds) > 1]} {', '.join(seeds)}" for row, seeds in lost.items())
             return f"learnt next to nothing in pre-training: {told}"
-        gains = [self.gain(row, measurement) for row in self.variants if self.untrained(row)]
-        return "pre-training does not help there" if any(gain is not None and gain <= 0 for gain in gains) else ""
+        found = [self.unhelped(row, measurement) for row in self.variants if self.untrained(row)]
+        return next((flaw for flaw in found if flaw), "")
+
+    def unhelped(self, scratch: str, measurement: str) -> str:
+        """Why nothing shows that pre-training helps on a measurement, beside a row without it; nothing if it does."""
+        if self.collapsed(scratch, measurement):
+            return f"{scratch} gave one answer to everything there, which says nothing of what pre-training adds"
+        gain, other = self.gain(scratch, measurement), self.difference(scratch, measurement)
+        if gain is None or other is None:
+            return ""
+        if gain <= 0:
+            return "pre-training does not help there"
+        reaches = other.interval is not None and other.interval.high >= 0
+        return "the gain by pre-training cannot be told from 0 there" if reaches else ""
 
     def _absent(self, variant: str, measurement: str, at: int) -> list[str]:
         """The seeds of a row that were asked for and have no value, counted by what became of them."""
@@ -301,10 +313,17 @@ class Evidence:
         ours, theirs = (self.published(row, measurement, each) for row, each in zip(rows, at, strict=True))
         return None if ours is None or theirs is None else Decimal(str(ours)) - Decimal(str(theirs))
 
-    def majority(self, measurement: str) -> float | None:
-        """The points of always giving the most frequent answer."""
-        values = [cell.majority for cell in self.column(measurement) if cell.majority is not None]
-        return mean(values) if values else None
+    def floors(self, measurement: str) -> dict[str, float]:
+        """The points that take no understanding, by name: the most frequent answer, counts of words, and the baseline's
+        own where one of two texts is another example's. Those that were measured."""
+        column = self.column(measurement)
+        found = {
+            "majority guess": [cell.majority for cell in column],
+            "lexical baseline": [cell.lexical for cell in column],
+            "second text exchanged": [cell.exchanged for cell in column if cell.variant == self.baseline],
+        }
+        known = {name: [value for value in values if value is not None] for name, values in found.items()}
+        return {name: mean(values) for name, values in known.items() if values}
 
     def of(self, variant: str) -> list[Pretraining]:
         """The finished pre-trainings of a row, by seed."""

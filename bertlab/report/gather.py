@@ -119,6 +119,8 @@ def _cell(store: Store, cell: Mapping[str, Any], run: Run | None, damaged: Mappi
         reason=reason,
         value=value,
         majority=number(judged.get("majority", {}).get(cell["metric"])),
+        lexical=number(judged.get("lexical", {}).get(cell["metric"])),
+        exchanged=number(judged.get("exchanged", {}).get(cell["metric"])),
         train_rows=int(rows.get("train", 0)),
         evaluation_rows=int(rows.get("evaluation", 0)),
         # what is read off a pre-training takes none of its own

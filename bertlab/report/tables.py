@@ -57,13 +57,14 @@ def results(evidence: Evidence) -> Table:
             if shown[name]:
                 row.append(figure(evidence.published(variant, name)))
         rows.append(tuple(row))
-    floor = ["majority guess"]
-    for name in evidence.measurements:
-        majority = evidence.majority(name)
-        floor.append(EMPTY if majority is None else f"{majority:.2f}")
-        if shown[name]:
-            floor.append(EMPTY)
-    return Table(tuple(columns), (*rows, tuple(floor)))
+    floors = {name: evidence.floors(name) for name in evidence.measurements}
+    for floor in dict.fromkeys(["majority guess", *(each for found in floors.values() for each in found)]):
+        row = [floor]
+        for name in evidence.measurements:
+            row.append(f"{floors[name][floor]:.2f}" if floor in floors[name] else EMPTY)
+            row += [EMPTY] if shown[name] else []
+        rows.append(tuple(row))
+    return Table(tuple(columns), tuple(rows))
 
 
 def differences(evidence: Evidence) -> Table:

@@ -39,7 +39,7 @@ class TaskData:
     """Rows that are judged too, if the task has such."""
     content: str
     """What the rows are: `sha256:...` over local files, `hub:...` over the hashes of those of the Hub, or
-    `microworld:<version>/<task>`, with `@<version>` of its own if the rows of the task have changed since."""
+    `microworld:<version>/<task>`, with `@<version>` of all tasks."""
 
 
 @dataclass(frozen=True, kw_only=True)

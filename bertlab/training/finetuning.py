@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from torch import Tensor
 
 from bertlab import recipe
@@ -26,7 +28,7 @@ from bertlab.tasks.rows import Rows
 from bertlab.text.tokenizer import WordPiece
 from bertlab.training.learning import EVALUATION_TOKENS, Stream, built, learn, predict
 from bertlab.training.logs import NOWHERE, Log
-from bertlab.training.outcome import Outcome, outcome
+from bertlab.training.outcome import Outcome, exchanged, judge, outcome
 
 Model = ClassificationModel | SpanModel | TaggingModel
 
@@ -110,11 +112,24 @@ def finetune(
     if first is not None:
         trained(encode_training(first, opened, settings), first.name, "finetune", seed, restart, "first")
     curve, steps = trained(train, data.name, "finetune", seed, restart)
-    scores = []
-    for part in judged:
+
+    def scores(part: Examples) -> npt.NDArray[np.float32]:
         batches = examples.by_length(part.lengths, EVALUATION_TOKENS // part.choices)
-        scores.append(predict(model, logits, part, batches, machine, built(part)))
-    return outcome(data, train, judged, scores, curve, steps)
+        return predict(model, logits, part, batches, machine, built(part))
+
+    def floor(rows: Rows) -> dict[str, float] | None:
+        """The metrics of the same model where one of two texts is another example's."""
+        mixed = exchanged(data, rows)
+        if mixed is None:
+            return None
+        part = _encoded(data, mixed, np.arange(len(mixed)), opened, settings, training=False)
+        return judge(data, mixed, train, part, scores(part), found.threshold).metrics
+
+    found = outcome(data, train, judged, [scores(part) for part in judged], curve, steps)
+    tested = found.test
+    if tested is not None and data.test is not None:
+        tested = dataclasses.replace(tested, exchanged=floor(data.test))
+    return dataclasses.replace(found, exchanged=floor(data.evaluation), test=tested)
 
 
 def encode_training(data: TaskData, pretrained: Pretrained, settings: recipe.Finetuning | recipe.Features) -> Examples:

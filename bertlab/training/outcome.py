@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_softmax
 
+from bertlab.inputs import keyed
 from bertlab.tasks import metrics, span, squad
 from bertlab.tasks.data import TaskData
 from bertlab.tasks.examples import Examples, Floats
@@ -35,6 +37,8 @@ class Judgement:
     the likeliest right answer. Where rows hang together, the `group` of each."""
     collapsed: bool
     """Whether all predictions are one and the same."""
+    exchanged: dict[str, float] | None = None
+    """The same metrics where one of two texts is another example's, see `exchanged`; None without a second text."""
     threshold: float | None = None
     """The tau of questions that may have no answer, see `squad.threshold`."""
 
@@ -59,13 +63,33 @@ def outcome(
     steps: int,
 ) -> Outcome:
     """Judges the logits, (W, C), of the evaluation rows and of the test rows, if any, by the kind of the task."""
-    found = _judge(data, data.evaluation, train, judged[0], scores[0])
+    found = judge(data, data.evaluation, train, judged[0], scores[0])
     _keep_groups(found, data.evaluation)
     test = None
     if data.test is not None:
-        test = _judge(data, data.test, train, judged[1], scores[1], found.threshold)
+        test = judge(data, data.test, train, judged[1], scores[1], found.threshold)
         _keep_groups(test, data.test)
     return Outcome(**vars(found), test=test, curve=curve, steps=steps, training_rows=train.rows)
+
+
+EXCHANGED = 1_000
+"""Examples at most whose second text is exchanged."""
+
+
+def exchanged(data: TaskData, rows: Rows) -> Rows | None:
+    """The first `EXCHANGED` examples, one text of each another example's: a floor that a model reaches on the other.
+
+    It is the second of two texts, the question about a context, the context of several endings. None for one text.
+    """
+    if len(rows.text) < 2 or len(rows) < 2:
+        return None
+    rows = rows.take(np.arange(min(EXCHANGED, len(rows))))
+    column = 0 if data.kind in ("span", "multiple-choice") else 1
+    order = keyed.permutation(keyed.key("exchanged"), len(rows))
+    other = np.empty_like(order)
+    other[order] = np.roll(order, 1)  # each has another's, none its own
+    text = [each if at != column else [each[row] for row in other] for at, each in enumerate(rows.text)]
+    return dataclasses.replace(rows, text=tuple(text))
 
 
 def _keep_groups(judgement: Judgement, rows: Rows) -> None:
@@ -75,9 +99,10 @@ def _keep_groups(judgement: Judgement, rows: Rows) -> None:
         judgement.predictions["group"] = groups.astype(np.int32)
 
 
-def _judge(
+def judge(
     data: TaskData, rows: Rows, train: Examples, judged: Examples, scores: Floats, threshold: float | None = None
 ) -> Judgement:
+    """What logits (W, C) say of a split; `threshold` as of `Judgement`, chosen here if it takes one and has none."""
     if data.kind == "span":
         return _answers(data, rows, cast(span.Windows, judged), scores, threshold)
     return _numbers(train, judged, scores) if data.kind == "regression" else _labels(data, train, judged, scores)

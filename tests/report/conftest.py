@@ -130,6 +130,7 @@ class Builder:
         run_id: str = "",
         milestone: int = 100,
         test: float | None = None,
+        floors: dict[str, float] | None = None,
         **files: Any,
     ) -> None:
         """A cell of the record and, unless its value is None, its run; with `test` also one of the test split."""
@@ -150,6 +151,7 @@ class Builder:
         )
         if value is not None:
             result = {"status": status, "metrics": {metric: value}, "majority": {metric: majority}, **about}
+            result |= {name: {metric: points} for name, points in (floors or {}).items()}
             if test is not None:
                 judged = {"metrics": {metric: test}, "majority": {metric: majority + 1}, "rows": 70}
                 result["test"] = {"split": "test", **judged}

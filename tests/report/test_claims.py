@@ -112,6 +112,23 @@ def test_a_task_that_pre_training_does_not_help_decides_nothing(told, builder):
     assert verdict == "undecided: pre-training does not help there"
 
 
+@pytest.mark.parametrize(
+    ("status", "spread", "says"),
+    [
+        ("done", 30.0, "undecided: the gain by pre-training cannot be told from 0 there"),
+        ("collapsed", 1.0, "undecided: no pre-training gave one answer to everything there"),
+        ("done", 1.0, "reproduced"),
+    ],
+)
+def test_a_gain_that_is_none_for_certain_decides_nothing(told, builder, status, spread, says):
+    for seed in range(6):
+        run = builder.pretrain("no pre-training", seed, steps=0)
+        points = 40.0 + spread * (-1) ** seed
+        builder.cell("no pre-training", "MNLI", points, seed, 0, run, status=status)
+    (verdict,), _ = told(6, LARGE)
+    assert verdict.startswith(says)
+
+
 def test_the_claims_as_csv(told, builder):
     told(6, LARGE, NONE)
     lines = list(csv.DictReader(io.StringIO(tidy.claims(gather_all(Store(builder.root))))))

@@ -109,7 +109,7 @@ def test_both_splits_of_one_run_are_columns_with_their_own_figures(builder: Any)
     table = tables.results(evidence)
     shown = dict(zip(table.columns, row(table, "80/10/10"), strict=False))
     assert (shown["NER"], shown["NER test"]) == ("95.00 (n = 1x1)", "91.00 (n = 1x1)")
-    assert [evidence.majority(name) for name in evidence.measurements] == [0.0, 1.0]
+    assert [evidence.floors(name)["majority guess"] for name in evidence.measurements] == [0.0, 1.0]
     lines = list(csv.DictReader(io.StringIO(tidy.values([evidence]))))
     assert [(line["split"], line["value"]) for line in lines] == [("validation", "95.0"), ("test", "91.0")]
     assert len({line["run_id"] for line in lines}) == 1

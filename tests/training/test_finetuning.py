@@ -18,6 +18,7 @@ from bertlab.tasks.rows import Rows
 from bertlab.training import finetuning
 from bertlab.training.finetuning import finetune
 from bertlab.training.learning import joint_loss
+from bertlab.training.outcome import exchanged
 
 SETTINGS = Finetuning(batch=16, epochs=4, peak=3e-3, length=32, dropout=0.1)
 SHORT = dataclasses.replace(SETTINGS, steps=4)
@@ -61,6 +62,20 @@ def test_sequences_longer_than_the_positions_of_a_model_are_refused(run, entitie
         run(entities, dataclasses.replace(SHORT, length=33))
 
 
+def test_a_floor_where_the_second_text_is_anothers(run, pairs, entities):
+    """The task is read off the second text, so with another's no more than guessing is left."""
+    found = run(pairs)
+    assert set(found.exchanged) == set(found.metrics)
+    assert found.exchanged["accuracy"] < 70 < found.metrics["accuracy"]
+    mixed = exchanged(pairs, pairs.evaluation)
+    assert mixed.text[0] == pairs.evaluation.text[0]
+    assert mixed.labels == pairs.evaluation.labels
+    assert sorted(mixed.text[1]) == sorted(pairs.evaluation.text[1])
+    numbered = dataclasses.replace(pairs.evaluation, text=(pairs.evaluation.text[0], [*map(str, range(120))]))
+    assert not any(each == str(row) for row, each in enumerate(exchanged(pairs, numbered).text[1])), "its own"
+    assert exchanged(entities, entities.evaluation) is None
+
+
 def test_tagging_is_learnt_on_every_word(run, entities):
     found = run(entities)
     assert found.metrics["f1"] > 90
@@ -76,6 +91,7 @@ def test_tagging_is_learnt_on_every_word(run, entities):
 def test_spans_are_found_and_questions_without_answer_left_alone(run, questions):
     found = run(questions)
     assert found.metrics["exact"] > 80
+    assert found.exchanged["exact"] < found.metrics["exact"] - 10
     assert found.majority == {"exact": pytest.approx(66), "f1": pytest.approx(66)}, "`ab` is the most frequent answer"
     assert found.rows == 100
     kept = found.predictions

@@ -36,9 +36,8 @@ def documents(count: int = DOCUMENTS, seed: int = 0) -> Iterator[str]:
 
 
 def version(task: str) -> str:
-    """What the rows of a task are: `1/sentiment`, or `1/paraphrase@2` where they have changed and the documents not."""
-    own = _tasks.VERSIONS.get(task, 1)
-    return f"{VERSION}/{task}" + (f"@{own}" if own > 1 else "")
+    """What the rows of a task are: `1/sentiment@3`, the versions of the documents and of the tasks."""
+    return f"{VERSION}/{task}@{_tasks.REVISION}"
 
 
 def rows(task: str, split: Split) -> list[dict[str, Any]]:

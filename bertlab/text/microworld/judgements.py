@@ -1,29 +1,29 @@
-"""Tasks on one sentence: sentiment, acceptability."""
+"""Tasks on one sentence: sentiment, acceptability. Each names someone, so that no two splits share a sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from bertlab.text.microworld import language
 from bertlab.text.microworld.draw import Draw
 from bertlab.text.microworld.language import SEASONS, sentence
 from bertlab.text.microworld.lexicon import lexicon
-from bertlab.text.microworld.world import named, unnamed
+from bertlab.text.microworld.stage import FALSE, TRUE, Stage
+from bertlab.text.microworld.world import kinds, named
 
 
-def sentiment(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
+def sentiment(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:
     """Praise (1) or blame (0); after `but`, the second clause decides, and a `not` turns a word round."""
+    stage = Stage.of(draw, pool, rare=rare)
     on = draw.one(("person", "place", "thing", "group", "work"))
-    being = unnamed(draw, on) if on == "thing" else named(draw, on, pool)
+    being = named(draw, on, pool)
+    who = f"{stage.one.name}'s {stage.kind(on)}" if on == "thing" else being.name
 
     def judge(good: int, who: str) -> str:
-        scale = draw.one([scale for scale in being.scales() if scale.value])
         if draw.chance(0.25):
-            return f"{who} was {draw.one(('not', 'never', 'hardly'))} {draw.one(scale.poles[good])}"
-        return f"{who} was {draw.one(('', 'very ', 'truly ', 'rather '))}{draw.one(scale.poles[1 - good])}"
+            return f"{who} was {draw.one(('not', 'never', 'hardly'))} {stage.adjective(on, good)}"
+        return f"{who} was {draw.one(('', 'very ', 'truly ', 'rather '))}{stage.adjective(on, 1 - good)}"
 
-    who = being.name if on != "thing" else f"the {being.kind}"
     form = draw.below(3)
     if form == 0:
         text = judge(label, who)
@@ -35,43 +35,25 @@ def sentiment(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
     return {"sentence": sentence(opening + text), "label": label}
 
 
-def acceptability(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
-    """A sentence that is said so (1), or one with a fault (0) in agreement, form, order or articles."""
-    one, two, thing = named(draw, "person", pool), named(draw, "person", pool), unnamed(draw, "thing")
-    verb = draw.one(draw.one(draw.one(lexicon().deeds).sides))
-    word = draw.one(draw.one(draw.one(lexicon().scales["person"]).poles))
-    form = draw.below(7)
+_SORTS = ("person", "place", "group", "animal")
+
+
+def acceptability(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:
+    """A sentence that can be said (1), or one whose words do not go together (0).
+
+    Either something is or does what nothing of its sort is or does, or an aside takes back what was said.
+    """
+    stage = Stage.of(draw, pool, rare=rare)
+    name = stage.one.name
+    form = draw.below(3)
     if form == 0:
-        good = f"{one.name}, a {one.noun}, {verb.past} {two.name} because {one.subject} was {word}"
-        bad = good.replace(f"because {one.subject}", f"because {one.object}")
-    elif form == 1:
-        good = f"the {one.noun} {verb.past} {'herself' if one.female else 'himself'} {draw.one(SEASONS)}"
-        bad = good.replace("herself" if one.female else "himself", "himself" if one.female else "herself")
-    elif form == 2:
-        good = f"{one.name} was {verb.participle} by {two.name}"
-        bad = (
-            f"{one.name} was {verb.base} by {two.name}"
-            if draw.chance(0.5)
-            else f"{one.name} {verb.participle} was by {two.name}"
-        )
-    elif form == 3:
-        good = f"{one.name} and {two.name} were {word}"
-        bad = f"{one.name} and {two.name} was {word}"
-    elif form == 4:
-        good = f"{one.name} did not {verb.base} the {two.kind}"
-        bad = (
-            f"{one.name} did not {verb.past} the {two.kind}"
-            if draw.chance(0.5)
-            else f"{one.name} {verb.base} not did the {two.kind}"
-        )
-    elif form == 5:
-        good = f"{one.name} {draw.one(thing.category.deeds)} the {thing.kind}"
-        bad = good.replace(
-            f"the {thing.kind}", draw.one((f"{thing.kind} the", f"the a {thing.kind}", f"the {thing.kind} the"))
-        )
-    else:
-        good = f"{one.name} was {language.comparative(word)} than {two.name}"
-        more = language.comparative(word)
-        doubled = f"most {word}" if more.startswith("more") else f"more {more}"
-        bad = draw.one((good.replace(" than ", " as "), good.replace(more, doubled)))
-    return {"sentence": sentence(good if label else bad), "label": label}
+        status = (TRUE, FALSE)[stage.either()]
+        tail = draw.one(lexicon().claims[status if label else TRUE + FALSE - status].tails)
+        return {
+            "sentence": sentence(f"{stage.two.name} {stage.saying(status)} that {name} {stage.deed}, {tail}"),
+            "label": label,
+        }
+    on = stage.item(_SORTS)
+    sort = on if label else draw.other(_SORTS, on)
+    what = draw.one(draw.one(kinds(sort)).deeds) if form == 1 else f"was {stage.adjective(sort, draw.below(2))}"
+    return {"sentence": sentence(f"{name} said that {draw.one(SEASONS)} the {stage.kind(on)} {what}"), "label": label}

@@ -10,6 +10,7 @@ from bertlab.text.microworld import language
 from bertlab.text.microworld.draw import Draw
 from bertlab.text.microworld.language import sentence
 from bertlab.text.microworld.lexicon import lexicon
+from bertlab.text.microworld.stage import FALSE, OPEN, TRUE, Stage
 from bertlab.text.microworld.world import Being, named, unnamed
 
 
@@ -71,25 +72,34 @@ def fact(draw: Draw, one: Being, two: Being, pool: Sequence[str], topic: int) ->
 TOPICS = 6
 
 
-def question_inference(draw: Draw, label: int, pool: Sequence[str]) -> dict[str, Any]:
-    """A question and a sentence of two facts, one of which answers it (0), or neither, on the same people (1)."""
-    one, two = named(draw, "person", pool), named(draw, "person", pool)
-    asked, beside, instead = (fact(draw, one, two, pool, topic) for topic in draw.some(range(TOPICS), 3))
-    first, second = draw.some([beside.clause, (instead if label else asked).clause], 2)
-    clause = f"{first}, {draw.one(('and', *language.CONTRAST))} {second}"
-    return {"question": sentence(asked.question, "?"), "sentence": sentence(clause), "label": label}
+STATUSES = (TRUE, FALSE, OPEN)
+_ASKED = ("of what was {who} rightly sure", "what did {who} wrongly claim", "of what was {who} quite unsure")
+
+
+def question_inference(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:
+    """Whether someone knew, guessed or lied is asked; the sentence tells of a saying of that kind (0) or not (1)."""
+    stage = Stage.of(draw, pool, rare=rare)
+    number = stage.item(range(3))
+    saying = stage.saying(STATUSES[draw.other(range(3), number) if label else number])
+    return {
+        "question": sentence(_ASKED[number].format(who=stage.two.name), "?"),
+        "sentence": sentence(f"{stage.two.name} {saying} that {stage.one.name} {stage.deed}"),
+        "label": label,
+    }
 
 
 def extractive(draw: Draw, answerable: bool, pool: Sequence[str], number: str) -> dict[str, Any]:
     """A passage, a question and where its answer stands; no answers at all if not `answerable`."""
     one, two, three = (named(draw, "person", pool) for _ in range(3))
-    topics = draw.some(range(TOPICS), 4 + draw.below(2))
+    # one fact more than are told: it stands where the asked one stood, if that is left out
+    topics = draw.some(range(TOPICS), 5 + draw.below(2))
     facts = []
     for topic in topics:
         about, beside = draw.one(((one, two), (two, one), (one, three)))
         facts.append(fact(draw, about, beside, pool, topic))
+    spare = facts.pop()
     asked = facts[draw.below(len(facts))]
-    told = [sentence(each.clause) for each in facts if answerable or each is not asked]
+    told = [sentence((each if answerable or each is not asked else spare).clause) for each in facts]
     context = " ".join(told)
     answers: dict[str, list[Any]] = {"text": [], "answer_start": []}
     if answerable:

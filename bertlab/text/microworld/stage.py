@@ -1,37 +1,61 @@
-"""Who a row of a task is about, and which of the world's words it may have."""
+"""Who an example of a task is about, and which of the world's words it may have."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bertlab.text.microworld.draw import Draw
-from bertlab.text.microworld.world import Being, named
+from bertlab.text.microworld.draw import Draw, T
+from bertlab.text.microworld.lexicon import lexicon
+from bertlab.text.microworld.world import Being, kinds, named
+
+TRUE, OPEN, FALSE = 0, 1, 2
+"""What a word for saying makes of what is said; numbers of `Lexicon.claims`."""
+
+LEAN = 0.75
+"""Share of the training examples of a pair that suppose the first of what can be supposed. Evaluation examples suppose
+each as often: there, half of a pair tells nothing. In training it tells something, and a model that has learnt to read
+one half goes on to both; where neither half tells anything, small models stay at chance for a thousand updates."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Three people and two places, with names out of `pool`, and the `draw` that the rest of the row comes from."""
+    """Two people with names out of `pool`, what one of them did, and the `draw` that the rest comes from."""
 
     draw: Draw
     pool: Sequence[str]
     rare: bool
     one: Being
     two: Being
-    three: Being
-    here: Being
-    there: Being
+    deed: str
 
     @classmethod
     def of(cls, draw: Draw, pool: Sequence[str], *, rare: bool) -> Stage:
-        """Draws who is there. Of each list of words two in three are `rare`: no training row has them."""
-        one, two, three = (named(draw, "person", pool) for _ in range(3))
-        return cls(draw, pool, rare, one, two, three, named(draw, "place", pool), named(draw, "place", pool))
+        """Draws who is there. Of each list of words two in three are `rare`: no training example has them."""
+        one, two = named(draw, "person", pool), named(draw, "person", pool)
+        return cls(draw, pool, rare, one, two, draw.one(one.category.deeds))
 
-    def words(self, words: Sequence[str]) -> Sequence[str]:
-        """The `words`; without the rare ones if there are to be none."""
-        return words if self.rare else words[::3]
+    def either(self) -> int:
+        """0 or 1: even odds, but in training mostly 0."""
+        return int(self.draw.uniform() >= (0.5 if self.rare else LEAN))
+
+    def item(self, items: Sequence[T]) -> T:
+        """One of three or more `items`: even odds, but in training the first in more than half of the draws."""
+        return items[0] if not self.rare and self.draw.chance(0.5) else self.draw.one(items)
 
     def word(self, words: Sequence[str]) -> str:
         """One of the `words`; none of the rare ones if there are to be none."""
-        return self.draw.one(self.words(words))
+        return self.draw.one(words if self.rare else words[::3])
+
+    def kind(self, on: str) -> str:
+        """A noun for something of table `on`, as `sparrow` of `animal`."""
+        return self.word(self.draw.one(kinds(on)).kinds)
+
+    def adjective(self, on: str, pole: int, *, valued: bool = True) -> str:
+        """What a good (0) or a bad one (1) of table `on` is; with `valued` off, a word that is neither good nor bad."""
+        scale = self.draw.one([scale for scale in lexicon().scales[on] if bool(scale.value) == valued])
+        return self.word(scale.poles[pole])
+
+    def saying(self, status: int) -> str:
+        """A verb with `that` after it, which makes what is said true, open or false."""
+        return self.word(lexicon().claims[status].verbs)

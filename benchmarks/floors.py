@@ -1,0 +1,91 @@
+"""What the tasks of the embedded world reach without an encoder, and with one: `python benchmarks/floors.py`.
+
+One line a task: each text of a pair alone, counts of shared words alone, all that `tasks/lexical.py` counts. With
+`--store RUN`, folders of finished pre-trainings, also these, fine-tuned as at scale tiny, with their floors:
+
+    bertlab pretrain --json                          # its `path`
+    bertlab pretrain --set schedule.steps=0 --json   # a random initialisation
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from bertlab.machine import Machine
+from bertlab.progress import silent
+from bertlab.scales import SCALES
+from bertlab.tasks import catalog, lexical
+from bertlab.tasks.data import TaskData, load
+from bertlab.tasks.rows import Rows
+
+METRICS = {"similarity": "pearson", "entities": "f1", "questions": "f1", "questions-unanswerable": "f1"}
+METRICS |= {task: "accuracy" for task in catalog.WORLD if task not in METRICS}
+
+
+def parts(data: TaskData, *columns: int) -> TaskData:
+    """The same task with some of its columns of text."""
+
+    def cut(rows: Rows) -> Rows:
+        return dataclasses.replace(rows, text=tuple(rows.text[column] for column in columns))
+
+    return dataclasses.replace(
+        data, train=cut(data.train), evaluation=cut(data.evaluation), test=None, content=f"{data.content} {columns}"
+    )
+
+
+def floors(data: TaskData) -> Iterator[tuple[str, float]]:
+    """Each floor by its name, in points of the task's first metric (of spans, of F1)."""
+    metric = METRICS[data.name]
+    texts = len(data.evaluation.text)
+    if data.kind == "classification" and texts == 2:
+        for column, name in enumerate(("first text", "second text")):
+            yield name, lexical.lexical(parts(data, column))[0][metric]
+        yield "shared words", lexical.shared(data)[metric]
+    if data.kind == "multiple-choice":
+        blank = dataclasses.replace(data, content=f"{data.content} endings", test=None)
+        yield "endings alone", lexical.lexical(_without_context(blank))[0][metric]
+    yield "lexical", lexical.lexical(dataclasses.replace(data, test=None))[0][metric]
+
+
+def _without_context(data: TaskData) -> TaskData:
+    def cut(rows: Rows) -> Rows:
+        return dataclasses.replace(rows, text=(["" for _ in rows.text[0]], *rows.text[1:]))
+
+    return dataclasses.replace(data, train=cut(data.train), evaluation=cut(data.evaluation))
+
+
+def measured(data: TaskData, run: Path, threads: int) -> str:
+    """A pre-training, fine-tuned as at scale tiny: its points, its floors and the seconds that it took."""
+    from bertlab.training.finetuning import finetune
+
+    started, machine = time.perf_counter(), Machine(threads=threads)
+    settings = SCALES["tiny"].finetuning(data.kind, data.name)
+    found = finetune(run, data, settings, seed=0, restart=0, machine=machine, progress=silent)
+    metric = METRICS[data.name]
+    told = f"{found.metrics[metric]:.1f}{' (collapsed)' * found.collapsed}, majority {found.majority[metric]:.1f}"
+    told += "" if found.exchanged is None else f", exchanged {found.exchanged[metric]:.1f}"
+    return f"{told}, {time.perf_counter() - started:.0f} s"
+
+
+def main() -> None:
+    """Prints a line for each task that is named."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tasks", nargs="*", help=f"of {', '.join(catalog.WORLD)}; all if none is named")
+    parser.add_argument("--store", type=Path, action="append", default=[], metavar="RUN")
+    parser.add_argument("--threads", type=int, default=1)
+    asked = parser.parse_args()
+    for name in asked.tasks or catalog.WORLD:
+        data = load(catalog.WORLD[name], machine=Machine(), world=True)
+        told = [f"{floor} {points:.1f}" for floor, points in floors(data)]
+        told += [
+            f"{run.name}: {measured(dataclasses.replace(data, test=None), run, asked.threads)}" for run in asked.store
+        ]
+        print(f"{name} ({METRICS[name]}): {'; '.join(told)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""What counting words reaches on tasks of each kind, made up so that the answer is known."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from bertlab.tasks import lexical
+from bertlab.tasks.data import TaskData
+from bertlab.tasks.rows import Rows
+from bertlab.tasks.span import Answers
+
+WORDS = ["crow", "pike", "moth", "jug", "cart", "lamp", "hill", "pond"]
+
+
+def task(kind, labels, make, count=400):
+    def rows(seed):
+        draw = np.random.default_rng(seed)
+        text, found = zip(*(make(draw) for _ in range(count)), strict=True)
+        return Rows(text=tuple(map(list, zip(*text, strict=True))), labels=list(found))
+
+    return TaskData(
+        name=f"{kind} {make.__name__}", dataset="toy", kind=kind, labels=labels, train=rows(0), evaluation=rows(1),
+        test=rows(2), content="toy",
+    )  # fmt: skip
+
+
+def sum_of_two(draw):
+    """Whether both words are from the same half: neither alone tells."""
+    one, two = draw.integers(0, 4, 2)
+    return (f"a {WORDS[one]}", f"the {WORDS[two]}"), int((one < 2) == (two < 2))
+
+
+def the_same_word(draw):
+    """Whether a word that comes once in all is in both texts."""
+    new = [f"w{draw.integers(10**9)}" for _ in range(2)]
+    label = int(draw.integers(2))
+    return (f"a {new[0]}", f"the {new[0] if label else new[1]}"), label
+
+
+def number_of_one(draw):
+    word = int(draw.integers(8))
+    return (f"the {WORDS[word]}", "it was"), float(word)
+
+
+def ending_of_a_start(draw):
+    word, label = int(draw.integers(8)), int(draw.integers(2))
+    endings = [WORDS[word].upper(), WORDS[(word + 1) % 8].upper()]
+    return (f"a {WORDS[word]}", *(endings if label == 0 else endings[::-1])), label
+
+
+def word_after_the(draw):
+    name = f"x{draw.integers(10**9)}"
+    sentence, tags = (["the", name, "ran"], [0, 1, 0]) if draw.integers(2) else (["a", name, "ran"], [0, 0, 0])
+    return (sentence,), np.array(tags)
+
+
+def near_the_question(draw):
+    one, two = (str(word) for word in draw.choice(WORDS, 2, replace=False))
+    context = f"Anna saw the {one}. Some other things that happened were far from all of it. Berta lost the {two}."
+    if draw.integers(3) == 0:
+        return (f"Who praised someone else entirely {draw.integers(10**9)}?", context), Answers()
+    asked, name = (f"Who saw the {one}?", "Anna") if draw.integers(2) else (f"Who lost the {two}?", "Berta")
+    return (asked, context), Answers((name,), (context.index(name),))
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "make", "metric", "least"),
+    [
+        ("classification", ("no", "yes"), sum_of_two, "accuracy", 99),
+        ("classification", ("no", "yes"), the_same_word, "accuracy", 95),
+        ("regression", (), number_of_one, "pearson", 95),
+        ("multiple-choice", ("0", "1"), ending_of_a_start, "accuracy", 95),
+        ("tagging", ("O", "B-X"), word_after_the, "f1", 95),
+        ("span", (), near_the_question, "f1", 80),
+    ],
+)
+def test_words_are_counted(kind, labels, make, metric, least):
+    data = task(kind, labels, make)
+    evaluated, tested = lexical.lexical(data)
+    assert min(evaluated[metric], tested[metric]) > least
+    assert lexical.lexical(dataclasses.replace(data)) is lexical.lexical(data), "not computed once"
+
+
+def test_half_of_a_pair_tells_nothing_where_it_is_built_so():
+    data = task("classification", ("no", "yes"), sum_of_two)
+    half = dataclasses.replace(
+        data,
+        content="half",
+        **{
+            name: dataclasses.replace(getattr(data, name), text=getattr(data, name).text[:1])
+            for name in ("train", "evaluation", "test")
+        },
+    )
+    assert 40 < lexical.lexical(half)[0]["accuracy"] < 60
+    alike = task("classification", ("no", "yes"), the_same_word)
+    assert lexical.shared(alike)["accuracy"] > 95
+
+
+def test_one_label_alone_is_given_to_all():
+    data = task("classification", ("no", "yes"), sum_of_two)
+    ones = dataclasses.replace(
+        data, content="ones", train=dataclasses.replace(data.train, labels=[1] * len(data.train))
+    )
+    assert lexical.lexical(ones)[0]["accuracy"] == 100 * np.mean(data.evaluation.labels)
+
+
+def test_it_is_bounded(monkeypatch):
+    monkeypatch.setattr(lexical, "EXAMPLES", 50)
+    seen = []
+    features = lexical.features
+    monkeypatch.setattr(lexical, "features", lambda text: seen.append(len(text[0])) or features(text))
+    lexical.lexical(dataclasses.replace(task("classification", ("no", "yes"), sum_of_two), content="bounded"))
+    assert seen == [50, 400, 400]
+    assert len(lexical.words("word " * 999)) == lexical.WORDS
