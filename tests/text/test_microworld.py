@@ -26,7 +26,7 @@ from bertlab.text.microworld.lexicon import lexicon, names
 
 SPLITS = ("train", "validation", "test")
 GOLDEN = "1001d310cb206492fc105a050678ad510746468e1d8654195fd1cfd0b82400b4"
-GOLDEN_ROWS = "f38c652e95a5c441db38b400cba9fa2be2703eef643b28f7d75c37f4d27f5f19"
+GOLDEN_ROWS = "98973f709c79214005efb03e1103f15fd8022b0f923756271945c54fd5b3f600"
 
 COLUMNS = {
     "inference": {"premise", "hypothesis", "label"},
@@ -185,7 +185,7 @@ def test_labels_are_balanced(task: str, classes: int) -> None:
 
 
 CEILINGS = {
-    "inference": 76, "question-inference": 68, "paraphrase": 60, "sentiment": 70, "acceptability": 62, "similarity": 25,
+    "inference": 76, "question-inference": 68, "paraphrase": 60, "sentiment": 80, "acceptability": 62, "similarity": 25,
     "completion": 72, "questions": 50, "questions-unanswerable": 55, "entities": 70, "parts-of-speech": 95,
 }  # fmt: skip
 """Points that no floor may reach: well below what a small pre-trained encoder does."""

@@ -91,7 +91,7 @@ def test_tagging_is_learnt_on_every_word(run, entities):
 def test_spans_are_found_and_questions_without_answer_left_alone(run, questions):
     found = run(questions)
     assert found.metrics["exact"] > 80
-    assert found.exchanged["exact"] < found.metrics["exact"] - 10
+    assert found.exchanged == found.metrics, "all ask the same"
     assert found.majority == {"exact": pytest.approx(66), "f1": pytest.approx(66)}, "`ab` is the most frequent answer"
     assert found.rows == 100
     kept = found.predictions

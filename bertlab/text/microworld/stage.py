@@ -51,10 +51,9 @@ class Stage:
         """A noun for something of table `on`, as `sparrow` of `animal`."""
         return self.word(self.draw.one(kinds(on)).kinds)
 
-    def adjective(self, on: str, pole: int, *, valued: bool = True) -> str:
-        """What a good (0) or a bad one (1) of table `on` is; with `valued` off, a word that is neither good nor bad."""
-        scale = self.draw.one([scale for scale in lexicon().scales[on] if bool(scale.value) == valued])
-        return self.word(scale.poles[pole])
+    def adjective(self, on: str, pole: int) -> str:
+        """What a good (0) or a bad one (1) of table `on` is, rare or not."""
+        return self.draw.one(self.draw.one([scale for scale in lexicon().scales[on] if scale.value]).poles[pole])
 
     def saying(self, status: int) -> str:
         """A verb with `that` after it, which makes what is said true, open or false."""

@@ -18,7 +18,7 @@ SIZES: dict[str, tuple[int, int, int]] = {
     "question-inference": (3_000, 4_000, 4_000),
     "paraphrase": (3_000, 4_000, 4_000),
     "similarity": (3_000, 4_000, 4_000),
-    "sentiment": (3_000, 4_000, 4_000),
+    "sentiment": (1_500, 4_000, 4_000),
     "acceptability": (3_000, 4_000, 4_000),
     "entities": (2_000, 4_000, 4_000),
     "questions": (2_500, 4_000, 4_000),
