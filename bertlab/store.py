@@ -101,6 +101,8 @@ class Run:
         """
         try:
             state = [(each, each.stat()) for each in sorted(self.path.rglob("*")) if each.is_file()]
+        except FileNotFoundError:  # another command removes it
+            return self.path / "manifest.json"
         except OSError as error:
             raise unusable(error, "file") from error
         times = tuple((each, facts.st_size, (facts.st_mtime_ns, facts.st_ctime_ns)) for each, facts in state)
@@ -213,6 +215,11 @@ class Store:
             raise RunFailed(f"run {run_id} is gone: give the same command again")
         damaged = run.damage()
         if damaged is None:
+            if not any(path.suffix in LARGE for path in run.path.rglob("*")):
+                raise RunFailed(
+                    f"run {run_id} is a result without weights or text, as `export --results` writes it: remove it "
+                    f"with `bertlab runs --remove {run_id}` and give the same command again"
+                )
             return run
         with self.claimed(run_id) as claim:
             if claim is not None and run.damage() is not None:  # still: another process may have made it anew meanwhile

@@ -111,3 +111,17 @@ def test_a_command_that_begins_waits_for_a_prune(store):
     assert began.wait(10)
     thread.join()
     assert json.dumps(sorted(store.asked())) == "[]"
+
+
+def test_a_run_that_another_command_removes_is_damaged_and_no_error(store, monkeypatch):
+    run = finish(store, "corpus", "c0")
+    listed = type(run.path).rglob
+
+    def removed(path, pattern):
+        found = list(listed(path, pattern))
+        store.remove([run])
+        return found
+
+    monkeypatch.setattr(type(run.path), "is_file", lambda path: True)  # as it was just before
+    monkeypatch.setattr(type(run.path), "rglob", removed)
+    assert run.damage() == run.path / "manifest.json"

@@ -38,7 +38,8 @@ def report(
     from bertlab.store import Store
 
     roots = runs or [Path("runs")]
-    store = Store(roots[0]) if len(roots) == 1 else Joined([Store(root) for root in roots])
+    stores = [Store(root, lenient=True) for root in roots]
+    store = stores[0] if len(stores) == 1 else Joined(stores)
     if isinstance(store, Joined):
         for note in store.notes():
             say(note)

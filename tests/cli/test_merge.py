@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from bertlab.errors import RunFailed
 from bertlab.files import digest, write_json
 from bertlab.store import Store
 
@@ -175,3 +176,12 @@ def test_stores_that_do_not_go_together(call, halves, tmp_path, what, capsys):
     assert complaint.count("\n") == 1
     assert ("is not the study of that name" if what == "another study" else "store") in complaint
     assert not (tmp_path / "all").exists()
+
+
+def test_results_without_weights_say_so_when_weights_are_needed(call, halves, tmp_path):
+    assert call("export", "own", tmp_path / "results", "--results", "--runs", halves[0]) == 0
+    store = Store(tmp_path / "results")
+    for run in store.runs():
+        if run.kind == "pretrain":
+            with pytest.raises(RunFailed, match=rf"{run.id} is a result without weights"):
+                store.whole(run.id)
