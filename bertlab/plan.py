@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bertlab import scales
+from bertlab import scales, unused
 from bertlab.errors import BadInput, unknown
 from bertlab.files import digest, kind
 from bertlab.identity import canonical
@@ -29,6 +29,8 @@ from bertlab.tasks.data import untested
 from bertlab.tasks.lookup import Tasks
 from bertlab.text import sources
 
+MOST = 100_000
+"""Values of one study that a plan is made of."""
 SCRATCH = "no pre-training"
 """The name of the row that `--scratch` adds."""
 
@@ -162,6 +164,13 @@ def make(request: Request, machine: Machine) -> Plan:
         variants = _rows(study, base, request)
         if request.pretrained:
             _same(variants, study, base)
+        else:
+            _check_positions(variants, study)
+        most = len(variants) * len(request.seeds) * len(study.measurements) * (request.restarts or scale.restarts)
+        if most > MOST:
+            raise BadInput(
+                f"--seeds and --restarts come to {most:,} values in study {study.name}: ask for {MOST:,} at most"
+            )
         for variant, recipe in variants:
             for seed in request.seeds:
                 row = f"{study.name}-{variant.name}"
@@ -175,6 +184,9 @@ def make(request: Request, machine: Machine) -> Plan:
                     found = _jobs(pretrain, row, variant, measurement, request, scale, tasks)
                     cells += [Cell(study, variant.name, measurement, job) for job in found]
     jobs = in_order([cell.job for cell in cells])
+    if not request.held_back:  # a try of some settings measures the baseline alone
+        unused.check_data(machine, located, jobs, world)
+        unused.check_settings(request.scale, jobs)
     if isinstance(request.pretrained, Pretrain):  # finished, and so is what it needs
         jobs = tuple(job for job in jobs if isinstance(job, Measure))
     return Plan(
@@ -202,9 +214,21 @@ def _text(request: Request, machine: Machine) -> tuple[tuple[sources.Located, ..
     if request.pretrained is None:
         names = request.corpora or request.scale.corpus
         located = tuple(sources.resolve(name, machine=machine) for name in names)
+        contents = [each.source.content for each in located]
+        if twice := next((each for each in located if contents.count(each.source.content) > 1), None):
+            raise BadInput(f"--corpus '{twice.source.name}' is given twice: each document would be read twice")
         return located, all(each.origin == "microworld" for each in located)
     read = request.pretrained.recipe.corpus.sources if isinstance(request.pretrained, Pretrain) else ()
     return (), bool(read) and all(each.content.startswith("microworld:") for each in read)
+
+
+def _check_positions(rows: Sequence[tuple[Variant, Recipe]], study: Study) -> None:
+    for variant, recipe in rows:
+        if 0 < recipe.model.max_positions < recipe.inputs.longest:
+            raise BadInput(
+                f"model.max_positions is {recipe.model.max_positions} and variant '{variant.name}' of study "
+                f"{study.name} has sequences of {recipe.inputs.longest} tokens: give as many positions, or 0"
+            )
 
 
 def _same(rows: Sequence[tuple[Variant, Recipe]], study: Study, base: Recipe) -> None:

@@ -28,6 +28,11 @@ GROUPS = (*FINETUNED, "features")
 """What a scale says of measurements; all else is of the recipe."""
 
 
+def group_of(kind: str) -> str:
+    """The settings of a scale for training all weights on a kind of task."""
+    return kind if kind in FINETUNED else "finetune"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scale:
     """A recipe with the settings of its measurements. `--set` reaches every field by its dotted path."""
@@ -61,7 +66,7 @@ class Scale:
 
     def finetuning(self, kind: str, task: str) -> Finetuning:
         """How all weights are trained on a task of `kind`."""
-        group = kind if kind in ("tagging", "span") else "finetune"
+        group = group_of(kind)
         changes = {**self.tasks.get(task, {}), **self.given.get(group, {}), **self.given.get(task, {})}
         settings: Finetuning = dataclasses.replace(getattr(self, group), **changes)
         return settings

@@ -74,6 +74,8 @@ def make(request: Request, machine: Machine) -> Search:
                     job = dataclasses.replace(job, name=f"{job.name}-held back-{told}")
                     tries.setdefault(task, []).append((setting, job, cell.measurement.metric))
                     seen.add(task)
+    if not tries:
+        raise BadInput("--search has no effect: no study fine-tunes its baseline on a task, leave it out")
     jobs = planning.in_order([job for found in tries.values() for _, job, _ in found])
     plan = dataclasses.replace(plans[0], cells=(), jobs=jobs)
     return Search(request, plan, {task: tuple(found) for task, found in tries.items()})

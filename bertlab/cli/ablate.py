@@ -54,6 +54,7 @@ def ablate(
     from bertlab import plan as planning
     from bertlab import scales, studies, union
     from bertlab.cli.plan_table import draw
+    from bertlab.errors import BadInput
     from bertlab.machine import Machine
     from bertlab.pretrained import find
     from bertlab.record import records
@@ -86,6 +87,8 @@ def ablate(
         scratch=scratch,
         pretrained=find(from_, store, machine) if from_ is not None else None,
     )
+    if from_ is not None and (compile != "auto" or micro_batch):
+        raise BadInput("--from: nothing is pre-trained, --compile and --micro-batch have no effect; leave them out")
     plan = planning.make(request, machine)
     union.check(store, records(plan).values())
     if search:

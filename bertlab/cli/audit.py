@@ -35,10 +35,11 @@ def audit(
 ) -> int:
     """Draw the batches of every row and test what they contain: shares, pairs, lengths, masks, tokens lost."""
     from bertlab import plan as planning
-    from bertlab import scales, studies
+    from bertlab import scales, studies, unused
     from bertlab.machine import Machine
     from bertlab.store import Store
 
+    unused.recipe_only(set_ or ())
     request = planning.Request(
         studies=tuple(_unmeasured(each) for each in studies.chosen(study)),
         scale=scales.find(scale).set(set_ or []),

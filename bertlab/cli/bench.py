@@ -23,7 +23,7 @@ def bench(
     """Measure how fast this machine pre-trains, on the embedded text: tokens a second, and the share of its peak."""
     import dataclasses
 
-    from bertlab import scales
+    from bertlab import scales, unused
     from bertlab.errors import BadInput
     from bertlab.estimates.measure import throughput
     from bertlab.estimates.trials import DOCUMENTS, sample
@@ -33,6 +33,7 @@ def bench(
 
     if gpus > 1:
         raise BadInput(f"--gpus is {gpus}: one device is measured, give 0 or 1")
+    unused.recipe_only(set_ or ())
     machine = Machine(precision=precision, compile=compile, threads=threads, gpus=gpus, micro_batch=micro_batch)
     machine.check()
     recipe = scales.find(scale).set(set_ or []).recipe

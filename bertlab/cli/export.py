@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -22,14 +23,18 @@ def export(
     import os
 
     from bertlab.errors import BadInput
+    from bertlab.files import kind, sweep
     from bertlab.store import Store
 
-    if directory.exists():
+    if kind(directory, "DIR"):
         raise BadInput(f"export target '{directory}' exists already: give a directory that does not")
     store = Store(runs)
+    missing = [path for path in directory.parents if not path.exists()]
     beside = directory.with_name(f".{directory.name}.{os.getpid()}.part")
     try:
-        beside.mkdir(parents=True)
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        sweep(directory)
+        beside.mkdir()
     except OSError as error:
         raise BadInput(f"export target '{directory}' cannot be written: {error.strerror}") from error
     try:
@@ -42,4 +47,8 @@ def export(
             import shutil
 
             shutil.rmtree(beside)
+        if not directory.exists():
+            for path in missing:  # what was made for it
+                with suppress(OSError):
+                    path.rmdir()
     say(f"wrote {what} to {directory}")

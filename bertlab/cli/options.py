@@ -104,5 +104,7 @@ def pairs(option: str, given: list[str] | None, example: str) -> dict[str, str]:
         task, equals, dataset = pair.partition("=")
         if not (task and equals and dataset):
             raise BadInput(f"{option} '{pair}': write TASK=DATASET, as {example}")
+        if task in chosen:
+            raise BadInput(f"{option} names {task} twice: give one data set")
         chosen[task] = dataset
     return chosen

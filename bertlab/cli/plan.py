@@ -73,6 +73,9 @@ def plan(
     from bertlab.pretrained import find
     from bertlab.store import Store
 
+    for option, value in (("--price", price), ("--watts", watts)):
+        if value is not None and not value <= 1e9:
+            raise BadInput(f"{option} is {value}: give a number from 0 to 1,000,000,000")
     number, card = cards.find(on) if on is not None else (0, None)
     if card is not None and (gpus or workers):
         raise BadInput("--on names the devices: leave out --gpus and --workers")

@@ -40,6 +40,10 @@ SECONDS_TO_HIRE = 600.0
 
 SECONDS_BETWEEN_LOOKS = 0.3
 
+_SETTINGS = 4
+_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, _SETTINGS, 0, 0, 0, 0, 0))
+"""How HTTP/2 begins (RFC 9113, section 3.4)."""
+
 OBJECT_STORE_BYTES = 100 * 2**20
 """Jobs and outcomes are small: all data goes through the store."""
 
@@ -266,6 +270,8 @@ def workers(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[Wor
 def _ray(machine: Machine) -> Iterator[Any]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_TRAIN_V2_ENABLED", "1")
+    if machine.cluster != "auto":
+        os.environ.pop("RAY_ADDRESS", None)  # `--cluster` alone says where to run
     if not machine.cluster:  # this machine has other users: none of them is to run code here
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     if "RAY_AUTH_TOKEN" in os.environ or Path("~/.ray/auth_token").expanduser().exists():
@@ -274,7 +280,8 @@ def _ray(machine: Machine) -> Iterator[Any]:
 
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
     short = "/tmp" if Path("/tmp").is_dir() else None  # paths of sockets are short
-    folder = Path(tempfile.mkdtemp(prefix="bertlab-", dir=short))
+    # Ray opens its own folder to all users of the machine: within one of ours nobody else reaches it.
+    private = Path(tempfile.mkdtemp(prefix="bertlab-", dir=short))
     common: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
     try:
         try:
@@ -288,10 +295,10 @@ def _ray(machine: Machine) -> Iterator[Any]:
                     include_dashboard=False,
                     object_store_memory=OBJECT_STORE_BYTES,
                     _node_ip_address="127.0.0.1",
-                    _temp_dir=str(folder),
+                    _temp_dir=str(private / "ray"),
                     **common,
                 )
-        except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        except (OSError, OverflowError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
             where = f"no Ray cluster answers at '{machine.cluster}'" if machine.cluster else "Ray cannot be started"
             raise BadInput(f"{where}: {_reason(error)}") from error
         for number, handler in handlers.items():  # Ray puts its own in their places
@@ -299,14 +306,21 @@ def _ray(machine: Machine) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(private, ignore_errors=True)
 
 
 def _reach(address: str) -> None:
-    """Raises `OSError` or `ValueError` if nobody listens at HOST:PORT, which Ray takes minutes to find out."""
+    """Raises `OSError` or `ValueError` if no Ray listens at HOST:PORT, which Ray takes minutes or for ever to find out.
+
+    Ray's head speaks HTTP/2, whose first frame is one of settings.
+    """
     if address != "auto":
         host, _, port = address.rpartition(":")
-        socket.create_connection((host, int(port)), timeout=SECONDS_TO_REACH).close()
+        with socket.create_connection((host, int(port)), timeout=SECONDS_TO_REACH) as connection:
+            connection.sendall(_HELLO)
+            frame = connection.makefile("rb").read(9)
+        if len(frame) < 9 or frame[3] != _SETTINGS:
+            raise OSError("another service listens there")
 
 
 def _check(ray: Any, machine: Machine) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from bertlab import errors
+
 
 def snapshot(folder):
     """Every path below a folder, with what it holds."""
@@ -33,6 +35,7 @@ def place(tmp_path, monkeypatch, cache):
     monkeypatch.setenv("BERTLAB_CACHE", str(cache))
     for name in ("BERTLAB_RUNS", "BERTLAB_DATA"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(errors, "_warned", set())
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -1,0 +1,107 @@
+"""What needs a process of its own: output that goes away, environments, signals, and faults of bertlab itself."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bertlab.cli import console
+
+BERTLAB = [sys.executable, "-m", "bertlab"]
+
+
+def run(place, command, **changes):
+    known = {"PATH": os.environ["PATH"], "PYTHONPATH": os.environ.get("PYTHONPATH", os.getcwd()), "HOME": str(place)}
+    environment = {name: text for name, text in {**known, **changes}.items() if text is not None}
+    return subprocess.run(
+        ["bash", "-c", command.replace("bertlab", " ".join(BERTLAB))],
+        cwd=place, env=environment, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("where", ["> /dev/full", ">&-", "| true", ">&- 2>&-", "> /dev/full 2> /dev/full"])
+def test_output_that_goes_away(tmp_path, where):
+    done = run(tmp_path, f"set -o pipefail; bertlab studies --json {where}")
+    assert done.returncode in (0, 1, 141) if "true" in where else done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"BERTLAB_COLLECTIVE_SECONDS": "abc"}, "BERTLAB_COLLECTIVE_SECONDS is 'abc'"),
+        ({"BERTLAB_COLLECTIVE_SECONDS": "0"}, "BERTLAB_COLLECTIVE_SECONDS"),
+        ({"BERTLAB_COLLECTIVE_SECONDS": "-1"}, "BERTLAB_COLLECTIVE_SECONDS"),
+        ({"BERTLAB_FAULT": "nosuch:1:kill"}, "BERTLAB_FAULT"),
+        ({"BERTLAB_FAULT": "step:x:kill"}, "BERTLAB_FAULT"),
+        ({"BERTLAB_CACHE": "~nosuchuser/x"}, "BERTLAB_CACHE"),
+    ],
+)
+def test_variables(refused, monkeypatch, changes, says):
+    for name, text in changes.items():
+        monkeypatch.setenv(name, text)
+    refused("pretrain", "--scale", "smoke", "--dry-run", says=says)
+
+
+def test_no_temporary_folder(refused, monkeypatch):
+    import tempfile
+
+    def none():
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", none)
+    refused("pretrain", "--scale", "smoke", says="temporary folder")
+
+
+def test_odd_places(tmp_path):
+    gone = run(tmp_path, "mkdir gone; cd gone; rmdir ../gone; bertlab studies")
+    assert (gone.returncode, gone.stderr.count("\n")) == (2, 1)
+    assert "current directory is gone" in gone.stderr
+    nobody = run(tmp_path, "bertlab pretrain --scale smoke --dry-run", HOME=None, USER=None, MPLBACKEND="garbage")
+    assert nobody.returncode == 0, nobody.stderr
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.05, 0.15, 0.3])
+def test_an_early_ctrl_c_is_no_success(tmp_path, delay):
+    study = tmp_path / "own.py"
+    study.write_text("import time; time.sleep(20)")
+    begun = subprocess.Popen([*BERTLAB, "ablate", str(study)], stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    time.sleep(delay)
+    begun.send_signal(signal.SIGINT)
+    begun.communicate(timeout=60)
+    assert begun.returncode in (130, 1, -signal.SIGINT)  # the latter two before Python itself has started
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("odd"), KeyError("x"), RecursionError("deep"), AssertionError()])
+def test_the_last_resort_is_one_line(call, place, capsys, monkeypatch, error):
+    """And a file that holds the traceback."""
+
+    def broken(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr("bertlab.studies.names", broken)
+    assert call("studies") == console.FAULT
+    line = capsys.readouterr().err.strip()
+    assert line.count("\n") == 0
+    found = re.match(r"bertlab: this is a fault of bertlab: (\w+).*; its traceback is in (\S+), please report it", line)
+    assert found
+    assert type(error).__name__ == found[1]
+    assert "Traceback" in Path(found[2]).read_text(encoding="utf-8")
+    assert call("--debug", "studies") == console.FAULT
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("error", "code"), [(MemoryError(), 1), (OSError(28, "No space left on device", "x"), 2)])
+def test_errors_of_the_system_are_no_faults(call, place, capsys, monkeypatch, error, code):
+    def broken(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr("bertlab.studies.names", broken)
+    assert call("studies") == code
+    assert capsys.readouterr().err.count("\n") == 1

@@ -1,0 +1,202 @@
+"""Study files: every type and value is checked when the file is read, and whatever it raises is one line."""
+
+import pytest
+
+from bertlab import studies
+
+HEAD = """
+from bertlab.recipe import *
+from bertlab.study import *
+"""
+WHOLE = """
+study = Study(name={name}, question="?", source="me", baseline={baseline}, variants={variants},
+              measurements={measurements}, published={published}, claims={claims}, notes={notes})
+"""
+GOOD = {
+    "name": "'own'",
+    "baseline": "'a'",
+    "variants": "[Variant('a'), Variant('b', masking=Masking(mask=1, keep=0, random=0))]",
+    "measurements": "[Measurement('m', task='mnli')]",
+    "published": "{}",
+    "claims": "[]",
+    "notes": "[]",
+}
+
+
+def variant(text):
+    return "variants", f"[Variant('a', {text})]"
+
+
+def column(text):
+    return "measurements", f"[Measurement('m', {text})]"
+
+
+FIELDS = [
+    ("name", "3", "name is 3"),
+    ("name", "''", "give it a name"),
+    ("name", "'a\\nb'", "single spaces"),
+    ("name", "None", "name is None"),
+    ("baseline", "'c'", "baseline"),
+    ("baseline", "7", "baseline is 7"),
+    ("variants", "(Variant(n) for n in 'ab')", "variants"),
+    ("variants", "{}", "variants"),
+    ("variants", "'ab'", "variants"),
+    ("variants", "None", "variants is None"),
+    ("variants", "[]", "no variants"),
+    ("variants", "['a']", "give a Variant"),
+    ("variants", "[Variant(3)]", "name is 3"),
+    ("variants", "[Variant(None)]", "name is None"),
+    ("variants", "[Variant('a'), Variant('a')]", "two variants"),
+    (*variant("method='probe'"), "'a': method is 'probe'"),
+    (*variant("method=3"), "'a': method is 3"),
+    (*variant("layers='top'"), "'a': layers is 'top'"),
+    (*variant("layers=()"), "'a': layers"),
+    (*variant("recurrent='yes'"), "'a': recurrent is 'yes'"),
+    (*variant("recurrent=1"), "'a': recurrent is 1"),
+    (*variant("size=2"), "'a': size is 2"),
+    (*variant("size=Size(layers=0)"), "layers is 0"),
+    (*variant("size=Size(layers=-1)"), "layers is -1"),
+    (*variant("size=Size(heads=float('nan'))"), "heads is nan"),
+    (*variant("size=Size(width=1e9)"), "width is 1000000000"),
+    (*variant("size=Size(width='2')"), "width is '2'"),
+    (*variant("masking={}"), "'a': masking"),
+    (*variant("masking=Inputs()"), "'a': masking"),
+    (*variant("model=type('M', (Model,), {})()"), "'a': model"),
+    (*variant("masking=Masking(rate=2)"), r"masking\.rate is 2"),
+    (*variant("masking=Masking(mask='1')"), r"masking\.mask is '1'"),
+    (*variant("inputs=Inputs(length=-3)"), r"inputs\.length is -3"),
+    (*variant("inputs=Inputs(format='prose')"), r"inputs\.format is 'prose'"),
+    (*variant("schedule=Schedule(steps=1.5)"), r"schedule\.steps is 1\.5"),
+    (*variant("schedule=Schedule(steps=True)"), r"schedule\.steps is True"),
+    (*variant("schedule=Schedule(warmup=7)"), r"schedule\.warmup is 7"),
+    (*variant("model=Model(max_positions=-7)"), r"model\.max_positions is -7"),
+    (*variant("optimizer=Optimizer(clip=1e-310)"), r"optimizer\.clip is 1e-310"),
+    (*variant("tokenizer=Tokenizer(given='abc')"), r"tokenizer\.given is 'abc'"),
+    (*variant("fields={'corpus.heldout': '0.1'}"), r"corpus\.heldout"),
+    (*variant("fields={'seed': '3'}"), "'seed'"),
+    (*variant("fields={'tokenizer.given': ''}"), r"tokenizer\.given"),
+    (*variant("fields={'model.depth': '3'}"), r"'model\.depth'"),
+    (*variant("fields={'': ''}"), "''"),
+    (*variant("fields={'model.layers': 3}"), "'a': fields"),
+    (*variant("fields={3: '3'}"), "'a': fields"),
+    (*variant("fields=[]"), "'a': fields"),
+    (*variant("fields={'model.layers': 'many'}"), r"variant 'a'.*model\.layers is 'many'"),
+    (*variant("fields={'model.layers': '0'}"), r"variant 'a'.*model\.layers is 0"),
+    (*variant("fields={'masking.mask': '0.5'}"), r"variant 'a'.*add up to 1"),
+    (*variant("depth=3"), "depth"),
+    ("measurements", "[]", "no measurements"),
+    ("measurements", "None", "measurements is None"),
+    ("measurements", "['m']", "give a Measurement"),
+    ("measurements", "(Measurement(n, task='mnli') for n in 'a')", "measurements"),
+    ("measurements", "[Measurement('m', task='mnli'), Measurement('m', task='mnli')]", "two measurements"),
+    (*column(""), "'m'.*no task"),
+    (*column("task='nosuch'"), "nosuch"),
+    (*column("task=3"), "'m': task is 3"),
+    (*column("task=None"), "'m': task is None"),
+    (*column("task='mnli', metric='bleu'"), "'bleu'"),
+    (*column("task='mnli', metric=3"), "'m': metric is 3"),
+    (*column("task='mnli', method='probe'"), "'m': method is 'probe'"),
+    (*column("task='mnli', split='dev'"), "'m': split is 'dev'"),
+    (*column("method='pretraining', metric='bleu'"), "'bleu'"),
+    (*column("task='mnli', milestones=(0,)"), "'m': milestones"),
+    (*column("task='mnli', milestones=(101,)"), "'m': milestones"),
+    (*column("task='mnli', milestones=(-5,)"), "'m': milestones"),
+    (*column("task='mnli', milestones=('a',)"), "'m': milestones"),
+    (*column("task='mnli', milestones=(50.5,)"), "'m': milestones"),
+    (*column("task='mnli', milestones=()"), "'m'.*milestones"),
+    (*column("task='mnli', milestones=100"), "'m': milestones is 100"),
+    (*column("task='mnli', milestones=[100]"), "'m': milestones"),
+    (*column("task=Task(kind='parsing', name='x', path='.', text=('a',))"), "'x': kind is 'parsing'"),
+    (*column("task=Task(kind='tagging', name='x', path=3, text=('a',))"), "'x': path is 3"),
+    (*column("task=Task(kind='tagging', name='x', path='.', text='a')"), "'x': text is 'a'"),
+    (*column("task=Task(kind='tagging', name='x', path='.', text=('a', 'b'))"), "text columns"),
+    (*column("task=Task(kind='tagging', name='x', path='nosuch', text=('a',))"), "nosuch"),
+    (*column("task=Task(kind='tagging', name='x', path='~nosuchuser', text=('a',))"), "nosuchuser"),
+    (*column("task=Task(kind='tagging', name='x', path='a' * 5000, text=('a',))"), "too long"),
+    (*column("task=Task(kind='tagging', name='x', path='a\\0b', text=('a',))"), "null"),
+    ("published", "'text'", "published is 'text'"),
+    ("published", "[]", "published"),
+    ("published", "{('a', 'm'): '84'}", "published"),
+    ("published", "{('a', 'm'): float('nan')}", "published"),
+    ("published", "{('a', 'm'): None}", "published"),
+    ("published", "{'a': 84}", "published"),
+    ("published", "{('a',): 84}", "published"),
+    ("published", "{('x', 'm'): 84.0}", "published"),
+    ("published", "{('a', 'x'): 84.0}", "published"),
+    ("claims", "['a is better']", "give a Claim"),
+    ("claims", "[Claim('c', on='m')]", "compares nothing"),
+    ("claims", "[Claim('c', better='a', worse='x', on='m')]", "'x'"),
+    ("claims", "[Claim('c', better='a', worse='b', on='x')]", "'x'"),
+    ("claims", "[Claim('c', better=3, worse='b', on='m')]", "'c': better is 3"),
+    ("claims", "[Claim('c', better='a', worse='b', on='m', within=-1)]", "'c': within is -1"),
+    ("claims", "[Claim('c', better='a', worse='b', on='m', within='1')]", "'c': within is '1'"),
+    ("claims", "[Claim('c', better='a', worse='b', on='m', at=0)]", "'c': at is 0"),
+    ("claims", "[Claim('c', better='a', worse='b', on='m', at=200)]", "'c': at is 200"),
+    ("notes", "'a note'", "notes is 'a note'"),
+    ("notes", "[3]", "notes"),
+]
+
+
+@pytest.mark.parametrize(("field", "text", "says"), FIELDS)
+def test_a_wrong_value(refused, place, field, text, says):
+    (place / "own.py").write_text(HEAD + WHOLE.format(**{**GOOD, field: text}))
+    refused("ablate", "own.py", "--scale", "smoke", "--dry-run", says=says)
+
+
+def test_the_study_that_these_are_made_of_is_good(call, place, capsys):
+    for changes in ({}, dict([column("method='pretraining'")])):
+        (place / "own.py").write_text(HEAD + WHOLE.format(**{**GOOD, **changes}))
+        assert call("ablate", "own.py", "--scale", "smoke", "--dry-run") == 0
+
+
+CODE = [
+    ("raise SystemExit(5)", "SystemExit"),
+    ("import sys; sys.exit('bye')", "SystemExit"),
+    ("import sys; sys.exit(0)", "SystemExit"),
+    ("raise GeneratorExit", "GeneratorExit"),
+    ("class E(BaseException): pass\nraise E('odd')", "E: odd"),
+    ("class E(Exception):\n def __str__(self): raise ValueError\nraise E", "its text raises too"),
+    ("class E(Exception):\n def __str__(self): return 3\nraise E", "its text raises too"),
+    ("raise ValueError('x' * 1000000)", "ValueError"),
+    ("raise ValueError('a\\nb\\x1b[31mc')", "a b"),
+    ("def f(): f()\nf()", "RecursionError"),
+    ("raise MemoryError", "MemoryError"),
+    ("import nosuchmodule", "nosuchmodule"),
+    ("open('nosuchfile')", "nosuchfile"),
+    ("assert False", "AssertionError"),
+    ("x = (", "SyntaxError"),
+    ("x = '\\udc80", "SyntaxError"),
+    ("\t x", "IndentationError"),
+    ("study = None", "has no study"),
+    ("study = 'masking'", "has no study"),
+    ("class study: pass", "has no study"),
+    ("", "has no study"),
+    (HEAD + "class S(Study): pass\nstudy = S(**{})", "TypeError"),
+    (HEAD + "study = Study(name='a')", "TypeError"),
+    (HEAD + "study = Study", "has no study"),
+]
+
+
+@pytest.mark.parametrize(("code", "says"), CODE)
+def test_what_a_file_raises_is_one_line(refused, place, code, says):
+    (place / "own.py").write_text(code)
+    refused("ablate", "own.py", "--scale", "smoke", says=says)
+
+
+@pytest.mark.parametrize("data", [b"\0", b"\xff\xfe", b"x = '\xe9'", b"\x7fELF" + bytes(100)])
+def test_files_that_are_no_python(refused, place, data):
+    (place / "own.py").write_bytes(data)
+    refused("ablate", "own.py", says="own.py")
+
+
+@pytest.mark.parametrize("code", ["", "try:\n while True: pass\nexcept BaseException: pass\n"])
+def test_a_file_without_end_is_named(refused, place, monkeypatch, code):
+    """Even if it catches what is to end it."""
+    monkeypatch.setattr(studies, "SECONDS", 0.2)
+    (place / "own.py").write_text(f"{code}while True: pass")
+    refused("ablate", "own.py", says="own.py.*takes over")
+
+
+def test_ctrl_c_while_a_file_is_read(call, place):
+    (place / "own.py").write_text("raise KeyboardInterrupt")
+    assert call("ablate", "own.py") == 130
