@@ -29,6 +29,7 @@ def carry_out(
     Tasks are read before anything is spent. `started` is called when the first training begins, and at the end. With
     `quiet` progress goes to the error stream. Raises `BadInput`, and then leaves no store where there was none.
     """
+    from bertlab import environment
     from bertlab.cli.live import Live
     from bertlab.cli.plan_table import require_room
     from bertlab.errors import BadInput
@@ -38,6 +39,7 @@ def carry_out(
     from bertlab.plan import in_order
     from bertlab.progress import signals_as_flags
 
+    environment.require_memory()
     done = {run.id for run in store.runs()}
     pending = [job for job in jobs if job.id not in done]
     for job in pending:

@@ -59,6 +59,13 @@ def test_no_temporary_folder(refused, monkeypatch):
     refused("pretrain", "--scale", "smoke", says="temporary folder")
 
 
+def test_too_little_memory(refused, monkeypatch):
+    import resource
+
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (700 * 2**20, -1))
+    refused("pretrain", "--scale", "smoke", "--json", says="ulimit -v")
+
+
 def test_odd_places(tmp_path):
     gone = run(tmp_path, "mkdir gone; cd gone; rmdir ../gone; bertlab studies")
     assert (gone.returncode, gone.stderr.count("\n")) == (2, 1)
