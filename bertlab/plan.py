@@ -160,12 +160,12 @@ def make(request: Request, machine: Machine) -> Plan:
         if request.vocabulary is not None:
             base = dataclasses.replace(base, tokenizer=_given(base.tokenizer, request.vocabulary))
         _reaches(study, request.scale)
-        _differ(study, base, scale, tasks)
         variants = _rows(study, base, request)
         if request.pretrained:
             _same(variants, study, base)
         else:
             _check_positions(variants, study)
+        _differ(study, base, scale, tasks)  # last: it looks tasks up, for which the Hub may have to be reached
         most = len(variants) * len(request.seeds) * len(study.measurements) * (request.restarts or scale.restarts)
         if most > MOST:
             raise BadInput(
