@@ -36,8 +36,8 @@ def documents(count: int = DOCUMENTS, seed: int = 0) -> Iterator[str]:
 
 
 def version(task: str) -> str:
-    """What the rows of a task are: `1/sentiment@3`, the versions of the documents and of the tasks."""
-    return f"{VERSION}/{task}@{_tasks.REVISION}"
+    """What the rows of a task are: `1/sentiment@3`, the versions of the documents and of the task."""
+    return f"{VERSION}/{task}@{_tasks.REVISIONS[task]}"
 
 
 def rows(task: str, split: Split) -> list[dict[str, Any]]:

@@ -1,62 +1,42 @@
-"""Parts of speech: words that no training row has, where the words around them leave several parts possible.
+"""Parts of speech of notes: no capitals, no articles, no marks, and words that no training row has.
 
-After `was` may come an adjective or a participle, after a name a verb, an adverb or another name, after `the` a noun
-or an adjective; and some names are words otherwise: "the brewery Potter", "the brave potter". So neither a list of the
-training words nor the pattern of a sentence is enough; the documents show the words in places that tell. The tags are
-those of Universal Dependencies.
+Without them, neither the shape of a word nor its neighbours tell an adjective from a noun or a name, as in "brave
+weaver praised" and "weaver praised"; the documents show the words in whole sentences. The tags are those of Universal
+Dependencies.
 """
 
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from bertlab.text.microworld.draw import Draw
-from bertlab.text.microworld.language import SEASONS, sentence
 from bertlab.text.microworld.lexicon import lexicon
 
-_CLOSED = {
-    "the": "DET", "a": "DET", "every": "DET", "was": "AUX", "by": "ADP", "in": "ADP", "on": "ADP", "at": "ADP",
-    "and": "CCONJ", "that": "SCONJ", "one": "NUM", "last": "ADJ", "winter": "NOUN", "spring": "NOUN",
-    "summer": "NOUN", "autumn": "NOUN", "monday": "NOUN", "morning": "NOUN", "night": "NOUN", "noon": "NOUN",
-    ".": "PUNCT",
-}  # fmt: skip
+_CLOSED = {"and": "CCONJ", "by": "ADP", "that": "SCONJ"}
 """The words that every row may have."""
 
-_TAGS = {"adjective": "ADJ", "noun": "NOUN", "past": "VERB", "participle": "VERB", "saying": "VERB", "manner": "ADV"}
+_TAGS = {
+    "adjective": "ADJ", "noun": "NOUN", "name": "PROPN", "past": "VERB", "participle": "VERB", "saying": "VERB",
+    "manner": "ADV",
+}  # fmt: skip
 
-BORROWED = 0.4
-"""Share of the names that are words of the world, as people are called Rich and Baker."""
-
-_CLAUSES = (
-    "{name} was {adjective}",
-    "{name} was {participle}",
-    "{name} was {adjective} {season}",
-    "{name} was {participle} {season}",
-    "{name} {past} {name}",
-    "{name} {past} the {noun} {season}",
-    "{name} {past} the {adjective} {season}",
-    "the {noun} {past} {name}",
-    "the {adjective} {past} {name}",
-    "the {noun} {name} was {participle}",
-    "the {adjective} {noun} was {adjective}",
+_WHO = (
+    "noun", "adjective noun", "adjective adjective noun", "name", "noun name", "adjective name", "name name",
+)  # fmt: skip
+_NOTES = (
+    "who past who",
+    "who past who and who",
+    "who and who past who",
+    "who manner past who",
+    "who participle by who",
+    "who adjective and participle by who",
+    "who adjective and who adjective",
+    "who saying that who past who",
+    "who saying that who adjective",
 )
-
-_SENTENCES = (
-    *_CLAUSES,
-    *("{name} {saying} that {clause}", "{name} {manner} {saying} that {clause}") * 2,
-    "{name} {past} and {past} {name}",
-    "the {noun} and the {adjective} {past} {name}",
-    "{name} was {participle} by the {adjective} and the {noun}",
-    "{name} was {adjective} and {participle}",
-)
-
-_SLOT = re.compile(r"{([a-z]+)}")
-
-# An open-class word stands in a clause as <TAG:word> until it is cut into words and tags.
-_PIECE = re.compile(r"<([A-Z]+):([^>]*)>|[A-Za-z-]+|[^\sA-Za-z<>]")
+"""A closed word, a slot of `_TAGS`, or `who`, which is one of `_WHO`."""
 
 
 @functools.cache
@@ -88,26 +68,18 @@ def words(rare: bool) -> dict[str, tuple[str, ...]]:
 
 def row(draw: Draw, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:
     """One row: `tokens` and as many tags, `upos`; its open-class words are all `rare`, or none is."""
-    known = words(rare)
+    known = {**words(rare), "name": pool}
 
-    def name() -> str:
-        borrowed = draw.chance(BORROWED)
-        return draw.one(known[draw.one(("adjective", "noun"))]).capitalize() if borrowed else draw.one(pool)
+    def filled(form: str) -> list[tuple[str, str]]:
+        told: list[tuple[str, str]] = []
+        for slot in form.split():
+            if slot == "who":
+                told += filled(draw.one(_WHO))
+            elif slot in _TAGS:
+                told.append((draw.one(known[slot]).lower(), _TAGS[slot]))
+            else:
+                told.append((slot, _CLOSED[slot]))
+        return told
 
-    def fill(slot: re.Match[str]) -> str:
-        what = slot.group(1)
-        if what in _TAGS:
-            return f"<{_TAGS[what]}:{draw.one(known[what])}>"
-        if what == "season":
-            return draw.one(SEASONS)
-        if what == "clause":
-            return _SLOT.sub(fill, draw.one(_CLAUSES))
-        return " ".join(f"<PROPN:{name()}>" for _ in range(1 + draw.chance(0.35)))
-
-    tokens: list[str] = []
-    tags: list[str] = []
-    for piece in _PIECE.finditer(sentence(_SLOT.sub(fill, draw.one(_SENTENCES)))):
-        tag, word = piece.groups()
-        tokens.append(word or piece.group())
-        tags.append(tag or _CLOSED[piece.group().lower()])
-    return {"tokens": tokens, "upos": tags}
+    tokens, tags = zip(*filled(draw.one(_NOTES)), strict=True)
+    return {"tokens": list(tokens), "upos": list(tags)}
