@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from typing import Any
 
 _TAKEN = re.compile(r"index|compare|con|prn|aux|nul|(com|lpt)\d")
 """Stems that are another page's, or a device to some systems whatever stands behind a dot."""
@@ -34,3 +35,12 @@ def label(text: str) -> str:
     """`text` as the readable part of a directory's name: `[a-z0-9][a-z0-9._-]{0,63}`."""
     slug = re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-._")[:64].rstrip("-._")
     return slug or "run"
+
+
+def shown(value: Any) -> str:
+    """A value as an error writes it, short whatever it is."""
+    try:
+        text = str(value) if type(value) in (int, float, bool) else repr(value)
+    except Exception:  # an object of a user's, or a whole number of too many digits
+        text = f"of type {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:60]}..."

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from bertlab.errors import BadInput, unknown
+from bertlab.names import shown
 
 
 @dataclass(frozen=True)
@@ -107,15 +108,6 @@ def _fields(kind: Any) -> list[tuple[str, Any, Any]]:
             bare, *allowed = typing.get_args(hint) if typing.get_origin(hint) is typing.Annotated else (hint,)
             found.append((name, bare, allowed[0] if allowed else None))
     return found
-
-
-def shown(value: Any) -> str:
-    """A value as an error writes it, short whatever it is."""
-    try:
-        text = str(value) if type(value) in (int, float, bool) else repr(value)
-    except Exception:  # an object of a user's, or a whole number of too many digits
-        text = f"of type {type(value).__name__}"
-    return text if len(text) <= 80 else f"{text[:60]}..."
 
 
 def _problem(hint: Any, allowed: Range | Pattern | None, value: Any) -> str:

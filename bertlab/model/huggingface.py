@@ -25,8 +25,8 @@ from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.model.encoder import EPSILON, SEGMENTS
 from bertlab.model.heads import PretrainingModel
+from bertlab.names import shown
 from bertlab.text import tokenizer_files
-from bertlab.text.tokenizer_files import shown
 
 if TYPE_CHECKING:
     from bertlab.text.tokenizer import WordPiece

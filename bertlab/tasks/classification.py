@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bertlab.errors import BadInput
+from bertlab.names import shown
 from bertlab.tasks.examples import Examples, Integers, Numbers
 
 if TYPE_CHECKING:
@@ -19,18 +20,20 @@ def label_names(columns: Sequence[Sequence[Any]], where: Sequence[str]) -> tuple
 
     Raises `BadInput` for values that are neither, as the scores of a regression; `where` names each split's column.
     """
-    numbers, names = set(), set()
+    numbers: dict[int, str] = {}  # each with the first row that has it
+    names: dict[str, str] = {}
     for values, place in zip(columns, where, strict=True):
         for row, value in enumerate(values, start=1):
             number = _whole(value)
             if number is not None and 0 <= number < 1000:
-                numbers.add(number)
+                numbers.setdefault(number, f"{place} row {row}")
             elif isinstance(value, str) and number is None:
-                names.add(value)
+                names.setdefault(value, f"{place} row {row}")
             else:
-                raise BadInput(f"label {value!r} in {place} row {row}: give texts, or whole numbers from 0 to 999")
+                raise BadInput(f"label {shown(value)} in {place} row {row}: give texts, or whole numbers from 0 to 999")
     if numbers and names:
-        raise BadInput(f"{where[0]} mixes numbers and texts as labels ({min(numbers)}, {min(names)!r}): use one kind")
+        (number, here), (name, there) = next(iter(numbers.items())), next(iter(names.items()))
+        raise BadInput(f"labels mix numbers and texts ({number} in {here}, {shown(name)} in {there}): use one kind")
     return tuple(sorted(names)) or tuple(str(number) for number in range(max(numbers, default=-1) + 1))
 
 
@@ -43,7 +46,7 @@ def labels(values: Sequence[Any], names: tuple[str, ...], where: str) -> Integer
         number = _whole(value) if number is None else number
         if number is None or not 0 <= number < len(names):
             allowed = ", ".join(name if name == str(at) else f"{at} ({name})" for name, at in known.items())
-            raise BadInput(f"label {value!r} in {where} row {row + 1}: give one of {allowed}")
+            raise BadInput(f"label {shown(value)} in {where} row {row + 1}: give one of {allowed}")
         found[row] = number
     return found
 
@@ -61,7 +64,7 @@ def check_texts(values: Sequence[Any], where: str) -> None:
     """Raises `BadInput` that names the first row that holds no text."""
     for row, value in enumerate(values, start=1):
         if not isinstance(value, str):
-            raise BadInput(f"{where} row {row} is {value!r}: give a text")
+            raise BadInput(f"{where} row {row} is {shown(value)}: give a text")
 
 
 def truncated(first: int, second: int, budget: int) -> tuple[int, int]:

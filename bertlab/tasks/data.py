@@ -337,7 +337,9 @@ def from_hub(dataset: Dataset, split: str, advice: str) -> tuple[dict[str, list[
 
 def tags(rows: list[list[Any]], names: tuple[str, ...]) -> list[list[Any]]:
     """Tags by their names: integers mean the data set's own order of them, whatever the task's is."""
-    return [[_tag(tag, names) for tag in sentence] for sentence in rows] if names else rows
+    if not names:
+        return rows
+    return [[_tag(tag, names) for tag in each] if isinstance(each, list) else each for each in rows]
 
 
 def _tag(tag: Any, names: tuple[str, ...]) -> Any:

@@ -96,7 +96,7 @@ def _parquet(path: Path) -> Iterator[Any]:
             yield file
     except BadInput:
         raise
-    except (pyarrow.ArrowException, ValueError, OverflowError) as error:  # the latter of a date that Python has none of
+    except (pyarrow.ArrowException, ValueError) as error:
         raise BadInput(f"{path} is not a Parquet file that can be read: {error}") from None
 
 
@@ -104,7 +104,21 @@ def _columnar(path: Path, columns: Sequence[str]) -> list[list[Any]]:
     with _parquet(path) as file:
         require(str(path), columns, file.schema_arrow.names)
         table = file.read(columns=list(columns))
-        return [table.column(column).to_pylist() for column in columns]
+        return [_values(table.column(column), f"{path} column {column}") for column in columns]
+
+
+def _values(column: Any, where: str) -> list[Any]:
+    """The values of a column of a Parquet file; `BadInput` names the row of one that Python has no value for."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except (ValueError, OverflowError):  # a date behind the year 9999, for one, or bytes that are no UTF-8
+        values = []
+        for value in column:
+            try:
+                values.append(value.as_py())
+            except (ValueError, OverflowError) as error:
+                raise BadInput(f"{where} row {len(values) + 1} cannot be read ({error}): give another value") from None
+    return values
 
 
 def _lines(path: Path, columns: Sequence[str]) -> list[list[Any]]:
@@ -129,7 +143,7 @@ def _json(path: Path, text: Iterator[str]) -> Iterator[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = _decoded(line)
         except RecursionError:
             raise BadInput(f"{path} line {number} is nested too deep: give one object a line") from None
         except ValueError as error:
@@ -137,6 +151,29 @@ def _json(path: Path, text: Iterator[str]) -> Iterator[dict[str, Any]]:
         if not isinstance(row, dict):
             raise BadInput(f"{path} line {number} is not a JSON object: give one object a line")
         yield row
+
+
+def _decoded(line: str) -> Any:
+    try:
+        return json.loads(line, object_pairs_hook=_object)
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:
+        if isinstance(error, _Twice):
+            raise
+        return json.loads(line, object_pairs_hook=_object, parse_int=float)  # more digits than Python reads
+
+
+class _Twice(ValueError):
+    """A key that an object has twice: which of its values is meant is not known."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _Twice(f"it has '{next(name for name in names if names.count(name) > 1)}' twice")
+    return found
 
 
 def _table(path: Path, text: Iterator[str]) -> Iterator[dict[str, Any]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bertlab.errors import BadInput
+from bertlab.names import shown
 from bertlab.tasks import classification
 from bertlab.tasks.examples import Examples, Integers
 
@@ -27,7 +28,7 @@ def endings(columns: Sequence[Sequence[Any]], names: Sequence[str], where: str) 
         expected = len(columns[0][0]) if isinstance(columns[0][0], list) else 0
         for row, listed in enumerate(columns[0], start=1):
             if not isinstance(listed, list) or len(listed) < 2:
-                raise BadInput(f"{place} row {row} is {listed!r}: give a list of two endings or more")
+                raise BadInput(f"{place} row {row} is {shown(listed)}: give a list of two endings or more")
             if len(listed) != expected:
                 raise BadInput(f"{place} row {row} has {len(listed)} endings, the first row {expected}: give as many")
         columns = list(zip(*columns[0], strict=True))

@@ -5,14 +5,17 @@ Its examples are those of classification with numbers for labels.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from bertlab.errors import BadInput
+from bertlab.names import shown
 from bertlab.tasks.examples import Floats
+
+LARGEST = 1e15
+"""Of a score: squared errors are summed in float32, which ends at 3e38."""
 
 
 def numbers(values: Sequence[Any], where: str) -> Floats:
@@ -21,7 +24,9 @@ def numbers(values: Sequence[Any], where: str) -> Floats:
     for row, value in enumerate(values):
         number = _number(value)
         if number is None:
-            raise BadInput(f"{where} row {row + 1} is {value!r}: give a finite number")
+            raise BadInput(
+                f"{where} row {row + 1} is {shown(value)}: give a finite number, {LARGEST:g} at most either way"
+            )
         found[row] = number
     return found
 
@@ -31,6 +36,6 @@ def _number(value: Any) -> float | None:
         return None
     try:
         number = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
-    return number if math.isfinite(number) else None
+    return number if abs(number) <= LARGEST else None

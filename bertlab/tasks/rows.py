@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bertlab.errors import BadInput
+from bertlab.names import shown
 from bertlab.study import Kind, Task
 from bertlab.tasks import classification, multiple_choice, regression, span, tagging
 from bertlab.tasks.examples import Integers
@@ -59,7 +60,7 @@ class Rows:
         number: dict[Any, int] = {}
         for row, value in enumerate(values, start=1):
             if not isinstance(value, str | int):
-                raise BadInput(f"{where} row {row} is {value!r}: give the name of what the row is of, a text")
+                raise BadInput(f"{where} row {row} is {shown(value)}: give the name of what the row is of, a text")
             number.setdefault(value, len(number))
         return dataclasses.replace(self, groups=np.array([number[value] for value in values], np.int32))
 
@@ -124,7 +125,7 @@ def _classified(task: Task, names: tuple[str, ...], values: list[list[list[Any]]
         labels = classification.labels(rows[-1], names, at)
         splits.append(Rows(text=_texts(task, rows, place), labels=labels.tolist()))
     if len(names) < 2:
-        raise BadInput(f"{where[0]} has the label {names[0]!r} alone: a task needs at least two")
+        raise BadInput(f"{where[0]} has the label {shown(names[0])} alone: a task needs at least two")
     return names, splits
 
 
@@ -132,7 +133,7 @@ def _tagged(task: Task, names: tuple[str, ...], values: list[list[list[Any]]], p
     words, tags = [], []
     for (tokens, marks), place in zip(values, places, strict=True):
         table = ".csv" in Path(place).name or ".tsv" in Path(place).name
-        tokens, marks = tagging.sentences(tokens, marks, place, table)
+        tokens, marks = tagging.sentences(tokens, marks, place, table, (task.text[0], task.label))
         words.append(tokens)
         tags.append(tagging.named(marks, names, f"{place} column {task.label}"))
         if not any(tokens):

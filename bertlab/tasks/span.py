@@ -15,6 +15,7 @@ import numpy as np
 
 from bertlab.errors import BadInput
 from bertlab.inputs import keyed
+from bertlab.names import shown
 from bertlab.tasks.examples import Examples, Floats, Integers
 
 if TYPE_CHECKING:
@@ -71,25 +72,20 @@ def answers(contexts: Sequence[str], values: Sequence[Any], where: str) -> list[
         texts, starts = (value.get(name) if isinstance(value, dict) else None for name in ("text", "answer_start"))
         if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
             raise BadInput(
-                f'{where} row {row} is {_short(value)}: give {{"text": [...], "answer_start": [...]}}, one start a text'
+                f'{where} row {row} is {shown(value)}: give {{"text": [...], "answer_start": [...]}}, one start a text'
             )
         for text, start in zip(texts, starts, strict=True):
             whole = isinstance(start, int) and not isinstance(start, bool) and start >= 0
             if not isinstance(text, str) or not text.strip():
-                raise BadInput(f"{where} row {row} has the answer {text!r}: give a text, or no answers at all")
+                raise BadInput(f"{where} row {row} has the answer {shown(text)}: give a text, or no answers at all")
             if not whole or context[start : start + len(text)] != text:
-                there = f"{context[start : start + len(text)]!r} is there" if whole else "it is no position"
+                there = f"{shown(context[start : start + len(text)])} is there" if whole else "it is no position"
                 raise BadInput(
-                    f"{where} row {row}: answer {_short(text)} does not start at {start!r} of the context ({there}): "
-                    "give its place in characters"
+                    f"{where} row {row}: answer {shown(text)} does not start at {shown(start)} of the context "
+                    f"({there}): give its place in characters"
                 )
         found.append(Answers(tuple(texts), tuple(starts)))
     return found
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def examples(

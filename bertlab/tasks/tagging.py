@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bertlab.errors import BadInput
+from bertlab.names import shown
 from bertlab.tasks.examples import Examples, Integers
 
 if TYPE_CHECKING:
@@ -37,8 +38,11 @@ def bio(tags: Sequence[str]) -> list[str]:
     return opened
 
 
-def sentences(words: Sequence[Any], tags: Sequence[Any], where: str, table: bool) -> tuple[list[Any], list[Any]]:
-    """Checks the raw columns of a split: lists of texts and as many tags. Cells of a `table` are split at spaces.
+def sentences(
+    words: Sequence[Any], tags: Sequence[Any], where: str, table: bool, names: tuple[str, str] = ("tokens", "tags")
+) -> tuple[list[Any], list[Any]]:
+    """Checks the raw columns of a split, called `names`: lists of texts and as many tags. Cells of a `table` are split
+    at spaces.
 
     Raises `BadInput` with the row of the first sentence that is not so.
     """
@@ -46,9 +50,9 @@ def sentences(words: Sequence[Any], tags: Sequence[Any], where: str, table: bool
         words, tags = ([cell.split() for cell in column] for column in (words, tags))
     for row, (sentence, marks) in enumerate(zip(words, tags, strict=True), start=1):
         if not isinstance(sentence, list) or not all(isinstance(word, str) for word in sentence):
-            raise BadInput(f"{where} row {row}: the tokens are no list of texts")
+            raise BadInput(f"{where} column {names[0]} row {row} is {shown(sentence)}: give a list of texts")
         if not isinstance(marks, list):
-            raise BadInput(f"{where} row {row}: the tags are no list")
+            raise BadInput(f"{where} column {names[1]} row {row} is {shown(marks)}: give a list of tags")
         if len(sentence) != len(marks):
             raise BadInput(f"{where} row {row} has {len(sentence)} tokens and {len(marks)} tags: give one tag a token")
     return list(words), list(tags)
@@ -66,14 +70,16 @@ def named(tags: Sequence[Sequence[Any]], names: tuple[str, ...], where: str) -> 
         texts = []
         for tag in sentence:
             number = tag if isinstance(tag, int) and not isinstance(tag, bool) else None
-            if isinstance(tag, str) and tag not in allowed and tag.isdecimal():  # a table's cell
+            if isinstance(tag, str) and tag not in allowed and tag.isdecimal() and len(tag) < 10:  # a table's cell
                 number = int(tag)
             if number is not None and not names:
-                raise BadInput(f"tag {tag} in {where} row {row} has no name: name the labels, or give tags as texts")
+                raise BadInput(
+                    f"tag {shown(tag)} in {where} row {row} has no name: name the labels, or give tags as texts"
+                )
             if number is not None and 0 <= number < len(names):
                 tag = names[number]
             if not isinstance(tag, str) or not tag or (names and tag not in allowed):
-                raise BadInput(f"tag {tag!r} in {where} row {row}: give one of {listed}")
+                raise BadInput(f"tag {shown(tag)} in {where} row {row}: give one of {listed}")
             texts.append(tag)
         found.append(texts)
     used = {tag for sentence in found for tag in sentence}
@@ -82,7 +88,7 @@ def named(tags: Sequence[Sequence[Any]], names: tuple[str, ...], where: str) -> 
     odd = sorted(tag for tag in used if not _BIO.fullmatch(tag))
     if any(tag[:2] in ("B-", "I-") for tag in used):
         row = next(row for row, sentence in enumerate(found, start=1) if odd[0] in sentence)
-        raise BadInput(f"tag {odd[0]!r} in {where} row {row}: beside B- and I- tags only O is understood")
+        raise BadInput(f"tag {shown(odd[0])} in {where} row {row}: beside B- and I- tags only O is understood")
     return found
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from bertlab.errors import BadInput
 from bertlab.files import content, kind
+from bertlab.names import shown
 from bertlab.recipe import Accents
 from bertlab.text.tokenizer import LONGEST_WORD, SPECIALS, STRIPPED, WordPiece
 
@@ -95,12 +96,6 @@ def load_object(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise BadInput(f"{path} is not a JSON object: give a checkpoint directory in the transformers format")
     return data
-
-
-def shown(value: Any) -> str:
-    """A value of a file of somebody else's, short enough for a line."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def _accents(path: Path, lowercase: bool, strip: Any) -> Accents:

@@ -26,7 +26,7 @@ def test_labels_are_found_in_the_data():
     places = ["train", "validation"]
     assert classification.label_names([["b", "a"], ["c"]], places) == ("a", "b", "c")
     assert classification.label_names([[0, 2], ["1"]], places) == ("0", "1", "2")
-    with pytest.raises(BadInput, match="mixes numbers and texts"):
+    with pytest.raises(BadInput, match="labels mix numbers and texts"):
         classification.label_names([[0, 2], ["a"]], places)
     with pytest.raises(BadInput, match=r"label 3\.8 in validation row 1"):
         classification.label_names([[0, 2], [3.8]], places)

@@ -55,9 +55,9 @@ def test_wrong_tags(tags, names, message):
     ("words", "tags", "message"),
     [
         ([["a"], ["a", "b"]], [["O"], ["O"]], "file row 2 has 2 tokens and 1 tags"),
-        (["a b"], [["O"]], "file row 1: the tokens are no list"),
-        ([["a", 3]], [["O", "O"]], "file row 1: the tokens are no list of texts"),
-        ([["a"]], ["O"], "file row 1: the tags are no list"),
+        (["a b"], [["O"]], "file column tokens row 1 is .a b.: give a list of texts"),
+        ([["a", 3]], [["O", "O"]], "file column tokens row 1 is .*: give a list of texts"),
+        ([["a"]], ["O"], "file column tags row 1 is .O.: give a list of tags"),
     ],
 )
 def test_wrong_sentences(words, tags, message):
