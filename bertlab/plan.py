@@ -56,6 +56,8 @@ class Request:
     only: tuple[str, ...] = ()
     """Rows to run; empty for all."""
     scratch: bool = False
+    measured: bool = True
+    """Whether variants are compared; if not, they may be the same runs."""
     held_back: bool = False
     """Judge fine-tunings on rows held back from their training rows."""
     pretrained: Pretrained | None = None
@@ -165,7 +167,8 @@ def make(request: Request, machine: Machine) -> Plan:
             _same(variants, study, base)
         else:
             _check_positions(variants, study)
-        _differ(study, base, scale, tasks)  # last: it looks tasks up, for which the Hub may have to be reached
+        if request.measured:
+            _differ(study, base, scale, tasks)  # last: it looks tasks up, for which the Hub may have to be reached
         most = len(variants) * len(request.seeds) * len(study.measurements) * (request.restarts or scale.restarts)
         if most > MOST:
             raise BadInput(

@@ -46,6 +46,7 @@ def audit(
         corpora=tuple(corpus or ()),
         vocabulary=vocab,
         only=tuple(only or ()),
+        measured=False,
     )
     machine = Machine(runs=runs, data=data)
     plan = planning.make(request, machine)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import re
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -328,6 +330,42 @@ def test_a_lost_sentence(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: For
 def test_a_row_that_is_never_seen(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
     planted(monkeypatch, lambda rows: _rows(rows, np.arange(1, len(rows))))
     assert found(corpus, recipe(format=name)) == {COVERAGE}
+
+
+@pytest.fixture(scope="module")
+def single(corpus: Any) -> Any:
+    """The corpus with every second document taken apart: its sentences are documents of their own."""
+    documents, sentences = np.asarray(corpus.train.documents), np.asarray(corpus.train.sentences)
+    apart = [np.arange(low, high) for low, high in itertools.pairwise(documents[::2].tolist())]
+    documents = np.unique(np.concatenate([documents, *apart[::2]]))
+    train = SimpleNamespace(tokens=corpus.train.tokens, sentences=sentences, documents=documents)
+    return SimpleNamespace(tokenizer=corpus.tokenizer, train=train, heldout=corpus.heldout)
+
+
+@pytest.mark.parametrize("length", [48, 64])
+@pytest.mark.parametrize("name", FORMATS[:2])
+def test_documents_of_one_sentence(single: Any, name: Format, length: int) -> None:
+    """Of a random pair the back of the only sentence is another document's, and is not lost by a fault."""
+    (audited,) = audit(recipe(format=name, length=length), single)
+    assert failing([audited]) == set()
+    if name == "sentence-pair":
+        (figure,) = (check for check in audited.checks if check.figure == COVERAGE)
+        assert re.fullmatch(r"0 lost, 0 twice, [1-9][\d,]* replaced by another document's", figure.found)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_row_of_a_single_sentence_that_is_never_seen(
+    single: Any, monkeypatch: pytest.MonkeyPatch, label: int
+) -> None:
+    ends = np.asarray(single.train.sentences)[np.asarray(single.train.documents)]
+
+    def change(rows: Rows) -> Rows:
+        document = np.searchsorted(ends, rows.starts, side="right")
+        only = (np.diff(np.asarray(single.train.documents))[document - 1] == 1) & (rows.random == label)
+        return _rows(rows, np.delete(np.arange(len(rows)), np.flatnonzero(only)[0]))
+
+    planted(monkeypatch, change)
+    assert COVERAGE in found(single, recipe(format="sentence-pair"))
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from bertlab.inputs.audit.checks import Check, Flags, alike, always, share, total, uncorrelated, untested
+from bertlab.inputs.audit.checks import Check, Flags, Numbers, alike, always, share, total, uncorrelated, untested
 from bertlab.inputs.audit.drawing import Steps
 from bertlab.inputs.audit.tracing import Structure, Traced
 from bertlab.inputs.batches import FEWEST, Corpus
@@ -162,8 +162,10 @@ def coverage(rows: Structure, traced: Traced, recipe: Recipe, length: int, corpu
     if recipe.inputs.format == "segment-pair":
         cut = _left_out(rows, traced, own, recipe, length, size, corpus.train)
         return [_once(rows, traced, own, None), cut, _short(rows, traced, recipe, length), order]
-    full = [] if recipe.inputs.pairs else [_full(rows, traced, recipe, length, corpus.train)]
-    return [_once(rows, traced, own, size), *full, order]
+    if recipe.inputs.format == "sentence-pair":
+        replaced = _replaced(rows, traced, length, corpus.train)
+        return [_once(rows, traced, own, size, replaced), order]
+    return [_once(rows, traced, own, size), _full(rows, traced, recipe, length, corpus.train), order]
 
 
 def passes(rows: Structure, traced: Traced, recipe: Recipe) -> list[Check]:
@@ -190,8 +192,23 @@ def _used(rows: Structure, traced: Traced, recipe: Recipe, corpus: Corpus) -> in
     return int(traced.ends[min(last, len(traced.ends) - 1)])
 
 
-def _once(rows: Structure, traced: Traced, own: Flags, size: int | None) -> Check:
-    """Each token of the text is in one row of a pass: in all `size` of them, where that is to be tested."""
+def _replaced(rows: Structure, traced: Traced, length: int, text: Text) -> Numbers:
+    """The tokens of the text that random sentence pairs lose: the back of a document's only sentence, which is split.
+
+    A sentence longer than half a row is cut into several, and is not the only one.
+    """
+    ends, starts = traced.ends, rows.drawn.batch.rows
+    sizes = np.diff(ends, prepend=0)
+    only = (np.diff(np.asarray(text.documents)) == 1) & (sizes <= (length - 3) // 2)
+    document = np.searchsorted(ends, starts, side="right")
+    at = only[document] & (rows.drawn.batch.next_sentence == 1) & (starts == (ends - sizes)[document])
+    begin = starts[at] + (rows.ordinary & ~rows.second).sum(axis=1)[at]
+    changes = np.bincount(begin, minlength=ends[-1] + 1) - np.bincount(ends[document[at]], minlength=ends[-1] + 1)
+    return np.flatnonzero(np.cumsum(changes))
+
+
+def _once(rows: Structure, traced: Traced, own: Flags, size: int | None, replaced: Numbers | None = None) -> Check:
+    """Each token of the text is in one row of a pass: all `size` of them but the `replaced`, where that is tested."""
     figure = "tokens of the text in a pass"
     drawn = rows.drawn
     row, column = np.nonzero(own)
@@ -203,13 +220,16 @@ def _once(rows: Structure, traced: Traced, own: Flags, size: int | None) -> Chec
     test = f"exact, {len(places):,} tokens"
     if size is None or not drawn.whole:
         return Check(figure, f"{twice:,} twice", "none twice", test, not twice, where)
-    distinct = places[~again]
+    distinct = places[~again] if replaced is None else np.union1d(places, replaced)
     lost = size - len(distinct)
     if lost and not twice:
         gaps = np.append(distinct, size) != np.arange(len(distinct) + 1)
         first = int(gaps.argmax())
         where = f"token {first:,} of the text, in document {np.searchsorted(traced.ends, first, side='right'):,}"
-    return Check(figure, f"{lost:,} lost, {twice:,} twice", "each once", test, not lost and not twice, where)
+    found = f"{lost:,} lost, {twice:,} twice"
+    if replaced is not None and len(replaced):
+        found += f", {len(replaced):,} replaced by another document's"
+    return Check(figure, found, "each once", test, not lost and not twice, where)
 
 
 def _full(rows: Structure, traced: Traced, recipe: Recipe, length: int, text: Text) -> Check:
