@@ -14,6 +14,7 @@ import dataclasses
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 from bertlab.machine import Machine
 from bertlab.progress import silent
@@ -21,6 +22,7 @@ from bertlab.scales import SCALES
 from bertlab.tasks import catalog, lexical
 from bertlab.tasks.data import TaskData, load
 from bertlab.tasks.rows import Rows
+from bertlab.tasks.span import Answers
 
 METRICS = {"similarity": "pearson", "entities": "f1", "questions": "f1", "questions-unanswerable": "f1"}
 METRICS |= {task: "accuracy" for task in catalog.WORLD if task not in METRICS}
@@ -41,14 +43,29 @@ def floors(data: TaskData) -> Iterator[tuple[str, float]]:
     """Each floor by its name, in points of the task's first metric (of spans, of F1)."""
     metric = METRICS[data.name]
     texts = len(data.evaluation.text)
-    if data.kind == "classification" and texts == 2:
+    if data.kind in ("classification", "regression") and texts == 2:
         for column, name in enumerate(("first text", "second text")):
             yield name, lexical.lexical(parts(data, column))[0][metric]
+    if data.kind == "classification" and texts == 2:
         yield "shared words", lexical.shared(data)[metric]
+    if data.name == "questions-unanswerable":
+        for column, name in enumerate(("question: has an answer?", "context: has an answer?")):
+            yield name, lexical.lexical(parts(_answerable(data), column))[0]["accuracy"]
     if data.kind == "multiple-choice":
         blank = dataclasses.replace(data, content=f"{data.content} endings", test=None)
         yield "endings alone", lexical.lexical(_without_context(blank))[0][metric]
     yield "lexical", lexical.lexical(dataclasses.replace(data, test=None))[0][metric]
+
+
+def _answerable(data: TaskData) -> TaskData:
+    """Whether a question has an answer, as a classification."""
+
+    def asked(rows: Rows) -> Rows:
+        return dataclasses.replace(rows, labels=[int(bool(each.texts)) for each in cast(list[Answers], rows.labels)])
+
+    return dataclasses.replace(
+        data, kind="classification", labels=("no", "yes"), train=asked(data.train), evaluation=asked(data.evaluation)
+    )
 
 
 def _without_context(data: TaskData) -> TaskData:
