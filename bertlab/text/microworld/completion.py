@@ -1,8 +1,8 @@
 """Completion in the form of SWAG: the start of a story and four endings, of which one follows.
 
 The start is about a saying or a tale, one word of which tells whether it is so. The endings say of either that it is so
-and that it is not: always the same four, so that the endings alone tell nothing. What is about a saying has as many
-words as what is about a tale.
+and that it is not: always the same four, so that the endings alone tell nothing. What is about a saying ("said it") has
+as many words, and the same names, as what is about a tale ("had it").
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def row(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str,
     who, claims = stage.two.name, [lexicon().claims[status] for status in (TRUE, FALSE)]
     claim = claims[side]
     told = f"{who} told a {_word(stage, claim.nouns)}" if about else f"it was {who} who {_word(stage, claim.verbs)}"
-    openings = (f"so {who} said it", "so went the tale")
+    openings = (f"so {who} said it", f"so {who} had it")
     return {
         "startphrase": sentence(f"{told} that {stage.one.name} {stage.deed}"),
         **{
