@@ -19,6 +19,8 @@ from typing import Any
 from bertlab.forms import CLAIM, fits
 
 SECONDS_BETWEEN_RECORDS = 0.4
+SECONDS_OF_SILENCE = 5.0
+"""After which a command that waits for another one says so."""
 
 
 @dataclass
@@ -29,7 +31,9 @@ class Claim:
     """
 
     path: Path
-    holder: dict[str, Any] = field(default_factory=lambda: {"pid": os.getpid(), "host": socket.gethostname()})
+    holder: dict[str, Any] = field(
+        default_factory=lambda: {"pid": os.getpid(), "host": socket.gethostname(), "since": int(time.time())}
+    )
     stage: str | None = None
     told: float = 0.0
 
@@ -75,6 +79,15 @@ def record(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):  # read while it is written
         return {}
     return found if fits(found, CLAIM) else {}
+
+
+def holder(path: Path) -> str:
+    """The process that holds the lock of `path`, as a message names it."""
+    found = record(path)
+    if "pid" not in found:  # it has the lock and has not written yet
+        return "another process"
+    since = time.strftime(" since %H:%M:%S", time.localtime(found["since"])) if "since" in found else ""
+    return f"process {found['pid']} on {found.get('host', 'another machine')}{since}"
 
 
 def _lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:

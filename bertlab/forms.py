@@ -73,7 +73,7 @@ REPORTED = {
     ],
 }
 """What a report needs besides."""
-CLAIM = {"pid?": int, "host?": str, "done?": NUMBER, "total?": NUMBER, "stage?": str, "ids?": [str]}
+CLAIM = {"pid?": int, "host?": str, "since?": int, "done?": NUMBER, "total?": NUMBER, "stage?": str, "ids?": [str]}
 
 
 def fits(value: Any, form: Any) -> bool:

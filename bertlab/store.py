@@ -120,7 +120,10 @@ def _damage(run: Run, large: bool, state: tuple[tuple[Path, int, tuple[int, int]
     manifest, sizes = run.path / "manifest.json", {path: size for path, size, _ in state}
     read: Path = manifest
     try:
-        for name, facts in read_json(manifest, forms.MANIFEST).items():
+        sealed = read_json(manifest, forms.MANIFEST)
+        if not {"recipe.json", "result.json"} <= sealed.keys():  # which every finished run has
+            return manifest
+        for name, facts in sealed.items():
             read = run.path / name
             if sizes.get(read) != facts["bytes"]:
                 read.stat()  # of a file that may not be looked at, an error of another kind
@@ -322,12 +325,15 @@ class Store:
         with writing(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
+        began = time.monotonic()
         while True:
             with claims.claimed(path) as claim:
                 if claim is not None:
                     yield
                     return
             stop_if_asked()
+            if time.monotonic() - began > claims.SECONDS_OF_SILENCE:
+                warn(f"waiting for {claims.holder(path)}, which changes store '{self.root}'")
             time.sleep(SECONDS_BETWEEN_LOOKS)
 
     @contextmanager
@@ -352,6 +358,10 @@ class Store:
     def is_claimed(self, run_id: str) -> bool:
         """Whether a process works on a run now."""
         return claims.is_claimed(self._claim(run_id))
+
+    def holder(self, run_id: str) -> str:
+        """The process that works on a run, as a message names it."""
+        return claims.holder(self._claim(run_id))
 
     def progress(self, run_id: str) -> dict[str, Any]:
         """What the process that works on a run last told of it; empty if nothing."""

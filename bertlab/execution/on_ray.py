@@ -191,7 +191,7 @@ class Workers:
         for each in self.running.values():
             told = self.store.progress(each.job.id)
             if told.get("total"):
-                figures = {name: value for name, value in told.items() if name not in ("pid", "host")}
+                figures = {name: value for name, value in told.items() if name not in ("pid", "host", "since")}
                 each.progress(figures.pop("done"), figures.pop("total"), figures.pop("stage"), **figures)
         return found
 

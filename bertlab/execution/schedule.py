@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from bertlab import cost
-from bertlab.errors import BadInput
+from bertlab import claims, cost
+from bertlab.errors import BadInput, warn
 from bertlab.execution.attempt import Ended
 from bertlab.execution.in_process import ThisProcess
 from bertlab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain, needs
@@ -92,10 +92,12 @@ class Schedule:
         self.total, self.begun = len(self.todo), Counter[str]()
         self.lost: list[Job] = []
         self.training = False
+        self.awaited: set[str] = set()
+        """Processes that were named as those that are waited for."""
 
     def carry_out(self, engine: Engine, kinds: type | tuple[type, ...] = object) -> list[Job]:
         """Runs the jobs of these kinds, the first ones first; returns all that are lost so far."""
-        running = 0
+        running, busy = 0, time.monotonic()
         while running or any(isinstance(job, kinds) for job in self.todo):
             stop_if_asked()
             self._give_up()
@@ -106,7 +108,11 @@ class Schedule:
             for job, how in ended:
                 running -= 1
                 self._end(job, how)
-            if not running and not ended:
+            if running or ended:
+                busy = time.monotonic()
+            else:
+                if time.monotonic() - busy > claims.SECONDS_OF_SILENCE:
+                    self._say_who()
                 time.sleep(SECONDS_BETWEEN_LOOKS)  # others work on what is left, or devices are not ready yet
         return self.lost
 
@@ -120,6 +126,13 @@ class Schedule:
 
     def _ready(self, job: Job) -> bool:
         return all(need.id in self.done for need in needs(job)) and not self.store.is_claimed(job.id)
+
+    def _say_who(self) -> None:
+        """Names the process that is waited for, once: it may be a stopped one, or one on another machine."""
+        job = next((job for job in self.todo if self.store.is_claimed(job.id)), None)
+        if job is not None and (who := self.store.holder(job.id).partition(" since ")[0]) not in self.awaited:
+            self.awaited.add(who)
+            warn(f"waiting for {self.store.holder(job.id)}, which works on run {job.id} ({label(job.label)})")
 
     def _begin(self, job: Job, engine: Engine) -> None:
         if not self.training and not isinstance(job, PrepareCorpus | ImportCheckpoint):

@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+from bertlab.files import digest
+
 
 @pytest.fixture
 def moved(finished, tmp_path):
@@ -15,8 +17,14 @@ def moved(finished, tmp_path):
     result = json.loads((run / "result.json").read_text())
     result["metrics"] = {name: value + 1 for name, value in result["metrics"].items()}
     (run / "result.json").write_text(json.dumps(result))
-    for manifest in new.glob("*/*/manifest.json"):
-        manifest.write_text("{}")
+    for path in new.glob("*/*/manifest.json"):  # what is left out, and what was changed
+        sealed = {name: facts for name, facts in json.loads(path.read_text()).items() if (path.parent / name).exists()}
+        if path.parent == run:
+            sealed["result.json"] = {
+                "bytes": (run / "result.json").stat().st_size,
+                "sha256": digest(run / "result.json"),
+            }
+        path.write_text(json.dumps(sealed))
     return new
 
 

@@ -3,9 +3,14 @@
 The engine is made up; the plan and the store are real.
 """
 
+import os
+import re
+import threading
+import time
+
 import pytest
 
-from bertlab import plan, scales, studies
+from bertlab import claims, errors, plan, scales, studies
 from bertlab.errors import BadInput
 from bertlab.execution.attempt import Ended
 from bertlab.execution.schedule import TRIES, Schedule, length
@@ -63,6 +68,7 @@ class Engine:
         how = self.endings.get(job.id, []).pop(0) if self.endings.get(job.id) else Ended("done")
         if how.status == "done":
             work = self.store.work(job.kind, job.id)
+            write_json(work / "recipe.json", {"science": {}})
             write_json(work / "result.json", {"status": "done"})
             self.store.finish(job.kind, job.id, job.label)
         return [(job, how)]
@@ -149,8 +155,8 @@ def test_a_run_that_another_command_works_on_is_waited_for_behind_the_others(job
     carried_out(jobs[:1], store, engine)
     with store.claimed(first.id) as claim:
         claim(7, 20, "pre-training", loss=2.5)
-        assert store.progress(first.id) | {"pid": 0, "host": ""} == {
-            "pid": 0, "host": "", "done": 7, "total": 20, "stage": "pre-training", "loss": 2.5,
+        assert store.progress(first.id) | {"pid": 0, "host": "", "since": 0} == {
+            "pid": 0, "host": "", "since": 0, "done": 7, "total": 20, "stage": "pre-training", "loss": 2.5,
         }  # fmt: skip
         schedule = Schedule(jobs, store, Watching(), lambda: None)
         begun = []
@@ -163,6 +169,29 @@ def test_a_run_that_another_command_works_on_is_waited_for_behind_the_others(job
         assert first not in begun
     assert store.progress(first.id) == {}
     assert schedule.carry_out(engine) == []
+
+
+def test_who_is_waited_for_is_said_once(jobs, store, monkeypatch, capsys):
+    """Its holder may be a stopped process, or one on another machine."""
+    monkeypatch.setattr(claims, "SECONDS_OF_SILENCE", 0.3)
+    monkeypatch.setattr(errors, "_warned", set())
+    first = next(job for job in jobs if isinstance(job, Pretrain))
+    held = threading.Event()
+
+    def hold():
+        with store.claimed(first.id) as claim:
+            claim(7, 20, "pre-training")
+            held.set()
+            time.sleep(1.5)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert held.wait(10)
+    assert carried_out(jobs, store, Engine(store)) == []
+    holder.join()
+    (line,) = capsys.readouterr().err.splitlines()
+    said = rf"waiting for process {os.getpid()} on \S+ since \d\d:\d\d:\d\d, which works on run {first.id} "
+    assert re.search(said, line)
 
 
 def test_a_claim_found_out_late_is_tried_again(jobs, store):

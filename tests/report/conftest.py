@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from bertlab.files import digest
+
 ROWS = {"80/10/10": (0.8, 0.1, 0.1), "100/0/0": (1.0, 0.0, 0.0), "0/0/100": (0.0, 0.0, 1.0)}
 PUBLISHED = {
     ("80/10/10", "MNLI"): 84.2,
@@ -53,10 +55,18 @@ class Builder:
         metrics = files.pop("metrics", [])
         environment = files.pop("environment", ENVIRONMENT)
         record = {"kind": kind, "id": run_id, "label": "a-label", "science": science}
-        for name, data in (("recipe", record), ("result", result), ("environment", environment), ("manifest", {})):
+        for name, data in (("recipe", record), ("result", result), ("environment", environment)):
             (path / f"{name}.json").write_text(json.dumps(data))
+        self.seal(path)
         for name, lines in (("timing", timing), ("metrics", metrics)):
             (path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def seal(self, *paths: Path) -> None:
+        """Writes the manifests of these runs, all of them for none, for their recipes and results as they are now."""
+        for path in paths or [each.parent for each in self.root.glob("*/*/manifest.json")]:
+            sealed = {name: path / name for name in ("recipe.json", "result.json")}
+            facts = {name: {"bytes": each.stat().st_size, "sha256": digest(each)} for name, each in sealed.items()}
+            (path / "manifest.json").write_text(json.dumps(facts))
 
     def pretrain(
         self,

@@ -117,6 +117,7 @@ def test_predictions_are_paired_across_stores(stores: tuple[Any, Any]) -> None:
             np.savez(path / "predictions.npz", prediction=prediction, label=label)
             science = {"task": {"kind": "classification", "labels": ()}}
             (path / "recipe.json").write_text(json.dumps({"science": science}))
+            store.seal(path)
     moved = means(between(stores))[BASELINE, "MNLI"]
     both = type(stores[0])(stores[0].root.parent / "both")
     for kind in ("pretrain", "finetune"):
@@ -162,6 +163,7 @@ def test_fields_that_differ_have_their_paths_and_defaults(stores: tuple[Any, Any
     recipe = json.loads(path.read_text())
     recipe["science"]["recipe"]["masking"]["rate"] = 0.4
     path.write_text(json.dumps(recipe))
+    stores[1].seal(path.parent)
     (one,) = between(stores)
     found = {(each.variant, each.field, each.old, each.new) for each in one.of("science")}
     assert found == {
@@ -179,6 +181,7 @@ def test_fields_of_measurements_that_differ(stores: tuple[Any, Any]) -> None:
         store.rows[0]["pretrain_id"] = store.cells[0]["pretrain_id"]
         path = store.root / "finetune" / f"{store.cells[0]['run_id']}--a-label" / "recipe.json"
         path.write_text(json.dumps({"science": {"pretrain": mark, "data": "microworld:1", "settings": settings}}))
+        store.seal(path.parent)
     (one,) = between(stores)
     found = {(each.measurement, each.field, each.old, each.new) for each in one.of("science")}
     assert ("MNLI", "settings.peak", "0.0005", "5e-05") in found

@@ -94,6 +94,7 @@ def named(builder: Any, fill: Callable[..., None]) -> Callable[[str], Evidence]:
             for old, new in CALLED.items():
                 text = text.replace(old, f'"{new}"')
             path.write_text(text.replace(PLAIN, json.dumps(name)[1:-1]))
+        builder.seal()
         Store(builder.root).fail({"id": lost, "status": name, "reason": name})
         return gather_all(Store(builder.root))[0]
 

@@ -50,6 +50,7 @@ class Writer:
         recipe = json.loads((path / "recipe.json").read_text())
         recipe["science"] = {"task": {"kind": kind, "labels": labels}}
         (path / "recipe.json").write_text(json.dumps(recipe))
+        self.builder.seal(path)
 
     def effect(self, measurement: str = "MNLI", metric: str = "") -> Effect | None:
         """The row minus the baseline."""
@@ -153,6 +154,7 @@ def test_less_perplexity_is_better(builder: Any) -> None:
             result = json.loads(path.read_text())
             result["heldout"]["perplexity"] = value
             path.write_text(json.dumps(result))
+            builder.seal(path.parent)
             cell = {"variant": variant, "measurement": "LM", "metric": "perplexity", "run_id": run_id, "restart": 0}
             about = {"task": "held-out text", "dataset": "held-out text", "split": "held-out", "milestone": 100}
             names = {"published": 4.0 if variant == BASELINE else 5.0, "pretrain_seed": seed, "pretrain_id": run_id}

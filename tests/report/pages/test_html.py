@@ -117,6 +117,7 @@ def test_less_is_better_of_a_perplexity_and_what_looks_equal_is_equal(builder: A
     builder.record()
     for path in builder.root.rglob("*.json"):
         path.write_text(path.read_text().replace('"f1"', '"perplexity"'))
+    builder.seal()
     found = comparisons(gather_all(Store(builder.root))[0])
     assert [each.unit for each in found] == ["accuracy, points", "perplexity, points"]
     for each in found:
@@ -179,6 +180,7 @@ def test_of_a_checkpoint_it_stands_at_the_verdicts(claimed: Any, tmp_path: Path,
     assert alone not in written.all("html")[0]["text"].lower()
     for path in (claimed.root / "pretrain").glob("*/result.json"):
         path.write_text(json.dumps({**json.loads(path.read_text()), "checkpoint": "bert-base-uncased"}))
+    claimed.seal()
     page.write([], claimed.root, tmp_path / "out")
     found = Elements((tmp_path / "out" / "index.html").read_text(encoding="utf-8"))
     assert [alone in each["text"].lower() for each in found.all("h3")][:3] == [True, False, True]

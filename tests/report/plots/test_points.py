@@ -60,6 +60,7 @@ def test_restarts_on_a_checkpoint_are_what_is_counted(builder: Any, figures: Fig
     builder.pretrain("80/10/10")
     (path,) = builder.root.glob("pretrain/*/result.json")
     path.write_text(json.dumps({"status": "done", "checkpoint": "bert", "fresh": False}))
+    builder.seal(path.parent)
     for restart, value in enumerate((50.0, 52.0, 51.0)):
         builder.cell("80/10/10", "MNLI", value, restart=restart)
         builder.cell("100/0/0", "MNLI", value + 1, restart=restart)
