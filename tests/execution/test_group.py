@@ -1,6 +1,7 @@
 """A pre-training on two workers of Ray Train, some of which are killed, hang, or are told to stop."""
 
 import dataclasses
+import json
 import os
 import shutil
 import signal
@@ -52,7 +53,10 @@ def store(corpus_directory, tmp_path):
     store = Store(tmp_path / "runs")
     store.prepare()
     corpus = JOB.corpus
-    shutil.copytree(corpus_directory, store.work("corpus", corpus.id), dirs_exist_ok=True)
+    work = store.work("corpus", corpus.id)
+    shutil.copytree(corpus_directory, work, dirs_exist_ok=True)
+    for name, content in (("recipe", {"science": corpus.science()}), ("environment", {}), ("result", {})):
+        (work / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
     store.finish("corpus", corpus.id, corpus.label)
     return store
 
