@@ -27,13 +27,15 @@ def test_many_devices_are_one_here_and_one_for_each_process(asked):
     assert machine.one().cores >= 1
 
 
-def test_a_worker_on_the_cpu_has_one_thread_unless_said_otherwise():
+def test_a_worker_on_the_cpu_has_one_thread_unless_said_otherwise(monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
     assert Machine(workers=2).one().cores == 1
     assert Machine(workers=2, threads=3).one().cores == 3
 
 
 @pytest.mark.parametrize("asked", [{}, {"gpus": 1}, {"threads": 4}])
-def test_one_device_needs_no_other_process(asked):
+def test_one_device_needs_no_other_process(monkeypatch, asked):
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
     assert Machine(**asked).alone
     assert Machine(**asked).devices == 1
 

@@ -24,7 +24,7 @@ study = Study(
     variants=[
         Variant("one", masking=Masking(mask=0.8, keep=0.1, random=0.1)),
         Variant("two", masking=Masking(mask=0.0, keep=0.0, random=1.0)),
-        Variant("wild", fields={"optimizer.weight_decay": "1e30"}),
+        Variant("wild", fields={"optimizer.weight_decay": "10", "schedule.peak": "10"}),
     ],
     measurements=[
         Measurement("fine-tuned", task=task, metric="f1"),
@@ -35,7 +35,7 @@ study = Study(
 """
 ABLATE = (
     "ablate", "own.py", "--scale", "smoke", "--corpus", "world.jsonl", "--set", "schedule.steps=6",
-    "--set", "finetune.steps=3", "--set", "tagging.steps=3", "--set", "features.steps=3",
+    "--set", "tagging.steps=3", "--set", "features.steps=3",
     "--threads", "1", "--precision", "fp32",
 )  # fmt: skip
 ONE_THREAD = {

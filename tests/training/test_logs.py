@@ -198,7 +198,7 @@ def test_what_is_not_known_or_not_installed(monkeypatch):
     with pytest.raises(BadInput, match="unknown logger 'tensorbord': did you mean 'tensorboard'"):
         Machine(loggers=("tensorbord",))
     monkeypatch.setattr("bertlab.machine.find_spec", lambda name: None)
-    with pytest.raises(BadInput, match=r"--logger wandb is not installed: `pip install 'bertlab\[wandb\]'`"):
+    with pytest.raises(BadInput, match=r"--logger wandb is not installed: .*`pip install '\.\[wandb\]'`"):
         Machine(loggers=("wandb",))
 
 

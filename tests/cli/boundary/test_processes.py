@@ -78,7 +78,13 @@ def test_odd_places(tmp_path):
 def test_an_early_ctrl_c_is_no_success(tmp_path, delay):
     study = tmp_path / "own.py"
     study.write_text("import time; time.sleep(20)")
-    begun = subprocess.Popen([*BERTLAB, "ablate", str(study)], stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    begun = subprocess.Popen(
+        [*BERTLAB, "ablate", str(study)],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        # A shell that starts the tests in the background has them ignore the signal.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+    )
     time.sleep(delay)
     begun.send_signal(signal.SIGINT)
     begun.communicate(timeout=60)
