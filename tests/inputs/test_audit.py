@@ -342,7 +342,7 @@ def single(corpus: Any) -> Any:
     return SimpleNamespace(tokenizer=corpus.tokenizer, train=train, heldout=corpus.heldout)
 
 
-@pytest.mark.parametrize("length", [48, 64])
+@pytest.mark.parametrize("length", [24, 48, 64])
 @pytest.mark.parametrize("name", FORMATS[:2])
 def test_documents_of_one_sentence(single: Any, name: Format, length: int) -> None:
     """Of a random pair the back of the only sentence is another document's, and is not lost by a fault."""

@@ -44,6 +44,12 @@ def made(shape: str) -> Any:
         return text(documents(3000, 1, 2, 4, 30))
     if shape == "a few sentences":
         return text(documents(1500, 2, 9, 3, 25))
+    if shape == "one long sentence":
+        return text(documents(3000, 1, 1, 4, 150))
+    if shape == "a short sentence and a long one":
+        return text([np.array([draw.integers(4, 20), draw.integers(40, 90)]) for _ in range(3000)])
+    if shape == "a title and a sentence":
+        return text([np.array([draw.integers(3, 8), draw.integers(15, 28)]) for _ in range(3000)])
     if shape == "long sentences":
         return text(documents(300, 1, 40, 5, 150))
     if shape == "short documents and long ones":
@@ -52,7 +58,10 @@ def made(shape: str) -> Any:
     return text([draw.integers(size, 2 * size, draw.integers(1, 200)) for size in draw.integers(2, 20, 150)])
 
 
-SHAPES = ("lone sentences", "a few sentences", "long sentences", "short documents and long ones", "alike within")
+SHAPES = (
+    "lone sentences", "a few sentences", "one long sentence", "a short sentence and a long one",
+    "a title and a sentence", "long sentences", "short documents and long ones", "alike within",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -61,10 +61,11 @@ def test_sentence_pairs_are_two_sentences_and_show_every_token_once(
     own = np.where(rows.random, rows.first_length, rows.first_length + rows.second_length)
     assert (rows.starts == rows.first).all()
     lost = np.diff(np.append(rows.starts, len(source.tokens))) - own
-    # Of the only sentence of a document a random pair has the front.
-    only = (np.diff(source.documents) == 1)[document_of(source, rows.first)]
-    assert (lost[only & rows.random] >= 0).all()
-    assert not lost[~(only & rows.random)].any()
+    # Of what is left alone at the end of a document a random pair may have the front.
+    spans, documents = layouts.pieces(source, (length - 3) // 2, (length - 3) // 2)
+    alone = np.isin(rows.first, spans[documents[1:] - 1])
+    assert (lost[alone & rows.random] >= 0).all()
+    assert not lost[~(alone & rows.random)].any()
     assert min(rows.first_length.min(), rows.second_length.min()) >= 1
     assert rows.lengths.max() <= length
     # Neither segment holds the end of a sentence but at its own end.
@@ -85,17 +86,30 @@ def test_half_of_the_sentence_pairs_are_true_whatever_the_documents(sentences: i
 
 
 def test_sentences_longer_than_half_a_row_are_cut_and_none_is_lost() -> None:
-    source = text([[500, 30, 31], [7, 61]] * 10)
+    source = text([[500, 30, 31] * 4, [7, 61] * 4] * 10)
     rows = sentence_pairs(source, length=63, copy=0, seed=0)
     assert {30, 29} <= set(rows.first_length) | set(rows.second_length)
     assert max(rows.first_length.max(), rows.second_length.max()) == 30
     assert np.where(rows.random, rows.first_length, rows.first_length + rows.second_length).sum() == len(source.tokens)
 
 
+@pytest.mark.parametrize(("documents", "splits"), [([[5, 9]], True), ([[5, 9, 6, 9, 7, 9, 8, 9]], False)])
+def test_a_last_sentence_is_split_where_few_of_its_length_are_followed_by_one(
+    documents: list[list[int]], splits: bool
+) -> None:
+    source = text(documents * 200)
+    rows = sentence_pairs(source, length=32, copy=0, seed=0)
+    alone = np.isin(rows.first, source.sentences[source.documents[1:] - 1])
+    assert alone.sum() > 40
+    assert (rows.first_length[alone] < 9).all() == (rows.first_length[alone] < 9).any() == splits
+    assert rows.random[alone].all() != splits
+
+
 def test_the_other_sentence_is_any_that_follows_one_of_the_form_of_the_first() -> None:
     source = text([[5, 9]] * 40 + [[5, 6, 5, 7, 8, 5, 3], [5, 4], [5], [8, 5]])
     rows = [sentence_pairs(source, length=32, copy=copy, seed=0) for copy in range(200)]
-    wanted = [each.random & (each.first_length == 5) & (each.first < source.sentences[80]) for each in rows]
+    starts = source.sentences[:80:2]
+    wanted = [each.random & (each.first_length == 5) & np.isin(each.first, starts) for each in rows]
     second = np.concatenate([each.second[those] for each, those in zip(rows, wanted, strict=True)])
     places, counts = np.unique(np.searchsorted(source.sentences, second), return_counts=True)
     assert places.tolist() == [*range(1, 80, 2), 81, 83, 86, 88]

@@ -193,18 +193,17 @@ def _used(rows: Structure, traced: Traced, recipe: Recipe, corpus: Corpus) -> in
 
 
 def _replaced(rows: Structure, traced: Traced, length: int, text: Text) -> Numbers:
-    """The tokens of the text that random sentence pairs lose: the back of a document's only sentence, which is split.
+    """The tokens of the text that random sentence pairs lose: the back of a sentence that is left alone and split.
 
-    A sentence longer than half a row is cut into several, and is not the only one.
+    It is a document's last, or the last piece of one that is longer than half a row.
     """
-    ends, starts = traced.ends, rows.drawn.batch.rows
-    sizes = np.diff(ends, prepend=0)
-    only = (np.diff(np.asarray(text.documents)) == 1) & (sizes <= (length - 3) // 2)
-    document = np.searchsorted(ends, starts, side="right")
-    at = only[document] & (rows.drawn.batch.next_sentence == 1) & (starts == (ends - sizes)[document])
+    starts = rows.drawn.batch.rows
+    ends = traced.ends[np.searchsorted(traced.ends, starts, side="right")]
+    within = np.searchsorted(text.sentences, starts, side="right") == np.searchsorted(text.sentences, ends)
+    at = within & (ends - starts <= (length - 3) // 2) & (rows.drawn.batch.next_sentence == 1)
     begin = starts[at] + (rows.ordinary & ~rows.second).sum(axis=1)[at]
-    changes = np.bincount(begin, minlength=ends[-1] + 1) - np.bincount(ends[document[at]], minlength=ends[-1] + 1)
-    return np.flatnonzero(np.cumsum(changes))
+    size = traced.ends[-1] + 1
+    return np.flatnonzero(np.cumsum(np.bincount(begin, minlength=size) - np.bincount(ends[at], minlength=size)))
 
 
 def _once(rows: Structure, traced: Traced, own: Flags, size: int | None, replaced: Numbers | None = None) -> Check:
