@@ -32,11 +32,9 @@ def check_settings(scale: Scale, jobs: Sequence[Job]) -> None:
     """Raises `BadInput` if `--set` reaches settings of measurements that are not made."""
     measured = [job for job in jobs if isinstance(job, Measure)]
     made = {"features" if job.kind == "features" else scales.group_of(job.data.task.kind) for job in measured}
-    given = {group for group in scales.FINETUNED if scale.given.get(group)}
-    if scale.features != scales.find(scale.name).features:
-        given.add("features")
-    for group in sorted(given - made):
-        raise BadInput(f"--set {group}. has no effect: nothing is measured in that way, leave it out")
+    for path in scale.assigned:
+        if path.partition(".")[0] in set(scales.GROUPS) - made:
+            raise BadInput(f"--set {path} has no effect: nothing is measured in that way, leave it out")
 
 
 def recipe_only(assignments: Sequence[str]) -> None:
