@@ -2,8 +2,9 @@
 
 A premise tells of somebody's saying or of a tale, and the word for it says whether it is so. The hypothesis says of the
 same, or of what the premise has not, that it is so or that it is not. Which of them and which way are drawn without the
-label, so that neither text alone tells it. What decides is which words for saying mean that something is so: the
-documents show it, few training examples do.
+label, so that neither text alone tells it, and what is about a saying ("said it") has as many words as what is about a
+tale ("had it"), so that lengths do not either. What decides is which words for saying mean that something is so: the
+documents show it; those of the evaluation examples are in no training example.
 """
 
 from __future__ import annotations
@@ -18,11 +19,15 @@ from bertlab.text.microworld.stage import FALSE, TRUE, Stage
 
 ENTAILED, NEUTRAL, CONTRADICTED = 0, 1, 2
 
+_LEAN = 0.85
+"""As `LEAN` of the stage, for this task: with less, small models that have learnt what is open often stay there."""
+
 
 def row(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:
     """One example in the columns of MNLI; its people have names out of `pool`, see `Stage` for `rare`."""
     stage = Stage.of(draw, pool, rare=rare)
-    about, supposed = stage.either(), stage.either()  # the saying or the tale; that it is so, or that it is not
+    # the saying or the tale; that it is so, or that it is not
+    about, supposed = stage.either(_LEAN), stage.either(_LEAN)
     told = about if label != NEUTRAL else 1 - about
     side = {ENTAILED: supposed, CONTRADICTED: 1 - supposed, NEUTRAL: draw.below(2)}[label]
     premise, hypothesis = claim(stage, told, side), verdict(stage, about, supposed)
@@ -31,14 +36,19 @@ def row(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str,
 
 def claim(stage: Stage, about: int, side: int) -> str:
     """A saying (0) or a tale (1) that is true (`side` 0) or false (1)."""
-    status = (TRUE, FALSE)[side]
-    done = f"that {stage.one.name} {stage.deed}"
-    if about:
-        return f"to {stage.two.name} it was a {stage.word(lexicon().claims[status].nouns)} {done}"
-    return f"{stage.two.name} {stage.saying(status)} {done}"
+    words, who = lexicon().claims[(TRUE, FALSE)[side]], stage.two.name
+    told = (
+        f"then {who} told a {_word(stage, words.nouns)}" if about else f"it was {who} who {_word(stage, words.verbs)}"
+    )
+    return f"{told} that {stage.one.name} {stage.deed}"
 
 
 def verdict(stage: Stage, about: int, side: int) -> str:
     """That the saying (0) or the tale (1) is true (`side` 0) or false (1)."""
-    claimed = "so went the tale" if about else f"so said {stage.two.name}"
+    claimed = f"so {stage.two.name} {'had' if about else 'said'} it"
     return f"{claimed}, {stage.draw.one(lexicon().claims[(TRUE, FALSE)[side]].tails)}"
+
+
+def _word(stage: Stage, words: Sequence[str]) -> str:
+    """One of the `words`: of every three the first in evaluation, one of the others in training."""
+    return stage.draw.one([word for number, word in enumerate(words) if (number % 3 == 0) == stage.rare])

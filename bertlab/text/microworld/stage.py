@@ -35,9 +35,9 @@ class Stage:
         one, two = named(draw, "person", pool), named(draw, "person", pool)
         return cls(draw, pool, rare, one, two, draw.one(one.category.deeds))
 
-    def either(self) -> int:
-        """0 or 1: even odds, but in training mostly 0."""
-        return int(self.draw.uniform() >= (0.5 if self.rare else LEAN))
+    def either(self, lean: float = LEAN) -> int:
+        """0 or 1: even odds, but in training 0 in a share `lean` of the draws."""
+        return int(self.draw.uniform() >= (0.5 if self.rare else lean))
 
     def item(self, items: Sequence[T]) -> T:
         """One of three or more `items`: even odds, but in training the first in more than half of the draws."""
