@@ -7,6 +7,7 @@ the same path. Signals reach this process only: a file in the store asks workers
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import shutil
@@ -15,18 +16,20 @@ import socket
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bertlab.claims import claimed, is_claimed
 from bertlab.errors import BadInput, RunFailed
 from bertlab.execution.attempt import Ended, attempt
 from bertlab.execution.schedule import devices_of_one
 from bertlab.jobs import Job, Pretrain, needs
 from bertlab.machine import Machine
-from bertlab.progress import SIGNALS, Interrupted, Progress, listening_to
+from bertlab.progress import Interrupted, Progress, listening_to, stop_if_asked
 from bertlab.store import Store
 from bertlab.study_file import Code
 
@@ -39,6 +42,13 @@ SECONDS_TO_HIRE = 600.0
 """After so long without a device to run on, a command gives up."""
 
 SECONDS_BETWEEN_LOOKS = 0.3
+
+PRIVATE = "bertlab-ray-"
+"""How the names of folders for Ray's sessions begin."""
+OWNER = "BERTLAB_RAY_FOLDER"
+"""The variable that names the folder to the processes that Ray starts."""
+SECONDS_TO_CLAIM = 60.0
+"""A folder that is younger may not have been claimed yet by the command that made it."""
 
 _SETTINGS = 4
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, _SETTINGS, 0, 0, 0, 0, 0))
@@ -276,37 +286,102 @@ def _ray(machine: Machine) -> Iterator[Any]:
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     if "RAY_AUTH_TOKEN" in os.environ or Path("~/.ray/auth_token").expanduser().exists():
         os.environ.setdefault("RAY_AUTH_MODE", "token")
+    # Ray would end this process on SIGTERM with a stack of C++, and take its handlers away when it is shut down.
+    os.environ["RAY_DISABLE_FAILURE_SIGNAL_HANDLER"] = "1"
     import ray
 
-    handlers = {number: signal.getsignal(number) for number in SIGNALS}
-    short = "/tmp" if Path("/tmp").is_dir() else None  # paths of sockets are short
-    # Ray opens its own folder to all users of the machine: within one of ours nobody else reaches it.
-    private = Path(tempfile.mkdtemp(prefix="bertlab-", dir=short))
-    common: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    with _private_folder() as private:
+        common: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
+        if machine.cluster:
+            start = partial(ray.init, address=machine.cluster, **common)
+        else:
+            start = partial(
+                ray.init,
+                num_cpus=machine.workers or machine.gpus,
+                num_gpus=machine.gpus or None,
+                include_dashboard=False,
+                object_store_memory=OBJECT_STORE_BYTES,
+                _node_ip_address="127.0.0.1",
+                _temp_dir=str(private / "ray"),
+                **common,
+            )
+        # In the main thread Ray would exit on SIGTERM, half started, and crash. Its processes end with this thread.
+        with ThreadPoolExecutor(1) as thread:
+            try:
+                try:
+                    if machine.cluster:
+                        _reach(machine.cluster)
+                    with _apart:
+                        thread.submit(start).result()
+                except Exception as error:  # of any class, the bare one among them
+                    where = (
+                        f"no Ray cluster answers at '{machine.cluster}'" if machine.cluster else "Ray cannot be started"
+                    )
+                    raise BadInput(f"{where}: {_reason(error)}") from error
+                stop_if_asked()
+                yield ray
+            finally:
+                ray.shutdown()
+
+
+class _Apart:
+    """Within it, processes that call Python before they run another program are groups of their own.
+
+    Ray's do, to share the fate of this one. A signal to the group, as by `timeout`, reaches this process only then,
+    which has workers save what they have.
+    """
+
+    def __init__(self) -> None:
+        self.active = False
+        os.register_at_fork(after_in_child=self._leave)
+
+    def __enter__(self) -> None:
+        self.active = True
+
+    def __exit__(self, *error: object) -> None:
+        self.active = False
+
+    def _leave(self) -> None:
+        if self.active:
+            os.setpgid(0, 0)
+
+
+_apart = _Apart()
+
+
+@contextmanager
+def _private_folder() -> Iterator[Path]:
+    """A folder for Ray's session, which Ray opens to all users of the machine: within this one nobody else reaches it.
+
+    What has been started for it and is still there at the end is ended with it; and so is what killed commands of this
+    user left behind.
+    """
+    place = Path("/tmp" if Path("/tmp").is_dir() else tempfile.gettempdir())  # paths of sockets are short
+    for left in place.glob(f"{PRIVATE}*"):
+        with suppress(OSError):
+            facts = left.lstat()
+            old = time.time() - facts.st_mtime > SECONDS_TO_CLAIM
+            if old and facts.st_uid == os.getuid() and not is_claimed(left / "claim"):
+                _remove(left)
+    private = Path(tempfile.mkdtemp(prefix=PRIVATE, dir=place))
+    os.environ[OWNER] = str(private)
     try:
-        try:
-            if machine.cluster:
-                _reach(machine.cluster)
-                ray.init(address=machine.cluster, **common)
-            else:
-                ray.init(
-                    num_cpus=machine.workers or machine.gpus,
-                    num_gpus=machine.gpus or None,
-                    include_dashboard=False,
-                    object_store_memory=OBJECT_STORE_BYTES,
-                    _node_ip_address="127.0.0.1",
-                    _temp_dir=str(private / "ray"),
-                    **common,
-                )
-        except (OSError, OverflowError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-            where = f"no Ray cluster answers at '{machine.cluster}'" if machine.cluster else "Ray cannot be started"
-            raise BadInput(f"{where}: {_reason(error)}") from error
-        for number, handler in handlers.items():  # Ray puts its own in their places
-            signal.signal(number, handler)
-        yield ray
+        with claimed(private / "claim"):
+            yield private
     finally:
-        ray.shutdown()
-        shutil.rmtree(private, ignore_errors=True)
+        del os.environ[OWNER]
+        _remove(private)
+
+
+def _remove(private: Path) -> None:
+    """Removes the folder of a session, and ends the processes started for it: some would live for a minute."""
+    mark = f"{OWNER}={private}".encode()
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # it has ended, or it is another user's
+            if mark in environment.read_bytes().split(b"\0"):
+                os.kill(int(environment.parent.name), signal.SIGKILL)
+    shutil.rmtree(private, ignore_errors=True)
 
 
 def _reach(address: str) -> None:

@@ -4,10 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
+from bertlab.claims import claimed, record
+from bertlab.execution import on_ray
 from bertlab.store import Store
 
 RUN = (sys.executable, "-m", "bertlab")
@@ -26,10 +30,28 @@ def contents(runs):
     return kept
 
 
-def start(runs, *more):
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+def start(runs, *more, **options):
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "RUNS_OF_THIS_TEST": str(runs)}
     command = [*RUN, *STUDY, *more, "--runs", str(runs)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+    options = {"stderr": subprocess.STDOUT, **options}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, **options)
+
+
+def begun_for(runs):
+    """Processes that live and have the environment that `start` gives."""
+    mark, found = f"RUNS_OF_THIS_TEST={runs}".encode(), []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if mark in path.read_bytes().split(b"\0"):
+                found.append(path.parent.name)
+        except OSError:
+            continue
+    return found
+
+
+def session(pid):
+    """The folders of Ray's sessions of a command."""
+    return [path for path in Path("/tmp").glob(f"{on_ray.PRIVATE}*") if record(path / "claim").get("pid") == pid]
 
 
 def alive(pid):
@@ -88,6 +110,55 @@ def test_when_the_command_is_killed_no_worker_is_left(tmp_path, until, at_work):
     process.communicate()
     until(lambda: not any(map(alive, pids)), seconds=20)
     until(lambda: not any(active for _, _, active in Store(tmp_path / "runs").unfinished()), seconds=20)
+
+
+def while_ray_starts():
+    often, found = [(1.0, signal.SIGTERM)], []
+    for delay in (0.0, 0.3, 1.0, 2.0, 3.0, 4.0, 5.0):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            marks = [] if (delay, number) in often else pytest.mark.faults
+            found.append(pytest.param(delay, number, marks=marks, id=f"{delay}-{number.name}"))
+    return found
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at /proc")
+@pytest.mark.parametrize(("delay", "number"), while_ray_starts())
+def test_a_signal_while_ray_starts_ends_the_command_and_ray(tmp_path, until, delay, number):
+    """It goes to all processes of the group, as `timeout` and terminals have it."""
+    process = start(tmp_path / "runs", "--workers", "2", *LONG, stderr=subprocess.PIPE, start_new_session=True)
+    until(lambda: session(process.pid))
+    (folder,) = session(process.pid)
+    time.sleep(delay)
+    os.killpg(process.pid, number)
+    _, errors = process.communicate(timeout=60)  # as long as Ray takes to start: four seconds where nothing else runs
+    assert process.returncode == 128 + number, errors
+    assert errors.count("\n") == 1
+    assert f"interrupted by {number.name}" in errors
+    until(lambda: not begun_for(tmp_path / "runs"), seconds=3)
+    assert not folder.exists()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at /proc")
+def test_what_a_killed_command_left_of_ray_is_removed_by_the_next_one():
+    left, young, held = (Path(tempfile.mkdtemp(prefix=on_ray.PRIVATE, dir="/tmp")) for _ in range(3))
+    environment = {on_ray.OWNER: str(left)}
+    waiting = [subprocess.Popen(["/bin/sleep", "60"], env=each) for each in (environment, {})]
+    try:
+        with claimed(held / "claim"):
+            for each in (left, held):
+                os.utime(each, (0, 0))
+            with on_ray._private_folder() as private:
+                assert private.stat().st_mode & 0o777 == 0o700
+                assert [each.exists() for each in (left, young, held)] == [False, True, True]
+                assert waiting[0].wait(5) == -signal.SIGKILL
+                assert waiting[1].poll() is None
+            assert not private.exists()
+    finally:
+        for each in waiting:
+            each.kill()
+            each.wait()
+        young.rmdir()
+        on_ray._remove(held)
 
 
 @pytest.mark.parametrize(
