@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from bertlab import forms
 from bertlab.errors import unknown
-from bertlab.files import digest, read_sealed, write_json, write_sealed
+from bertlab.files import digest, write_json, write_sealed
 from bertlab.identity import load
 from bertlab.names import filename
 from bertlab.recipe import Recipe
@@ -36,7 +37,7 @@ def results(store: Store, study: str, directory: Path) -> str:
 
     Raises `BadInput` for a study that was never run.
     """
-    records = {path.stem: read_sealed(path) for path in sorted((store.root / "studies").glob("*.json"))}
+    records = store.records(forms.JOINED, needed=[study])
     chosen = {name: record for name, record in records.items() if record["study"] == study}
     if not chosen:
         raise unknown("study with results", study, sorted({record["study"] for record in records.values()}))

@@ -1,11 +1,13 @@
 """What the JSON files of a store look like, and whether one does: what is read from a disk is not trusted in its form.
 
-A form is a type, a tuple of types, `[form]` for a list, or a mapping of names to forms: of names with a `?` the value
-may be missing. Names that a form does not know are passed over. A mapping of one name `*` is of any names.
+A form is a type, a tuple of forms of which one is enough, `[form]` for a list, or a mapping of names to forms: of names
+with a `?` the value may be missing. Names that a form does not know are passed over. A mapping of one name `*` is of
+any names.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 NUMBER = (int, float)
@@ -32,62 +34,103 @@ RESULT = {
 }
 ENVIRONMENT = {"numerics?": dict, "versions?": dict, "earlier?": list}
 FAILURE = {"id": str, "kind?": str, "label?": str, "status?": str, "reason?": str, "log?": str, "science?": dict}
+_NAMES = (str, [str])
+_CLAIM = {
+    "text": str,
+    "on": str,
+    "better?": _NAMES,
+    "worse?": _NAMES,
+    "rising?": [str],
+    "within?": (*NUMBER, type(None)),
+    "at?": int,
+    "since?": int,
+}
+_CELL = {
+    "variant": str,
+    "measurement": str,
+    "metric": str,
+    "task": str,
+    "dataset": str,
+    "split": str,
+    "method": str,
+    "milestone": int,
+    "restart": int,
+    "pretrain_seed": int,
+    "pretrain_id": str,
+    "run_id": str,
+    "published": (*NUMBER, type(None)),
+}
 RECORD = {
     "study": str,
-    "scale?": str,
     "tries?": [str],
     "rows": [{"pretrain_id": str, "corpus_id?": str}],
-    "cells": [{"run_id": str, "pretrain_id?": str, "content?": str, "measurement?": str}],
-    "asked?": [dict],
-    "definition?": {"baseline": str, "variants": dict, "measurements": dict},
+    "cells": [{"run_id": str, "pretrain_id?": str}],
 }
-"""Of a study: what a command needs that joins records, or removes what none asks for."""
+"""Of a study: which runs it asks for."""
 REPORTED = {
+    "study": str,
+    "scale": str,
     "question": str,
     "source": str,
     "baseline": str,
-    "scale": str,
     "command?": str,
     "notes?": [str],
-    "claims?": [dict],
+    "summary?": str,
+    "claims?": [_CLAIM],
     "corpus?": [str],
-    "substitutes?": dict,
-    "first?": dict,
-    "searched?": {"*": dict},
-    "rows": [{"variant": str, "pretrain_seed": int}],
-    "cells": [
-        {
-            "variant": str,
-            "measurement": str,
-            "metric": str,
-            "task": str,
-            "dataset": str,
-            "split": str,
-            "method": str,
-            "milestone": int,
-            "restart": int,
-            "pretrain_seed": int,
-            "pretrain_id": str,
-            "published": (*NUMBER, type(None)),
-        }
-    ],
+    "differences?": [{"on": str, "what": str}],
+    "positions?": str,
+    "pretrained?": str,
+    "world?": bool,
+    "substitutes?": {"*": str},
+    "first?": {"*": str},
+    "searched?": {"*": {"*": NUMBER}},
+    "tries?": [str],
+    "rows": [{"variant": str, "pretrain_seed": int, "pretrain_id": str, "corpus_id?": str}],
+    "cells": [_CELL],
 }
-"""What a report needs besides."""
+"""What a report needs of it."""
+JOINED = {
+    **{name.rstrip("?"): form for name, form in REPORTED.items()},
+    "setting": str,
+    "definition": {"baseline": str, "code": str, "variants": {"*": dict}, "measurements": {"*": dict}},
+    "asked": [{"study": str, "options": str, "seeds": [int], "restarts": int, "only": [str], "scratch": bool}],
+    "sources": [{"*": str}],
+    "cells": [{**_CELL, "content": str}],
+}
+"""What a command needs that joins it with another: all of it."""
 CLAIM = {"pid?": int, "host?": str, "since?": int, "done?": NUMBER, "total?": NUMBER, "stage?": str, "ids?": [str]}
 
 
 def fits(value: Any, form: Any) -> bool:
     """Whether data of a JSON file have a form."""
-    if isinstance(form, list):
-        return isinstance(value, list) and all(fits(each, form[0]) for each in value)
-    if isinstance(form, dict):
-        if not isinstance(value, dict):
-            return False
+    return misfit(value, form) is None
+
+
+def misfit(value: Any, form: Any, name: str = "") -> str | None:
+    """Where data of a JSON file first differ from a form, as `cells[3].run_id`; None if they have it."""
+    parts: Iterable[tuple[Any, Any, str]]
+    if isinstance(form, list) and isinstance(value, list):
+        parts = ((each, form[0], f"{name}[{number}]") for number, each in enumerate(value))
+    elif isinstance(form, dict) and isinstance(value, dict):
+        inner = f"{name}." if name else ""
         if "*" in form:
-            return all(fits(each, form["*"]) for each in value.values())
-        return all(
-            fits(value[name.rstrip("?")], each) if name.rstrip("?") in value else name.endswith("?")
-            for name, each in form.items()
-        )
-    kinds = form if isinstance(form, tuple) else (form,)
-    return isinstance(value, kinds) and not (isinstance(value, bool) and bool not in kinds)
+            parts = ((each, form["*"], inner + key) for key, each in value.items())
+        else:
+            known = ((key.rstrip("?"), key.endswith("?"), each) for key, each in form.items())
+            parts = (
+                (value.get(key, _MISSING), each, inner + key) for key, free, each in known if key in value or not free
+            )
+    else:
+        kinds = form if isinstance(form, tuple) else (form,)
+        return None if any(_is(value, kind) for kind in kinds) else name
+    return next((found for part in parts if (found := misfit(*part)) is not None), None)
+
+
+_MISSING = object()
+
+
+def _is(value: Any, kind: Any) -> bool:
+    if not isinstance(kind, type):
+        return isinstance(value, type(kind)) and fits(value, kind)
+    return isinstance(value, kind) and (kind in (bool, object) or not isinstance(value, bool))

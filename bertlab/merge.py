@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bertlab import union
+from bertlab import forms, union
 from bertlab.errors import BadInput, writing
 from bertlab.files import read_json, sync, sync_directory
 from bertlab.names import plain
@@ -42,7 +42,7 @@ class Joined(Store):
             self._add(run)
         self._records: dict[str, Record] = {}
         for store in stores:
-            for record in store.records().values():
+            for record in store.records(forms.JOINED).values():
                 union.join(self._records, record, "another of the stores")
 
     def _add(self, run: Run) -> None:
@@ -70,8 +70,8 @@ class Joined(Store):
         found = itertools.chain.from_iterable(store.damaged() for store in self.stores)
         return [(run, path) for run, path in found if run.id not in self._runs]
 
-    def records(self, *, damaged: bool = False) -> dict[str, Record]:
-        """The records of studies, joined."""
+    def records(self, form: Any = None, *, needed: Collection[str] | None = None) -> dict[str, Record]:
+        """The records of studies, joined, which have every form."""
         return self._records
 
     def failure(self, run_id: str) -> dict[str, Any] | None:

@@ -23,7 +23,7 @@ import secrets
 import shutil
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -231,21 +231,34 @@ class Store:
 
     def studies(self) -> list[dict[str, Any]]:
         """What `bertlab ablate` was ever asked for, one record for each study, scale and corpus; damaged ones aside."""
-        return list(self.records(damaged=True).values())
+        return list(self.records(needed=()).values())
 
-    def records(self, *, damaged: bool = False) -> dict[str, dict[str, Any]]:
-        """The records of studies by the stem of their file; with `damaged`, those that cannot be read are passed over.
+    def records(self, form: Any = forms.RECORD, *, needed: Collection[str] | None = None) -> dict[str, dict[str, Any]]:
+        """The records of studies that have this form, by the stem of their file.
 
-        A line on standard error names each of them.
+        Raises `BadInput` naming the file of another. With `needed`, studies by name, only if it may be one of theirs; a
+        line on standard error names the rest, and any that was cut short or changed.
         """
         found = {}
         for path in sorted((self.root / "studies").glob("*.json")):
             try:
-                found[path.stem] = read_sealed(path, forms.RECORD)
+                record = read_sealed(path)
             except BadInput as error:
-                if not damaged:
+                if needed is None:
                     raise
                 warn(f"{error}; the record is passed over")
+                continue
+            flaw = forms.misfit(record, form)
+            if flaw is None:
+                found[path.stem] = record
+                continue
+            problem = (
+                f"'{path}' is no record of a study as this bertlab writes it (its {flaw} is missing or of another type)"
+            )
+            study = record.get("study")
+            if needed is None or study in needed or (needed and not isinstance(study, str)):
+                raise BadInput(f"{problem}: move it away and give its commands again, whose finished runs are kept")
+            warn(f"{problem}; the record is passed over")
         return found
 
     def failures(self) -> list[dict[str, Any]]:

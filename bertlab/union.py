@@ -14,6 +14,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from bertlab import forms
 from bertlab.errors import BadInput
 from bertlab.identity import canonical
 from bertlab.names import filename
@@ -25,7 +26,7 @@ Record = dict[str, Any]
 def keep(store: Store, records: Iterable[Record]) -> list[Record]:
     """Joins records with those of the store, and returns what is kept there now. Raises `BadInput` as `join` does."""
     with store.changing():
-        known = store.records(damaged=True)
+        known, records = _known(store, records)
         names = [join(known, record, f"'{store.root}'") for record in records]
         for name in names:
             store.write_record(name, known[name])
@@ -34,20 +35,27 @@ def keep(store: Store, records: Iterable[Record]) -> list[Record]:
 
 def check(store: Store, records: Iterable[Record]) -> None:
     """Raises `BadInput` if the store holds another study of the name of a record; writes nothing."""
-    known = store.records(damaged=True)
+    known, records = _known(store, records)
     for record in records:
         join(known, record, f"'{store.root}'")
+
+
+def _known(store: Store, records: Iterable[Record]) -> tuple[dict[str, Record], list[Record]]:
+    """The records of the store with which these may have to be joined, and these."""
+    asked = list(records)
+    return store.records(forms.JOINED, needed=[record["study"] for record in asked]), asked
 
 
 def join(known: dict[str, Record], record: Record, where: str) -> str:
     """Puts a record among the `known` ones, joined with that of its setting if there is one, and returns its name.
 
-    Raises `BadInput` where the known ones, which lie in `where`, hold another study of its name.
+    All are of the form `JOINED`. Raises `BadInput` where the known ones, which lie in `where`, hold another study of
+    its name.
     """
     for other in known.values():
         if other["study"] == record["study"] and (difference := _difference(other, record)):
             raise BadInput(
-                f"study '{record['study']}' is not the study of that name in {where} (`{other.get('command', '')}`): "
+                f"study '{record['study']}' is not the study of that name in {where} (`{other['command']}`): "
                 f"{difference}; give it another name, or use another store with --runs"
             )
     for name, other in known.items():
@@ -66,7 +74,7 @@ def name_of(record: Mapping[str, Any]) -> str:
 
 
 def _place(record: Mapping[str, Any]) -> tuple[Any, ...]:
-    return record["study"], record["scale"], record.get("setting", object())
+    return record["study"], record["scale"], record["setting"]
 
 
 def _contents(record: Mapping[str, Any]) -> dict[str, str]:
@@ -82,9 +90,7 @@ def _other_rows(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
 
 def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """In what two records of a name are of different studies; empty if they are of the same."""
-    was, is_ = old.get("definition"), new.get("definition")
-    if was is None or is_ is None:
-        return ""
+    was, is_ = old["definition"], new["definition"]
     if was["baseline"] != is_["baseline"]:
         return f"its baseline is '{is_['baseline']}', not '{was['baseline']}'"
     if was["code"] != is_["code"]:
@@ -119,7 +125,7 @@ def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
 
     def place(cell: Mapping[str, Any]) -> tuple[Any, ...]:
         rank = order["variants"].get(cell["variant"], len(order["variants"]))  # the row without pre-training is last
-        column = order["measurements"].get(cell.get("measurement"), 0)
+        column = order["measurements"].get(cell.get("measurement"), 0)  # a row has none
         return rank, cell["pretrain_seed"], column, cell.get("milestone"), cell.get("restart")
 
     published = {(cell["variant"], cell["measurement"], cell["milestone"]): cell["published"] for cell in new["cells"]}
@@ -135,7 +141,7 @@ def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
         "asked": asked,
         "command": command(asked),
         "sources": [*old["sources"], *(each for each in new["sources"] if each not in old["sources"])],
-        "tries": sorted({*old.get("tries", ()), *new.get("tries", ())}),
+        "tries": sorted({*old["tries"], *new["tries"]}),
         "rows": sorted(rows.values(), key=place),
         "cells": sorted(cells.values(), key=place),
     }

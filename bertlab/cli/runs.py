@@ -64,12 +64,12 @@ def _listed(store: Any) -> list[dict[str, Any]]:
     failed = [
         {
             "id": record["id"],
-            "kind": record["kind"],
-            "status": record["status"],
-            "reason": record["reason"],
+            "kind": record.get("kind", ""),
+            "status": record.get("status", "failed"),
+            "reason": record.get("reason", ""),
             "path": "",
-            "recipe": record["science"],
-            "label": record["label"],
+            "recipe": record.get("science", {}),
+            "label": record.get("label", ""),
         }
         for record in store.failures()
     ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bertlab.errors import BadInput
 from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import FLOOR, Effect
@@ -72,9 +74,24 @@ class Finding:
         return EMPTY if self.judged.effect is None else str(self.judged.effect.n)
 
 
+def claimed(record: Mapping[str, Any]) -> list[Claim]:
+    """The claims of a record. Raises `BadInput` for one that compares nothing."""
+    found = []
+    for each in record.get("claims", ()):
+        names = [field.name for field in dataclasses.fields(Claim) if field.name in each]
+        known: dict[str, Any] = {
+            name: tuple(each[name]) if isinstance(each[name], list) else each[name] for name in names
+        }
+        claim = Claim(**known)
+        if not claim.pairs:
+            raise BadInput(f"claim '{claim.text}' compares no rows")
+        found.append(claim)
+    return found
+
+
 def judged(evidence: Evidence) -> list[Verdict]:
     """The verdicts of the claims that the study was planned with, one family."""
-    return verdicts(trials(evidence, [_claim(each) for each in evidence.record.get("claims", ())]))
+    return verdicts(trials(evidence, claimed(evidence.record)))
 
 
 def findings(evidence: Evidence) -> tuple[Finding, ...]:
@@ -154,14 +171,6 @@ def lines(evidence: Evidence, found: Sequence[Finding]) -> list[str]:
             "of the paper say nothing there."
         )
     return told
-
-
-def _claim(recorded: Mapping[str, Any]) -> Claim:
-    """A claim of a record, whose lists are tuples again."""
-    fields: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in recorded.items()
-    }
-    return Claim(**fields)
 
 
 def _finding(evidence: Evidence, judged: Verdict) -> Finding:

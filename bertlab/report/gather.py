@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from bertlab.errors import warn
-from bertlab.forms import REPORTED, fits
+from bertlab.errors import BadInput, warn
+from bertlab.forms import REPORTED
 from bertlab.report.cells import Cell, Point, Pretraining, number
+from bertlab.report.claims import claimed
 from bertlab.report.evidence import NUMERICS, Evidence
 from bertlab.report.predictions import Predictions
 from bertlab.store import Run, Store
@@ -32,11 +33,13 @@ def gather_all(store: Store) -> list[Evidence]:
 
 def _complete(store: Store) -> Iterator[dict[str, Any]]:
     """The records that a report can be made of; the others are named on standard error."""
-    for name, record in store.records(damaged=True).items():
-        if fits(record, REPORTED):
-            yield record
+    for name, record in store.records(REPORTED, needed=()).items():
+        try:
+            claimed(record)
+        except BadInput as error:
+            warn(f"'{store.root / 'studies' / name}.json': {error}; the record is passed over")
         else:
-            warn(f"'{store.root / 'studies' / name}.json' lacks what a report needs; the record is passed over")
+            yield record
 
 
 def _rank(scale: str) -> int:

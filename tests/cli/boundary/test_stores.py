@@ -168,4 +168,4 @@ def test_a_run_that_cannot_be_read_is_not_damaged(store, monkeypatch):
 def test_a_sealed_record_of_another_form(store, call, capsys):
     write_sealed(store.root / "studies" / "own.json", {"study": "own", "rows": [], "cells": []})
     assert call("report") == 2
-    assert "lacks what a report needs" in capsys.readouterr().err
+    assert "its scale is missing or of another type" in capsys.readouterr().err
