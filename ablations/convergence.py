@@ -12,8 +12,7 @@ first, which learned ones make slow: so below base the same two are trained with
 on the way, without training again. Run it: `bertlab ablate convergence`.
 """
 
-from bertlab.recipe import Objective
-from bertlab.study import Claim, Measurement, Study, Variant
+from bertlab import Claim, Measurement, Objective, Study, Variant
 
 MNLI = "MNLI"
 

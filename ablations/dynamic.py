@@ -12,14 +12,13 @@ and order are the same, over as many documents as 40 passes take. Run it: `bertl
 steps take 160 sequences, does not get through the fewest documents twice: there it tests the code alone.)
 """
 
-from bertlab.recipe import Inputs, Masking
-from bertlab.study import Claim, Measurement, Study, Variant, table
+from bertlab import Claim, Inputs, Masking, Measurement, Study, Variant, table
 
 SQUAD_2 = "SQuAD 2.0"
 MNLI = "MNLI"
 SST2 = "SST-2"
 
-OFTEN = Inputs(passes=40, copies=1)
+OFTEN = Inputs(epochs=40, dupe_factor=1)
 
 study = Study(
     name="dynamic",
@@ -48,9 +47,9 @@ study = Study(
     at_paper={
         # sections 3.1 and 3.3, and fairseq's Adam, which corrects its bias
         "inputs.length": "512",
-        "inputs.final_length": "0",
-        "inputs.final_share": "0",
-        "inputs.short": "0",
+        "inputs.phase2_length": "0",
+        "inputs.phase2_share": "0",
+        "inputs.short_seq_prob": "0",
         "optimizer.bias_correction": "true",
         "finetune.bias_correction": "true",
         "span.bias_correction": "true",

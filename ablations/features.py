@@ -14,7 +14,7 @@ All rows share one pre-training, and both columns one training of each. Features
 by side best, within a point of fine-tuning. Run it: `bertlab ablate features --restarts 5`.
 """
 
-from bertlab.study import Claim, Measurement, Study, Variant
+from bertlab import Claim, Measurement, Study, Variant
 
 DEV = "NER dev"
 TEST = "NER test"

@@ -11,8 +11,7 @@ The paper's figures are medians of five runs of base size. Where sequences are s
 others. RACE, the paper's last column, is not measured here. Run it: `bertlab ablate formats`.
 """
 
-from bertlab.recipe import Inputs, Objective
-from bertlab.study import Claim, Measurement, Study, Variant, table
+from bertlab import Claim, Inputs, Measurement, Objective, Study, Variant, table
 
 SQUAD = "SQuAD 1.1"
 SQUAD_2 = "SQuAD 2.0"
@@ -63,9 +62,9 @@ study = Study(
     at_paper={
         # sections 3.1 and 3.3, and fairseq's Adam, which corrects its bias
         "inputs.length": "512",
-        "inputs.final_length": "0",
-        "inputs.final_share": "0",
-        "inputs.short": "0",
+        "inputs.phase2_length": "0",
+        "inputs.phase2_share": "0",
+        "inputs.short_seq_prob": "0",
         "optimizer.bias_correction": "true",
         "finetune.bias_correction": "true",
         "span.bias_correction": "true",

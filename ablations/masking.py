@@ -14,8 +14,7 @@ finds fine-tuning robust, the feature-based approach hurt by [MASK] alone, and r
 own mixture. Effects are half a point: expect `undecided` below several seeds. Run it: `bertlab ablate masking`.
 """
 
-from bertlab.recipe import Masking
-from bertlab.study import Claim, Measurement, Study, Variant
+from bertlab import Claim, Masking, Measurement, Study, Variant
 
 MNLI = "MNLI fine-tuned"
 NER = "NER fine-tuned"

@@ -13,7 +13,7 @@ Sizes are multiples of the scale's model (L layers, H wide, A heads), so that sc
 finds larger better on every task. Rows that coincide at a small scale are trained once. Run it: `bertlab ablate size`.
 """
 
-from bertlab.study import Claim, Measurement, Size, Study, Variant, table
+from bertlab import Claim, Measurement, Size, Study, Variant, table
 
 PERPLEXITY = "LM perplexity"
 MNLI = "MNLI"

@@ -43,7 +43,7 @@ def ours(batches: Batches) -> Callable[[], float]:
         step += 1
         return float(made.lengths.sum())
 
-    for copy in range(SHAPE.recipe.inputs.copies):  # lays the passes out: the peer's rows are cut before, too
+    for copy in range(SHAPE.recipe.inputs.dupe_factor):  # lays the passes out: the peer's rows are cut before, too
         batches.rows_in(copy)
     return collate
 

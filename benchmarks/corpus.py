@@ -27,7 +27,7 @@ from bertlab.progress import silent
 from bertlab.recipe import Corpus, Tokenizer
 from bertlab.text import tokens
 from bertlab.text.sources import content, resolve
-from bertlab.text.tokenizer import WordPiece
+from bertlab.text.tokenizers.wordpiece import WordPiece
 
 BYTES = 30_000_000
 WORDS = 60_000

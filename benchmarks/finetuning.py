@@ -73,7 +73,7 @@ def epochs(train: Callable[[int], None], rows: int) -> Block:
 
 def ours(shape: Shape, here: Machine, rows: Examples) -> Block:
     """A block of our fine-tuning, through Lightning."""
-    settings = Finetuning(batch=BATCH, epochs=1)
+    settings = Finetuning(batch_size=BATCH, epochs=1)
     encoder = Encoder(shape.model, VOCABULARY, TOKENS)
     model = ClassificationModel(encoder, Pooler(shape.hidden), LABELS, settings.dropout, 0)
 

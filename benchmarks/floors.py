@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
+from bertlab.lab.scales import SCALES
 from bertlab.machine import Machine
 from bertlab.progress import silent
-from bertlab.scales import SCALES
 from bertlab.tasks import catalog, lexical
 from bertlab.tasks.data import TaskData, load
 from bertlab.tasks.rows import Rows

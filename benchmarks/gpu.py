@@ -28,11 +28,11 @@ from typing import Any
 import ids
 import script
 
-from bertlab import cost, scales
 from bertlab.estimates import measure
 from bertlab.estimates.cards import CARDS
+from bertlab.lab import scales
 from bertlab.machine import Machine
-from bertlab.recipe import Recipe
+from bertlab.recipe import Recipe, cost
 
 HERE = Path(__file__).parent
 SEQUENCES = {"tiny": 1024, "mini": 512, "base": 256, "large": 128}
@@ -67,7 +67,7 @@ class Cell:
             small = scales.find("smoke").recipe
             found = dataclasses.replace(found, model=small.model, tokenizer=small.tokenizer)
         inputs = dataclasses.replace(found.inputs, length=self.length or found.inputs.length)
-        schedule = dataclasses.replace(found.schedule, batch=self.sequences or found.schedule.batch)
+        schedule = dataclasses.replace(found.schedule, batch_size=self.sequences or found.schedule.batch_size)
         return dataclasses.replace(found, inputs=inputs, schedule=schedule)
 
 
@@ -172,7 +172,7 @@ def trained(cell: Cell, machine: Machine, options: argparse.Namespace, kept: dic
         torch.cuda.reset_peak_memory_stats()
     rate = kept[recipe](cell.seconds)
     return {
-        "sequences": recipe.schedule.batch,
+        "sequences": recipe.schedule.batch_size,
         "compiled": machine.compiles(recipe),
         "tokens_per_second": rate,
         "flops_per_second": rate * cost.flops_per_token(recipe),

@@ -15,7 +15,7 @@ from lightning.pytorch import Callback
 from shapes import Shape
 
 from bertlab.inputs.batches import Batches
-from bertlab.inputs.keyed import key
+from bertlab.keyed import key
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
 from bertlab.training import evaluation, figures, optimization
@@ -67,7 +67,9 @@ def by_hand(shape: Shape, machine: Machine, batches: Batches) -> Block:
             predicting, related = model.losses(**{"lengths": None, **parts})
             loss = predicting / float(batch.weights.sum()) + related / len(batch.tokens)
         loss.backward()
-        norm = optimization.update(optimizer, recipe.schedule.rate(step), recipe.optimizer.clip, loss.detach())
+        norm = optimization.update(
+            optimizer, recipe.schedule.learning_rate(step), recipe.optimizer.max_grad_norm, loss.detach()
+        )
         figures.check(step, float(loss.detach()), float(norm))
         step += 1
         return tokens

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bertlab.inputs import keyed
+from bertlab import keyed
 from bertlab.inputs.formats import Rows, Text, layout
 from bertlab.machine import Machine
 from bertlab.progress import silent

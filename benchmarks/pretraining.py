@@ -8,11 +8,11 @@ the precision that the machine has the hardware for. Padding does not count. The
 (fp32, fused AdamW), with `bf16`, and with `bf16` and `torch_compile` too, the best of what it documents; and a plain
 loop around `BertForPreTraining`.
 
-Our Trainer has the C library keep freed memory (`bertlab.model.memory`). That holds for the whole process, so the peer
-gains by it as well: a ratio measured here is less than one of two processes.
+Our Trainer has the C library keep freed memory (`bertlab.model.kernels.memory`). That holds for the whole process, so
+the peer gains by it as well: a ratio measured here is less than one of two processes.
 
-A share is useful operations a second (`bertlab.cost`: no padding, no logits where nothing is predicted), in blocks that
-alternate with blocks of the matrix product by which the peak is measured.
+A share is useful operations a second (`bertlab.recipe.cost`: no padding, no logits where nothing is predicted), in
+blocks that alternate with blocks of the matrix product by which the peak is measured.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ import script
 from blocks import Block, Found, Settings, compare
 from shapes import BASE, MINI, TINY, Shape
 
-from bertlab import cost
 from bertlab.estimates.measure import peak
 from bertlab.inputs.batches import Batches
+from bertlab.recipe import cost
 
 
 def beside(shape: Shape, peer: Callable[[Shape, Batches], Block], settings: Settings) -> Found:

@@ -29,7 +29,7 @@ class Shape:
     @property
     def recipe(self) -> Recipe:
         """Masked LM and next sentence, for longer than anybody measures."""
-        schedule = Schedule(batch=self.batch, steps=1_000_000, peak=1e-4)
+        schedule = Schedule(batch_size=self.batch, steps=1_000_000, peak_lr=1e-4)
         return Recipe(model=self.model, inputs=Inputs(length=self.length), schedule=schedule)
 
 

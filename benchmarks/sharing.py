@@ -18,7 +18,7 @@ from typing import Any
 import script
 from blocks import Found, Settings, found
 
-from bertlab.store import Run, Store
+from bertlab.store.runs import Run, Store
 
 SCALE = "tiny"
 

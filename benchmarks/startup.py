@@ -17,8 +17,8 @@ from pathlib import Path
 import script
 from blocks import Block, Found, Settings, compare, duration, known
 
-from bertlab.plan import SCRATCH
-from bertlab.store import Store
+from bertlab.lab.plan import SCRATCH
+from bertlab.store.runs import Store
 
 BARE = "import typer\napp = typer.Typer()\n@app.command()\ndef main(name: str = ''):\n    '''Nothing.'''\napp()\n"
 

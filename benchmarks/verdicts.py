@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from bertlab.lab.study import Claim
 from bertlab.report.statistics.effects import Effect, effect
 from bertlab.report.statistics.measures import Grouped, Mean, Measure, accuracy, f1
 from bertlab.report.statistics.spread import Typical
 from bertlab.report.verdicts import Pair, Trial, holm, verdicts
-from bertlab.study import Claim
 
 CLAIMS = 12
 SEEDS = (4, 6, 10)

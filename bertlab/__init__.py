@@ -1,3 +1,61 @@
-"""bertlab: reproduces the ablations behind BERT and its descendants, with the evidence for each finding."""
+"""bertlab: reproduces the ablations behind BERT and its descendants, with the evidence for each finding.
+
+What a study file needs is here by name: `from bertlab import Measurement, Study, Variant`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bertlab.lab.study import Claim as Claim
+    from bertlab.lab.study import Measurement as Measurement
+    from bertlab.lab.study import Size as Size
+    from bertlab.lab.study import Study as Study
+    from bertlab.lab.study import Task as Task
+    from bertlab.lab.study import Variant as Variant
+    from bertlab.lab.study import table as table
+    from bertlab.recipe import Inputs as Inputs
+    from bertlab.recipe import Masking as Masking
+    from bertlab.recipe import Model as Model
+    from bertlab.recipe import Objective as Objective
+    from bertlab.recipe import Optimizer as Optimizer
+    from bertlab.recipe import Schedule as Schedule
+    from bertlab.recipe import Tokenizer as Tokenizer
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Claim",
+    "Inputs",
+    "Masking",
+    "Measurement",
+    "Model",
+    "Objective",
+    "Optimizer",
+    "Schedule",
+    "Size",
+    "Study",
+    "Task",
+    "Tokenizer",
+    "Variant",
+    "__version__",
+    "table",
+]
+_STUDY = ("Claim", "Measurement", "Size", "Study", "Task", "Variant", "table")
+
+
+def home(name: str) -> str | None:
+    """The module of a public name; None if there is no such name."""
+    if name not in __all__ or name == "__version__":
+        return None
+    return "bertlab.lab.study" if name in _STUDY else "bertlab.recipe"
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a public name when it is first used, so that `import bertlab` costs nothing."""
+    module = home(name)
+    if module is None:
+        raise AttributeError(f"module 'bertlab' has no attribute {name!r}")
+    return getattr(import_module(module), name)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bertlab.errors import BadInput
-from bertlab.files import read_json
+from bertlab.store.files import read_json
 
 MASK = "[MASK]"
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bertlab import __version__
 from bertlab.errors import BadInput, unknown
-from bertlab.files import expanded, kind
+from bertlab.store.files import expanded, kind
 
 if TYPE_CHECKING:
     from bertlab.recipe import Recipe
@@ -143,7 +143,7 @@ class Machine:
         Not where batches differ in their rows, each of which would be a graph of its own; nor on the CPU if it has
         dropout, whose random bits are drawn outside of graphs there.
         """
-        if self.compile == "no" or recipe.inputs.counted or (recipe.model.dropout and not self.gpus):
+        if self.compile == "no" or recipe.inputs.token_matched_to or (recipe.model.dropout and not self.gpus):
             return False
         return self.compile != "auto" or (self.gpus > 0 and recipe.schedule.steps >= LONG and has_compiler())
 

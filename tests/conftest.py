@@ -20,7 +20,7 @@ def machine(tmp_path_factory):
 @pytest.fixture(scope="session")
 def text_file(tmp_path_factory):
     """300 documents of the embedded world as a local file."""
-    from bertlab.text import microworld
+    from bertlab import synthetic as microworld
 
     path = tmp_path_factory.mktemp("text") / "world.jsonl"
     path.write_text("".join(json.dumps({"text": document}) + "\n" for document in microworld.documents(300)))
@@ -71,7 +71,7 @@ def until():
 @pytest.fixture(scope="session")
 def at_work():
     """Process ids of those that pre-train now in a store, by the run that they have claimed."""
-    from bertlab.store import Store
+    from bertlab.store.runs import Store
 
     def find(runs):
         store = Store(runs)
@@ -86,7 +86,7 @@ def hub(monkeypatch, tmp_path):
     """A Hub of this test's own, with an empty cache; `hub.offline()` takes it away."""
     from huggingface_hub import constants
 
-    from bertlab import hub as client
+    from bertlab.hub import datasets as client
     from stand_in_hub import Hub
 
     own = Hub()

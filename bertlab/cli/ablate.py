@@ -13,10 +13,10 @@ from bertlab.cli.carry_out import carry_out
 from bertlab.cli.console import exit_codes, say
 
 if TYPE_CHECKING:
+    from bertlab.lab.plan import Plan
     from bertlab.machine import Machine
-    from bertlab.plan import Plan
-    from bertlab.store import Store
-    from bertlab.union import Record
+    from bertlab.store.runs import Store
+    from bertlab.store.union import Record
 
 
 @exit_codes
@@ -51,14 +51,15 @@ def ablate(
     dry_run: options.DryRun = False,
 ) -> int:
     """Run studies: pre-train their rows, measure them over seeds, show the table beside the paper's."""
-    from bertlab import plan as planning
-    from bertlab import scales, studies, union
     from bertlab.cli.plan_table import draw
     from bertlab.errors import BadInput
+    from bertlab.lab import plan as planning
+    from bertlab.lab import scales, studies
+    from bertlab.lab.pretrained import find
+    from bertlab.lab.record import records
     from bertlab.machine import Machine
-    from bertlab.pretrained import find
-    from bertlab.record import records
-    from bertlab.store import Store
+    from bertlab.store import union
+    from bertlab.store.runs import Store
 
     machine = Machine(
         runs=runs,
@@ -92,7 +93,7 @@ def ablate(
     plan = planning.make(request, machine)
     union.check(store, records(plan).values())
     if search:
-        from bertlab import search as searching
+        from bertlab.lab import search as searching
 
         tried = searching.make(request, machine)
         if tried.plan.pending(store):
@@ -121,8 +122,8 @@ def ablate(
 
 
 def _carry_out(plan: Plan, made: Collection[Record], store: Store, machine: Machine, retry: bool) -> int:
-    from bertlab import union
     from bertlab.cli.results import print_records
+    from bertlab.store import union
 
     kept: list[Record] = []
 

@@ -12,10 +12,10 @@ from bertlab.cli.console import complain, console, exit_codes, print_json, say
 
 if TYPE_CHECKING:
     from bertlab.inputs.audit import Audited, Check
+    from bertlab.lab.plan import Plan
+    from bertlab.lab.study import Study
     from bertlab.machine import Machine
-    from bertlab.plan import Plan
-    from bertlab.store import Store
-    from bertlab.study import Study
+    from bertlab.store.runs import Store
     from bertlab.text.tokens import TokenisedCorpus
 
 VERDICTS = {True: "holds", False: "FAILS", None: "not tested"}
@@ -34,10 +34,10 @@ def audit(
     json: options.Json = False,
 ) -> int:
     """Draw the batches of every row and test what they contain: shares, pairs, lengths, masks, tokens lost."""
-    from bertlab import plan as planning
-    from bertlab import scales, studies, unused
+    from bertlab.lab import plan as planning
+    from bertlab.lab import scales, studies, unused
     from bertlab.machine import Machine
-    from bertlab.store import Store
+    from bertlab.store.runs import Store
 
     unused.recipe_only(set_ or ())
     request = planning.Request(
@@ -69,16 +69,16 @@ def audit(
 
 def _unmeasured(study: Study) -> Study:
     """The study without its tasks and ways to measure: what is left is what its rows are trained on."""
-    from bertlab.study import Measurement
+    from bertlab.lab.study import Measurement
 
-    rows = [dataclasses.replace(row, method=None, layers=None, recurrent=False) for row in study.variants]
+    rows = [dataclasses.replace(row, method=None, layers=None, bilstm=False) for row in study.variants]
     loss = Measurement("loss", method="pretraining", metric="perplexity")
     return dataclasses.replace(study, variants=rows, measurements=[loss], published={}, claims=[])
 
 
 def _prepare(plan: Plan, store: Store, machine: Machine, quiet: bool) -> dict[str, TokenisedCorpus] | None:
     """The corpora of a plan by their ids, prepared if the store does not have them; None if that fails."""
-    from bertlab.jobs import PrepareCorpus
+    from bertlab.lab.jobs import PrepareCorpus
     from bertlab.text.tokens import open_corpus
 
     corpora = [job for job in plan.jobs if isinstance(job, PrepareCorpus)]
@@ -91,7 +91,7 @@ def _audit(plan: Plan, opened: dict[str, TokenisedCorpus], show: bool) -> list[t
     """What was found, for each set of rows that share their batches; the same sequences are drawn in full only once."""
     from bertlab.inputs.audit import LESS, MOST, same_batches, same_sequences
     from bertlab.inputs.audit import audit as audited
-    from bertlab.jobs import Pretrain
+    from bertlab.lab.jobs import Pretrain
     from bertlab.progress import signals_as_flags
 
     shared: dict[Any, list[Any]] = {}

@@ -23,13 +23,13 @@ def bench(
     """Measure how fast this machine pre-trains, on the embedded text: tokens a second, and the share of its peak."""
     import dataclasses
 
-    from bertlab import scales, unused
+    from bertlab import synthetic as microworld
     from bertlab.errors import BadInput
     from bertlab.estimates.measure import throughput
     from bertlab.estimates.trials import DOCUMENTS, sample
+    from bertlab.lab import scales, unused
     from bertlab.machine import Machine
     from bertlab.progress import signals_as_flags
-    from bertlab.text import microworld
 
     if gpus > 1:
         raise BadInput(f"--gpus is {gpus}: one device is measured, give 0 or 1")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from bertlab.cli.console import complain
 
 if TYPE_CHECKING:
-    from bertlab.jobs import Job
+    from bertlab.lab.jobs import Job
     from bertlab.machine import Machine
-    from bertlab.store import Store
+    from bertlab.store.runs import Store
 
 
 def carry_out(
@@ -29,14 +29,14 @@ def carry_out(
     Tasks are read before anything is spent. `started` is called when the first training begins, and at the end. With
     `quiet` progress goes to the error stream. Raises `BadInput`, and then leaves no store where there was none.
     """
-    from bertlab import environment
+    from bertlab.cli import environment
     from bertlab.cli.live import Live
     from bertlab.cli.plan_table import require_room
     from bertlab.errors import BadInput
     from bertlab.execution.attempt import stated
     from bertlab.execution.schedule import execute
-    from bertlab.jobs import Measure, rows
-    from bertlab.plan import in_order
+    from bertlab.lab.jobs import Measure, rows
+    from bertlab.lab.plan import in_order
     from bertlab.progress import signals_as_flags
 
     environment.require_memory()

@@ -49,7 +49,7 @@ def exit_codes(command: Callable[P, int | None]) -> Callable[P, None]:
 
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
-        from bertlab import environment
+        from bertlab.cli import environment
 
         code, line = 0, ""
         try:

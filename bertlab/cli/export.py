@@ -23,8 +23,8 @@ def export(
     import os
 
     from bertlab.errors import BadInput
-    from bertlab.files import kind, sweep
-    from bertlab.store import Store
+    from bertlab.store.files import kind, sweep
+    from bertlab.store.runs import Store
 
     if kind(directory, "DIR"):
         raise BadInput(f"export target '{directory}' exists already: give a directory that does not")
@@ -38,7 +38,7 @@ def export(
     except OSError as error:
         raise BadInput(f"export target '{directory}' cannot be written: {error.strerror}") from error
     try:
-        from bertlab import export as exports
+        from bertlab.report import export as exports
 
         what = (exports.results if results else exports.checkpoint)(store, run, beside)
         beside.rename(directory)

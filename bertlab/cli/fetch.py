@@ -17,8 +17,8 @@ def fetch(
     directory: Annotated[Path, typer.Argument(help="The mirror to write, for --data.", metavar="DIR")],
 ) -> int:
     """Write the rows of the tasks of studies to a mirror that --data reads; what is there already is kept."""
-    from bertlab import studies
     from bertlab.errors import BadInput
+    from bertlab.lab import studies
     from bertlab.machine import Machine
     from bertlab.tasks import catalog, lookup, mirror
 

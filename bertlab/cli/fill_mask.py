@@ -21,7 +21,7 @@ def fill_mask(
 ) -> None:
     """Show the words that a pre-trained model finds likeliest in the place of [MASK]."""
     from bertlab.fill_mask import fill
-    from bertlab.store import PRETRAINED, Store
+    from bertlab.store.runs import PRETRAINED, Store
 
     found = Store(runs).match(run, lambda each: each.kind in PRETRAINED)
     found.verify()

@@ -14,7 +14,7 @@ from bertlab.cli.console import console, exit_codes, print_json
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from bertlab.store import Run
+    from bertlab.store.runs import Run
 
 
 @exit_codes
@@ -44,13 +44,13 @@ def finetune(
 
     Kept until `bertlab runs --prune`, as no study asks for them.
     """
-    from bertlab import plan as planning
-    from bertlab import scales
     from bertlab.errors import BadInput
+    from bertlab.lab import plan as planning
+    from bertlab.lab import scales
+    from bertlab.lab.pretrained import find
+    from bertlab.lab.study import Measurement, Method, Study, Variant
     from bertlab.machine import Machine
-    from bertlab.pretrained import find
-    from bertlab.store import Store
-    from bertlab.study import Measurement, Method, Study, Variant
+    from bertlab.store.runs import Store
     from bertlab.tasks import catalog, metrics
 
     method: Method = "features" if frozen else "finetune"

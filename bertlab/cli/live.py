@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from bertlab.cli.console import console, say
-from bertlab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain
+from bertlab.lab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain
 from bertlab.wording import duration
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn, TaskID
 
     from bertlab.progress import Progress
-    from bertlab.store import Run
+    from bertlab.store.runs import Run
 
 SECONDS_BETWEEN_LINES = 15.0
 """Where output is not a terminal."""

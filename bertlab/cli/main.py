@@ -54,7 +54,7 @@ def options(
 
 def main() -> None:
     """Carries out the command line: whatever happens, errors are one line and an exit status."""
-    from bertlab.environment import open_descriptors
+    from bertlab.cli.environment import open_descriptors
 
     open_descriptors()
     try:

@@ -32,9 +32,9 @@ def merge(
     Each trains its own seeds (`ablate masking --seeds 0-2`, `--seeds 3-5`); joined, they are one study.
     """
     from bertlab.cli.console import console
-    from bertlab.merge import merge as joined
     from bertlab.names import plain
-    from bertlab.union import spelled
+    from bertlab.store.merge import merge as joined
+    from bertlab.store.union import spelled
 
     with console().status("comparing checksums") as status:
         found = joined(stores, into, lambda done, total: status.update(f"{done} of {total} runs are copied"))

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from bertlab.estimates.cards import Accelerator
     from bertlab.estimates.estimate import Amount, Estimate, Seconds
     from bertlab.estimates.trials import Trials
+    from bertlab.lab.plan import Plan
     from bertlab.machine import Machine
-    from bertlab.plan import Plan
-    from bertlab.store import Store
+    from bertlab.store.runs import Store
 
 
 @exit_codes
@@ -63,15 +63,15 @@ def plan(
 
     What `ablate --search` tries before is not in it: `ablate --search --dry-run` shows that.
     """
-    from bertlab import plan as planning
-    from bertlab import scales, studies
     from bertlab.cli import plan_table
     from bertlab.errors import BadInput
     from bertlab.estimates import cards
     from bertlab.estimates import estimate as estimating
+    from bertlab.lab import plan as planning
+    from bertlab.lab import scales, studies
+    from bertlab.lab.pretrained import find
     from bertlab.machine import Machine
-    from bertlab.pretrained import find
-    from bertlab.store import Store
+    from bertlab.store.runs import Store
 
     for option, value in (("--price", price), ("--watts", watts)):
         if value is not None and not value <= 1e9:
@@ -183,7 +183,7 @@ class _Bill:
 def _measured(plan: Plan, store: Store, machine: Machine, quiet: bool) -> Iterator[tuple[Seconds, _Basis]]:
     """What jobs take, from finished runs alike and else from a measurement that is made when it is needed."""
     from bertlab.estimates.recorded import Recorded
-    from bertlab.jobs import Job
+    from bertlab.lab.jobs import Job
     from bertlab.progress import signals_as_flags
 
     recorded, basis, known = Recorded(store, machine), _Basis(), dict[str, float]()
@@ -230,7 +230,7 @@ def _tell(found: Estimate, basis: _Basis, bill: _Bill) -> None:
     """What the table does not say, in lines."""
     from bertlab.cli.plan_table import parameters
     from bertlab.estimates import cards
-    from bertlab.jobs import Pretrain
+    from bertlab.lab.jobs import Pretrain
 
     to_do, more = found.to_do, found.one_more_seed
     if to_do == type(to_do)():

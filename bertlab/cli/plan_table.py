@@ -7,18 +7,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bertlab import cost
 from bertlab.cli.console import console, say
 from bertlab.errors import BadInput
-from bertlab.jobs import Job, Pretrain
+from bertlab.lab.jobs import Job, Pretrain
+from bertlab.recipe import cost
 from bertlab.wording import megabytes, roughly
 
 if TYPE_CHECKING:
     from bertlab.estimates.estimate import Amount
+    from bertlab.lab.plan import Plan
     from bertlab.machine import Machine
-    from bertlab.plan import Plan
     from bertlab.recipe import Recipe
-    from bertlab.store import Store
+    from bertlab.store.runs import Store
 
 KINDS = {
     "corpus": "prepare the corpus",
@@ -62,7 +62,7 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "") -> None:
 
 def unlike_paper(plan: Plan) -> list[str]:
     """A line for each study that is not set up as in its paper, with all that differs."""
-    from bertlab.differences import differences
+    from bertlab.lab.differences import differences
 
     lines = []
     for study in plan.request.studies:
@@ -141,7 +141,7 @@ def described(recipe: Recipe) -> str:
     """A pre-training in one line: layers, width, heads and parameters; batch, steps and tokens a sequence."""
     model, schedule = recipe.model, recipe.schedule
     count = parameters(recipe) / 1e6
-    batch = f"{schedule.batch:,} sequences" + (" or as many tokens" if recipe.inputs.counted else "")
+    batch = f"{schedule.batch_size:,} sequences" + (" or as many tokens" if recipe.inputs.token_matched_to else "")
     lengths = ", then ".join(f"{steps:,} steps of {length}" for length, steps in cost.phases(recipe))
     return (
         f"{model.layers} layers, {model.hidden} wide, {model.heads} heads: {count:.{0 if count >= 10 else 1}f}M "

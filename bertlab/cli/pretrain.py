@@ -37,14 +37,14 @@ def pretrain(
     """
     import dataclasses
 
-    from bertlab import plan as planning
-    from bertlab import scales
     from bertlab.cli.plan_table import draw
     from bertlab.errors import BadInput
-    from bertlab.jobs import Pretrain
+    from bertlab.lab import plan as planning
+    from bertlab.lab import scales
+    from bertlab.lab.jobs import Pretrain
+    from bertlab.lab.study import Measurement, Study, Variant
     from bertlab.machine import Machine
-    from bertlab.store import Store
-    from bertlab.study import Measurement, Study, Variant
+    from bertlab.store.runs import Store
 
     for assignment in set_ or ():
         if assignment.startswith(tuple(f"{group}." for group in (*scales.GROUPS, "tasks"))):

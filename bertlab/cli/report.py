@@ -33,9 +33,9 @@ def report(
 ) -> None:
     """Write the tables and plots of everything finished."""
     from bertlab.cli.results import print_compared, print_result
-    from bertlab.merge import Joined
     from bertlab.report import compare, page
-    from bertlab.store import Store
+    from bertlab.store.merge import Joined
+    from bertlab.store.runs import Store
 
     roots = runs or [Path("runs")]
     stores = [Store(root, lenient=True) for root in roots]

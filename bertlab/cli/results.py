@@ -15,7 +15,7 @@ from bertlab.report.gather import gather
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from bertlab.store import Store
+    from bertlab.store.runs import Store
 
 
 def print_records(records: Iterable[Mapping[str, Any]], store: Store) -> None:

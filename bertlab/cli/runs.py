@@ -26,7 +26,7 @@ def runs(
 ) -> None:
     """List the runs of the store."""
     from bertlab.errors import BadInput
-    from bertlab.store import Store
+    from bertlab.store.runs import Store
 
     store = Store(runs, lenient=not prune)
     if not runs.is_dir():
@@ -37,7 +37,7 @@ def runs(
         for run in found:
             say(f"removed {run.id} {run.label}")
     if prune:
-        from bertlab.prune import prune as pruned
+        from bertlab.store.prune import prune as pruned
 
         finished, unfinished = pruned(store)
         say(f"removed {finished} finished and {unfinished} unfinished runs")
@@ -87,7 +87,7 @@ def _listed(store: Any) -> list[dict[str, Any]]:
     ]
     known = {record["id"] for record in failed}
     from bertlab.errors import BadInput
-    from bertlab.files import read_json
+    from bertlab.store.files import read_json
 
     for kind, run_id, active in store.unfinished():
         if run_id in known:

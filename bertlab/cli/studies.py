@@ -9,7 +9,7 @@ from bertlab.cli.options import Json
 @exit_codes
 def studies(json: Json = False) -> None:
     """List the studies, with their sources."""
-    from bertlab.studies import find, names
+    from bertlab.lab.studies import find, names
 
     found = [find(name) for name in names()]
     if json:

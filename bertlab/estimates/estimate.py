@@ -13,20 +13,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from bertlab import cost
-from bertlab import plan as planning
-from bertlab.checkpoint import Checkpoint
+from bertlab import synthetic as microworld
 from bertlab.estimates.cards import Accelerator
 from bertlab.estimates.measure import judged_rows, trained_rows, training_steps
 from bertlab.execution.schedule import devices_of_one, length
-from bertlab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, needs, rows
+from bertlab.lab import plan as planning
+from bertlab.lab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, needs, rows
+from bertlab.lab.plan import Plan
 from bertlab.machine import Machine
-from bertlab.plan import Plan
-from bertlab.recipe import Recipe
-from bertlab.store import Store
+from bertlab.model.interop.checkpoint import Checkpoint
+from bertlab.recipe import Recipe, cost
+from bertlab.store.runs import Store
 from bertlab.tasks.data import TaskData, held_back
 from bertlab.tasks.rows import Rows
-from bertlab.text import microworld
 
 Seconds = Callable[[Job, int], float | None]
 """What a job takes on so many devices; `None` if that is not known."""
@@ -207,7 +206,7 @@ def work(job: Job, machine: Machine) -> tuple[float, float]:
     for each in _trained_on(job, machine):
         count = trained_rows(settings, each)
         trained = _tokens(each.train, count, each.kind, settings.length)
-        passes = training_steps(settings, count) * settings.batch / count
+        passes = training_steps(settings, count) * settings.batch_size / count
         flops += cost.measurement_flops(recipe.model, settings, trained, judged, passes, causal=recipe.objective.causal)
         seen, judged = seen + passes * trained, 0.0  # judged once
     return seen, flops
@@ -220,7 +219,7 @@ def recipe_of(job: Measure) -> Recipe:
 
 @lru_cache(maxsize=4)
 def _described(checkpoint: Checkpoint) -> Recipe:
-    from bertlab.model import huggingface
+    from bertlab.model.interop import huggingface
 
     recipe, _, _ = huggingface.read(checkpoint.fetch(), fresh=True)
     return recipe

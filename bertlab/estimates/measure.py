@@ -13,11 +13,10 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bertlab import cost
-from bertlab.files import read_lines, write_json
-from bertlab.identity import science
 from bertlab.machine import Machine, has_bf16
-from bertlab.recipe import Features, Finetuning, Recipe
+from bertlab.recipe import Features, Finetuning, Recipe, cost
+from bertlab.recipe.identity import science
+from bertlab.store.files import read_lines, write_json
 from bertlab.tasks.data import TaskData
 from bertlab.text.tokens import Part, TokenisedCorpus
 
@@ -131,7 +130,7 @@ def pretraining(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Ma
         speed = _pretrained(short, some, folder, machine)
         speed = dataclasses.replace(
             speed,
-            step=speed.step * recipe.schedule.batch / short.schedule.batch,
+            step=speed.step * recipe.schedule.batch_size / short.schedule.batch_size,
             milestone=speed.milestone * judged,
             end=speed.end * all_judged,
         )
@@ -174,11 +173,11 @@ def _pretrained(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Ma
 def _short(recipe: Recipe, length: int, operations: float) -> Recipe:
     """The recipe with few steps of sequences of one length, and no more of them than half a second takes."""
     model = dataclasses.replace(recipe.model, max_positions=recipe.model.positions_for(recipe.inputs.longest))
-    inputs = dataclasses.replace(recipe.inputs, length=length, final_length=0, final_share=0.0, passes=0)
+    inputs = dataclasses.replace(recipe.inputs, length=length, phase2_length=0, phase2_share=0.0, epochs=0)
     row = length * cost.flops_per_token(recipe, length=length)
-    batch = min(recipe.schedule.batch, _at_most(SECONDS_A_STEP, operations, row))
+    batch = min(recipe.schedule.batch_size, _at_most(SECONDS_A_STEP, operations, row))
     steps = min(recipe.schedule.steps, _steps(operations, batch * row))
-    schedule = dataclasses.replace(recipe.schedule, batch=batch, steps=steps)
+    schedule = dataclasses.replace(recipe.schedule, batch_size=batch, steps=steps)
     return dataclasses.replace(recipe, model=model, inputs=inputs, schedule=schedule)
 
 
@@ -217,7 +216,7 @@ def throughput(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Mac
     flops = tokens * cost.flops_per_token(short, vocabulary=corpus.tokenizer.size)
     return Throughput(
         seconds_per_step=speed.step,
-        sequences_per_step=short.schedule.batch,
+        sequences_per_step=short.schedule.batch_size,
         tokens_per_second=tokens / speed.step,
         flops_per_second=flops / speed.step,
         peak_flops_per_second=highest,
@@ -274,12 +273,14 @@ def finetuning(
         speed = finetuning(pretrained, first, settings, recipe, machine, operations)
         before = speed.start + speed.step * training_steps(settings, trained_rows(settings, first))
     forward = settings.length * cost.encoder_flops_per_token(recipe.model, settings.length)
-    batch = min(settings.batch, _at_most(SECONDS_A_STEP, operations, 3 * forward))
+    batch = min(settings.batch_size, _at_most(SECONDS_A_STEP, operations, 3 * forward))
     most = _at_most(SECONDS_JUDGING, operations, forward)
     rows, judged = trained_rows(settings, data), judged_rows(settings, data.evaluation)
     steps = min(training_steps(settings, rows), _steps(operations, 3 * batch * forward))
     some = min(rows, max(ROWS if isinstance(settings, Finetuning) else most, batch * steps))
-    short = dataclasses.replace(settings, batch=batch, rows=some, evaluation_rows=min(judged, most), steps=steps)
+    short = dataclasses.replace(
+        settings, batch_size=batch, max_train_examples=some, max_eval_examples=min(judged, most), max_steps=steps
+    )
     clock = Clock()
     if isinstance(short, Features):
         features.probe(pretrained, data, short, seed=0, restart=0, machine=machine, progress=clock)
@@ -288,26 +289,26 @@ def finetuning(
     speed = clock.speed()
     return Speed(
         start=speed.start * rows / some + before,
-        step=speed.step * settings.batch / batch,
-        end=speed.end * judged / short.evaluation_rows,
+        step=speed.step * settings.batch_size / batch,
+        end=speed.end * judged / short.max_eval_examples,
     )
 
 
 def trained_rows(settings: Finetuning | Features, data: TaskData) -> int:
     """Rows of a task that are trained on."""
-    return min(settings.rows or len(data.train), len(data.train))
+    return min(settings.max_train_examples or len(data.train), len(data.train))
 
 
 def judged_rows(settings: Finetuning | Features, rows: object) -> int:
     """Of the `rows` of a split, those that are judged."""
     count = len(rows)  # type: ignore[arg-type]
-    return min(settings.evaluation_rows or count, count)
+    return min(settings.max_eval_examples or count, count)
 
 
 def training_steps(settings: Finetuning | Features, rows: int) -> int:
     """Updates that the epochs over so many rows come to."""
-    steps = max(1, math.ceil(settings.epochs * math.ceil(rows / settings.batch)))
-    return min(steps, settings.steps) if settings.steps else steps
+    steps = max(1, math.ceil(settings.epochs * math.ceil(rows / settings.batch_size)))
+    return min(steps, settings.max_steps) if settings.max_steps else steps
 
 
 def _steps(operations: float, each: float) -> int:

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from bertlab.errors import BadInput
-from bertlab.identity import canonical, load
-from bertlab.jobs import Job, Measure, Pretrain
+from bertlab.lab.jobs import Job, Measure, Pretrain
 from bertlab.machine import Machine, processor
 from bertlab.recipe import Masking, Recipe, Schedule
-from bertlab.store import Run, Store
+from bertlab.recipe.identity import canonical, load
+from bertlab.store.runs import Run, Store
 
 
 class Recorded:
@@ -93,8 +93,12 @@ def pretrained_alike(recipe: Recipe, corpus: str, compiled: bool) -> str:
     """
     masking, schedule = recipe.masking, recipe.schedule
     usual = (masking.mask, masking.keep, masking.random) == (0.8, 0.1, 0.1)
-    masking = Masking(rate=masking.rate) if usual else Masking(rate=masking.rate, mask=1.0, keep=0.0, random=0.0)
-    schedule = Schedule(batch=schedule.batch, steps=min(1, schedule.steps))
+    masking = (
+        Masking(mask_prob=masking.mask_prob)
+        if usual
+        else Masking(mask_prob=masking.mask_prob, mask=1.0, keep=0.0, random=0.0)
+    )
+    schedule = Schedule(batch_size=schedule.batch_size, steps=min(1, schedule.steps))
     recipe = dataclasses.replace(recipe, seed=0, masking=masking, schedule=schedule)
     return canonical([recipe, corpus, compiled])
 

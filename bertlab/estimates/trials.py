@@ -9,20 +9,21 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from bertlab import synthetic as microworld
 from bertlab.estimates import measure
 from bertlab.estimates.estimate import text_bytes
 from bertlab.estimates.measure import Speed
 from bertlab.estimates.recorded import alike, encoder
-from bertlab.files import read_json, write_json
-from bertlab.identity import load
-from bertlab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, Pretrained, rows
+from bertlab.lab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, Pretrained, rows
 from bertlab.machine import Machine
 from bertlab.progress import silent
 from bertlab.recipe import Corpus, Recipe, Tokenizer
-from bertlab.store import Store
+from bertlab.recipe.identity import load
+from bertlab.store.files import read_json, write_json
+from bertlab.store.runs import Store
 from bertlab.tasks.data import held_back
-from bertlab.text import microworld, sources, tokens
-from bertlab.text.tokenizer import WordPiece
+from bertlab.text import sources, tokens
+from bertlab.text.tokenizers.wordpiece import WordPiece
 from bertlab.text.tokens import TokenisedCorpus
 
 DOCUMENTS = 1000

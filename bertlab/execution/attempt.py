@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from bertlab import files
-from bertlab.claims import Claim
 from bertlab.errors import BadInput, RunFailed, Unwritable, writing
-from bertlab.jobs import Job, Pretrain
+from bertlab.lab.jobs import Job, Pretrain
 from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import Interrupted, Progress
-from bertlab.store import Store
+from bertlab.store import files
+from bertlab.store.locks import Claim
+from bertlab.store.runs import Store
 
 Status = Literal["done", "claimed", "stopped", "refused", "failed", "diverged"]
 

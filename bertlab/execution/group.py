@@ -15,12 +15,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bertlab.environment import seconds
+from bertlab.cli.environment import seconds
 from bertlab.errors import BadInput, RunFailed, writing
-from bertlab.jobs import Pretrain
+from bertlab.lab.jobs import Pretrain
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, Progress, silent, stop_if_asked
-from bertlab.store import Store
+from bertlab.store.runs import Store
 
 COLLECTIVE_SECONDS = seconds("BERTLAB_COLLECTIVE_SECONDS")
 """After so long a process gives those up that it waits for; they may hang, or save to a slow disk."""

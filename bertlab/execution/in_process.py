@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bertlab.execution.attempt import Ended, attempt
-from bertlab.jobs import Job
+from bertlab.lab.jobs import Job
 from bertlab.machine import Machine
 from bertlab.progress import Progress
-from bertlab.store import Store
+from bertlab.store.runs import Store
 
 
 class ThisProcess:

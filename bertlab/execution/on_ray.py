@@ -23,15 +23,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bertlab.claims import claimed, is_claimed
 from bertlab.errors import BadInput, RunFailed
 from bertlab.execution.attempt import Ended, attempt
 from bertlab.execution.schedule import devices_of_one
-from bertlab.jobs import Job, Pretrain, needs
+from bertlab.lab.jobs import Job, Pretrain, needs
+from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, Progress, listening_to, stop_if_asked
-from bertlab.store import Store
-from bertlab.study_file import Code
+from bertlab.store.locks import claimed, is_claimed
+from bertlab.store.runs import Store
 
 SECONDS_TO_STOP = 9.0
 """What workers have for saving before they are ended."""

@@ -7,15 +7,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from bertlab import claims, cost
 from bertlab.errors import BadInput, warn
 from bertlab.execution.attempt import Ended
 from bertlab.execution.in_process import ThisProcess
-from bertlab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain, needs
+from bertlab.lab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain, needs
 from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import Progress, stop_if_asked
-from bertlab.store import Run, Store
+from bertlab.recipe import cost
+from bertlab.store import locks as claims
+from bertlab.store.runs import Run, Store
 
 TRIES = 2
 """A job that fails is tried once more."""

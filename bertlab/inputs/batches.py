@@ -16,12 +16,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from bertlab import keyed
 from bertlab import recipe as recipes
-from bertlab.cost import phases, tokens
 from bertlab.errors import BadInput
-from bertlab.inputs import keyed
 from bertlab.inputs.collator import Batch, Collator, Numbers, Tokenizer, joined
 from bertlab.inputs.formats import Rows, Text, layout, segment_pairs, single_segments
+from bertlab.recipe.cost import phases, tokens
 
 _KEPT_ROWS = 8_000_000
 """Rows of layouts that are kept at hand (about 33 bytes each); others are laid out again when they are needed."""
@@ -69,7 +69,7 @@ class Batches:
         return self._main.batch(step)
 
     def rows_in(self, copy: int) -> int:
-        """Rows in the passes over the data whose number is `copy` modulo `inputs.copies`."""
+        """Rows in the passes over the data whose number is `copy` modulo `inputs.dupe_factor`."""
         return self._main.size(copy % self._main.copies).rows
 
     def tokens(self, steps: int) -> int:
@@ -89,21 +89,21 @@ class Beginning:
 
 
 def beginning(recipe: recipes.Recipe, text: Text) -> Text:
-    """As many of the first documents as the steps of a recipe pass over `inputs.passes` times; all if that is 0.
+    """As many of the first documents as the steps of a recipe pass over `inputs.epochs` times; all if that is 0.
 
     At least `FEWEST` documents, so that a random next sentence has others to come from. Raises `BadInput` for a text
     that is too short.
     """
-    passes, schedule = recipe.inputs.passes, recipe.schedule
+    passes, schedule = recipe.inputs.epochs, recipe.schedule
     if not passes:
         return text
     length, _ = phases(recipe)[0]
     most = first(text, tokens(recipe) // passes)  # a row has at most its length of the text
     rows = layout(recipe.inputs, most, length=length, copy=0, seed=recipe.seed)
-    wanted = schedule.steps * schedule.batch / passes
+    wanted = schedule.steps * schedule.batch_size / passes
     if len(rows) < wanted and len(most.tokens) == len(text.tokens):
         raise BadInput(
-            f"inputs.passes is {passes}: that takes {wanted:,.0f} sequences of text, and the corpus has {len(rows):,}: "
+            f"inputs.epochs is {passes}: that takes {wanted:,.0f} sequences of text, and the corpus has {len(rows):,}: "
             "give more text, fewer steps or more passes"
         )
     return first(text, int(rows.starts[min(int(wanted), len(rows) - 1)]))
@@ -127,7 +127,9 @@ class _Passes:
     def __init__(self, recipe: recipes.Recipe, tokenizer: Tokenizer, text: Text, length: int, trimmed: bool) -> None:
         self._trimmed = trimmed and recipe.inputs.format != "segment-pair"
         self._inputs, self._seed, self._length = recipe.inputs, recipe.seed, length
-        self.copies = recipe.inputs.copies if recipe.inputs.pairs else 1  # where no pair is drawn all passes are alike
+        self.copies = (
+            recipe.inputs.dupe_factor if recipe.inputs.pairs else 1
+        )  # where no pair is drawn all passes are alike
         self._text = text
         masking = None if recipe.objective.causal else recipe.masking
         self._collator = Collator(masking, tokenizer, text, length, recipe.seed)
@@ -136,10 +138,10 @@ class _Passes:
         self._orders: OrderedDict[int, _Order] = OrderedDict()
         self._made: dict[int, Batch] = {}
         self._until, self._run = -1, 1
-        self._weight = recipe.schedule.batch
+        self._weight = recipe.schedule.batch_size
         self._together = max(1, _TOGETHER // (self._weight * length))
-        if recipe.inputs.counted:
-            other = dataclasses.replace(recipe.inputs, format=recipe.inputs.counted)
+        if recipe.inputs.token_matched_to:
+            other = dataclasses.replace(recipe.inputs, format=recipe.inputs.token_matched_to)
             mean = layout(other, text, length=length, copy=0, seed=recipe.seed).lengths.mean()
             self._weight = max(length, round(self._weight * mean))  # no batch is empty
 
@@ -205,7 +207,7 @@ class _Passes:
             rows = layout(self._inputs, self._text, length=self._length, copy=copy, seed=self._seed)
             if copy not in self._sizes:
                 tokens = int(rows.lengths.sum())
-                self._sizes[copy] = _Size(len(rows), tokens, tokens if self._inputs.counted else len(rows))
+                self._sizes[copy] = _Size(len(rows), tokens, tokens if self._inputs.token_matched_to else len(rows))
             self._layouts[copy] = rows
             while len(self._layouts) > 1 and sum(map(len, self._layouts.values())) > _KEPT_ROWS:
                 self._layouts.popitem(last=False)
@@ -217,7 +219,7 @@ class _Passes:
             copy = epoch % self.copies
             rows = keyed.permutation(keyed.key(self._seed, "order", epoch), self.size(copy).rows)
             begins = None
-            if self._inputs.counted:
+            if self._inputs.token_matched_to:
                 lengths = self._layout(copy).lengths.take(rows)
                 begins = np.cumsum(lengths, dtype=np.int64) - lengths
             self._orders[epoch] = _Order(rows, begins)

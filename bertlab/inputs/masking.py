@@ -12,8 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from bertlab import recipe
-from bertlab.inputs import keyed
+from bertlab import keyed, recipe
 
 Numbers = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]

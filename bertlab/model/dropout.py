@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from bertlab.model.eager import eager_on_cpu
+from bertlab.model.kernels.eager import eager_on_cpu
 
 _LEVELS = 1 << 16
 

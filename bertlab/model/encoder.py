@@ -14,10 +14,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bertlab import recipe
-from bertlab.inputs.keyed import key
-from bertlab.model.attention import attention
+from bertlab.keyed import key
 from bertlab.model.dropout import Noise
-from bertlab.model.eager import eager_on_cpu
+from bertlab.model.kernels.attention import attention
+from bertlab.model.kernels.eager import eager_on_cpu
 
 SEGMENTS = 2
 EPSILON = 1e-12

@@ -18,11 +18,11 @@ from torch import Tensor, nn
 
 from bertlab import recipe
 from bertlab.errors import BadInput
-from bertlab.inputs.keyed import key
-from bertlab.model.cross_entropy import linear_cross_entropy
+from bertlab.keyed import key
 from bertlab.model.dropout import Noise
-from bertlab.model.eager import eager_on_cpu
 from bertlab.model.encoder import EPSILON, Encoder, initialise
+from bertlab.model.kernels.cross_entropy import linear_cross_entropy
+from bertlab.model.kernels.eager import eager_on_cpu
 
 if TYPE_CHECKING:
     from bertlab.model.recurrent import RecurrentEncoder
@@ -70,7 +70,7 @@ class PretrainingModel(nn.Module):
         self.masked = MaskedHead(model.hidden, vocabulary)
         self.pooler = Pooler(model.hidden)
         self.relation = nn.Linear(model.hidden, 2)
-        initialise(self, model.deviation, seed)
+        initialise(self, model.init_std, seed)
 
     @classmethod
     def of(cls, science: recipe.Recipe, vocabulary: int) -> PretrainingModel:

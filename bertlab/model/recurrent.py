@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from bertlab.inputs.keyed import key
+from bertlab.keyed import key
 from bertlab.model.dropout import Noise
 from bertlab.model.encoder import Encoder, gather_rows, initialise
 from bertlab.model.heads import DEVIATION

@@ -17,8 +17,8 @@ from typing import Any, Literal
 import numpy as np
 
 from bertlab.errors import BadInput
-from bertlab.identity import load
 from bertlab.recipe import Features, Finetuning, Recipe
+from bertlab.recipe.identity import load
 from bertlab.report.cells import Cell
 from bertlab.report.claims import judged
 from bertlab.report.evidence import Evidence

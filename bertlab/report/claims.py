@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from bertlab.errors import BadInput
+from bertlab.lab.study import Claim
 from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import FLOOR, Effect
 from bertlab.report.statistics.summary import LEVEL
 from bertlab.report.tables import EMPTY, Table, ends, signed
 from bertlab.report.verdicts import Verdict, trials, verdicts
-from bertlab.study import Claim
 from bertlab.wording import count, roughly
 
 

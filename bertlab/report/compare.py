@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bertlab import files
 from bertlab.errors import BadInput, Unwritable
 from bertlab.names import plain
 from bertlab.report import escape
@@ -21,7 +20,8 @@ from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.statistics.effects import FLOOR
 from bertlab.report.tables import EMPTY, Table
-from bertlab.store import Store
+from bertlab.store import files
+from bertlab.store.runs import Store
 
 COLUMNS = (
     "study",

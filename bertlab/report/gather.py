@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from bertlab.errors import BadInput, warn
-from bertlab.forms import REPORTED
 from bertlab.report.cells import Cell, Point, Pretraining, number
 from bertlab.report.claims import claimed
 from bertlab.report.evidence import NUMERICS, Evidence
 from bertlab.report.predictions import Predictions
-from bertlab.store import Run, Store
+from bertlab.store.forms import REPORTED
+from bertlab.store.runs import Run, Store
 
 SCALES = ("paper", "base", "mini", "tiny", "smoke")
 """The order of sections: the most evidence first."""

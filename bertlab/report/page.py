@@ -9,15 +9,15 @@ from collections.abc import Collection, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from bertlab import files
 from bertlab.errors import BadInput, Unwritable, unknown
-from bertlab.faults import point
 from bertlab.report import tidy
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import html, latex, markdown
 from bertlab.report.section import Chapter, chapter
-from bertlab.store import Store
+from bertlab.store import files
+from bertlab.store.faults import point
+from bertlab.store.runs import Store
 
 FORMATS = ("md", "html", "latex")
 DEFAULT = ("md", "html")

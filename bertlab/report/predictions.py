@@ -13,7 +13,7 @@ import numpy.typing as npt
 from bertlab.report.statistics import measures
 from bertlab.report.statistics.effects import Effect, Runs, effect
 from bertlab.report.statistics.measures import Mean, Measure
-from bertlab.store import Run
+from bertlab.store.runs import Run
 
 if TYPE_CHECKING:
     from bertlab.report.cells import Cell

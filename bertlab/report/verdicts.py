@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from bertlab.lab.study import Claim
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import FLOOR, Effect
 from bertlab.report.statistics.power import POWER, seeds_to_rule_out, seeds_to_see
 from bertlab.report.statistics.summary import LEVEL
-from bertlab.study import Claim
 
 Outcome = Literal["reproduced", "contradicted", "undecided"]
 

@@ -10,7 +10,7 @@ known), its columns, splits and labels, and its counterpart in the embedded worl
 from __future__ import annotations
 
 from bertlab.errors import unknown
-from bertlab.study import Kind, Task
+from bertlab.lab.study import Kind, Task
 
 
 def _glue(

@@ -12,7 +12,7 @@ from bertlab.names import shown
 from bertlab.tasks.examples import Examples, Integers, Numbers
 
 if TYPE_CHECKING:
-    from bertlab.text.tokenizer import WordPiece
+    from bertlab.text.tokenizers.wordpiece import WordPiece
 
 
 def label_names(columns: Sequence[Sequence[Any]], where: Sequence[str]) -> tuple[str, ...]:

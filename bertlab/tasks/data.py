@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bertlab import hub
+from bertlab import keyed
 from bertlab.errors import BadInput, unknown
-from bertlab.files import expanded, kind
-from bertlab.hub import Dataset, Reference
-from bertlab.inputs import keyed
+from bertlab.hub import datasets as hub
+from bertlab.hub.datasets import Dataset, Reference
+from bertlab.lab.study import Kind, Task
 from bertlab.machine import Machine
-from bertlab.study import Kind, Task
+from bertlab.store.files import expanded, kind
 from bertlab.tasks import catalog, files
 from bertlab.tasks.rows import COLUMNS, Rows, checked
 from bertlab.text import sources
@@ -247,7 +247,7 @@ def content_of(located: Located, machine: Machine) -> str:
     """What located rows are, as `TaskData.content`."""
     task = located.task
     if located.origin == "microworld":
-        from bertlab.text import microworld
+        from bertlab import synthetic as microworld
 
         return f"microworld:{microworld.version(task.microworld)}"
     if located.folder is not None:
@@ -294,7 +294,7 @@ def _columns(task: Task, group: str) -> tuple[str, ...]:
 
 
 def _from_world(task: Task) -> tuple[list[list[list[Any]]], list[str], str]:
-    from bertlab.text import microworld
+    from bertlab import synthetic as microworld
 
     splits: list[Any] = splits_of(task)
     read = [microworld.rows(task.microworld, split) for split in splits]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bertlab.inputs import keyed
+from bertlab import keyed
 
 Integers = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.floating[Any]]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.errors import BadInput
-from bertlab.files import kind, opened, unzipped
+from bertlab.store.files import kind, opened, unzipped
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 """The endings that are looked for, in this order."""

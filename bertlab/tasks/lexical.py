@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from bertlab.inputs import keyed
+from bertlab import keyed
 from bertlab.tasks import metrics, span, squad
 from bertlab.tasks.data import TaskData
 from bertlab.tasks.examples import Integers

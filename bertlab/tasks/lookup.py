@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 
 from bertlab.errors import BadInput
+from bertlab.lab.study import Task
 from bertlab.machine import Machine
-from bertlab.study import Task
 from bertlab.tasks import catalog
 from bertlab.tasks.data import Located, content_of, locate, pinned
 

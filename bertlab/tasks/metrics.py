@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bertlab.study import Kind
+from bertlab.lab.study import Kind
 from bertlab.tasks.examples import Floats, Integers
 from bertlab.tasks.tagging import is_bio
 

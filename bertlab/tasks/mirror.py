@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bertlab import hub
 from bertlab.errors import BadInput, writing
-from bertlab.files import digest, write_json
+from bertlab.hub import datasets as hub
+from bertlab.lab.study import Task
 from bertlab.machine import Machine
-from bertlab.study import Task
+from bertlab.store.files import digest, write_json
 from bertlab.tasks import data, files
 
 ADVICE = "fetch it on a machine that can"

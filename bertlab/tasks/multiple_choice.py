@@ -15,7 +15,7 @@ from bertlab.tasks import classification
 from bertlab.tasks.examples import Examples, Integers
 
 if TYPE_CHECKING:
-    from bertlab.text.tokenizer import WordPiece
+    from bertlab.text.tokenizers.wordpiece import WordPiece
 
 
 def endings(columns: Sequence[Sequence[Any]], names: Sequence[str], where: str) -> list[list[str]]:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from bertlab.errors import BadInput
+from bertlab.lab.study import Kind, Task
 from bertlab.names import shown
-from bertlab.study import Kind, Task
 from bertlab.tasks import classification, multiple_choice, regression, span, tagging
 from bertlab.tasks.examples import Integers
 

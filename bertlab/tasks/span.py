@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bertlab import keyed
 from bertlab.errors import BadInput
-from bertlab.inputs import keyed
 from bertlab.names import shown
 from bertlab.tasks.examples import Examples, Floats, Integers
 
 if TYPE_CHECKING:
-    from bertlab.text.tokenizer import WordPiece
+    from bertlab.text.tokenizers.wordpiece import WordPiece
 
 LONGEST_ANSWER = 30
 """Word pieces of an answer that is given, at most: as in BERT's released code."""

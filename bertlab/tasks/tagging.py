@@ -14,7 +14,7 @@ from bertlab.names import shown
 from bertlab.tasks.examples import Examples, Integers
 
 if TYPE_CHECKING:
-    from bertlab.text.tokenizer import WordPiece
+    from bertlab.text.tokenizers.wordpiece import WordPiece
 
 _BIO = re.compile(r"O|[BI]-.+")
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from bertlab.recipe import Accents
 from bertlab.text.sentences import sentences
 from bertlab.text.spool import Block, read
-from bertlab.text.tokenizer import WordPiece
+from bertlab.text.tokenizers.wordpiece import WordPiece
 
 BATCH = 500_000
 """Characters whose words are looked up at once: a document longer than memory allows as words is done in parts."""

@@ -23,14 +23,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from bertlab import hub
 from bertlab.errors import BadInput, unknown, unusable
-from bertlab.files import expanded, kind, opened, unzipped
-from bertlab.hub import Dataset, Reference
-from bertlab.index import Index
+from bertlab.hub import datasets as hub
+from bertlab.hub.datasets import Dataset, Reference
+from bertlab.hub.index import Index
 from bertlab.machine import Machine
 from bertlab.progress import stop_if_asked
 from bertlab.recipe import Source
+from bertlab.store.files import expanded, kind, opened, unzipped
 from bertlab.text.sentences import cut
 
 ALIASES = {
@@ -70,7 +70,7 @@ def resolve(name: str, *, machine: Machine, column: str = "text") -> Located:
     the Hub for the hashes of its own. `BadInput` if there is no such source, or no usable file in it.
     """
     if name == "microworld":
-        from bertlab.text import microworld
+        from bertlab import synthetic as microworld
 
         source = Source(name=name, content=f"microworld:{microworld.VERSION}")
         return Located(source=source, origin="microworld")
@@ -100,7 +100,7 @@ def documents(located: Located) -> Iterator[str]:
     `BadInput` names the file and the line or byte of what cannot be read.
     """
     if located.origin == "microworld":
-        from bertlab.text import microworld
+        from bertlab import synthetic as microworld
 
         texts: Iterable[str] = microworld.documents()
     elif located.origin == "hub":

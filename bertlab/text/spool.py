@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab.errors import BadInput
-from bertlab.faults import point
 from bertlab.progress import Progress, stop_if_asked
+from bertlab.store.faults import point
 from bertlab.text.sources import Located, documents, unchanged
 
 BLOCK = 1_000_000

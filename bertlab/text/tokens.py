@@ -26,13 +26,13 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab.errors import BadInput
-from bertlab.faults import point
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.recipe import Corpus, Tokenizer
+from bertlab.store.faults import point
 from bertlab.text.blocks import Tokenised, tokenise_all
 from bertlab.text.sources import Located
 from bertlab.text.spool import Spool
-from bertlab.text.tokenizer import WordPiece
+from bertlab.text.tokenizers.wordpiece import WordPiece
 
 TEXT_VERSION = 1
 """Raised by hand whenever the code of this room gives other tokens for the same text."""

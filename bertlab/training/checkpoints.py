@@ -22,9 +22,9 @@ from safetensors.torch import save as serialised
 from torch import Tensor, nn
 
 from bertlab.errors import RunFailed
-from bertlab.faults import point
-from bertlab.files import digest, read_sealed, sync, sync_directory, write_sealed
-from bertlab.store import CHECKPOINT
+from bertlab.store.faults import point
+from bertlab.store.files import digest, read_sealed, sync, sync_directory, write_sealed
+from bertlab.store.runs import CHECKPOINT
 
 
 @dataclass(frozen=True)

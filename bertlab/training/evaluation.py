@@ -116,7 +116,7 @@ def autocast(machine: Machine) -> torch.autocast:
 def _masks_otherwise(own: Masking) -> bool:
     """Whether a recipe masks otherwise than the fixed evaluation: at 15 %, 80/10/10."""
     fixed = Masking()
-    return (own.rate, own.mask, own.keep, own.random) != (fixed.rate, fixed.mask, fixed.keep, fixed.random)
+    return (own.mask_prob, own.mask, own.keep, own.random) != (fixed.mask_prob, fixed.mask, fixed.keep, fixed.random)
 
 
 def _perplexity(loss: float) -> float:

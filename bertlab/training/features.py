@@ -13,14 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bertlab import recipe
+from bertlab import keyed, recipe
 from bertlab.errors import BadInput
-from bertlab.faults import point
-from bertlab.inputs import keyed
 from bertlab.machine import Machine
 from bertlab.model.encoder import gather_rows
 from bertlab.model.recurrent import BiLSTMTagger
 from bertlab.progress import Progress, stop_if_asked
+from bertlab.store.faults import point
 from bertlab.tasks import examples
 from bertlab.tasks.data import TaskData, sampled
 from bertlab.tasks.examples import Examples, Integers
@@ -50,17 +49,17 @@ def probe(
     if data.kind != "tagging":
         raise BadInput(f"task '{data.name}' is {data.kind}: the feature-based approach tags words; use method finetune")
     opened = open_pretrained(pretrained, milestone)
-    data = sampled(data, settings.evaluation_rows)
+    data = sampled(data, settings.max_eval_examples)
     train, judged = encode_training(data, opened, settings), encode_judged(data, opened, settings)
     encoder = opened.model.encoder
     levels = settings.levels(len(encoder.layers))
     features = {id(part): activations(opened, part, levels, machine, progress) for part in (train, *judged)}
     width = features[id(train)].shape[1]
     summed = len(levels) if settings.summed else 0
-    units = settings.recurrent_hidden or encoder.hidden
+    units = settings.lstm_size or encoder.hidden
     head = keyed.key("features", seed, restart, "head")
     labels = len(data.labels)
-    model = BiLSTMTagger(width, units, settings.recurrent_layers, labels, settings.dropout, head, summed)
+    model = BiLSTMTagger(width, units, settings.lstm_layers, labels, settings.dropout, head, summed)
 
     def build(part: Examples, rows: Integers) -> dict[str, Tensor]:
         batch = part.batch(rows)
@@ -79,7 +78,9 @@ def probe(
 
     key = ("features", seed, restart)
     words = np.diff(train.target_offsets)
-    stream = Stream(words, settings.batch, settings.epochs, settings.steps, lambda rows: build(train, rows), key)
+    stream = Stream(
+        words, settings.batch_size, settings.epochs, settings.max_steps, lambda rows: build(train, rows), key
+    )
     stage = f"training on features {data.name}"
     curve = learn(model, logits, stream, settings, model.noise, machine, progress, stage, log)
     scores = []

@@ -12,20 +12,19 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from bertlab import recipe
+from bertlab import keyed, recipe
 from bertlab.errors import BadInput
-from bertlab.identity import load
-from bertlab.inputs import keyed
 from bertlab.machine import Machine
 from bertlab.model.encoder import Encoder
 from bertlab.model.heads import ClassificationModel, Pooler, PretrainingModel, SpanModel, TaggingModel
 from bertlab.model.recurrent import RecurrentEncoder
 from bertlab.progress import Progress
+from bertlab.recipe.identity import load
 from bertlab.tasks import classification, examples, multiple_choice, span, tagging
 from bertlab.tasks.data import TaskData, sampled
 from bertlab.tasks.examples import Examples, Integers
 from bertlab.tasks.rows import Rows
-from bertlab.text.tokenizer import WordPiece
+from bertlab.text.tokenizers.wordpiece import WordPiece
 from bertlab.training.learning import EVALUATION_TOKENS, Stream, built, learn, predict
 from bertlab.training.logs import NOWHERE, Log
 from bertlab.training.outcome import Outcome, exchanged, judge, outcome
@@ -81,13 +80,13 @@ def finetune(
     from, as a fine-tuning is short.
     """
     opened = open_pretrained(pretrained, milestone)
-    data = sampled(data, settings.evaluation_rows)
+    data = sampled(data, settings.max_eval_examples)
     judged = encode_judged(data, opened, settings)
     train = encode_training(data, opened, settings)
     encoder: Encoder | RecurrentEncoder = opened.model.encoder
     if settings.frozen:
         opened.model.encoder.freeze()
-    if settings.recurrent:
+    if settings.bilstm:
         encoder = RecurrentEncoder(opened.model.encoder, keyed.key("finetune", seed, restart, "recurrent"))
     head = keyed.key("finetune", seed, restart, "head")
     model = _model(data, encoder, opened.model.pooler, settings, head)
@@ -104,7 +103,7 @@ def finetune(
 
     def trained(rows: Examples, name: str, *key: int | str) -> tuple[list[dict[str, float]], int]:
         """Trains on some rows: the curve of the loss, and the steps."""
-        stream = Stream(rows.lengths, settings.batch, settings.epochs, settings.steps, built(rows), key)
+        stream = Stream(rows.lengths, settings.batch_size, settings.epochs, settings.max_steps, built(rows), key)
         told, tag = f"fine-tuning {name}", "first" if "first" in key else "train"
         curve = learn(model, logits, stream, settings, model.noise, machine, progress, told, log, tag)
         return curve, stream.steps
@@ -136,8 +135,8 @@ def encode_training(data: TaskData, pretrained: Pretrained, settings: recipe.Fin
     """The training rows: a keyed sample of `settings.rows`, the same for every model and seed."""
     count = len(data.train)
     chosen = np.arange(count)
-    if 0 < settings.rows < count:
-        chosen = np.sort(keyed.permutation(keyed.key("training rows"), count)[: settings.rows])
+    if 0 < settings.max_train_examples < count:
+        chosen = np.sort(keyed.permutation(keyed.key("training rows"), count)[: settings.max_train_examples])
     return _encoded(data, data.train, chosen, pretrained, settings, training=True)
 
 

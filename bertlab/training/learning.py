@@ -17,12 +17,11 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bertlab import recipe
-from bertlab.faults import point
-from bertlab.inputs import keyed
+from bertlab import keyed, recipe
 from bertlab.machine import Machine
 from bertlab.model.dropout import Noise
 from bertlab.progress import Progress, stop_if_asked
+from bertlab.store.faults import point
 from bertlab.tasks import examples
 from bertlab.tasks.examples import IGNORED, Examples, Integers
 from bertlab.training import optimization
@@ -112,7 +111,7 @@ class Measuring(LightningModule):
         self.model, self.logits, self.noise, self.key = model, logits, noise, stream.key
         self.error = joint_loss if getattr(settings, "answerability", False) else loss
         self.settings, self.steps, self.step = settings, stream.steps, 0
-        self.schedule = recipe.Schedule(steps=stream.steps, peak=settings.peak, warmup=settings.warmup)
+        self.schedule = recipe.Schedule(steps=stream.steps, peak_lr=settings.peak_lr, warmup=settings.warmup)
         self.curve = _Curve(max(1, stream.steps // CURVE_POINTS))
         self.pending = Figures()
         """Loss and gradient norm of the latest steps."""
@@ -132,7 +131,9 @@ class Measuring(LightningModule):
         self.manual_backward(error)
         optimizer = self.optimizers()
         assert isinstance(optimizer, torch.optim.Optimizer)  # Lightning's, which counts the steps
-        norm = optimization.update(optimizer, self.schedule.rate(self.step), recipe.Optimizer().clip, error.detach())
+        norm = optimization.update(
+            optimizer, self.schedule.learning_rate(self.step), recipe.Optimizer().max_grad_norm, error.detach()
+        )
         self.pending.add(error, norm)
         self.step += 1
         self.rows += len(batch["targets"])
@@ -142,7 +143,10 @@ class Measuring(LightningModule):
         point("measure.step")
         if a_point:
             self.figures = {"loss": self.curve.points[-1]["loss"]}
-            rates = {"learning_rate": self.schedule.rate(self.step - 1), "rows_per_second": self.pace(self.rows)}
+            rates = {
+                "learning_rate": self.schedule.learning_rate(self.step - 1),
+                "rows_per_second": self.pace(self.rows),
+            }
             self.told(self.step, {f"{self.tag}/{name}": value for name, value in (self.figures | rates).items()})
 
     def _settle(self) -> None:

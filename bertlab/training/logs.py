@@ -19,13 +19,13 @@ from lightning.fabric.utilities.rank_zero import rank_zero_only
 from lightning.pytorch.loggers import Logger, TensorBoardLogger, WandbLogger
 
 from bertlab.errors import FORBIDDEN, FULL, BadInput
-from bertlab.files import read_json, write_json
 from bertlab.machine import Machine
 from bertlab.names import label, plain
-from bertlab.store import Store
+from bertlab.store.files import read_json, write_json
+from bertlab.store.runs import Store
 
 if TYPE_CHECKING:
-    from bertlab.jobs import Measure, Pretrain
+    from bertlab.lab.jobs import Measure, Pretrain
 
 
 @dataclass

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_softmax
 
-from bertlab.inputs import keyed
+from bertlab import keyed
 from bertlab.tasks import metrics, span, squad
 from bertlab.tasks.data import TaskData
 from bertlab.tasks.examples import Examples, Floats

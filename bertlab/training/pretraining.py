@@ -21,18 +21,18 @@ from lightning.pytorch.strategies import Strategy
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, IterableDataset
 
-from bertlab.cost import tokens
 from bertlab.errors import RunFailed
-from bertlab.faults import point
-from bertlab.files import append_line, read_lines, write
-from bertlab.identity import identity
 from bertlab.inputs.batches import Batches, heldout_pairs
 from bertlab.inputs.collator import Batch
-from bertlab.inputs.keyed import key
+from bertlab.keyed import key
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
 from bertlab.progress import Interrupted, Progress, stop_if_asked
 from bertlab.recipe import Recipe
+from bertlab.recipe.cost import tokens
+from bertlab.recipe.identity import identity
+from bertlab.store.faults import point
+from bertlab.store.files import append_line, read_lines, write
 from bertlab.text.tokens import TokenisedCorpus
 from bertlab.training import checkpoints, evaluation, optimization
 from bertlab.training.figures import Figures, check
@@ -100,7 +100,9 @@ class Pretraining(LightningModule):
             self.manual_backward(0.0 * self.model.masked.bias.sum())
         optimizer = self.optimizers()
         assert isinstance(optimizer, torch.optim.Optimizer)  # Lightning's wrapper, which counts the steps
-        norm = optimization.update(optimizer, recipe.schedule.rate(self.step), recipe.optimizer.clip, losses.sum())
+        norm = optimization.update(
+            optimizer, recipe.schedule.learning_rate(self.step), recipe.optimizer.max_grad_norm, losses.sum()
+        )
         self.pending.add(*losses, norm)
         self.step += 1
         if self.pending.due:
@@ -191,7 +193,7 @@ class Journal(Callback):
             line = {"step": step, "loss": (predicting + related) / count, objective.loss: predicting / count}
             if objective.next_sentence:
                 line["next_sentence_loss"] = related / count
-            line["learning_rate"] = schedule.rate(step - 1)
+            line["learning_rate"] = schedule.learning_rate(step - 1)
             point("journal.line")
             self._append("metrics", line)
             pace = {"tokens_per_second": self.pace(pl_module.tokens)}

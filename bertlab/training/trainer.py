@@ -14,7 +14,7 @@ from lightning.pytorch.strategies import Strategy
 
 from bertlab.errors import RunFailed
 from bertlab.machine import Machine
-from bertlab.model.memory import keep_freed_memory
+from bertlab.model.kernels.memory import keep_freed_memory
 from bertlab.progress import Progress, asked_to_stop
 from bertlab.training.share import ALONE, Share
 

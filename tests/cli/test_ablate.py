@@ -12,10 +12,10 @@ import time
 import numpy as np
 import pytest
 
-from bertlab import jobs
-from bertlab.files import read_lines
-from bertlab.store import Store
-from bertlab.text.tokenizer import WordPiece
+from bertlab.lab import jobs
+from bertlab.store.files import read_lines
+from bertlab.store.runs import Store
+from bertlab.text.tokenizers.wordpiece import WordPiece
 
 
 def contents(runs):
@@ -227,9 +227,9 @@ def test_a_later_command_with_less_takes_nothing_from_the_report(call, finished,
 def test_another_study_of_a_name_is_refused_before_anything_is_trained(call, finished, tmp_path, capsys):
     mine = tmp_path / "mine.py"
     mine.write_text(
-        "from bertlab.recipe import Masking\nfrom bertlab.study import Measurement, Study, Variant\n"
+        "from bertlab import Masking, Measurement, Study, Variant\n"
         "study = Study(name='masking', question='?', source='me', baseline='80/10/10', variants=[\n"
-        "    Variant('80/10/10', masking=Masking()), Variant('0/0/100', masking=Masking(rate=0.4))],\n"
+        "    Variant('80/10/10', masking=Masking()), Variant('0/0/100', masking=Masking(mask_prob=0.4))],\n"
         "    measurements=[Measurement('loss', method='pretraining', metric='masked_lm_loss')])\n"
     )
     before = contents(finished)

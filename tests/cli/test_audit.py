@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from bertlab import studies
 from bertlab.inputs.masking import Masks
-from bertlab.store import Store
+from bertlab.lab import studies
+from bertlab.store.runs import Store
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_a_table_of_figures_with_their_tests(audit):
 def test_a_fault_is_a_line_and_exit_1(audit, monkeypatch):
     keys = Masks.keys
     monkeypatch.setattr(Masks, "keys", lambda self, rows, epoch: keys(self, rows, 0))
-    code, output, errors = audit("dynamic", "--set", "schedule.batch=64")
+    code, output, errors = audit("dynamic", "--set", "schedule.batch_size=64")
     assert code == 1
     assert "FAILS" in output
     lines = errors.splitlines()
@@ -85,8 +85,8 @@ def test_a_fault_is_in_the_json(audit, monkeypatch):
     [
         (["maskin"], "did you mean 'masking'"),
         (["masking", "--only", "80/10/1"], "did you mean '80/10/10'"),
-        (["masking", "--set", "masking.ratee=0.2"], "did you mean 'masking.rate'"),
-        (["dynamic", "--set", "schedule.steps=1000000"], "inputs.passes is 40"),
+        (["masking", "--set", "masking.ratee=0.2"], "did you mean 'masking.mask_prob'"),
+        (["dynamic", "--set", "schedule.steps=1000000"], "inputs.epochs is 40"),
     ],
 )
 def test_bad_input_is_a_line_and_exit_2(audit, arguments, says):

@@ -10,7 +10,7 @@ import pytest
 
 STUDY = """
 from bertlab.recipe import Schedule
-from bertlab.study import Measurement, Study, Task, Variant
+from bertlab.lab.study import Measurement, Study, Task, Variant
 study = Study(name="own", question="?", source="me", baseline="a", variants=[Variant("a")],
               measurements=[Measurement("m", task=Task(kind="classification", name="own", path={path!r},
                                                        text=("sentence",), labels=("no", "yes")))])
@@ -184,8 +184,8 @@ def test_help_imports_nothing_heavy():
 
 def test_no_module_of_the_plan_needs_torch():
     code = (
-        "import sys\nimport bertlab.recipe, bertlab.cost, bertlab.scales, bertlab.study, bertlab.studies\n"
-        "import bertlab.store, bertlab.plan, bertlab.jobs, bertlab.inputs.batches, bertlab.text.tokens\n"
+        "import sys\nimport bertlab.recipe.cost, bertlab.lab.scales, bertlab.lab.study, bertlab.lab.studies\n"
+        "import bertlab.store.runs, bertlab.lab.plan, bertlab.lab.jobs, bertlab.inputs.batches, bertlab.text.tokens\n"
         "import bertlab.tasks.catalog\n"
         "import bertlab.estimates.measure, bertlab.estimates.recorded, bertlab.estimates.estimate\n"
         "assert not {'torch', 'lightning', 'datasets', 'transformers'} & set(sys.modules), sorted(sys.modules)"

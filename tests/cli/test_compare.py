@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from bertlab.files import digest
+from bertlab.store.files import digest
 
 
 @pytest.fixture

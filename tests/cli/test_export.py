@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from bertlab.recipe import Recipe
-from bertlab.store import Store
+from bertlab.store.runs import Store
 
 RUN = "masking-80-10-10-seed0"
 TEXT = "The old king, who lives near the river, met a friend."

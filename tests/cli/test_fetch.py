@@ -123,9 +123,9 @@ def test_a_folder_that_is_another_data_set_is_left_alone(manifest, message, push
 def test_what_needs_no_mirror_and_what_cannot_be_one(call, tmp_path, capsys):
     (tmp_path / "file").touch()
     (tmp_path / "own.py").write_text(
-        "from bertlab.recipe import Masking\nfrom bertlab.study import Measurement, Study, Variant\n"
+        "from bertlab import Masking, Measurement, Study, Variant\n"
         "study = Study(name='own', question='?', source='me', baseline='a', variants=[Variant('a'),"
-        " Variant('b', masking=Masking(rate=0.4))], measurements=[Measurement('M', task='sentiment')])\n"
+        " Variant('b', masking=Masking(mask_prob=0.4))], measurements=[Measurement('M', task='sentiment')])\n"
     )
     for command, message in (
         (("masking", tmp_path / "file"), "is not a directory"),
@@ -163,7 +163,7 @@ def test_without_the_hub_the_environment_says_so_and_what_is_cached_is_used(push
 
 def test_a_new_card_changes_no_id_of_a_study_and_new_rows_change_theirs(pushed, hub, tmp_path):
     """Corpus and tasks of the Hub: what is planned after somebody has edited the cards is what was planned before."""
-    from bertlab import plan, scales, studies
+    from bertlab.lab import plan, scales, studies
 
     def push(card=b"", text="A text."):
         data = parquet([{"text": f"{text} {number}"} for number in range(50)], tmp_path / "rows.parquet")
@@ -192,8 +192,8 @@ def test_a_new_card_changes_no_id_of_a_study_and_new_rows_change_theirs(pushed, 
 
 
 def test_results_keep_the_commit_and_a_compute_node_needs_no_hub(pushed, hub, call, tmp_path):
-    from bertlab.store import Store
-    from bertlab.text import microworld
+    from bertlab import synthetic as microworld
+    from bertlab.store.runs import Store
 
     rows = parquet([{"text": text} for text in microworld.documents(300)], tmp_path / "rows.parquet")
     books = hub.push("datasets/some-one/books", {"train.parquet": rows})

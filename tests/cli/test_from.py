@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from bertlab.store import Store
-from bertlab.text.microworld import documents
-from bertlab.text.tokenizer import SPECIALS, WordPiece
+from bertlab.store.runs import Store
+from bertlab.synthetic import documents
+from bertlab.text.tokenizers.wordpiece import SPECIALS, WordPiece
 
 FEATURES = ("ablate", "features", "--scale", "smoke", "--substitute", "conll2003=entities", "--threads", "1")
 ROWS = 7
@@ -285,7 +285,7 @@ def test_a_model_is_pre_trained_outside_a_study(call, tmp_path, capsys):
         "--scale",
         "smoke",
         "--set",
-        "masking.rate=0.4",
+        "masking.mask_prob=0.4",
         "--seed",
         "3",
         "--threads",

@@ -13,7 +13,7 @@ SEEN = "=1|<b>[red][31m $x$ `rm` .."
 CLASSES = ("=no|", "<b>yes\x1b[31m", "__may\nbe__\ud800")
 STUDY = f"""
 from bertlab.recipe import Masking
-from bertlab.study import Measurement, Study, Task, Variant
+from bertlab.lab.study import Measurement, Study, Task, Variant
 task = Task(kind="classification", name={EVIL!r}, dataset={EVIL!r}, path="data/" + {EVIL!r}, text=({EVIL!r},),
             label="=1", labels={CLASSES!r})
 study = Study(name="../" + {SEEN!r}, question={EVIL!r}, source={EVIL!r}, baseline="../" + {SEEN!r},

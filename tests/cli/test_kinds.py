@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from bertlab.store import Store
-from bertlab.text import microworld
+from bertlab import synthetic as microworld
+from bertlab.store.runs import Store
 
 STUDY = """
-from bertlab.study import Measurement, Study, Task, Variant
+from bertlab.lab.study import Measurement, Study, Task, Variant
 
 study = Study(
     name="own", question="?", source="me", baseline="a", variants=[Variant("a")],

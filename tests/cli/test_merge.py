@@ -6,12 +6,12 @@ import shutil
 import pytest
 
 from bertlab.errors import RunFailed
-from bertlab.files import digest, write_json
-from bertlab.store import Store
+from bertlab.store.files import digest, write_json
+from bertlab.store.runs import Store
 
 STUDY = """
 from bertlab.recipe import Masking
-from bertlab.study import Claim, Measurement, Study, Variant
+from bertlab.lab.study import Claim, Measurement, Study, Variant
 
 study = Study(
     name="own", question="Does it?", source="here", baseline="a",
@@ -27,7 +27,12 @@ def study(call, tmp_path_factory):
     """Runs the study with some seeds in a store."""
     path = tmp_path_factory.mktemp("study") / "own.py"
     path.write_text(STUDY)
-    sets = ("schedule.steps=4", "finetune.steps=2", "finetune.evaluation_rows=48", "finetune.rows=16")
+    sets = (
+        "schedule.steps=4",
+        "finetune.max_steps=2",
+        "finetune.max_eval_examples=48",
+        "finetune.max_train_examples=16",
+    )
     small = [word for each in sets for word in ("--set", each)]
 
     def ablate(runs, seeds):

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from bertlab.store import Store
+from bertlab.store.runs import Store
 
 STUDY = """
-from bertlab import studies
+from bertlab.lab import studies
 from bertlab.recipe import Inputs, Objective
-from bertlab.study import Study, Variant
+from bertlab.lab.study import Study, Variant
 
 alone = Objective(next_sentence=False)
 study = Study(

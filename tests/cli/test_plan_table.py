@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from bertlab import plan, scales, studies
 from bertlab.cli.plan_table import models, require_room, unlike_paper
 from bertlab.errors import BadInput
-from bertlab.store import Store
+from bertlab.lab import plan, scales, studies
+from bertlab.store.runs import Store
 
 BASE = "12 layers, 768 wide, 12 heads: 110M"
 EACH = "parameters; 256 sequences, 900,000 steps of 128, then 100,000 steps of 512 tokens"

@@ -5,12 +5,13 @@ import shutil
 
 import pytest
 
-from bertlab import errors, union
+from bertlab import errors
 from bertlab.errors import BadInput
-from bertlab.files import read_sealed, write_sealed
 from bertlab.report.gather import gather_all
 from bertlab.report.section import chapter
-from bertlab.store import Store
+from bertlab.store import union
+from bertlab.store.files import read_sealed, write_sealed
+from bertlab.store.runs import Store
 
 FREE = {
     *("command", "notes", "summary", "claims", "corpus", "differences", "positions", "pretrained", "world", "first"),

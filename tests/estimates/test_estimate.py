@@ -4,13 +4,13 @@ import dataclasses
 
 import pytest
 
-from bertlab import cost, plan, scales, studies
 from bertlab.estimates import cards, estimate
 from bertlab.estimates.recorded import alike
-from bertlab.jobs import Measure, Pretrain
-from bertlab.recipe import Masking
-from bertlab.store import Store
-from bertlab.study import Measurement, Study, Variant
+from bertlab.lab import plan, scales, studies
+from bertlab.lab.jobs import Measure, Pretrain
+from bertlab.lab.study import Measurement, Study, Variant
+from bertlab.recipe import Masking, cost
+from bertlab.store.runs import Store
 
 TIMES = {"corpus": 10.0, "finetune": 20.0, "features": 5.0}
 MASKING = studies.find("masking")

@@ -6,9 +6,9 @@ import pytest
 
 from bertlab.estimates import measure
 from bertlab.estimates.measure import Clock, Speed, middle
+from bertlab.lab.scales import find
 from bertlab.machine import Machine
 from bertlab.recipe import Finetuning
-from bertlab.scales import find
 
 TAKEN = Speed(start=1.0, step=1.0, end=1.0)
 
@@ -37,10 +37,10 @@ def test_a_clock_splits_a_job(monkeypatch):
 
 
 def test_steps_of_a_training():
-    settings = Finetuning(batch=32, epochs=2.5)
+    settings = Finetuning(batch_size=32, epochs=2.5)
     assert measure.training_steps(settings, 100) == 10
-    assert measure.training_steps(Finetuning(batch=32, epochs=3, steps=7), 100) == 7
-    assert measure.training_steps(Finetuning(batch=32, epochs=0.01), 100) == 1
+    assert measure.training_steps(Finetuning(batch_size=32, epochs=3, max_steps=7), 100) == 7
+    assert measure.training_steps(Finetuning(batch_size=32, epochs=0.01), 100) == 1
 
 
 def test_a_measured_pretraining_is_shortened_and_leaves_a_model(corpus, machine, tmp_path):
@@ -58,7 +58,7 @@ def test_large_steps_are_measured_on_fewer_sequences(corpus, machine, tmp_path, 
     seen = []
 
     def tried(recipe, corpus, work, machine):
-        seen.append(recipe.schedule.batch)
+        seen.append(recipe.schedule.batch_size)
         return TAKEN
 
     monkeypatch.setattr(measure, "_pretrained", tried)
@@ -101,7 +101,7 @@ def test_training_on_another_task_before_belongs_to_the_start(machine, tmp_path,
     monkeypatch.setattr("bertlab.training.finetuning.finetune", lambda *given, **named: None)
     monkeypatch.setattr(Clock, "speed", lambda clock: Speed(start=1.0, step=0.5, end=2.0))
     own, other = (SimpleNamespace(train=range(rows), evaluation=range(8)) for rows in (64, 128))
-    settings, recipe = Finetuning(batch=32, epochs=1), find("smoke").recipe
+    settings, recipe = Finetuning(batch_size=32, epochs=1), find("smoke").recipe
     alone, both = (
         measure.finetuning(tmp_path, own, settings, recipe, machine, 1e15, first=first) for first in (None, other)
     )

@@ -7,12 +7,12 @@ import os
 import pytest
 
 from bertlab.estimates.recorded import Recorded, _computed_alike
-from bertlab.jobs import Measure, PrepareCorpus, Pretrain
+from bertlab.lab.jobs import Measure, PrepareCorpus, Pretrain
+from bertlab.lab.plan import Request, make
+from bertlab.lab.scales import find
+from bertlab.lab.studies import find as study
 from bertlab.machine import Machine, processor
-from bertlab.plan import Request, make
-from bertlab.scales import find
-from bertlab.store import Store
-from bertlab.studies import find as study
+from bertlab.store.runs import Store
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_finished_runs_tell_of_those_alike(planned, store, machine):
 
 def test_a_longer_training_takes_longer(planned, store, machine):
     job = next(job for job in planned if isinstance(job, Pretrain))
-    schedule = dataclasses.replace(job.recipe.schedule, steps=100, peak=1e-4)
+    schedule = dataclasses.replace(job.recipe.schedule, steps=100, peak_lr=1e-4)
     longer = dataclasses.replace(job, recipe=dataclasses.replace(job.recipe, schedule=schedule))
     assert Recorded(store, machine).seconds(longer) == 100 * 2 + 3
 

@@ -13,14 +13,14 @@ from copy import copy
 import pytest
 
 from bertlab import progress as signals
-from bertlab import scales
 from bertlab.errors import BadInput, RunFailed
 from bertlab.execution import group
-from bertlab.files import read_lines
-from bertlab.jobs import PrepareCorpus, Pretrain
+from bertlab.lab import scales
+from bertlab.lab.jobs import PrepareCorpus, Pretrain
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Corpus
-from bertlab.store import Store
+from bertlab.store.files import read_lines
+from bertlab.store.runs import Store
 from bertlab.text.tokens import open_corpus
 from bertlab.training import checkpoints
 from bertlab.training.pretraining import pretrain

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from bertlab.claims import claimed, record
 from bertlab.execution import on_ray
-from bertlab.store import Store
+from bertlab.store.locks import claimed, record
+from bertlab.store.runs import Store
 
 RUN = (sys.executable, "-m", "bertlab")
 STUDY = ("ablate", "masking", "--scale", "smoke", "--only", "80/10/10", "--only", "0/0/100", "--precision", "fp32")
@@ -182,7 +182,7 @@ def test_devices_that_are_not_there_give_one_line(options, message, tmp_path):
 PATCHED = """
 import half
 
-from bertlab.study import Measurement, Study, Variant
+from bertlab.lab.study import Measurement, Study, Variant
 
 study = Study(
     name="patched", question="?", source="me", baseline="a",

@@ -10,14 +10,16 @@ import time
 
 import pytest
 
-from bertlab import claims, errors, plan, scales, studies
+from bertlab import errors
 from bertlab.errors import BadInput
 from bertlab.execution.attempt import Ended
 from bertlab.execution.schedule import TRIES, Schedule, length
-from bertlab.files import write_json
-from bertlab.jobs import Measure, Pretrain, needs
+from bertlab.lab import plan, scales, studies
+from bertlab.lab.jobs import Measure, Pretrain, needs
 from bertlab.progress import silent
-from bertlab.store import Store
+from bertlab.store import locks as claims
+from bertlab.store.files import write_json
+from bertlab.store.runs import Store
 
 
 class Watching:

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from bertlab.store import Store
+from bertlab.store.runs import Store
 
 STUDY = """
 from bertlab.recipe import Masking
-from bertlab.study import Measurement, Study, Task, Variant
+from bertlab.lab.study import Measurement, Study, Task, Variant
 
 task = Task(kind="tagging", name="long", path="long", text=("tokens",), label="tags", labels=("O", "B-LONG", "I-LONG"))
 study = Study(
@@ -24,7 +24,7 @@ study = Study(
     variants=[
         Variant("one", masking=Masking(mask=0.8, keep=0.1, random=0.1)),
         Variant("two", masking=Masking(mask=0.0, keep=0.0, random=1.0)),
-        Variant("wild", fields={"optimizer.weight_decay": "10", "schedule.peak": "10"}),
+        Variant("wild", fields={"optimizer.weight_decay": "10", "schedule.peak_lr": "10"}),
     ],
     measurements=[
         Measurement("fine-tuned", task=task, metric="f1"),
@@ -35,7 +35,7 @@ study = Study(
 """
 ABLATE = (
     "ablate", "own.py", "--scale", "smoke", "--corpus", "world.jsonl", "--set", "schedule.steps=6",
-    "--set", "tagging.steps=3", "--set", "features.steps=3",
+    "--set", "tagging.max_steps=3", "--set", "features.max_steps=3",
     "--threads", "1", "--precision", "fp32",
 )  # fmt: skip
 ONE_THREAD = {
@@ -101,7 +101,7 @@ def pages(folder):
 @pytest.fixture(scope="session")
 def place(tmp_path_factory):
     """The study's file, its text and its task."""
-    from bertlab.text import microworld
+    from bertlab import synthetic as microworld
 
     folder = tmp_path_factory.mktemp("faults")
     texts = list(microworld.documents(120))

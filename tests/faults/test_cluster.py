@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bertlab.store import Store
+from bertlab.store.runs import Store
 
 pytestmark = pytest.mark.faults
 

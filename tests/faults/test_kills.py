@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bertlab import faults
-from bertlab.inputs import keyed
+from bertlab import keyed
+from bertlab.store import faults
 
 TIMES = 20
 ALONE = ("corpus.ids:2", "step:4", "checkpoint.rename:3", "checkpoint.older:2", "finish.rename:3", "write.rename:9")
@@ -16,7 +16,7 @@ ALONE = ("corpus.ids:2", "step:4", "checkpoint.rename:3", "checkpoint.older:2", 
 
 def test_every_point_is_passed_and_registered(undisturbed):
     """In the code each name stands once."""
-    root = Path(faults.__file__).parent
+    root = Path(faults.__file__).parents[1]
     code = [
         name for path in sorted(root.rglob("*.py")) for name in re.findall(r'\bpoint\("([\w.]+)"\)', path.read_text())
     ]

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from bertlab import faults
+from bertlab.store import faults
 
 ROOMS = ("write", "line", "finish", "corpus", "milestone", "checkpoint", "model", "predictions")
 WRITES = [name for name in faults.POINTS if name.startswith(ROOMS) and not name.endswith(".done")]

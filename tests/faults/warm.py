@@ -23,10 +23,10 @@ import seqeval.metrics
 import sklearn.metrics
 import tokenizers
 
-from bertlab import faults
 from bertlab.cli import main, results
 from bertlab.execution import schedule
 from bertlab.report import page
+from bertlab.store import faults
 from bertlab.training import features, finetuning, pretraining
 
 IMPORTED = (lightning.pytorch, matplotlib.backends.backend_svg, seaborn, seqeval.metrics, sklearn.metrics, tokenizers)

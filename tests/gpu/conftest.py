@@ -66,7 +66,8 @@ def card(monkeypatch):
 
     Without a GPU, a model with `dropout` keeps to the CPU's way, on which alone the CPU's dropout is keyed.
     """
-    from bertlab.model import attention, dropout, encoder, heads
+    from bertlab.model import dropout, encoder, heads
+    from bertlab.model.kernels import attention
 
     modules = attention, dropout, encoder, heads
 

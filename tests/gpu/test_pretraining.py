@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from bertlab import progress as signals
-from bertlab import scales
 from bertlab.inputs.batches import Batches
+from bertlab.lab import scales
 from bertlab.machine import has_compiler
 from bertlab.model.heads import PretrainingModel
 from bertlab.progress import Interrupted, silent
@@ -157,7 +157,7 @@ def test_memory_is_bounded_and_micro_batches_need_less(corpus, card, tmp_path):
         SMOKE,
         model=Model(layers=12, hidden=768, heads=12),
         inputs=Inputs(length=128),
-        schedule=Schedule(batch=32, steps=3),
+        schedule=Schedule(batch_size=32, steps=3),
     )
     peaks = []
     for micro_batch in (0, 8):

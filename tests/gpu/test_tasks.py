@@ -13,8 +13,8 @@ pytestmark = pytest.mark.gpu
 
 KINDS = ("pairs", "scores", "questions", "choices", "entities")
 """Classification, regression, spans, multiple choice, tagging."""
-SETTINGS = Finetuning(batch=16, steps=10, peak=1e-3, length=32, dropout=0.0)
-FEATURES = Features(batch=16, steps=10, peak=1e-3, length=32, dropout=0.0)
+SETTINGS = Finetuning(batch_size=16, max_steps=10, peak_lr=1e-3, length=32, dropout=0.0)
+FEATURES = Features(batch_size=16, max_steps=10, peak_lr=1e-3, length=32, dropout=0.0)
 
 
 @dataclasses.dataclass

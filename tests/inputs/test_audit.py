@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertlab.inputs import batches, keyed, masking
+from bertlab import keyed
+from bertlab.inputs import batches, masking
 from bertlab.inputs.audit import Audited, audit, same_batches, same_sequences
 from bertlab.inputs.audit.search import elsewhere
 from bertlab.inputs.batches import Batches
@@ -35,7 +36,7 @@ def recipe(masked: Masking | None = None, causal: bool = False, batch: int = 16,
         objective=Objective(kind=kind, next_sentence=False),
         inputs=Inputs(**{"length": 48} | inputs),
         masking=masked or Masking(),
-        schedule=Schedule(batch=batch, steps=1000),
+        schedule=Schedule(batch_size=batch, steps=1000),
     )
 
 
@@ -67,17 +68,17 @@ def test_clean_batches_of_every_format_pass(corpus: Any, name: Format, causal: b
 @pytest.mark.parametrize(
     "given",
     [
-        recipe(short=0.0, copies=1),
-        recipe(short=1.0, copies=3),
-        recipe(Masking(schedule="static"), copies=1),
-        recipe(Masking(schedule="duplicated"), copies=1),
+        recipe(short_seq_prob=0.0, dupe_factor=1),
+        recipe(short_seq_prob=1.0, dupe_factor=3),
+        recipe(Masking(schedule="static"), dupe_factor=1),
+        recipe(Masking(schedule="duplicated"), dupe_factor=1),
         recipe(Masking(schedule="duplicated", copies=4), format="full-sentences"),
-        recipe(Masking(schedule="duplicated", copies=3), copies=2),
-        recipe(Masking(rate=0.4, mask=0.0, keep=0.0, random=1.0)),
-        recipe(Masking(rate=0.01, mask=0.0, keep=1.0, random=0.0), format="doc-sentences"),
-        recipe(passes=40, copies=1),
-        recipe(passes=300, copies=1, format="full-sentences"),
-        recipe(passes=50, copies=4),
+        recipe(Masking(schedule="duplicated", copies=3), dupe_factor=2),
+        recipe(Masking(mask_prob=0.4, mask=0.0, keep=0.0, random=1.0)),
+        recipe(Masking(mask_prob=0.01, mask=0.0, keep=1.0, random=0.0), format="doc-sentences"),
+        recipe(epochs=40, dupe_factor=1),
+        recipe(epochs=300, dupe_factor=1, format="full-sentences"),
+        recipe(epochs=50, dupe_factor=4),
         recipe(batch=1),
         recipe(batch=5000),
     ],
@@ -87,7 +88,7 @@ def test_clean_batches_of_other_recipes_pass(corpus: Any, given: Recipe) -> None
 
 
 def test_each_length_is_audited_in_its_own_steps(corpus: Any) -> None:
-    audited = audit(recipe(final_length=96, final_share=0.2), corpus)
+    audited = audit(recipe(phase2_length=96, phase2_share=0.2), corpus)
     assert [each.length for each in audited] == [48, 96]
     assert failing(audited) == set()
 
@@ -116,7 +117,7 @@ def test_figures_are_those_of_the_batches(corpus: Any) -> None:
 
 
 def test_a_wrong_share_of_chosen_tokens(corpus: Any) -> None:
-    assert found(corpus, recipe(), recipe(Masking(rate=0.17))) == {"tokens chosen"}
+    assert found(corpus, recipe(), recipe(Masking(mask_prob=0.17))) == {"tokens chosen"}
 
 
 @pytest.mark.parametrize(
@@ -203,7 +204,9 @@ def test_one_mask_for_all_rows_of_a_pass(corpus: Any, monkeypatch: pytest.Monkey
 
 # How it changes from pass to pass
 
-OFTEN = {schedule: recipe(Masking(schedule=schedule), copies=1) for schedule in ("static", "duplicated", "dynamic")}
+OFTEN = {
+    schedule: recipe(Masking(schedule=schedule), dupe_factor=1) for schedule in ("static", "duplicated", "dynamic")
+}
 
 
 @pytest.mark.parametrize(
@@ -293,13 +296,13 @@ def test_a_batch_lacks_a_row(corpus: Any) -> None:
 
 
 def test_batches_that_are_too_small(corpus: Any) -> None:
-    small = dataclasses.replace(recipe(), schedule=Schedule(batch=15))
+    small = dataclasses.replace(recipe(), schedule=Schedule(batch_size=15))
     assert found(corpus, recipe(), small) == {"sequences a batch"}
 
 
 def test_batches_that_do_not_grow_where_rows_are_short(corpus: Any) -> None:
     given = recipe(format="sentence-pair")
-    few = dataclasses.replace(given, schedule=Schedule(batch=12))
+    few = dataclasses.replace(given, schedule=Schedule(batch_size=12))
     assert found(corpus, given, few) == {"tokens, of those of segment-pair"}
 
 
@@ -399,7 +402,7 @@ def test_a_row_crosses_documents(corpus: Any, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_segment_of_two_sentences(corpus: Any) -> None:
-    drawn = Batches(recipe(copies=10), corpus).batch
+    drawn = Batches(recipe(dupe_factor=10), corpus).batch
     assert {"a segment", COVERAGE} <= found_in(corpus, recipe(format="sentence-pair"), drawn)
 
 
@@ -409,11 +412,14 @@ def test_rows_in_the_order_of_the_text(corpus: Any, monkeypatch: pytest.MonkeyPa
 
 
 def test_more_pairs_are_cut_short(corpus: Any) -> None:
-    assert found(corpus, recipe(), recipe(short=0.3)) == {"pairs cut short", "text cut from rows that are not full"}
+    assert found(corpus, recipe(), recipe(short_seq_prob=0.3)) == {
+        "pairs cut short",
+        "text cut from rows that are not full",
+    }
 
 
 def test_another_number_of_passes(corpus: Any) -> None:
-    given, drawn = (recipe(passes=passes, copies=1) for passes in (40, 80))
+    given, drawn = (recipe(epochs=passes, dupe_factor=1) for passes in (40, 80))
     assert found(corpus, given, drawn) == {"passes over the text"}
     assert found(corpus, drawn, given) == {"passes over the text"}
 
@@ -548,11 +554,11 @@ def test_rows_that_share_their_batches() -> None:
     base = recipe()
     assert same_batches(base) == same_batches(dataclasses.replace(base, model=Model(layers=1)))
     assert same_batches(base) == same_batches(dataclasses.replace(base, objective=Objective()))
-    assert same_batches(base) != same_batches(recipe(Masking(rate=0.2)))
+    assert same_batches(base) != same_batches(recipe(Masking(mask_prob=0.2)))
     assert same_batches(base) != same_batches(recipe(causal=True))
-    assert same_sequences(base) == same_sequences(recipe(Masking(rate=0.2))) == same_sequences(recipe(causal=True))
-    assert same_sequences(base) != same_sequences(recipe(copies=3))
-    assert same_batches(recipe(causal=True)) == same_batches(recipe(Masking(rate=0.2), causal=True))
+    assert same_sequences(base) == same_sequences(recipe(Masking(mask_prob=0.2))) == same_sequences(recipe(causal=True))
+    assert same_sequences(base) != same_sequences(recipe(dupe_factor=3))
+    assert same_batches(recipe(causal=True)) == same_batches(recipe(Masking(mask_prob=0.2), causal=True))
 
 
 def found_in(corpus: Any, given: Recipe, source: Callable[[int], Batch]) -> set[str]:

@@ -53,9 +53,9 @@ FORMATS: tuple[Format, ...] = ("segment-pair", "sentence-pair", "full-sentences"
 def recipe(batch: int = 16, seed: int = 0, steps: int = 100, masking: Masking | None = None, **inputs: Any) -> Recipe:
     return Recipe(
         objective=Objective(next_sentence=inputs.get("format") not in ("full-sentences", "doc-sentences")),
-        inputs=Inputs(**{"length": 64, "copies": 3} | inputs),
+        inputs=Inputs(**{"length": 64, "dupe_factor": 3} | inputs),
         masking=masking or Masking(),
-        schedule=Schedule(batch=batch, steps=steps),
+        schedule=Schedule(batch_size=batch, steps=steps),
         seed=seed,
     )
 
@@ -157,7 +157,7 @@ def test_batches_of_short_rows_grow_to_the_tokens_of_the_others(name: Format, ot
 
 
 def test_tokens_are_counted_over_both_lengths() -> None:
-    source = Batches(recipe(steps=20, final_length=96, final_share=0.25), CORPUS)
+    source = Batches(recipe(steps=20, phase2_length=96, phase2_share=0.25), CORPUS)
     for steps in (3, 15, 18):
         assert source.tokens(steps) == sum(int(source.batch(step).lengths.sum()) for step in range(steps))
 
@@ -179,8 +179,8 @@ def test_left_to_right_sees_the_rows_of_masking_unmasked(name: Format) -> None:
 @pytest.mark.parametrize("schedule", ["static", "duplicated", "dynamic"])
 def test_schedules_differ_in_their_masks_alone(schedule: MaskSchedule) -> None:
     """RoBERTa Table 1: over three passes order and pairs are those of dynamic masking, if pairs are drawn once."""
-    dynamic = Batches(recipe(batch=50, copies=1), CORPUS)
-    source = Batches(recipe(batch=50, copies=1, masking=Masking(schedule=schedule, copies=2)), CORPUS)
+    dynamic = Batches(recipe(batch=50, dupe_factor=1), CORPUS)
+    source = Batches(recipe(batch=50, dupe_factor=1, masking=Masking(schedule=schedule, copies=2)), CORPUS)
     masks: list[dict[int, bytes]] = [{}, {}, {}]
     for step in range(3 * source.rows_in(0) // 50):
         one, two = source.batch(step), dynamic.batch(step)
@@ -199,14 +199,14 @@ def test_schedules_differ_in_their_masks_alone(schedule: MaskSchedule) -> None:
 
 
 def test_pairs_are_drawn_anew_in_each_copy_whatever_the_schedule() -> None:
-    source = Batches(recipe(batch=50, copies=2, masking=Masking(schedule="static")), CORPUS)
+    source = Batches(recipe(batch=50, dupe_factor=2, masking=Masking(schedule="static")), CORPUS)
     found = rows_by_name(source, (source.rows_in(0) + source.rows_in(1)) // 50)
     assert not {name for epoch, name in found if epoch == 0} & {name for epoch, name in found if epoch == 1}
 
 
 def test_segment_pairs_are_what_they_were() -> None:
     """Frozen: other bytes mean that the same recipe is no longer trained on the same batches."""
-    source = Batches(recipe(final_length=96, final_share=0.3, short=0.4), CORPUS)
+    source = Batches(recipe(phase2_length=96, phase2_share=0.3, short_seq_prob=0.4), CORPUS)
     made = [source.batch(step) for step in (0, 1, 17, 69, 70, 99)]
     made += heldout(recipe(), CORPUS, 100, False) + heldout_pairs(recipe(), CORPUS, 100)
     found = hashlib.sha256(b"".join(array for batch in made for array in contents(batch))).hexdigest()
@@ -269,7 +269,7 @@ def test_passes_follow_each_other_without_loss() -> None:
 
 def test_a_pass_shows_the_corpus() -> None:
     """Every token of the corpus is in the own part of one row, or in one that overflowed."""
-    source = Batches(recipe(batch=1, short=0.0), CORPUS)
+    source = Batches(recipe(batch=1, short_seq_prob=0.0), CORPUS)
     seen = np.zeros(len(CORPUS.train.tokens), dtype=int)
     full = 0
     for step in range(source.rows_in(0)):
@@ -287,7 +287,7 @@ def test_a_pass_shows_the_corpus() -> None:
 @pytest.mark.parametrize(("schedule", "same"), [("static", True), ("duplicated", False), ("dynamic", False)], ids=str)
 def test_masks_come_back_with_the_schedule(schedule: MaskSchedule, same: bool) -> None:
     masking = Masking(schedule=schedule, copies=2)
-    source = Batches(recipe(batch=50, masking=masking, copies=1), CORPUS)
+    source = Batches(recipe(batch=50, masking=masking, dupe_factor=1), CORPUS)
     found = rows_by_name(source, 4 * source.rows_in(0) // 50)
     passes = [{name: list(row[:-1]) for (epoch, name), row in found.items() if epoch == number} for number in range(4)]
     common = set.intersection(*map(set, passes))
@@ -299,17 +299,17 @@ def test_masks_come_back_with_the_schedule(schedule: MaskSchedule, same: bool) -
     assert equal(0, 1) == (1.0 if same else pytest.approx(0.0, abs=0.05))
     assert equal(0, 2) == (pytest.approx(0.0, abs=0.05) if schedule == "dynamic" else 1.0)
     # Static, duplicated and dynamic masking begin alike.
-    dynamic = rows_by_name(Batches(recipe(batch=50, copies=1), CORPUS), 2)
+    dynamic = rows_by_name(Batches(recipe(batch=50, dupe_factor=1), CORPUS), 2)
     assert all(found[name] == row for name, row in dynamic.items())
 
 
 def test_rows_that_differ_in_training_alone_see_the_same_sequences() -> None:
     usual = recipe()
     others = [
-        dataclasses.replace(usual, masking=Masking(rate=0.4, mask=0.0, keep=0.0, random=1.0, schedule="static")),
+        dataclasses.replace(usual, masking=Masking(mask_prob=0.4, mask=0.0, keep=0.0, random=1.0, schedule="static")),
         dataclasses.replace(usual, objective=Objective(next_sentence=False)),
         dataclasses.replace(usual, model=Model(layers=2), optimizer=Optimizer(beta1=0.5)),
-        dataclasses.replace(usual, schedule=Schedule(batch=16, steps=7, peak=0.1)),
+        dataclasses.replace(usual, schedule=Schedule(batch_size=16, steps=7, peak_lr=0.1)),
     ]
     for other in others:
         for step in (0, 3, 60):
@@ -326,7 +326,7 @@ def test_wider_ids_make_the_same_batches() -> None:
 
 
 def test_last_steps_are_longer() -> None:
-    source = Batches(recipe(steps=20, final_length=96, final_share=0.25), CORPUS)
+    source = Batches(recipe(steps=20, phase2_length=96, phase2_share=0.25), CORPUS)
     assert [source.batch(step).tokens.shape[1] for step in range(20)] == [64] * 15 + [96] * 5
     assert [source.batch(step).positions.shape[1] for step in (14, 15)] == [10, 15]
     assert source.batch(15).lengths.max() > 64
@@ -337,7 +337,8 @@ def test_last_steps_are_longer() -> None:
 
 def test_evaluation_is_the_same_for_every_recipe_of_a_length() -> None:
     other = dataclasses.replace(
-        recipe(seed=5, batch=3, short=0.5, copies=7), masking=Masking(rate=0.4, mask=0.0, keep=0.0, random=1.0)
+        recipe(seed=5, batch=3, short_seq_prob=0.5, dupe_factor=7),
+        masking=Masking(mask_prob=0.4, mask=0.0, keep=0.0, random=1.0),
     )
     for evaluation in (lambda each: heldout(each, CORPUS, 40, False), lambda each: heldout_pairs(each, CORPUS, 40)):
         assert [contents(part) for part in evaluation(recipe())] == [contents(part) for part in evaluation(other)]
@@ -380,7 +381,7 @@ def test_unusable_corpora_say_so() -> None:
 
 @pytest.mark.parametrize("passes", [11, 20])
 def test_so_many_passes_over_the_first_documents(passes: int) -> None:
-    many = recipe(batch=16, steps=60, passes=passes, copies=1)
+    many = recipe(batch=16, steps=60, epochs=passes, dupe_factor=1)
     made = Batches(many, CORPUS)
     assert 60 * 16 / made.rows_in(0) == pytest.approx(passes, rel=0.15)
     last = made.batch(59)
@@ -393,10 +394,10 @@ def test_so_many_passes_over_the_first_documents(passes: int) -> None:
 
 def test_a_text_too_short_for_so_few_passes_is_refused() -> None:
     with pytest.raises(BadInput, match="give more text, fewer steps or more passes"):
-        Batches(recipe(batch=64, steps=1000, passes=11), CORPUS)
+        Batches(recipe(batch=64, steps=1000, epochs=11), CORPUS)
 
 
 def test_masks_that_repeat_want_many_passes() -> None:
     with pytest.raises(BadInput, match="11 or more"):
-        recipe(passes=10, masking=Masking(schedule="static"))
-    assert recipe(passes=10).inputs.passes == 10
+        recipe(epochs=10, masking=Masking(schedule="static"))
+    assert recipe(epochs=10).inputs.epochs == 10

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from bertlab.inputs import keyed
+from bertlab import keyed
 from bertlab.inputs.masking import Masks
+from bertlab.lab.study import Study
 from bertlab.recipe import Masking, MaskSchedule
-from bertlab.study import Study
 
 UNLIKELY = 1e-6
 """Draws are fixed by their keys: a test below this fails always or never."""
@@ -98,7 +98,7 @@ def test_proportions_of_every_row_of_the_study(name: str, many: Any) -> None:
 )
 def test_exactly_so_many_ordinary_tokens_are_chosen(segments: list[tuple[int, int]], rate: float, length: int) -> None:
     tokens, first, ordinary = rows_of([one for one, _ in segments], [two for _, two in segments], length)
-    masking = Masking(rate=rate)
+    masking = Masking(mask_prob=rate)
     _, positions, targets, weights = apply(masking, tokens, first, ordinary)
     assert positions.shape == targets.shape == weights.shape == (len(tokens), masking.slots(length))
     assert weights.sum(axis=1).tolist() == [masking.chosen(number) for number in ordinary.tolist()]

@@ -191,8 +191,10 @@ def test_masks_fall_on_ordinary_tokens_of_rows_with_many_separators(source: Any,
     ids = SimpleNamespace(pad=PAD, cls=CLS, sep=SEP, mask=MASK, ordinary=source.tokens.astype(np.int32))
     chosen = np.arange(len(rows))
     plain = Collator(None, ids, source, length, seed).collate(rows, chosen, 0, 0)
-    batch = Collator(Masking(rate=0.5), ids, source, length, seed).collate(rows, chosen, 0, 0)
-    assert batch.weights.sum(axis=1).tolist() == [Masking(rate=0.5).chosen(size) for size in rows.first_length.tolist()]
+    batch = Collator(Masking(mask_prob=0.5), ids, source, length, seed).collate(rows, chosen, 0, 0)
+    assert batch.weights.sum(axis=1).tolist() == [
+        Masking(mask_prob=0.5).chosen(size) for size in rows.first_length.tolist()
+    ]
     there = np.take_along_axis(plain.tokens, batch.positions, 1)
     assert (there[batch.weights > 0] >= FIRST).all()
     assert (there == batch.targets)[batch.weights > 0].all()

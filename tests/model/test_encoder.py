@@ -64,7 +64,7 @@ def test_positions_are_told_apart(positions):
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("subset", [False, True])
 def test_a_causal_encoder_sees_nothing_of_later_tokens(positions, padded, subset, short, monkeypatch):
-    monkeypatch.setattr("bertlab.model.attention._SHORT", short)
+    monkeypatch.setattr("bertlab.model.kernels.attention._SHORT", short)
     model = encoder(positions, causal=True)
     tokens, segments = inputs()
     lengths = torch.tensor([12, 5, 8]) if padded else None
@@ -105,7 +105,7 @@ def test_batched_products_and_the_fused_kernel_agree(positions, causal, monkeypa
     rows = torch.tensor([[0, 4]] * 3)
     results = []
     for short in (128, 0):
-        monkeypatch.setattr("bertlab.model.attention._SHORT", short)
+        monkeypatch.setattr("bertlab.model.kernels.attention._SHORT", short)
         model = encoder(positions, causal)
         lengths = torch.tensor([12, 5, 8])
         every = gather_rows(model(tokens, segments, lengths), torch.tensor([list(range(5))] * 3))  # none of padding

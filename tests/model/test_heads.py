@@ -6,8 +6,8 @@ import torch.nn.functional as F
 
 from bertlab import recipe
 from bertlab.errors import BadInput
-from bertlab.model.cross_entropy import linear_cross_entropy
 from bertlab.model.heads import ClassificationModel, PretrainingModel, SpanModel, TaggingModel
+from bertlab.model.kernels.cross_entropy import linear_cross_entropy
 
 VOCABULARY, BATCH, TOKENS, SLOTS = 70, 4, 12, 3
 
@@ -83,7 +83,7 @@ def test_losses_are_those_of_the_predictions():
 
 @pytest.mark.parametrize("chunk", [1, 200, 10**9])
 def test_linear_cross_entropy_equals_torch_s(chunk, monkeypatch):
-    monkeypatch.setattr("bertlab.model.cross_entropy._CHUNK", chunk)
+    monkeypatch.setattr("bertlab.model.kernels.cross_entropy._CHUNK", chunk)
     generator = torch.Generator().manual_seed(0)
     arguments = [torch.randn(shape, generator=generator).requires_grad_() for shape in [(9, 5), (70, 5), (70,)]]
     targets, weights = torch.arange(9), torch.rand(9, generator=generator)

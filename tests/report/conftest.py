@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bertlab.files import digest
+from bertlab.store.files import digest
 
 ROWS = {"80/10/10": (0.8, 0.1, 0.1), "100/0/0": (1.0, 0.0, 0.0), "0/0/100": (0.0, 0.0, 1.0)}
 PUBLISHED = {

@@ -7,12 +7,12 @@ import json
 
 import pytest
 
+from bertlab.lab.study import Claim
 from bertlab.report import claims, tidy
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import markdown
 from bertlab.report.section import chapter
-from bertlab.store import Store
-from bertlab.study import Claim
+from bertlab.store.runs import Store
 
 LARGE = Claim("Random tokens hurt", better="80/10/10", worse="0/0/100", on="MNLI")
 NONE = Claim("Nothing but [MASK] hurts", better="80/10/10", worse="100/0/0", on="NER")

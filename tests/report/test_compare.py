@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bertlab.lab.study import Claim
 from bertlab.report import compare
 from bertlab.report.changes import LOSS, Change
 from bertlab.report.gather import gather_all
 from bertlab.report.statistics.summary import welch
-from bertlab.store import Store
-from bertlab.study import Claim
+from bertlab.store.runs import Store
 
 ROW, BASELINE = "0/0/100", "80/10/10"
 
@@ -161,7 +161,7 @@ def test_fields_that_differ_have_their_paths_and_defaults(stores: tuple[Any, Any
         stores[1].pretrain(variant, run_id=f"b{mark}", steps=2000)
     path = stores[1].root / "pretrain" / "b1--a-label" / "recipe.json"
     recipe = json.loads(path.read_text())
-    recipe["science"]["recipe"]["masking"]["rate"] = 0.4
+    recipe["science"]["recipe"]["masking"]["mask_prob"] = 0.4
     path.write_text(json.dumps(recipe))
     stores[1].seal(path.parent)
     (one,) = between(stores)
@@ -169,14 +169,14 @@ def test_fields_that_differ_have_their_paths_and_defaults(stores: tuple[Any, Any
     assert found == {
         (BASELINE, "schedule.steps", "1000", "2000"),
         (ROW, "schedule.steps", "1000", "2000"),
-        (ROW, "masking.rate", "0.15", "0.4"),
+        (ROW, "masking.mask_prob", "0.15", "0.4"),
     }
     text = compare.markdown([one], stores[1].root, stores[0].root)
     assert "| schedule.steps |  1000 |  2000 | pre-training | all rows |" in text
 
 
 def test_fields_of_measurements_that_differ(stores: tuple[Any, Any]) -> None:
-    for store, mark, settings in ((stores[0], "a", {"peak": 5e-4}), (stores[1], "b", {"epochs": 5.0})):
+    for store, mark, settings in ((stores[0], "a", {"peak_lr": 5e-4}), (stores[1], "b", {"epochs": 5.0})):
         put(store, [50.0], mark=mark)
         store.rows[0]["pretrain_id"] = store.cells[0]["pretrain_id"]
         path = store.root / "finetune" / f"{store.cells[0]['run_id']}--a-label" / "recipe.json"

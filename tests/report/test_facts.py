@@ -6,7 +6,7 @@ import pytest
 
 from bertlab.report import caveats, facts, tables
 from bertlab.report.gather import gather_all
-from bertlab.store import Store
+from bertlab.store.runs import Store
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ from bertlab.report.gather import gather_all
 from bertlab.report.pages import html, latex, markdown
 from bertlab.report.plots import Picture
 from bertlab.report.section import Chapter, chapter
-from bertlab.store import Store
+from bertlab.store.runs import Store
 
 PLAIN = "plainname"
 CALLED = {'"MNLI"': PLAIN, '"mnli"': PLAIN, '"accuracy"': PLAIN, '"80/10/10"': PLAIN, '"validation"': PLAIN}

@@ -207,7 +207,7 @@ def test_rows_of_other_numerics_are_marked(builder: Any, tmp_path: Path) -> None
 
 
 def test_failures_and_what_is_to_come_are_said(builder: Any, tmp_path: Path) -> None:
-    from bertlab.store import Store
+    from bertlab.store.runs import Store
 
     baseline(builder)
     lost = builder.pretrain("100/0/0", finished=False)

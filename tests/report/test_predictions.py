@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bertlab.lab.study import Claim
 from bertlab.report import caveats
 from bertlab.report.gather import gather
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import Effect
 from bertlab.report.verdicts import trials, verdicts
-from bertlab.store import Store
-from bertlab.study import Claim
+from bertlab.store.runs import Store
 from bertlab.tasks import metrics
 
 LABEL = np.random.default_rng(0).integers(0, 3, 50)

@@ -10,7 +10,7 @@ import pytest
 
 from bertlab.cli.report import report
 from bertlab.cli.results import print_records
-from bertlab.store import Store
+from bertlab.store.runs import Store
 
 
 def test_print_records(builder: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ import pytest
 from bertlab.report import tables, tidy
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
-from bertlab.store import Store
+from bertlab.store.runs import Store
 
 
 def gathered(builder: Any, **changes: Any) -> Evidence:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bertlab.lab.study import Claim
 from bertlab.report.statistics.effects import FLOOR, Effect, effect
 from bertlab.report.statistics.measures import Mean
 from bertlab.report.verdicts import Need, Pair, Trial, Verdict, holm, verdicts
-from bertlab.study import Claim
 
 BETTER = Claim("A beats B", better="A", worse="B", on="MNLI")
 WITHIN = Claim("A and B are alike", better="A", worse="B", on="MNLI", within=1.0)

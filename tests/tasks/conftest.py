@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from bertlab.text.tokenizer import WordPiece
+from bertlab.text.tokenizers.wordpiece import WordPiece
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh", *(f"##{letter}" for letter in "abcdefgh")]
 

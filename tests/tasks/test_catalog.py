@@ -2,9 +2,9 @@
 
 import pytest
 
+from bertlab import synthetic as microworld
 from bertlab.errors import BadInput
 from bertlab.tasks import catalog
-from bertlab.text import microworld
 
 
 def test_every_task_can_be_measured_on_the_embedded_world():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bertlab.errors import BadInput
+from bertlab.lab.study import Task
 from bertlab.machine import Machine
-from bertlab.study import Task
 from bertlab.tasks import catalog, data, metrics
 from bertlab.tasks.rows import Rows
 

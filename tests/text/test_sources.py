@@ -6,7 +6,7 @@ import json
 import pytest
 
 from bertlab.errors import BadInput
-from bertlab.index import Index
+from bertlab.hub.index import Index
 from bertlab.machine import Machine
 from bertlab.recipe import Source
 from bertlab.text.sources import DOCUMENT, articles, documents, resolve
@@ -163,7 +163,7 @@ def test_a_cache_that_cannot_be_written_is_no_obstacle(tmp_path):
 
 
 def test_microworld_needs_nothing(machine):
-    from bertlab.text import microworld
+    from bertlab import synthetic as microworld
 
     located = resolve("microworld", machine=machine)
     assert located.source == Source(name="microworld", content=f"microworld:{microworld.VERSION}")

@@ -15,7 +15,7 @@ from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.recipe import Corpus, Tokenizer
 from bertlab.text import blocks, sentences, sources, spool, tokens
-from bertlab.text.tokenizer import SPECIALS, WordPiece
+from bertlab.text.tokenizers.wordpiece import SPECIALS, WordPiece
 
 WORDS = ["the", "a", "cat", "dog", "bird", "house", "tree", "sees", "likes", "old", "small", "red", "very", "and"]
 

@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from bertlab.identity import science
 from bertlab.model.heads import PretrainingModel
 from bertlab.recipe import Inputs, Model, Recipe, Tokenizer
+from bertlab.recipe.identity import science
 from bertlab.tasks.data import TaskData
 from bertlab.tasks.rows import Rows
 from bertlab.tasks.span import Answers
-from bertlab.text.tokenizer import WordPiece
+from bertlab.text.tokenizers.wordpiece import WordPiece
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh", *(f"##{letter}" for letter in "abcdefgh")]
 RECIPE = Recipe(

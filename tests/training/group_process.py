@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from bertlab import scales
+from bertlab.lab import scales
 from bertlab.machine import Machine
 from bertlab.recipe import Inputs, Objective
 
@@ -22,7 +22,7 @@ ALONE = Objective(next_sentence=False)
 def exact(batch, micro_batch=0, **changes):
     """50 steps without dropout, so that a group's losses are those of one process, and their micro-batches."""
     model = dataclasses.replace(SMOKE.model, dropout=0.0)
-    schedule = dataclasses.replace(SMOKE.schedule, steps=50, batch=batch)
+    schedule = dataclasses.replace(SMOKE.schedule, steps=50, batch_size=batch)
     return dataclasses.replace(SMOKE, model=model, schedule=schedule, **changes), micro_batch
 
 

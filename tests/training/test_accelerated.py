@@ -14,12 +14,13 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from bertlab import progress as signals
-from bertlab import scales
 from bertlab.errors import RunFailed
 from bertlab.inputs.batches import Batches
+from bertlab.lab import scales
 from bertlab.machine import Machine, has_compiler
-from bertlab.model import attention, dropout, encoder, heads
+from bertlab.model import dropout, encoder, heads
 from bertlab.model.heads import PretrainingModel
+from bertlab.model.kernels import attention
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Finetuning, Inputs, Objective, Optimizer
 from bertlab.training import checkpoints, figures, optimization, pretraining
@@ -101,7 +102,9 @@ def test_no_step_of_fine_tuning_waits(accelerated, pretrained, pairs, machine, m
     seen = []
     monkeypatch.setattr(Measuring, "training_step", unwaiting(Measuring.training_step, seen))
     monkeypatch.setattr("bertlab.training.learning.CURVE_POINTS", 1)
-    finetune(pretrained, pairs, Finetuning(steps=10, length=32), seed=0, restart=0, machine=machine, progress=silent)
+    finetune(
+        pretrained, pairs, Finetuning(max_steps=10, length=32), seed=0, restart=0, machine=machine, progress=silent
+    )
     assert len(seen) == 9
 
 

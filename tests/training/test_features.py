@@ -14,8 +14,8 @@ from bertlab.training.features import activations, probe
 from bertlab.training.finetuning import encode_training, open_pretrained
 from bertlab.training.learning import built, predict
 
-SETTINGS = Features(batch=16, epochs=4, peak=1e-2, length=32)
-SHORT = dataclasses.replace(SETTINGS, steps=4)
+SETTINGS = Features(batch_size=16, epochs=4, peak_lr=1e-2, length=32)
+SHORT = dataclasses.replace(SETTINGS, max_steps=4)
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from bertlab.training.finetuning import finetune
 from bertlab.training.learning import joint_loss
 from bertlab.training.outcome import exchanged
 
-SETTINGS = Finetuning(batch=16, epochs=4, peak=3e-3, length=32, dropout=0.1)
-SHORT = dataclasses.replace(SETTINGS, steps=4)
+SETTINGS = Finetuning(batch_size=16, epochs=4, peak_lr=3e-3, length=32, dropout=0.1)
+SHORT = dataclasses.replace(SETTINGS, max_steps=4)
 
 
 @pytest.fixture
@@ -51,9 +51,9 @@ def test_classification_is_learnt(run, pairs):
 
 
 def test_adams_bias_is_corrected_unless_the_setting_has_googles_optimiser(run, pairs):
-    plain, first = (dataclasses.replace(SHORT, steps=1, warmup=0.0, bias_correction=each) for each in (False, True))
+    plain, first = (dataclasses.replace(SHORT, max_steps=1, warmup=0.0, bias_correction=each) for each in (False, True))
     assert not same(run(pairs, plain), run(pairs, first))
-    assert same(run(pairs, first), run(pairs, dataclasses.replace(SHORT, steps=1, warmup=0.0)))
+    assert same(run(pairs, first), run(pairs, dataclasses.replace(SHORT, max_steps=1, warmup=0.0)))
 
 
 def test_sequences_longer_than_the_positions_of_a_model_are_refused(run, entities):
@@ -191,7 +191,7 @@ def test_groups_are_kept_beside_the_predictions(run, kind, request):
     found = run(dataclasses.replace(data, evaluation=shared, test=shared), SHORT)
     for each in (found, found.test):
         assert each.predictions["group"].tolist() == shared.groups.tolist()
-    few = run(dataclasses.replace(data, evaluation=shared), dataclasses.replace(SHORT, evaluation_rows=20))
+    few = run(dataclasses.replace(data, evaluation=shared), dataclasses.replace(SHORT, max_eval_examples=20))
     assert few.rows == len(few.predictions["group"]) == 20
 
 
@@ -234,11 +234,11 @@ def test_evaluation_does_not_depend_on_its_batches(run, kind, request, monkeypat
 
 
 def test_bounds_on_rows_and_steps(run, pairs):
-    settings = dataclasses.replace(SETTINGS, rows=48, evaluation_rows=10, epochs=1.5)
+    settings = dataclasses.replace(SETTINGS, max_train_examples=48, max_eval_examples=10, epochs=1.5)
     found = run(pairs, settings)
     assert (found.training_rows, found.rows, found.steps) == (48, 10, 5)
     assert found.predictions["label"].tolist() == sampled(pairs, 10).evaluation.labels
-    assert run(pairs, dataclasses.replace(settings, steps=2)).steps == 2
+    assert run(pairs, dataclasses.replace(settings, max_steps=2)).steps == 2
 
 
 def test_progress_is_told_at_each_step(run, pairs):
@@ -300,10 +300,10 @@ def test_a_milestone_is_measured_with_its_own_weights(run, pretrained, pairs, tm
 
 
 def test_a_bilstm_between_encoder_and_head_is_learnt_and_repeats_itself(run, pairs, entities):
-    recurrent = dataclasses.replace(SETTINGS, recurrent=True)
+    recurrent = dataclasses.replace(SETTINGS, bilstm=True)
     assert run(pairs, recurrent).metrics["accuracy"] > 90
     assert run(entities, recurrent).metrics["f1"] > 75
-    short = dataclasses.replace(SHORT, recurrent=True)
+    short = dataclasses.replace(SHORT, bilstm=True)
     assert same(run(pairs, short), run(pairs, short))
     assert not same(run(pairs, short), run(pairs, SHORT))
 
@@ -325,7 +325,7 @@ def encoders(monkeypatch):
 
 @pytest.mark.parametrize("recurrent", [False, True])
 def test_a_frozen_encoder_stays_as_it_is_and_the_rest_learns(run, pairs, encoders, pretrained, recurrent):
-    settings = dataclasses.replace(SHORT, frozen=True, recurrent=recurrent, dropout=0.5)
+    settings = dataclasses.replace(SHORT, frozen=True, bilstm=recurrent, dropout=0.5)
     before = finetuning.open_pretrained(pretrained).model.encoder.state_dict()
     found = run(pairs, settings)
     after = encoders[-1]
@@ -339,7 +339,7 @@ def test_what_comes_first_is_what_the_second_starts_from(run, pairs):
     turned = dataclasses.replace(
         pairs, name="turned", train=dataclasses.replace(pairs.train, labels=[1 - label for label in pairs.train.labels])
     )
-    barely = dataclasses.replace(SETTINGS, peak=1e-6)
+    barely = dataclasses.replace(SETTINGS, peak_lr=1e-6)
     assert run(pairs, first=pairs).metrics["accuracy"] > 90
     stages = []
     after = run(pairs, first=turned, progress=lambda done, total, stage, **_: stages.append(stage))

@@ -10,13 +10,13 @@ from lightning.fabric.utilities.rank_zero import rank_zero_only
 from lightning.pytorch.loggers.logger import Logger
 
 from bertlab import progress as signals
-from bertlab import scales
 from bertlab.errors import BadInput
-from bertlab.jobs import PrepareCorpus, Pretrain
+from bertlab.lab import scales
+from bertlab.lab.jobs import PrepareCorpus, Pretrain
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Features, Finetuning
-from bertlab.store import Store
+from bertlab.store.runs import Store
 from bertlab.training import logs, pretraining
 from bertlab.training.features import probe
 from bertlab.training.finetuning import finetune
@@ -125,7 +125,7 @@ def test_a_resumed_run_goes_on_with_its_curve(trained, loggers, monkeypatch):
 
 @pytest.mark.parametrize("first", [False, True])
 def test_measurements_are_logged(pretrained, machine, pairs, store, loggers, first):
-    settings = Finetuning(batch=16, epochs=1, peak=3e-3, length=32, steps=6)
+    settings = Finetuning(batch_size=16, epochs=1, peak_lr=3e-3, length=32, max_steps=6)
     asked = {"seed": 0, "restart": 0, "machine": machine, "progress": silent, "first": pairs if first else None}
     job = SimpleNamespace(kind="finetune", id="f0", label="a/b", settings=settings, science=lambda: {"restart": 0})
     with logs.opened(job, store, dataclasses.replace(machine, **LOGGING)) as log:
@@ -139,11 +139,11 @@ def test_measurements_are_logged(pretrained, machine, pairs, store, loggers, fir
     assert max(rates) == 3e-3
     assert ("first/loss" in {name for _, name, _ in logger.told}) is first
     assert (6, "result/accuracy", told.metrics["accuracy"]) in logger.told
-    assert logger.hyperparameters["settings"]["batch"] == 16
+    assert logger.hyperparameters["settings"]["batch_size"] == 16
 
 
 def test_features_are_logged(pretrained, machine, entities, store, loggers):
-    settings = Features(batch=16, epochs=1, peak=1e-2, length=32, steps=4)
+    settings = Features(batch_size=16, epochs=1, peak_lr=1e-2, length=32, max_steps=4)
     job = SimpleNamespace(kind="features", id="f1", label="a", settings=settings, science=dict)
     with logs.opened(job, store, dataclasses.replace(machine, **LOGGING)) as log:
         told = probe(
@@ -164,7 +164,7 @@ def test_off_by_default(trained, loggers, store):
 def test_only_the_first_of_a_group_logs(monkeypatch, machine, store, loggers, tmp_path):
     """Also where SLURM gave a rank to what started it."""
     monkeypatch.setattr(rank_zero_only, "rank", 3)
-    monkeypatch.setattr("bertlab.jobs._corpus", lambda directory: None)
+    monkeypatch.setattr("bertlab.lab.jobs._corpus", lambda directory: None)
     monkeypatch.setattr(Store, "whole", lambda self, run_id: SimpleNamespace(path=tmp_path))
     found = []
     monkeypatch.setattr(pretraining, "pretrain", lambda *arguments: found.append(arguments[-1]) or {})

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from bertlab import progress as signals
-from bertlab import scales
 from bertlab.errors import RunFailed
 from bertlab.inputs.batches import Batches
+from bertlab.lab import scales
 from bertlab.model.encoder import Encoder
 from bertlab.model.heads import ClassificationModel, Pooler, PretrainingModel
 from bertlab.model.recurrent import RecurrentEncoder
@@ -147,7 +147,7 @@ def test_a_checkpoint_that_something_else_left_is_never_gone_on_from(
 
     recipe, text = SMOKE, corpus
     if other == "recipe":
-        recipe = dataclasses.replace(SMOKE, masking=Masking(rate=0.2))
+        recipe = dataclasses.replace(SMOKE, masking=Masking(mask_prob=0.2))
     if other == "text":
         text = dataclasses.replace(corpus, facts={**corpus.facts, "fingerprint": "sha256:another"})
     with pytest.raises(Interrupted):
@@ -299,7 +299,7 @@ def test_adam_without_bias_correction_is_googles():
     module = torch.nn.Linear(1, 1, bias=False).double()
     with torch.no_grad():
         module.weight.fill_(2.0)
-    made = optimization.build(module, Optimizer(bias_correction=False, clip=100.0))
+    made = optimization.build(module, Optimizer(bias_correction=False, max_grad_norm=100.0))
     module.weight.grad = torch.full_like(module.weight, 3.0)
     optimization.update(made, 0.1, 100.0, torch.zeros(()))
     expected = 2.0 - 0.1 * (0.3 / ((0.001 * 9) ** 0.5 + 1e-6) + 0.01 * 2.0)

@@ -57,7 +57,7 @@ def test_one_process_has_it_all_and_sums_nothing():
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 @pytest.mark.parametrize("form", FORMATS)
 def test_what_processes_see_together_is_the_global_batch(corpus, trainings, form, ranks):
-    schedule = dataclasses.replace(trainings.SMOKE.schedule, batch=7)
+    schedule = dataclasses.replace(trainings.SMOKE.schedule, batch_size=7)
     inputs, objective = Inputs(length=32, format=form), trainings.ALONE
     recipe = dataclasses.replace(trainings.SMOKE, inputs=inputs, objective=objective, schedule=schedule)
     for step in (0, 3, 40):

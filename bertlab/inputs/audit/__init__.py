@@ -10,13 +10,13 @@ import dataclasses
 import math
 from dataclasses import dataclass
 
-from bertlab.cost import phases
 from bertlab.inputs.audit import prediction, sequences
 from bertlab.inputs.audit.checks import Check
 from bertlab.inputs.audit.drawing import Drawn, Source, Steps, draw
 from bertlab.inputs.audit.tracing import structure, trace
 from bertlab.inputs.batches import Batches, Corpus
 from bertlab.recipe import Masking, Model, Objective, Optimizer, Recipe, Schedule
+from bertlab.recipe.cost import phases
 
 __all__ = ["LESS", "MOST", "Audited", "Check", "audit", "same_batches", "same_sequences"]
 
@@ -63,8 +63,8 @@ def audit(recipe: Recipe, corpus: Corpus, source: Source | None = None, most: in
 
 def same_batches(recipe: Recipe) -> Recipe:
     """The recipe without what its batches do not depend on: recipes that give equal ones have the same batches."""
-    schedule = Schedule(batch=recipe.schedule.batch, steps=recipe.schedule.steps)
-    if not (recipe.inputs.passes or recipe.inputs.final_length):
+    schedule = Schedule(batch_size=recipe.schedule.batch_size, steps=recipe.schedule.steps)
+    if not (recipe.inputs.epochs or recipe.inputs.phase2_length):
         schedule = dataclasses.replace(schedule, steps=1)
     return dataclasses.replace(
         recipe,
@@ -87,7 +87,7 @@ def _audit(
     recipe: Recipe, corpus: Corpus, source: Source, length: int, first: int, until: int | None, most: int
 ) -> Audited:
     masking = None if recipe.objective.causal else recipe.masking
-    copies = recipe.inputs.copies if recipe.inputs.pairs else 1
+    copies = recipe.inputs.dupe_factor if recipe.inputs.pairs else 1
     drawn = draw(source, 0, first, until, most)
     assert drawn is not None  # the first pass begins with the first step
     rows = structure(drawn, recipe, corpus)
@@ -120,14 +120,14 @@ def _audit(
 
 def _beside(recipe: Recipe, corpus: Corpus, length: int, first: int, until: int | None) -> Steps | None:
     """Batches in the format by whose tokens those of the recipe's are counted."""
-    if recipe.inputs.counted is None:
+    if recipe.inputs.token_matched_to is None:
         return None
     other = dataclasses.replace(
         recipe,
-        inputs=dataclasses.replace(recipe.inputs, format=recipe.inputs.counted),
+        inputs=dataclasses.replace(recipe.inputs, format=recipe.inputs.token_matched_to),
         objective=dataclasses.replace(recipe.objective, next_sentence=False),
     )
-    most = _BESIDE * length * recipe.schedule.batch
+    most = _BESIDE * length * recipe.schedule.batch_size
     beside = draw(Batches(other, corpus).batch, 0, first, until, most)
     assert beside is not None
     return beside.steps

@@ -35,7 +35,7 @@ def masked(rows: Structure, masking: Masking, corpus: Corpus) -> list[Check]:
     """The chosen tokens of one pass, and what is shown in their place."""
     drawn, tokenizer, chosen = rows.drawn, corpus.tokenizer, rows.drawn.chosen
     sizes, counts, active = rows.sizes, chosen.sum(axis=1), drawn.batch.weights > 0
-    expected = np.minimum(sizes, np.maximum(1, np.floor(masking.rate * sizes + 0.5)))
+    expected = np.minimum(sizes, np.maximum(1, np.floor(masking.mask_prob * sizes + 0.5)))
     miscounted = (counts != expected) | (active.sum(axis=1) != expected)
     special = (chosen & ~rows.ordinary).any(axis=1)
     chosen &= rows.ordinary
@@ -51,7 +51,7 @@ def masked(rows: Structure, masking: Masking, corpus: Corpus) -> list[Check]:
     return [
         always(
             "tokens chosen",
-            f"max(1, floor({masking.rate:g} n + 0.5)) a row",
+            f"max(1, floor({masking.mask_prob:g} n + 0.5)) a row",
             miscounted,
             drawn.name,
             f"{counts.sum() / sizes.sum():.2%} of {sizes.sum():,}",

@@ -32,13 +32,13 @@ def batches(steps: Steps, recipe: Recipe, length: int, beside: Steps | None) -> 
     checks = [always("padding", expected, wrong, steps.name, f"{padding:.2%}", "batches")]
     if beside is None:
         found = f"{steps.rows.mean():,.1f}"
-        size = recipe.schedule.batch
+        size = recipe.schedule.batch_size
         return [*checks, always("sequences a batch", f"{size:,}", steps.rows != size, steps.name, found, "batches")]
     uneven = np.abs(steps.tokens - np.median(steps.tokens)) >= length
     found = f"{steps.tokens.mean():,.1f} in {steps.rows.mean():,.1f} sequences"
     checks.append(always("tokens a batch", "even, to a sequence", uneven, steps.name, found, "batches"))
     count = len(beside.tokens)
-    figure = f"tokens, of those of {recipe.inputs.counted}"
+    figure = f"tokens, of those of {recipe.inputs.token_matched_to}"
     if count < 2:
         return [*checks, untested(figure, "100 %", f"too few, {count} batches")]
     mean, variance = float(beside.tokens.mean()), float(beside.tokens.var(ddof=1)) / count
@@ -170,10 +170,10 @@ def coverage(rows: Structure, traced: Traced, recipe: Recipe, length: int, corpu
 
 def passes(rows: Structure, traced: Traced, recipe: Recipe) -> list[Check]:
     """How often the text is passed over, where the recipe says how often: over no more documents than that takes."""
-    wanted = recipe.inputs.passes
-    if not (wanted and rows.drawn.whole) or recipe.inputs.counted:
+    wanted = recipe.inputs.epochs
+    if not (wanted and rows.drawn.whole) or recipe.inputs.token_matched_to:
         return []
-    steps, count = recipe.schedule.steps * recipe.schedule.batch, len(rows.drawn.batch.rows)
+    steps, count = recipe.schedule.steps * recipe.schedule.batch_size, len(rows.drawn.batch.rows)
     document = np.searchsorted(traced.ends, rows.drawn.batch.rows, side="right")
     documents = int(document.max()) + 1
     before_last = int((document < documents - 1).sum())
@@ -185,8 +185,8 @@ def passes(rows: Structure, traced: Traced, recipe: Recipe) -> list[Check]:
 
 
 def _used(rows: Structure, traced: Traced, recipe: Recipe, corpus: Corpus) -> int:
-    """Tokens of the documents that are trained on: all, or with `inputs.passes` up to the last that a pass meets."""
-    if not recipe.inputs.passes:
+    """Tokens of the documents that are trained on: all, or with `inputs.epochs` up to the last that a pass meets."""
+    if not recipe.inputs.epochs:
         return len(corpus.train.tokens)
     last = int(np.searchsorted(traced.ends, rows.drawn.batch.rows.max(), side="right"))
     return int(traced.ends[min(last, len(traced.ends) - 1)])
@@ -255,7 +255,7 @@ def _left_out(rows: Structure, traced: Traced, own: Flags, recipe: Recipe, lengt
     Or it is the back of a sentence that ends its document, whose front is in a random pair.
     """
     figure = "text cut from rows that are not full"
-    expected = recipe.inputs.short
+    expected = recipe.inputs.short_seq_prob
     if not rows.drawn.whole:
         return untested(figure, f"at most {expected:.2%}", "the pass was not drawn whole")
     order = np.argsort(rows.drawn.batch.rows)
@@ -278,4 +278,6 @@ def _short(rows: Structure, traced: Traced, recipe: Recipe, length: int) -> Chec
     free = (rows.drawn.batch.next_sentence == 0) & (ends - starts >= 2 * room)
     short = int((rows.drawn.batch.lengths[free] < length).sum())
     # The shorter length is drawn from 2 up to the whole room, which is not short.
-    return share("pairs cut short", short, int(free.sum()), recipe.inputs.short * (1 - 1 / (room - 1)), "sequences")
+    return share(
+        "pairs cut short", short, int(free.sum()), recipe.inputs.short_seq_prob * (1 - 1 / (room - 1)), "sequences"
+    )

@@ -25,4 +25,4 @@ def layout(inputs: Inputs, text: Text, *, length: int, copy: int, seed: int) -> 
         return full_sentences(text, length=length)
     if inputs.format == "doc-sentences":
         return doc_sentences(text, length=length)
-    return segment_pairs(text, length=length, short=inputs.short, copy=copy, seed=seed)
+    return segment_pairs(text, length=length, short=inputs.short_seq_prob, copy=copy, seed=seed)

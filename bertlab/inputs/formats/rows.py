@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from bertlab import keyed
 from bertlab.errors import BadInput
-from bertlab.inputs import keyed
 
 Integers = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]

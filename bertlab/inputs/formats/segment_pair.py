@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bertlab.inputs import keyed
+from bertlab import keyed
 from bertlab.inputs.formats.rows import (
     Alike,
     Flags,

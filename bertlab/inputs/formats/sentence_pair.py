@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bertlab.inputs import keyed
+from bertlab import keyed
 from bertlab.inputs.formats.rows import (
     Alike,
     Flags,

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from bertlab.study import Kind
+from bertlab.lab.study import Kind
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.integer[Any]]

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from bertlab.inputs import keyed
+from bertlab import keyed
 from bertlab.report.statistics.measures import Floats, Mean, Measure, averaged
 
 RESAMPLES = 1000

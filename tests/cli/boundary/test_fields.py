@@ -6,9 +6,9 @@ import pytest
 
 from bertlab import recipe
 from bertlab.errors import BadInput
-from bertlab.identity import set_fields
-from bertlab.ranges import FieldError
-from bertlab.scales import find
+from bertlab.lab.scales import find
+from bertlab.recipe.identity import set_fields
+from bertlab.recipe.ranges import FieldError
 
 TUNED = ("finetune", "span", "tagging", "tasks.mnli")
 
@@ -60,21 +60,21 @@ def test_numbers_out_of_range(refused, path):
 EDGES = [
     *[f"{group}.warmup=7" for group in ("schedule", "finetune", "span", "tagging", "features", "tasks.mnli")],
     *[f"{group}.dropout=1" for group in ("model", "finetune", "span", "tagging", "features", "tasks.squad")],
-    "features.recurrent_layers=0",
-    "features.recurrent_layers=17",
+    "features.lstm_layers=0",
+    "features.lstm_layers=17",
     "features.layers=first",
     "features.layers=",
     "finetune.layer_decay=0",
     "finetune.layer_decay=1.01",
-    "finetune.peak=0",
-    "finetune.batch=0",
+    "finetune.peak_lr=0",
+    "finetune.batch_size=0",
     "finetune.epochs=0",
     "finetune.epochs=1e-310",
     "finetune.length=7",
-    "finetune.recurrent=yes",
+    "finetune.bilstm=yes",
     "finetune.frozen=1",
-    "optimizer.clip=1e-310",
-    "optimizer.clip=0",
+    "optimizer.max_grad_norm=1e-310",
+    "optimizer.max_grad_norm=0",
     "optimizer.epsilon=0",
     "optimizer.beta1=1",
     "optimizer.beta2=1",
@@ -86,9 +86,9 @@ EDGES = [
     "model.max_positions=-7",
     "model.positions=relative",
     "model.initialisation=xavier",
-    "schedule.peak=1e-310",
-    "schedule.peak=11",
-    "schedule.batch=0",
+    "schedule.peak_lr=1e-310",
+    "schedule.peak_lr=11",
+    "schedule.batch_size=0",
     "schedule.warmup=1.0001",
     "corpus.heldout=0",
     "corpus.heldout=0.5",
@@ -96,11 +96,11 @@ EDGES = [
     "tokenizer.lowercase=0",
     "inputs.format=paragraphs",
     "inputs.length=8193",
-    "inputs.final_length=7",
-    "inputs.final_share=1",
-    "inputs.copies=0",
-    "masking.rate=0",
-    "masking.rate=1",
+    "inputs.phase2_length=7",
+    "inputs.phase2_share=1",
+    "inputs.dupe_factor=0",
+    "masking.mask_prob=0",
+    "masking.mask_prob=1",
     "masking.schedule=always",
     "objective.kind=electra",
     "objective.next_sentence=2",
@@ -129,7 +129,7 @@ def test_edges(refused, assignment):
         ("tasks=1", "tasks.TASK.FIELD"),
         ("tasks.=1", "tasks.TASK.FIELD|unknown"),
         ("tasks.mnli=1", "tasks.TASK.FIELD|unknown"),
-        ("tasks.nosuch.peak=1", "unknown task"),
+        ("tasks.nosuch.peak_lr=1", "unknown task"),
         ("tasks.mnli.nosuch=1", "unknown field"),
         ("schedule.steps.more=1", "unknown field"),
         ("a" * 100_000 + "=1", "unknown field"),
@@ -167,7 +167,7 @@ def test_types_of_fields_that_code_sets(kind):
 
 
 def test_every_number_has_a_range():
-    from bertlab.ranges import Range, _fields
+    from bertlab.recipe.ranges import Range, _fields
 
     bare = [
         f"{kind.__name__}.{name}"

@@ -98,7 +98,7 @@ def test_the_last_resort_is_one_line(call, place, capsys, monkeypatch, error):
     def broken(*arguments, **options):
         raise error
 
-    monkeypatch.setattr("bertlab.studies.names", broken)
+    monkeypatch.setattr("bertlab.lab.studies.names", broken)
     assert call("studies") == console.FAULT
     line = capsys.readouterr().err.strip()
     assert line.count("\n") == 0
@@ -115,6 +115,6 @@ def test_errors_of_the_system_are_no_faults(call, place, capsys, monkeypatch, er
     def broken(*arguments, **options):
         raise error
 
-    monkeypatch.setattr("bertlab.studies.names", broken)
+    monkeypatch.setattr("bertlab.lab.studies.names", broken)
     assert call("studies") == code
     assert capsys.readouterr().err.count("\n") == 1

@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from bertlab.files import write_json, write_sealed
-from bertlab.store import Store
+from bertlab.store.files import write_json, write_sealed
+from bertlab.store.runs import Store
 
 DEEP = "[" * 100_000
 BAD = {
@@ -84,7 +84,7 @@ def test_a_bad_run_hides_no_good_one(store, listed, name, how):
 @pytest.mark.parametrize("name", ["recipe.json", "result.json", "environment.json"])
 @pytest.mark.parametrize("how", BAD)
 def test_a_bad_form_under_a_good_seal_does_not_count(store, listed, name, how):
-    from bertlab.files import digest
+    from bertlab.store.files import digest
 
     run = store.get("0" * 15 + "1")
     (run.path / name).write_text(BAD[how])
@@ -152,8 +152,8 @@ def test_a_run_that_cannot_be_read_is_not_damaged(store, monkeypatch):
     """It is neither trained anew nor set aside."""
     import errno
 
-    from bertlab import files
     from bertlab.errors import Unusable
+    from bertlab.store import files
 
     def broken(path, what):
         raise files.unusable(OSError(errno.EIO, os.strerror(errno.EIO)), what, path)

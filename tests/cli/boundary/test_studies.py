@@ -2,11 +2,11 @@
 
 import pytest
 
-from bertlab import studies
+from bertlab.lab import studies
 
 HEAD = """
 from bertlab.recipe import *
-from bertlab.study import *
+from bertlab.lab.study import *
 """
 WHOLE = """
 study = Study(name={name}, question="?", source="me", baseline={baseline}, variants={variants},
@@ -51,8 +51,8 @@ FIELDS = [
     (*variant("method=3"), "'a': method is 3"),
     (*variant("layers='top'"), "'a': layers is 'top'"),
     (*variant("layers=()"), "'a': layers"),
-    (*variant("recurrent='yes'"), "'a': recurrent is 'yes'"),
-    (*variant("recurrent=1"), "'a': recurrent is 1"),
+    (*variant("bilstm='yes'"), "'a': bilstm is 'yes'"),
+    (*variant("bilstm=1"), "'a': bilstm is 1"),
     (*variant("size=2"), "'a': size is 2"),
     (*variant("size=Size(layers=0)"), "layers is 0"),
     (*variant("size=Size(layers=-1)"), "layers is -1"),
@@ -62,7 +62,7 @@ FIELDS = [
     (*variant("masking={}"), "'a': masking"),
     (*variant("masking=Inputs()"), "'a': masking"),
     (*variant("model=type('M', (Model,), {})()"), "'a': model"),
-    (*variant("masking=Masking(rate=2)"), r"masking\.rate is 2"),
+    (*variant("masking=Masking(mask_prob=2)"), r"masking\.rate is 2"),
     (*variant("masking=Masking(mask='1')"), r"masking\.mask is '1'"),
     (*variant("inputs=Inputs(length=-3)"), r"inputs\.length is -3"),
     (*variant("inputs=Inputs(format='prose')"), r"inputs\.format is 'prose'"),
@@ -70,7 +70,7 @@ FIELDS = [
     (*variant("schedule=Schedule(steps=True)"), r"schedule\.steps is True"),
     (*variant("schedule=Schedule(warmup=7)"), r"schedule\.warmup is 7"),
     (*variant("model=Model(max_positions=-7)"), r"model\.max_positions is -7"),
-    (*variant("optimizer=Optimizer(clip=1e-310)"), r"optimizer\.clip is 1e-310"),
+    (*variant("optimizer=Optimizer(max_grad_norm=1e-310)"), r"optimizer\.max_grad_norm is 1e-310"),
     (*variant("tokenizer=Tokenizer(given='abc')"), r"tokenizer\.given is 'abc'"),
     (*variant("fields={'corpus.heldout': '0.1'}"), r"corpus\.heldout"),
     (*variant("fields={'seed': '3'}"), "'seed'"),

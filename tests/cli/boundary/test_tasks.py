@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 STUDY = """
-from bertlab.study import Measurement, Study, Task, Variant
+from bertlab.lab.study import Measurement, Study, Task, Variant
 
 study = Study(name="own", question="?", source="me", baseline="a", variants=[Variant("a")],
               measurements=[Measurement("m", task=Task(kind="{kind}", path="rows", text={text}, label="{label}"),

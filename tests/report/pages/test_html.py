@@ -15,7 +15,7 @@ import pytest
 from bertlab.report import page
 from bertlab.report.comparison import comparisons
 from bertlab.report.gather import gather_all
-from bertlab.store import Store
+from bertlab.store.runs import Store
 
 VOID = ("meta", "br", "hr", "img", "input", "link")
 

@@ -10,7 +10,7 @@ import pytest
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
 from bertlab.report.plots import drawings, style
-from bertlab.store import Store
+from bertlab.store.runs import Store
 
 LONG = "a row with a very long name indeed, longer than any panel"
 

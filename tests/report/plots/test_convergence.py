@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bertlab.report.gather import gather
-from bertlab.store import Store
+from bertlab.store.runs import Store
 
 from .conftest import timed
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from bertlab.report import caveats
 from bertlab.report.gather import gather
 from bertlab.report.plots.bands import band
-from bertlab.store import Store
+from bertlab.store.runs import Store
 
 from .conftest import timed
 

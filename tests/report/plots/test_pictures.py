@@ -14,7 +14,7 @@ import pytest
 from bertlab.report.gather import gather
 from bertlab.report.plots import Picture, pictures
 from bertlab.report.plots.style import COLOURS, GRID, INK, PALE, WHITE
-from bertlab.store import Store
+from bertlab.store.runs import Store
 
 from .conftest import LONG, everything
 

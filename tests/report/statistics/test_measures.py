@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bertlab.lab.study import Kind
 from bertlab.report.statistics import measures
 from bertlab.report.statistics.measures import Mean, Measure
-from bertlab.study import Kind
 from bertlab.tasks import metrics
 
 TAGS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")

@@ -1,0 +1,1 @@
+"""What is run: studies, scales, plans, jobs."""

@@ -1,0 +1,108 @@
+"""What of a planned study differs from its paper's setting: where nothing does, sizes can be compared, not only signs.
+
+What the papers themselves do is no difference: text of Wikipedia and books, a given vocabulary, cased names, settings
+that a search chose from the papers' grid. Device, precision and the number of seeds and restarts are none either.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from bertlab.lab import scales
+from bertlab.lab.jobs import ImportCheckpoint, Measure, Pretrain
+from bertlab.lab.plan import Cell, Plan, settings
+from bertlab.lab.scales import Scale
+from bertlab.lab.study import Measurement, Study
+from bertlab.recipe import Recipe
+
+GOOGLE = "google-bert/bert-base-"
+"""The published checkpoints of BERT base: what BERT's own tables are measured on."""
+
+
+def differences(plan: Plan, study: Study) -> list[dict[str, str]]:
+    """What differs, as `what`; and the measurement that it concerns, as `on`, empty if it is all of them."""
+    cells = [cell for cell in plan.cells if cell.study.name == study.name]
+    paper = scales.find("paper").following(study)
+    found = [{"on": "", "what": what} for what in (*_pretraining(plan, study, paper), *_text(plan))]
+    for measurement in study.measurements:
+        column = [cell for cell in cells if cell.measurement.name == measurement.name]
+        found += [{"on": measurement.name, "what": what} for what in _measured(plan, study, measurement, column, paper)]
+    return found
+
+
+def _pretraining(plan: Plan, study: Study, paper: Scale) -> Iterator[str]:
+    pretrained = plan.request.pretrained
+    if isinstance(pretrained, ImportCheckpoint):
+        if not pretrained.checkpoint.name.startswith(GOOGLE):
+            yield f"pre-trained elsewhere, as {pretrained.checkpoint.name}"
+        return
+    scale = plan.request.scale.following(study)
+    ours = pretrained.recipe if isinstance(pretrained, Pretrain) else study.recipe(_baseline(study), scale.recipe)
+    theirs = study.recipe(_baseline(study), paper.recipe)
+    ignored = {"seed", "tokenizer.lowercase", "tokenizer.given"} | (
+        {"tokenizer.vocabulary"} if ours.tokenizer.given else set()
+    )
+    yield from _fields(ours, theirs, ignored)
+
+
+def _baseline(study: Study) -> Any:
+    return study.variant(study.baseline)
+
+
+def _text(plan: Plan) -> Iterator[str]:
+    pretrained = plan.request.pretrained
+    if isinstance(pretrained, ImportCheckpoint):
+        return
+    names = [source.name for source in pretrained.recipe.corpus.sources] if pretrained else list(plan.corpora)
+    wikipedia, books = (any(word in name.lower() for name in names) for word in ("wikipedia", "book"))
+    if wikipedia and len(names) == 1:
+        yield "text: Wikipedia without BooksCorpus"
+    elif not (wikipedia and books and len(names) == 2):
+        yield f"text: {' and '.join(names)}, not Wikipedia and BooksCorpus"
+
+
+def _measured(plan: Plan, study: Study, measurement: Measurement, cells: Sequence[Cell], paper: Scale) -> Iterator[str]:
+    rows = {variant.name: variant for variant in study.variants}
+    known = [(rows[cell.variant], cell.job) for cell in cells if cell.variant in rows]
+    jobs = [(variant, job) for variant, job in known if isinstance(job, Measure)]
+    if not jobs:
+        return
+    variant, job = jobs[0]
+    task = job.data.task
+    if job.data.origin == "microworld":
+        yield f"task: {task.microworld} of the embedded world"
+    elif job.data.asked in plan.request.substitutes:
+        yield f"task: {task.dataset} in place of {job.data.asked}"
+    if job.first is not None:
+        yield f"trained on {job.first.asked} before"
+    if task.kind == "tagging" and _uncased(job):
+        yield "text in lower case"
+    searched = set(plan.request.searched.get(job.data.asked, ()))
+    for variant, job in {job.kind: (variant, job) for variant, job in jobs}.values():
+        theirs = settings(paper, variant, job.kind, task.kind, job.data.asked)
+        group = task.kind if job.kind == "finetune" and task.kind in scales.FINETUNED else job.kind
+        yield from _fields(job.settings, theirs, searched, prefix=f"{group}.")
+
+
+def _uncased(job: Measure) -> bool:
+    if isinstance(job.pretrain, ImportCheckpoint):
+        return "uncased" in job.pretrain.checkpoint.name
+    return job.pretrain.recipe.tokenizer.lowercase
+
+
+def _fields(ours: Any, theirs: Any, ignored: Collection[str], prefix: str = "") -> Iterator[str]:
+    """The fields of a dataclass that differ, as `model.layers 4 (paper: 12)`; not its corpus, and none of `ignored`."""
+    for each in dataclasses.fields(ours):
+        path, mine, paper = f"{prefix}{each.name}", getattr(ours, each.name), getattr(theirs, each.name)
+        if mine == paper or path in ignored or each.name in ignored or (path == "corpus" and isinstance(ours, Recipe)):
+            continue
+        if dataclasses.is_dataclass(mine):
+            yield from _fields(mine, paper, ignored, f"{path}.")
+        else:
+            yield f"{path} {_shown(mine)} (paper: {_shown(paper)})"
+
+
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,381 @@
+"""A job: its identity, what it needs, what it does.
+
+Every job is a frozen value. Its id follows from its science alone; running it fills a working directory of the store
+and returns the result that the store then seals.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from bertlab.errors import BadInput
+from bertlab.machine import Machine
+from bertlab.progress import Progress
+from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer
+from bertlab.recipe.identity import identity, science
+from bertlab.store.faults import point
+from bertlab.store.files import read_json, write_json
+from bertlab.store.runs import Store
+from bertlab.training.share import ALONE, Share
+
+if TYPE_CHECKING:
+    import numpy as np
+    from lightning.pytorch.strategies import Strategy
+
+    from bertlab.lab.study import Task
+    from bertlab.lab.study_file import Code
+    from bertlab.model.interop.checkpoint import Checkpoint
+    from bertlab.tasks.data import Located as TaskRows
+    from bertlab.tasks.data import TaskData
+    from bertlab.text.sources import Located
+    from bertlab.text.tokens import TokenisedCorpus
+    from bertlab.training.outcome import Judgement
+
+
+@dataclass(frozen=True)
+class PrepareCorpus:
+    """Text to a tokenised, memory-mapped corpus and its vocabulary."""
+
+    corpus: Corpus
+    tokenizer: Tokenizer
+    located: tuple[Located, ...] = field(compare=False)
+    given: Path | None = field(default=None, compare=False)
+    """The `vocab.txt` that `tokenizer.given` names by its content."""
+    code: Code | None = None
+    """A study file that may change it and what is trained on it."""
+    kind: Literal["corpus"] = "corpus"
+
+    @cached_property
+    def id(self) -> str:
+        """The id of the corpus."""
+        from bertlab.text.tokens import TEXT_VERSION
+
+        return identity(self.kind, **self.science(), text_version=TEXT_VERSION)
+
+    @property
+    def label(self) -> str:
+        """The sources and the size of the vocabulary."""
+        return f"{'+'.join(source.name for source in self.corpus.sources)}-{self.tokenizer.vocabulary}"
+
+    def science(self) -> dict[str, Any]:
+        """What the id is made of."""
+        return {"corpus": science(self.corpus), "tokenizer": science(self.tokenizer)} | _coded(self.code)
+
+    def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
+        """Tokenises the corpus into `work`."""
+        from bertlab.text import tokens
+
+        facts = tokens.prepare(
+            self.corpus,
+            self.tokenizer,
+            self.located,
+            work,
+            given=self.given,
+            workers=1 if self.code else machine.cores,  # processes that are started do not run the code
+            progress=progress,
+        )
+        commits = {each.source.name: each.dataset.commit for each in self.located if each.dataset is not None}
+        return {"status": "done", **facts, **({"commits": commits} if commits else {})}
+
+
+@dataclass(frozen=True)
+class Pretrain:
+    """A recipe, trained."""
+
+    recipe: Recipe
+    corpus: PrepareCorpus = field(compare=False)
+    name: str = field(compare=False)
+    """The study and row that first asked for it."""
+    milestones: tuple[int, ...] = field(default=(100,), compare=False)
+    """Per cent of the steps after which weights are kept."""
+    kind: Literal["pretrain"] = "pretrain"
+
+    @property
+    def code(self) -> Code | None:
+        """A study file that may change it."""
+        return self.corpus.code
+
+    @property
+    def seed(self) -> int:
+        """The seed of the pre-training."""
+        return self.recipe.seed
+
+    @property
+    def steps(self) -> int:
+        """Updates after which milestones are kept."""
+        return self.recipe.schedule.steps
+
+    @cached_property
+    def id(self) -> str:
+        """The id of the pre-training. The corpus' own id carries the version of the text code."""
+        return identity(self.kind, **self.science())
+
+    @property
+    def label(self) -> str:
+        """Study, row and seed."""
+        return f"{self.name}-seed{self.recipe.seed}"
+
+    def science(self) -> dict[str, Any]:
+        """What the id is made of."""
+        return {"recipe": science(self.recipe), "corpus": self.corpus.id} | _coded(self.code)
+
+    def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
+        """Trains in `work`, from where an earlier try stopped."""
+        return self.train(work, store, machine, progress)
+
+    def train(
+        self,
+        work: Path,
+        store: Store,
+        machine: Machine,
+        progress: Progress,
+        share: Share = ALONE,
+        strategy: Strategy | None = None,
+    ) -> dict[str, Any]:
+        """`run` as one process of a group does it, with its `share` and `strategy`."""
+        from bertlab.training.logs import NOWHERE, opened
+        from bertlab.training.pretraining import pretrain
+
+        corpus = _corpus(store.whole(self.corpus.id).path)
+        with opened(self, store, machine) if share.first else nullcontext(NOWHERE) as log:
+            return pretrain(self.recipe, corpus, work, machine, self.milestones, progress, share, strategy, log)
+
+
+@dataclass(frozen=True)
+class ImportCheckpoint:
+    """A published checkpoint, taken into the store as a pre-training is left there."""
+
+    checkpoint: Checkpoint
+    fresh: bool = False
+    """Its shape and vocabulary with new weights: the row without pre-training."""
+    kind: Literal["import"] = "import"
+    seed: int = 0
+    steps: int = 0
+    """None were made here: there are no milestones."""
+    milestones: tuple[int, ...] = (100,)
+    code: None = None
+    """Nothing is computed."""
+
+    @cached_property
+    def id(self) -> str:
+        """The id of the checkpoint's content."""
+        return identity(self.kind, **self.science())
+
+    @property
+    def label(self) -> str:
+        """The checkpoint's name."""
+        return f"{self.checkpoint.name}-fresh" if self.fresh else self.checkpoint.name
+
+    def science(self) -> dict[str, Any]:
+        """What the id is made of."""
+        return {"checkpoint": self.checkpoint.content} | ({"fresh": True} if self.fresh else {})
+
+    def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
+        """Reads the checkpoint, and writes weights, vocabulary and what describes the model into `work`."""
+        from bertlab.model.interop import huggingface
+
+        directory = self.checkpoint.fetch()
+        recipe, model, tokenizer = huggingface.read(directory, fresh=self.fresh)
+        tokenizer.save(work / "vocab.txt")
+        model.save(work / "model.safetensors")
+        record = read_json(work / "recipe.json")
+        record["science"]["recipe"] = science(recipe)
+        write_json(work / "recipe.json", record)
+        return {
+            "status": "done",
+            "checkpoint": self.checkpoint.name,
+            "content": self.checkpoint.content,
+            **({"commit": self.checkpoint.commit} if self.checkpoint.commit else {}),
+            "fresh": self.fresh,
+            "predicts": self.fresh or huggingface.predicts(directory),
+            "parameters": sum(value.numel() for value in model.parameters()),
+            "vocabulary": tokenizer.size,
+        }
+
+
+Pretrained = Pretrain | ImportCheckpoint
+"""A job that leaves a model which can be measured."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A pre-trained model, measured on a task by fine-tuning or by its frozen features."""
+
+    pretrain: Pretrained
+    data: TaskRows
+    """Where the task's rows are."""
+    content: str
+    """What they are, as `microworld:1` or `sha256:...`."""
+    settings: Finetuning | Features
+    restart: int
+    name: str = field(compare=False)
+    """The study, row and column that first asked for it."""
+    milestone: int = 100
+    """Per cent of the pre-training's steps after which its weights are measured."""
+    first: TaskRows | None = None
+    """A task that all weights are trained on before."""
+    first_content: str = ""
+    held_back: bool = False
+    """Judged on rows held back from the training rows: a try of its settings, not a result."""
+    code: Code | None = None
+    """A study file that may change it."""
+
+    @property
+    def kind(self) -> Literal["finetune", "features"]:
+        """The method of the measurement."""
+        return "features" if isinstance(self.settings, Features) else "finetune"
+
+    @cached_property
+    def id(self) -> str:
+        """The id of the measurement: the pre-training's, the data's content, the settings and the restart."""
+        return identity(self.kind, **self.science())
+
+    @property
+    def label(self) -> str:
+        """Study, row, task and seeds."""
+        return f"{self.name}-seed{self.pretrain.seed}-restart{self.restart}"
+
+    def science(self) -> dict[str, Any]:
+        """What the id is made of: of the task only what changes the numbers."""
+        made: dict[str, Any] = {
+            "pretrain": self.pretrain.id,
+            "data": self.content,
+            "task": _asked(self.data.task),
+            "settings": science(self.settings),
+            "restart": self.restart,
+        }
+        if self.milestone < 100:
+            made["milestone"] = self.milestone
+        if self.first is not None:
+            made["first"] = {"data": self.first_content, "task": _asked(self.first.task)}
+        if self.held_back:
+            made["held_back"] = True
+        return made | _coded(self.code)
+
+    def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
+        """Trains and measures; leaves the predictions in `work`."""
+        from bertlab.tasks.data import held_back
+        from bertlab.tasks.lexical import lexical as lexical_floor
+        from bertlab.training import features, finetuning
+        from bertlab.training.logs import opened
+
+        pretrained, task = store.whole(self.pretrain.id), self.data.task
+        self._unchanged(machine)
+        data = rows(self.data, machine)
+        if self.held_back:
+            data = held_back(data)
+        arguments: dict[str, Any] = {
+            "milestone": self.milestone,
+            "seed": self.pretrain.seed,
+            "restart": self.restart,
+            "machine": machine,
+            "progress": progress,
+        }
+        with opened(self, store, machine) as log:
+            if isinstance(self.settings, Features):
+                outcome = features.probe(pretrained.path, data, self.settings, **arguments, log=log)
+            else:
+                first = None if self.first is None else rows(self.first, machine)
+                outcome = finetuning.finetune(pretrained.path, data, self.settings, first=first, **arguments, log=log)
+            log.result(outcome.steps, outcome.metrics)
+        lexical = [] if self.held_back else lexical_floor(data)
+        predictions, tested = outcome.predictions, {}
+        if outcome.test is not None:
+            predictions = predictions | {f"test_{name}": each for name, each in outcome.test.predictions.items()}
+            tested = {"split": task.test, "rows": outcome.test.rows}
+            tested |= {"metrics": outcome.test.metrics, **_floors(outcome.test, lexical, 1)}
+        point("predictions.begin")
+        _save_predictions(work / "predictions.npz", predictions)
+        point("predictions.done")
+        return {
+            "status": "collapsed" if outcome.collapsed else "done",
+            "task": self.data.asked,
+            "dataset": task.dataset,
+            **({"commit": self.data.hub.commit} if self.data.hub else {}),
+            "split": "held back" if self.held_back else task.evaluation,
+            "method": self.kind,
+            "metrics": outcome.metrics,
+            **_floors(outcome, lexical, 0),
+            "rows": {"train": outcome.training_rows, "evaluation": outcome.rows},
+            "steps": outcome.steps,
+            "milestone": self.milestone,
+            "pretrain_id": self.pretrain.id,
+            "pretrain_seed": self.pretrain.seed,
+            "restart": self.restart,
+            "settings": science(self.settings),
+            "length": self.settings.length,
+            "curve": outcome.curve,
+            **({"first": self.first.asked} if self.first else {}),
+            **({"first_commit": self.first.hub.commit} if self.first and self.first.hub else {}),
+            **({"test": tested} if tested else {}),
+            **({} if outcome.threshold is None else {"threshold": outcome.threshold}),
+        }
+
+    def _unchanged(self, machine: Machine) -> None:
+        """Raises `BadInput` if files that hold the rows are not those that the id was made of."""
+        from bertlab.tasks.data import content_of
+
+        for data, content in ((self.data, self.content), (self.first, self.first_content)):
+            if data is not None and data.origin == "files" and content_of(data, machine) != content:
+                raise BadInput(f"the rows of task '{data.asked}' have changed: give the same command again")
+
+
+Job = PrepareCorpus | Pretrained | Measure
+"""A job of any kind."""
+
+
+def needs(job: Job) -> tuple[Job, ...]:
+    """The jobs that must be finished before this one."""
+    if isinstance(job, Measure):
+        return (job.pretrain,)
+    return (job.corpus,) if isinstance(job, Pretrain) else ()
+
+
+def _coded(code: Code | None) -> dict[str, str]:
+    """What code adds to the science of a run."""
+    return {} if code is None else {"code": code.sha256}
+
+
+def _floors(judgement: Judgement, lexical: list[dict[str, float]], part: int) -> dict[str, dict[str, float]]:
+    """What the same examples come to without what is measured, by the name of the floor."""
+    found = {"majority": judgement.majority}
+    found |= {"lexical": lexical[part]} if lexical else {}
+    return found | ({} if judgement.exchanged is None else {"exchanged": judgement.exchanged})
+
+
+def _asked(task: Task) -> dict[str, Any]:
+    names = ("kind", "train", "evaluation", "text", "label", "labels", *(("test",) if task.test else ()))
+    return {name: getattr(task, name) for name in names}
+
+
+@lru_cache(maxsize=8)
+def rows(data: TaskRows, machine: Machine) -> TaskData:
+    """The rows of a task, read once a process. Raises `BadInput` for rows that cannot be used."""
+    from bertlab.tasks.data import read
+
+    return read(data, machine)
+
+
+@lru_cache(maxsize=2)
+def _corpus(directory: Path) -> TokenisedCorpus:
+    from bertlab.text.tokens import open_corpus
+
+    return open_corpus(directory)
+
+
+def _save_predictions(path: Path, predictions: dict[str, np.ndarray]) -> None:
+    """Writes arrays as .npz, with no clock in the archive: the same predictions give the same bytes."""
+    import io
+    import zipfile
+
+    import numpy as np
+
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, values in sorted(predictions.items()):
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, np.ascontiguousarray(values), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), buffer.getvalue(), zipfile.ZIP_DEFLATED)

@@ -1,0 +1,130 @@
+"""What a report needs to know of a plan: which runs are the cells of a study, and how they were asked for.
+
+Records of one study and setting are joined by `union.py`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from bertlab.lab.differences import differences
+from bertlab.lab.jobs import Measure, Pretrain
+from bertlab.lab.plan import Cell, Plan
+from bertlab.lab.study import Measurement, Study, Task
+from bertlab.recipe.identity import identity, science
+from bertlab.store import union
+
+
+def records(plan: Plan, options: str = "") -> dict[str, dict[str, Any]]:
+    """For each study of a plan its record, by the name it is kept under: of the same setting, the same name.
+
+    `options` are those of the command line that make the setting, as a shell reads them.
+    """
+    made = [
+        _record(plan, study, [cell for cell in plan.cells if cell.study.name == study.name], options)
+        for study in plan.request.studies
+    ]
+    return {union.name_of(record): record for record in made}
+
+
+def _setting(plan: Plan, study: Study) -> str:
+    """Names all that the runs of a study share; what a search might try changes no result."""
+    request = plan.request
+    return identity(
+        "record",
+        scale=dataclasses.replace(request.scale.following(study), grid={}, assigned=()),
+        text=plan.text,
+        substitutes=request.substitutes,
+        first=request.first,
+        pretrained=request.pretrained.id if request.pretrained else "",
+    )
+
+
+def _definition(study: Study) -> dict[str, Any]:
+    """What makes a study the one that it is: its baseline, its code, and what each variant and measurement is."""
+    code = study.file.code if study.file is not None else None
+    return {
+        "baseline": study.baseline,
+        "code": code.sha256 if code is not None else "",
+        "variants": {each.name: science(each) for each in study.variants},
+        "measurements": {each.name: _measured(each) for each in study.measurements},
+    }
+
+
+def _measured(measurement: Measurement) -> Any:
+    """A measurement without its milestones, which may be added, and without the place of its rows."""
+    task = measurement.task
+    if isinstance(task, Task):
+        task = dataclasses.replace(task, path="")
+    return science(dataclasses.replace(measurement, task=task, milestones=(100,)))
+
+
+def _record(plan: Plan, study: Study, cells: Sequence[Cell], options: str) -> dict[str, Any]:
+    request = plan.request
+    pretrained = {(cell.variant, cell.pretrain.id): cell for cell in cells}
+    asked = {
+        "study": study.file.given if study.file is not None else study.name,
+        "options": options,
+        "seeds": list(request.seeds),
+        "restarts": request.restarts,
+        "only": list(request.only),
+        "scratch": request.scratch,
+    }
+    return {
+        "study": study.name,
+        "setting": _setting(plan, study),
+        "definition": _definition(study),
+        "asked": [asked],
+        "sources": [dict(study.file.sources)] if study.file is not None else [],
+        "question": study.question,
+        "source": study.source,
+        "baseline": study.baseline,
+        "notes": list(study.notes),
+        "summary": study.summary,
+        "claims": [dataclasses.asdict(claim) for claim in study.claims],
+        "scale": request.scale.name,
+        "differences": differences(plan, study),
+        "command": union.command([asked]),
+        "corpus": list(plan.corpora),
+        "pretrained": request.pretrained.label if request.pretrained else "",
+        "world": plan.world,
+        "substitutes": dict(request.substitutes),
+        "first": dict(request.first),
+        "tries": list(request.tries),
+        "searched": {task: dict(changes) for task, changes in request.searched.items()},
+        "positions": request.scale.recipe.model.positions,
+        "rows": [
+            {"variant": variant, "pretrain_seed": cell.pretrain.seed, "pretrain_id": run_id, "corpus_id": _corpus(cell)}
+            for (variant, run_id), cell in pretrained.items()
+        ],
+        "cells": [
+            {
+                "variant": cell.variant,
+                "measurement": cell.measurement.name,
+                "metric": cell.measurement.metric,
+                "pretrain_seed": cell.pretrain.seed,
+                "pretrain_id": cell.pretrain.id,
+                "run_id": cell.job.id,
+                "content": _content(cell),
+                "published": study.figure(cell.variant, cell.measurement.name, cell.facts()["milestone"]),
+            }
+            | cell.facts()
+            for cell in cells
+        ],
+    }
+
+
+def _corpus(cell: Cell) -> str:
+    """The id of the corpus of a pre-training; empty for one that was imported."""
+    return cell.pretrain.corpus.id if isinstance(cell.pretrain, Pretrain) else ""
+
+
+def _content(cell: Cell) -> str:
+    """What the rows are that a cell is measured on."""
+    return (
+        " after ".join(filter(None, (cell.job.content, cell.job.first_content)))
+        if isinstance(cell.job, Measure)
+        else ""
+    )

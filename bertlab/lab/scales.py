@@ -1,0 +1,232 @@
+"""Scales: one dial that fills in a recipe, from a test of seconds to the paper's own four days on 16 TPU chips.
+
+The small scales have rotary positions: a small masked LM with learned ones stays on the unigram plateau, and every
+ablation measured there compares nothing with nothing. Rows that never see a predicted token unchanged leave it last,
+and only while the rate is low. So tiny takes small batches, a peak of 1e-3 and half its steps to warm up: 80/0/20 and
+0/0/100 then end at 2.7 and 3.6 nats on the microworld. At 2e-3 with a warm-up of a tenth the first ended at 5.6, and
+whether a row left the plateau, at 5.9, was up to the last bits. Fine-tuning at tiny was chosen on a held-back part of
+the training rows of the baseline, on the microworld and on real text.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bertlab.errors import BadInput, unknown
+from bertlab.recipe import OPTIONS, Features, Finetuning, Inputs, Model, Optimizer, Recipe, Schedule, Tokenizer
+from bertlab.recipe.identity import set_fields
+
+if TYPE_CHECKING:
+    from bertlab.lab.study import Study
+
+FINETUNED = ("finetune", "tagging", "span")
+"""The settings of a scale for training all weights."""
+GROUPS = (*FINETUNED, "features")
+"""What a scale says of measurements; all else is of the recipe."""
+
+
+def group_of(kind: str) -> str:
+    """The settings of a scale for training all weights on a kind of task."""
+    return kind if kind in FINETUNED else "finetune"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """A recipe with the settings of its measurements. `--set` reaches every field by its dotted path."""
+
+    name: str
+    purpose: str
+    recipe: Recipe
+    finetune: Finetuning
+    """All weights trained, for every kind of task that has no setting of its own."""
+    tagging: Finetuning
+    """Tagging, all weights trained."""
+    span: Finetuning
+    """Questions about a context, all weights trained."""
+    features: Features
+    """Tagging from frozen features."""
+    restarts: int
+    """Fine-tuning seeds within each pre-training seed."""
+    corpus: tuple[str, ...]
+    """Names of the corpora that are used when none is asked for."""
+    tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of single tasks, by name, the fields in which they differ from the setting of their kind."""
+    given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What a user or a search set, by group or task: it goes before `tasks`."""
+    grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """The values of each field of a fine-tuning that `--search` tries."""
+    assigned: tuple[str, ...] = field(default=(), compare=False)
+    """Dotted paths that a user set: at scale paper a study's own setting does not reach them."""
+    milestones: tuple[int, ...] = (3, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
+    """Per cent of its steps after which the weights of each pre-training are kept. Not a study's choice: what studies
+    share is trained once, for all of them."""
+
+    def finetuning(self, kind: str, task: str) -> Finetuning:
+        """How all weights are trained on a task of `kind`."""
+        group = group_of(kind)
+        changes = {**self.tasks.get(task, {}), **self.given.get(group, {}), **self.given.get(task, {})}
+        settings: Finetuning = dataclasses.replace(getattr(self, group), **changes)
+        return settings
+
+    def give(self, task: str, changes: Mapping[str, Any]) -> Scale:
+        """This scale with fields of one task's fine-tuning set."""
+        return dataclasses.replace(self, given={**self.given, task: {**self.given.get(task, {}), **changes}})
+
+    def set(self, assignments: list[str]) -> Scale:
+        """This scale with `FIELD=VALUE` assignments applied, as `schedule.steps=500` or `finetune.peak_lr=3e-4`.
+
+        Their order does not matter; of two for one field the last holds. Raises `BadInput` for an unknown field (with
+        the nearest name), for a value of another type and for values that do not go together.
+        """
+        texts: dict[str, dict[str, str]] = {"recipe": {}, **{group: {} for group in GROUPS}}
+        tasks: dict[str, dict[str, str]] = {}
+        for assignment in assignments:
+            path, equals, text = assignment.partition("=")
+            if not equals:
+                raise BadInput(f"--set '{assignment}': write FIELD=VALUE, as schedule.steps=500")
+            if path in OPTIONS:
+                raise BadInput(f"--set {path}: use {OPTIONS[path]} instead")
+            group, _, rest = path.partition(".")
+            if group in GROUPS and rest:
+                texts[group][rest] = text
+            elif group == "tasks":
+                task, _, name = rest.rpartition(".")
+                if not task:
+                    raise BadInput(f"--set '{assignment}': write tasks.TASK.FIELD=VALUE, as tasks.squad_v2.epochs=2")
+                tasks.setdefault(task, {})[name] = text
+            else:
+                texts["recipe"][path] = text
+        changes = {
+            group: set_fields(getattr(self, group), given, "" if group == "recipe" else f"{group}.")
+            for group, given in texts.items()
+        }
+        scale = dataclasses.replace(self, **changes)
+        for group, given in texts.items():
+            if group in FINETUNED:
+                scale = scale.give(group, {name: getattr(changes[group], name) for name in given})
+        for task, given in tasks.items():
+            found = set_fields(Finetuning(), given, f"tasks.{task}.")
+            scale = scale.give(task, {name: getattr(found, name) for name in given})
+        paths = {*self.assigned, *(assignment.partition("=")[0] for assignment in assignments)}
+        return dataclasses.replace(scale, assigned=tuple(sorted(paths)))
+
+    def following(self, study: Study) -> Scale:
+        """This scale as the paper of a study has it, at scale paper: what a user set goes before."""
+        own = [f"{path}={text}" for path, text in study.at_paper.items() if path not in self.assigned]
+        if self.name != "paper" or not own:
+            return self
+        scale = dataclasses.replace(self, given={}).set(own)
+        tasks = dict(self.tasks)
+        for task in scale.given.keys() - set(FINETUNED):
+            tasks[task] = {**tasks.get(task, {}), **scale.given[task]}
+        return dataclasses.replace(scale, tasks=tasks, given=self.given, assigned=self.assigned)
+
+
+def find(name: str) -> Scale:
+    """The scale called `name`; `BadInput` with the nearest name if there is none."""
+    if name not in SCALES:
+        raise unknown("scale", name, SCALES)
+    return SCALES[name]
+
+
+_SMALL = Model(layers=4, hidden=128, heads=2, positions="rotary", dropout=0.0, initialisation="width")
+
+_PAPERS = Finetuning(bias_correction=False)
+"""BERT appendix A.3, by Google's optimiser."""
+_PAPERS_GRID = {"batch_size": (16, 32), "peak_lr": (5e-5, 3e-5, 2e-5), "epochs": (2, 3, 4)}
+"""BERT appendix A.3."""
+_PAPERS_TASKS = {"squad_v2": {"epochs": 2.0, "batch_size": 48}, "swag": {"batch_size": 16, "peak_lr": 2e-5}}
+"""BERT sections 4.3 and 4.4. Those of SQuAD 1.1 (4.2: 3 epochs, 5e-5, 32) and GLUE are the defaults."""
+
+SCALES = {
+    scale.name: scale
+    for scale in (
+        Scale(
+            name="smoke",
+            purpose="tests: seconds",
+            recipe=Recipe(
+                tokenizer=Tokenizer(vocabulary=512),
+                inputs=Inputs(length=32),
+                model=dataclasses.replace(_SMALL, hidden=32, dropout=0.1),
+                schedule=Schedule(batch_size=8, steps=20, peak_lr=1e-3, warmup=0.1),
+            ),
+            finetune=Finetuning(peak_lr=1e-3, max_train_examples=64, max_steps=10, max_eval_examples=64, length=32),
+            tagging=Finetuning(peak_lr=1e-3, max_train_examples=64, max_steps=10, max_eval_examples=64, length=32),
+            span=Finetuning(peak_lr=1e-3, max_train_examples=64, max_steps=10, max_eval_examples=64, length=32),
+            features=Features(peak_lr=1e-3, max_train_examples=64, max_steps=10, max_eval_examples=64, length=32),
+            grid={"peak_lr": (5e-4, 1e-3)},
+            restarts=1,
+            corpus=("microworld",),
+            milestones=(50, 100),
+        ),
+        Scale(
+            name="tiny",
+            purpose="a laptop: minutes",
+            recipe=Recipe(
+                tokenizer=Tokenizer(vocabulary=4096),
+                inputs=Inputs(length=64),
+                model=_SMALL,
+                schedule=Schedule(batch_size=16, steps=2000, peak_lr=1e-3, warmup=0.5),
+            ),
+            finetune=Finetuning(peak_lr=5e-4, epochs=5, max_train_examples=10_000, length=64),
+            tagging=Finetuning(peak_lr=1e-3, epochs=8, max_train_examples=10_000, length=64, dropout=0.0),
+            span=Finetuning(peak_lr=5e-4, epochs=5, max_train_examples=3_000, length=64),
+            features=Features(peak_lr=2e-3, epochs=6, max_train_examples=10_000, length=64),
+            grid={"peak_lr": (2.5e-4, 5e-4, 1e-3), "epochs": (3, 5, 8)},
+            restarts=1,
+            corpus=("microworld",),
+        ),
+        Scale(
+            name="mini",
+            purpose="a workstation or one GPU: hours",
+            recipe=Recipe(
+                tokenizer=Tokenizer(vocabulary=8192),
+                inputs=Inputs(length=128),
+                model=dataclasses.replace(_SMALL, hidden=256, heads=4),
+                schedule=Schedule(batch_size=64, steps=20_000, peak_lr=1e-3, warmup=0.1),
+            ),
+            finetune=Finetuning(peak_lr=2e-4, epochs=3, max_train_examples=50_000, length=128),
+            tagging=Finetuning(peak_lr=5e-4, epochs=4, max_train_examples=50_000, length=128),
+            span=Finetuning(peak_lr=2e-4, epochs=3, max_train_examples=50_000, length=128),
+            features=Features(peak_lr=1e-3, epochs=8, max_train_examples=50_000, length=128),
+            grid={"peak_lr": (1e-4, 2e-4, 4e-4), "epochs": (2, 3, 4)},
+            restarts=3,
+            corpus=("wikitext-103",),
+        ),
+        Scale(
+            name="base",
+            purpose="eight GPUs: a day",
+            recipe=Recipe(
+                model=Model(max_positions=512),
+                schedule=Schedule(batch_size=1024, steps=50_000, peak_lr=4e-4, warmup=0.05),
+            ),
+            finetune=_PAPERS,
+            tagging=_PAPERS,
+            span=dataclasses.replace(_PAPERS, length=384),
+            features=Features(),
+            tasks=_PAPERS_TASKS,
+            grid=_PAPERS_GRID,
+            restarts=5,
+            corpus=("wikipedia",),
+        ),
+        Scale(
+            name="paper",
+            purpose="the original: 16 TPU chips for four days",
+            recipe=Recipe(
+                inputs=Inputs(phase2_length=512, phase2_share=0.1), optimizer=Optimizer(bias_correction=False)
+            ),
+            finetune=_PAPERS,
+            tagging=dataclasses.replace(_PAPERS, length=512, context=True),
+            span=dataclasses.replace(_PAPERS, length=384),
+            features=Features(length=512, context=True),
+            tasks=_PAPERS_TASKS,
+            grid=_PAPERS_GRID,
+            restarts=5,
+            corpus=("wikipedia",),
+        ),
+    )
+}
+"""Every scale by its name."""

@@ -1,0 +1,90 @@
+"""The grid of a scale, tried on the baseline: which fine-tuning a task gets, the same for every row (`--search`).
+
+Each try is an ordinary job, judged on an eighth of the training rows that is held back from it; the rows that a study
+reports on are never looked at. What wins is put into the scale, and the study is planned with that.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bertlab.errors import BadInput
+from bertlab.lab import plan as planning
+from bertlab.lab.jobs import Measure
+from bertlab.lab.plan import Plan, Request
+from bertlab.lab.scales import FINETUNED
+from bertlab.machine import Machine
+from bertlab.store.runs import Store
+
+Setting = Mapping[str, float]
+"""Fields of a fine-tuning and their values."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """Every setting of a grid on every task that the studies of a request fine-tune on."""
+
+    request: Request
+    plan: Plan
+    """The tries and what they need."""
+    tries: Mapping[str, tuple[tuple[Setting, Measure, str], ...]]
+    """By task: a setting, the job that tries it, and the metric that it is judged by."""
+
+    def chosen(self, store: Store) -> Request:
+        """The request with the best finished setting of each task, of equals the first; tasks without one stay."""
+        scale, searched = self.request.scale, {}
+        for task, tries in self.tries.items():
+            scores = []
+            for setting, job, metric in tries:
+                run = store.get(job.id)
+                if run is not None:
+                    scores.append((run.result()["metrics"][metric], setting))
+            if scores:
+                _, best = max(scores, key=lambda found: found[0])
+                scale, searched[task] = scale.give(task, best), best
+        ids = tuple(job.id for job in self.plan.jobs if isinstance(job, Measure))
+        return dataclasses.replace(self.request, scale=scale, searched=searched, tries=ids if searched else ())
+
+
+def make(request: Request, machine: Machine) -> Search:
+    """The search of a request: on the first study's baseline that measures a task, seed 0, one restart.
+
+    Raises `BadInput` as `plan.make` does, and for a field that is both set and searched.
+    """
+    grid = request.scale.grid
+    for given in request.scale.given.values():
+        for name in given.keys() & grid.keys():
+            raise BadInput(f"--search chooses {name}, and --set sets it: leave one of the two out")
+    tries: dict[str, list[tuple[Setting, Measure, str]]] = {}
+    plans = []
+    for values in itertools.product(*grid.values()):
+        setting = dict(zip(grid, values, strict=True))
+        plan = planning.make(_trying(request, setting), machine)
+        plans.append(plan)
+        seen = set()
+        for cell in plan.cells:
+            job, baseline = cell.job, cell.variant == cell.study.baseline
+            if baseline and isinstance(job, Measure) and job.kind == "finetune" and job.milestone == 100:
+                task = job.data.asked
+                if task not in seen:
+                    told = "-".join(f"{name} {value:g}" for name, value in setting.items())
+                    job = dataclasses.replace(job, name=f"{job.name}-held back-{told}")
+                    tries.setdefault(task, []).append((setting, job, cell.measurement.metric))
+                    seen.add(task)
+    if not tries:
+        raise BadInput("--search has no effect: no study fine-tunes its baseline on a task, leave it out")
+    jobs = planning.in_order([job for found in tries.values() for _, job, _ in found])
+    plan = dataclasses.replace(plans[0], cells=(), jobs=jobs)
+    return Search(request, plan, {task: tuple(found) for task, found in tries.items()})
+
+
+def _trying(request: Request, setting: Setting) -> Request:
+    scale, baselines = request.scale, tuple({study.baseline: None for study in request.studies})
+    for group in FINETUNED:
+        scale = scale.give(group, setting)
+    return dataclasses.replace(
+        request, scale=scale, seeds=(0,), restarts=1, only=baselines, scratch=False, held_back=True, searched={}
+    )

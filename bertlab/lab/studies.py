@@ -1,0 +1,112 @@
+"""Finds the studies: those of `ablations/`, and a user's own files."""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from bertlab.errors import BadInput, unknown
+from bertlab.lab.study import Measurement, Study, Task
+from bertlab.lab.study_file import StudyFile, executed
+from bertlab.progress import Interrupted
+from bertlab.store.files import kind
+
+SECONDS = 30
+"""What a study file may take to be read."""
+
+
+class _TooLong(BaseException):
+    """A study file is still being read after `SECONDS`."""
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    """Raises `_TooLong` within after `SECONDS`, and again each second after, as code may catch everything."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise _TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS, 1)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # the text of an error may raise one itself
+        return "its text raises too"
+
+
+def folder() -> Path:
+    """Where the studies lie: `bertlab/ablations` in an installed wheel, `ablations` beside `bertlab` in a checkout."""
+    here = Path(__file__).resolve().parents[1]
+    return here / "ablations" if (here / "ablations").is_dir() else here.parent / "ablations"
+
+
+def names() -> list[str]:
+    """The names of the studies that come with bertlab."""
+    return sorted(path.stem for path in folder().glob("*.py") if not path.stem.startswith("_"))
+
+
+def find(name: str) -> Study:
+    """A study by its name, or by the path of a Python file that defines `study`. The file is run: it is code.
+
+    Raises `BadInput` for an unknown name, a file that raises, and a file without a study.
+    """
+    if not (name.endswith(".py") or "/" in name):
+        if name not in names():
+            raise unknown("study", name, [*names(), "all"])
+        return _read(folder() / f"{name}.py")
+    path = Path(name)
+    if kind(path, "study file") != "file":
+        raise BadInput(f"study file '{name}' does not exist: give the path of a Python file that defines `study`")
+    return _read(path, name)
+
+
+def chosen(asked: list[str]) -> tuple[Study, ...]:
+    """The studies that a command line names, each once; `all` for those that come with bertlab."""
+    return tuple(find(name) for name in (names() if "all" in asked else dict.fromkeys(asked)))
+
+
+def _read(path: Path, given: str = "") -> Study:
+    """The study of a file; `given` is the path of a user's own, as he wrote it."""
+    try:
+        with _limited():
+            file = StudyFile.read(given) if given else None
+            module = executed(path) if file is None else file.run()
+    except BadInput as error:
+        raise BadInput(f"study file '{path}': {error}") from error
+    except (KeyboardInterrupt, Interrupted):
+        raise
+    except _TooLong:
+        raise BadInput(f"study file '{path}' takes over {SECONDS} s to read: define `study` alone") from None
+    except BaseException as error:  # `SystemExit` too: a file that is read does not end the command
+        raise BadInput(f"study file '{path}' raises {type(error).__name__}: {_text(error)}; mend it") from error
+    study = getattr(module, "study", None)
+    if type(study) is not Study:
+        raise BadInput(f"study file '{path}' has no study: define `study = Study(...)`")
+    if file is None:
+        return study
+    measurements = [_placed(each, path.parent) for each in study.measurements]
+    return dataclasses.replace(study, measurements=measurements, file=file)
+
+
+def _placed(measurement: Measurement, folder: Path) -> Measurement:
+    """A measurement whose task has the path of its rows from where the study file lies."""
+    task = measurement.task
+    if not isinstance(task, Task) or not task.path or task.path.startswith("~"):
+        return measurement
+    return dataclasses.replace(measurement, task=dataclasses.replace(task, path=str(folder / task.path)))

@@ -1,0 +1,335 @@
+"""What an ablation is: a study, its variants (rows), measurements (columns), published figures and claims. Pure data.
+
+A study's file reads like the table in the paper; `ablations/masking.py` is the example to copy.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from bertlab.errors import BadInput, unknown
+from bertlab.lab import scales
+from bertlab.lab.study_file import StudyFile
+from bertlab.names import plain
+from bertlab.recipe import OPTIONS, Inputs, Layers, Masking, Model, Objective, Optimizer, Recipe, Schedule, Tokenizer
+from bertlab.recipe.identity import field_paths, set_fields
+from bertlab.recipe.ranges import Checked, Range
+
+Kind = Literal["classification", "regression", "multiple-choice", "span", "tagging"]
+Split = Literal["evaluation", "test"]
+PRETRAINED = (
+    "masked_lm_loss",
+    "own_loss",
+    "causal_loss",
+    "perplexity",
+    "accuracy",
+    "next_sentence_accuracy",
+)
+"""What a pre-training is judged by, on its held-out text."""
+Multiple = Annotated[float, Range(0.001, 1000)]
+"""A factor on a size of the scale."""
+Method = Literal["finetune", "features", "pretraining"]
+"""`pretraining` reads a figure of the held-out text off the pre-training itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(Checked, group="task "):
+    """A task as a row of data: where its rows are and what its columns mean. A kind of task is a file of `tasks/`.
+
+    A task of the catalogue gives `dataset`; a user's own gives `path`, a folder of `<split>.jsonl[.gz]`, `.parquet`,
+    `.csv` or `.tsv` files.
+    """
+
+    kind: Kind
+    name: str = ""
+    dataset: str = ""
+    """The folder's name in a local mirror (`mnli`), and the name that reports show."""
+    hub: str = ""
+    """The data set on the Hugging Face Hub as `owner/name[:config][@revision]`."""
+    path: str = ""
+    """A folder of the user's own; where it is relative, from the folder of the study file."""
+    train: str = "train"
+    """The split that is trained on."""
+    evaluation: str = "validation"
+    """The split that is reported."""
+    test: str = ""
+    """A split with public labels that is judged too, for columns that report it; none if empty."""
+    text: tuple[str, ...] = ()
+    """Columns of text: one or two for classification and regression; the question, then the context for spans; the
+    context, then each ending (or one column of lists of endings) for multiple choice; one of tokens for tagging."""
+    label: str = "label"
+    """The column of what is to be found: a label a row for classification, a number for regression, the number of the
+    right ending for multiple choice, a label a token for tagging; for spans SQuAD's `answers`, that is
+    `{"text": [...], "answer_start": [...]}` in characters of the context, empty if the question has no answer."""
+    labels: tuple[str, ...] = ()
+    """Names of the labels, in the order of their integers; empty to take them from the data."""
+    group: tuple[str, ...] = ()
+    """Columns of which equal values mark examples that hang together (an article, a paragraph, a premise), the widest
+    first: the first that all splits have is used. Such examples are resampled together, and never held back apart."""
+    microworld: str = ""
+    """The counterpart in the embedded world, used when neither a mirror nor the Hub is asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size(Checked, group="size"):
+    """A model as multiples of the scale's own, so that a row at scale paper has the paper's numbers."""
+
+    layers: Multiple = 1.0
+    heads: Multiple = 1.0
+    """Attention heads over the same width."""
+    width: Multiple = 1.0
+    """Attention heads of the same size, and the width that follows from them."""
+
+    def of(self, model: Model) -> Model:
+        """`model` in this size; at least one layer and one head."""
+        head = model.hidden // model.heads
+        across = max(1, round(self.width * model.heads))
+        hidden = across * head
+        return dataclasses.replace(
+            model,
+            layers=max(1, round(self.layers * model.layers)),
+            heads=max(1, int(self.heads * across)),
+            hidden=hidden,
+        )
+
+
+@dataclass(frozen=True)
+class Variant(Checked, group="variant "):
+    """A row: a frozen difference from the scale's recipe, or from how the baseline is measured.
+
+    Each keyword up to `optimizer` gives a group of the recipe. Of a group that it names, a row takes the fields in
+    which the rows of its study differ; all else stays as the scale and `--set` have it. The last three leave the
+    pre-training as it is: rows that differ in them alone share it.
+    """
+
+    name: str
+    _: dataclasses.KW_ONLY
+    tokenizer: Tokenizer | None = None
+    inputs: Inputs | None = None
+    masking: Masking | None = None
+    objective: Objective | None = None
+    model: Model | None = None
+    schedule: Schedule | None = None
+    optimizer: Optimizer | None = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Single fields by their dotted path, as `--set` has them: `{"model.positions": "learned"}`."""
+    size: Size = Size()
+    """The model in another size than the scale's."""
+    method: Method | None = None
+    """Measured in this way, whatever the column says."""
+    layers: Layers | None = None
+    """What the feature-based approach reads of the encoder."""
+    bilstm: bool = False
+    """Fine-tuned with a BiLSTM between the encoder and the head."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        settable = [path for path in field_paths(Recipe) if path not in OPTIONS and not path.startswith("corpus.")]
+        for path in self.fields:
+            if path not in settable:
+                raise BadInput(f"variant '{self.name}': fields: {unknown('field', path, settable)}")
+
+    def groups(self) -> dict[str, Any]:
+        """The groups of the recipe that this row names."""
+        values = {name: getattr(self, name, None) for name in Recipe.__dataclass_fields__}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Measurement(Checked, group="measurement "):
+    """A column: a task, how the model is used on it, and the metric that is reported."""
+
+    name: str
+    _: dataclasses.KW_ONLY
+    task: str | Task = ""
+    """A name of the catalogue, or a task of the study's own; none where the pre-training itself is measured."""
+    method: Method = "finetune"
+    metric: str = "accuracy"
+    split: Split = "evaluation"
+    """Which split of the task is reported. One training is judged on both."""
+    milestones: Annotated[tuple[int, ...], Range(1, 100, "per cent")] = (100,)
+    """Per cent of the pre-training's steps after which it is measured; those that the scale keeps, and the end."""
+
+
+@dataclass(frozen=True)
+class Claim(Checked, group="claim "):
+    """A finding of the paper, as a comparison of rows on one measurement."""
+
+    text: str
+    _: dataclasses.KW_ONLY
+    better: str | tuple[str, ...] = ()
+    """A row, or several: the claim is that each of them lies above each of `worse`."""
+    worse: str | tuple[str, ...] = ()
+    rising: tuple[str, ...] = ()
+    """In place of the two: rows of which each lies above the one before."""
+    on: str
+    within: Annotated[float | None, Range(0, 1e6, above=True)] = None
+    """With a margin (points) the claim is that they differ by less than it."""
+    at: Annotated[int, Range(1, 100, "per cent")] = 100
+    """Per cent of the pre-training's steps after which they are compared."""
+    since: Annotated[int, Range(0, 100, "per cent")] = 0
+    """In place of `worse`: `better` rises from this milestone (per cent of the steps) to `at`."""
+
+    @property
+    def before(self) -> int:
+        """The milestone (per cent) at which the worse row of each pair is measured; `at`, the better one's, mostly."""
+        return self.since or self.at
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Rows that are said to be better, each with a row that is said to be worse: itself earlier, with `since`."""
+        if self.rising:
+            return tuple((higher, lower) for lower, higher in itertools.pairwise(self.rising))
+        better, worse = ((side,) if isinstance(side, str) else side for side in (self.better, self.worse))
+        if self.since:
+            return tuple((row, row) for row in better)
+        return tuple(itertools.product(better, worse))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study(Checked, group="study "):
+    """An ablation: its question, the paper's table as data, and what the paper found."""
+
+    name: str
+    question: str
+    source: str
+    """The paper and the table, as `Devlin et al. 2019, Table 8`."""
+    baseline: str
+    variants: list[Variant]
+    measurements: list[Measurement]
+    published: Annotated[Mapping[tuple[str, str] | tuple[str, str, int], float], Range(-1e6, 1e6)] = field(
+        default_factory=dict
+    )
+    """Published figures in points, by (variant, measurement), or by (variant, measurement, milestone in per cent)."""
+    claims: list[Claim] = field(default_factory=list)
+    at_paper: Mapping[str, str] = field(default_factory=dict)
+    """What its paper does otherwise than BERT, as `--set` has it (`{"inputs.dupe_factor": "1"}`): for scale paper."""
+    summary: Literal["mean", "median"] = "mean"
+    """What the published figures are, over runs; tables show the same of the measured ones."""
+    notes: list[str] = field(default_factory=list)
+    """Caveats that every report of this study prints."""
+    file: StudyFile | None = field(default=None, repr=False, compare=False)
+    """The user's file that it was read from."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_name("study", self.name)
+        where = f"study '{self.name}'"
+        rows = [variant.name for variant in self.variants]
+        columns = [measurement.name for measurement in self.measurements]
+        for what, names in (("variant", rows), ("measurement", columns)):
+            if not names:
+                raise BadInput(f"{where} has no {what}s: add at least one")
+            for name in names:
+                _check_name(f"{what} of {where}", name)
+                if names.count(name) > 1:
+                    raise BadInput(f"{where} has two {what}s named '{name}': give each its own name")
+        for measurement in self.measurements:
+            if measurement.method == "pretraining" and measurement.metric not in PRETRAINED:
+                raise unknown(f"metric of measurement '{measurement.name}' of {where}", measurement.metric, PRETRAINED)
+            if measurement.method != "pretraining" and not measurement.task:
+                raise BadInput(f"measurement '{measurement.name}' of {where} has no task: name one of the catalogue")
+            if not measurement.milestones:
+                raise BadInput(f"measurement '{measurement.name}' of {where} has no milestones: give (100,)")
+        if self.baseline not in rows:
+            raise unknown(f"baseline in {where}", self.baseline, rows)
+        for row, column, *at in self.published:
+            if row not in rows:
+                raise unknown(f"variant in published of {where}", row, rows)
+            if column not in columns:
+                raise unknown(f"measurement in published of {where}", column, columns)
+            self._check_milestone("published", column, *at)
+        for claim in self.claims:
+            if not claim.pairs:
+                raise BadInput(f"claim '{claim.text}' of {where} compares nothing: give better and worse, or rising")
+            for row in itertools.chain(*claim.pairs):
+                if row not in rows:
+                    raise unknown(f"variant in a claim of {where}", row, rows)
+            if claim.on not in columns:
+                raise unknown(f"measurement in a claim of {where}", claim.on, columns)
+            if claim.since and (claim.worse or claim.rising or claim.since >= claim.at):
+                raise BadInput(f"claim '{claim.text}' of {where}: since is in place of worse and rising, and before at")
+            for milestone in (claim.at, claim.before):
+                self._check_milestone(f"claim '{claim.text}'", claim.on, milestone)
+        try:
+            scales.find("paper").set([f"{path}={text}" for path, text in self.at_paper.items()])
+        except BadInput as error:
+            raise BadInput(f"at_paper of {where}: {error}") from None
+
+    def _check_milestone(self, what: str, column: str, milestone: int = 100) -> None:
+        """Raises `BadInput` for a milestone at which a column is not measured."""
+        measured = sorted({*self.measurement(column).milestones, 100})
+        if milestone not in measured:
+            raise BadInput(
+                f"{what} of study '{self.name}' names {milestone} % of the steps, but '{column}' is measured at "
+                f"{', '.join(map(str, measured))} %: add it to the measurement's milestones"
+            )
+
+    def figure(self, variant: str, measurement: str, milestone: int = 100) -> float | None:
+        """The published figure of a row and a column at a milestone (per cent of the steps), if there is one."""
+        given = self.published.get((variant, measurement, milestone))
+        return self.published.get((variant, measurement)) if given is None and milestone == 100 else given
+
+    def variant(self, name: str) -> Variant:
+        """The row called `name`; `BadInput` with the nearest name if there is none."""
+        for variant in self.variants:
+            if variant.name == name:
+                return variant
+        raise unknown(f"variant of study '{self.name}'", name, [variant.name for variant in self.variants])
+
+    def measurement(self, name: str) -> Measurement:
+        """The column called `name`; `BadInput` with the nearest name if there is none."""
+        for measurement in self.measurements:
+            if measurement.name == name:
+                return measurement
+        raise unknown(f"measurement of study '{self.name}'", name, [each.name for each in self.measurements])
+
+    def varied(self) -> set[str]:
+        """Dotted paths of the recipe's fields in which the rows of this study differ."""
+        paths = set()
+        for group in Recipe.__dataclass_fields__:
+            values = [variant.groups()[group] for variant in self.variants if group in variant.groups()]
+            for each in dataclasses.fields(values[0]) if values else ():
+                given = {getattr(value, each.name) for value in values}
+                if len(given) > 1 or given != {each.default}:
+                    paths.add(f"{group}.{each.name}")
+        return paths
+
+    def recipe(self, variant: Variant, scale: Recipe) -> Recipe:
+        """The recipe of a row at a scale: the scale's, with the fields that this study varies set as the row says."""
+        varied = self.varied()
+        groups = {}
+        for group, value in variant.groups().items():
+            changes = {
+                each.name: getattr(value, each.name)
+                for each in dataclasses.fields(value)
+                if f"{group}.{each.name}" in varied
+            }
+            groups[group] = dataclasses.replace(getattr(scale, group), **changes)
+        groups["model"] = variant.size.of(groups.get("model", scale.model))
+        try:
+            recipe = dataclasses.replace(scale, **groups)  # at once: some groups go together only
+            return set_fields(recipe, variant.fields)
+        except BadInput as error:
+            raise BadInput(f"variant '{variant.name}' of study '{self.name}': {error}") from None
+
+
+def _check_name(what: str, name: str) -> None:
+    """Raises `BadInput` for a name that is not what a reader sees of it: names that differ have to look different."""
+    seen = plain(name)
+    if not name or seen != name:
+        instead = f"write '{seen}'" if seen else "give it a name"
+        raise BadInput(f"a {what} is named {name!r}: {instead}, with single spaces and without invisible characters")
+
+
+def table(
+    columns: Sequence[str], rows: Mapping[str, Sequence[float]]
+) -> dict[tuple[str, str] | tuple[str, str, int], float]:
+    """Published figures by (row, column), out of a table as it is printed: for each row a figure a column."""
+    return {
+        (row, column): figure for row, figures in rows.items() for column, figure in zip(columns, figures, strict=True)
+    }

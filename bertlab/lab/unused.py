@@ -1,0 +1,44 @@
+"""Options without an effect are refused: who gives one believes that it does something."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from bertlab.errors import BadInput
+from bertlab.lab import scales
+from bertlab.lab.jobs import Job, Measure
+from bertlab.lab.scales import Scale
+from bertlab.machine import Machine
+from bertlab.text.sources import Located
+
+
+def check_data(machine: Machine, located: Sequence[Located], jobs: Sequence[Job], world: bool) -> None:
+    """Raises `BadInput` if `--data` was given and nothing is looked for there; the variable may be set for always."""
+    if machine.data is None or os.environ.get("BERTLAB_DATA") == str(machine.data):
+        return
+    measured = [each for job in jobs if isinstance(job, Measure) for each in (job.data, job.first) if each]
+    folders = [*(path for each in located for path in each.files), *(each.folder for each in measured if each.folder)]
+    inside = any(Path(machine.data).resolve() in path.resolve().parents for path in folders)
+    if not inside and (world or not measured):
+        raise BadInput(
+            f"--data {machine.data} has no effect: the text is not from there, and tasks are those of the embedded "
+            "text; name a corpus with --corpus, or leave it out"
+        )
+
+
+def check_settings(scale: Scale, jobs: Sequence[Job]) -> None:
+    """Raises `BadInput` if `--set` reaches settings of measurements that are not made."""
+    measured = [job for job in jobs if isinstance(job, Measure)]
+    made = {"features" if job.kind == "features" else scales.group_of(job.data.task.kind) for job in measured}
+    for path in scale.assigned:
+        if path.partition(".")[0] in set(scales.GROUPS) - made:
+            raise BadInput(f"--set {path} has no effect: nothing is measured in that way, leave it out")
+
+
+def recipe_only(assignments: Sequence[str]) -> None:
+    """Raises `BadInput` for `--set` of a measurement's settings where nothing is measured."""
+    for assignment in assignments:
+        if assignment.startswith(tuple(f"{group}." for group in (*scales.GROUPS, "tasks"))):
+            raise BadInput(f"--set {assignment}: nothing is measured here, so it has no effect; leave it out")

@@ -1,0 +1,1 @@
+"""Checkpoints from and to transformers."""

@@ -1,0 +1,1 @@
+"""Fast paths, each behind the signature of the plain version."""

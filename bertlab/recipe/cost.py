@@ -1,0 +1,115 @@
+"""What a recipe costs: parameters, tokens, floating-point operations and bytes. Arithmetic, without torch.
+
+A multiply-add counts as two operations and training as three times the forward pass. Padding, recomputation, what a
+causal mask hides and logits where nothing is predicted are waste, not work, and are never counted; so shares of a
+machine's peak stay comparable.
+"""
+
+from __future__ import annotations
+
+from bertlab.recipe import Features, Finetuning, Model, Recipe
+
+SEGMENTS = 2
+"""Rows of the segment table."""
+FLOAT_BYTES = 4
+
+
+def parameters(model: Model, vocabulary: int, positions: int, next_sentence: bool = True) -> int:
+    """Trained numbers of the encoder with its pre-training heads; the tied output matrix counts once.
+
+    `positions` are the rows of the position table, which a rotary model does not have. Without `next_sentence` the
+    pooler and the sentence-relation head are left out.
+    """
+    hidden, wide = model.hidden, model.feedforward
+    norm = 2 * hidden
+    table = vocabulary + SEGMENTS + (positions if model.positions == "learned" else 0)
+    attention = 4 * (hidden * hidden + hidden)
+    feedforward = hidden * wide + wide + wide * hidden + hidden
+    layer = attention + feedforward + 2 * norm
+    masked_head = hidden * hidden + hidden + norm + vocabulary
+    relation_head = hidden * hidden + hidden + 2 * hidden + 2 if next_sentence else 0
+    return table * hidden + norm + model.layers * layer + masked_head + relation_head
+
+
+def phases(recipe: Recipe) -> list[tuple[int, int]]:
+    """The lengths (tokens a sequence) that are trained at, in order, each with its number of steps."""
+    steps, inputs = recipe.schedule.steps, recipe.inputs
+    last = round(inputs.phase2_share * steps) if inputs.phase2_length else 0
+    return [(inputs.length, steps - last), (inputs.phase2_length, last)] if last else [(inputs.length, steps)]
+
+
+def tokens(recipe: Recipe) -> int:
+    """Tokens of training, specials and padding included, if every sequence is as long as it may be.
+
+    What a corpus leaves of them is known once it is laid out: `inputs.batches.Batches.tokens`.
+    """
+    return sum(steps * recipe.schedule.batch_size * length for length, steps in phases(recipe))
+
+
+def predicted(recipe: Recipe, *, length: int = 0) -> float:
+    """Predicted tokens as a share of all, in sequences of `length` tokens (0 for the recipe's)."""
+    length = length or recipe.inputs.length
+    return (length - 1) / length if recipe.objective.causal else recipe.masking.mask_prob
+
+
+def flops_per_token(recipe: Recipe, *, length: int = 0, vocabulary: int = 0) -> float:
+    """Operations that training on one token takes, in sequences of `length` tokens (0 for the recipe's).
+
+    `vocabulary` is the number of entries; 0 for the recipe's, which a small corpus does not fill.
+    """
+    hidden, length = recipe.model.hidden, length or recipe.inputs.length
+    encoder = encoder_flops_per_token(recipe.model, length, causal=recipe.objective.causal)
+    head = hidden**2 + hidden * (vocabulary or recipe.tokenizer.vocabulary)
+    prediction = predicted(recipe, length=length) * head
+    relation_head = (hidden**2 + 2 * hidden) / length if recipe.objective.next_sentence else 0.0
+    return 3.0 * encoder + 6.0 * (prediction + relation_head)
+
+
+def encoder_flops_per_token(model: Model, length: int, *, causal: bool = False) -> float:
+    """Operations of the encoder's forward pass on one token, in sequences of `length` tokens."""
+    hidden = model.hidden
+    matrices = model.layers * (4 * hidden**2 + 2 * hidden * model.feedforward)
+    seen = (length + 1) / 2 if causal else length  # tokens that a token attends to
+    return 2.0 * (matrices + model.layers * 2 * seen * hidden)
+
+
+def flops(recipe: Recipe, *, vocabulary: int = 0) -> float:
+    """Operations of the whole pre-training."""
+    return sum(
+        steps * recipe.schedule.batch_size * length * flops_per_token(recipe, length=length, vocabulary=vocabulary)
+        for length, steps in phases(recipe)
+    )
+
+
+def measurement_flops(
+    model: Model, settings: Finetuning | Features, trained: float, judged: float, passes: float, *, causal: bool = False
+) -> float:
+    """Operations of a measurement with `trained` tokens to train on in each of the `passes`, and `judged` ones.
+
+    Heads are left out, beside a BiLSTM, which counts for every token.
+    """
+    forward = encoder_flops_per_token(model, settings.length, causal=causal)
+    if isinstance(settings, Features):
+        levels = 1 if settings.summed else len(settings.levels(model.layers))
+        units = settings.lstm_size or model.hidden
+        tagger = _recurrent_flops(levels * model.hidden, units, settings.lstm_layers)
+        return (trained + judged) * forward + (3.0 * passes * trained + judged) * tagger
+    above = _recurrent_flops(model.hidden, model.hidden // 2, 2) if settings.bilstm else 0.0
+    encoder = forward * (1.0 if settings.frozen else 3.0)
+    return passes * trained * (encoder + 3.0 * above) + judged * (forward + above)
+
+
+def _recurrent_flops(inputs: int, units: int, layers: int) -> float:
+    """Operations of a BiLSTM's forward pass on one token: four gates a unit, in both directions."""
+    widths = [inputs] + [2 * units] * (layers - 1)
+    return sum(2.0 * 2 * 4 * units * (width + units) for width in widths)
+
+
+def weight_bytes(model: Model, vocabulary: int, positions: int) -> int:
+    """Bytes of the saved weights, in fp32."""
+    return FLOAT_BYTES * parameters(model, vocabulary, positions)
+
+
+def checkpoint_bytes(model: Model, vocabulary: int, positions: int) -> int:
+    """Bytes of a checkpoint that training can go on from: the weights and two moments of each."""
+    return 3 * weight_bytes(model, vocabulary, positions)

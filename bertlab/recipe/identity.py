@@ -1,0 +1,147 @@
+"""Recipes to canonical JSON and ids, back again, and their fields by dotted paths.
+
+The identity of a run is the SHA-256 of the canonical JSON of its science, with fields at their defaults left out:
+adding a field keeps old ids.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import math
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar
+
+from bertlab.errors import BadInput, unknown
+from bertlab.recipe.ranges import FieldError
+
+SCIENCE_VERSION = 3
+"""Raised by hand whenever the code changes the meaning of a recipe; results of another version are never mixed in."""
+
+T = TypeVar("T")
+
+
+def science(value: Any) -> Any:
+    """`value` as JSON-ready data, dataclass fields at their defaults left out."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        kept = {}
+        hints = _hints(type(value))
+        for each in dataclasses.fields(value):
+            item = getattr(value, each.name)
+            if hints[each.name] is float:  # 1 and 1.0 are the same science
+                item = float(item)
+            default = each.default_factory() if each.default_factory is not dataclasses.MISSING else each.default
+            if default is dataclasses.MISSING or item != default:
+                kept[each.name] = science(item)
+        return kept
+    if isinstance(value, Mapping):
+        return {str(key): science(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [science(item) for item in value]
+    return value
+
+
+def canonical(value: Any) -> str:
+    """Canonical JSON of `value`: sorted keys, no spaces, defaults left out."""
+    return json.dumps(science(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def identity(kind: str, **parts: Any) -> str:
+    """The id of a run of `kind`: 16 hexadecimal digits of the SHA-256 of its canonical science and SCIENCE_VERSION."""
+    text = canonical({"kind": kind, "science_version": SCIENCE_VERSION, **parts})
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def load(kind: type[T], data: Any) -> T:
+    """The inverse of `science`: a frozen dataclass of type `kind` from JSON data. Unknown fields raise `BadInput`."""
+    return typing.cast(T, _load(kind, data))
+
+
+def _load(kind: Any, data: Any) -> Any:
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        hints = _hints(kind)
+        for name in data:
+            if name not in hints:
+                raise unknown(f"field of {kind.__name__}", name, hints)
+        return kind(**{name: _load(hints[name], item) for name, item in data.items()})
+    if typing.get_origin(kind) is tuple:
+        return tuple(_load(typing.get_args(kind)[0], item) for item in data)
+    if typing.get_origin(kind) in (typing.Union, types.UnionType) and data is not None:
+        return _load(next(arm for arm in typing.get_args(kind) if arm is not type(None)), data)
+    return data
+
+
+def set_fields(value: T, texts: Mapping[str, str], prefix: str = "") -> T:
+    """`value` with the fields at dotted paths set to what the texts say in each field's type.
+
+    All at once, as some values go together only: the order of `texts` does not matter. `prefix` is what errors write
+    before each path. Raises `BadInput` for an unknown field (with the nearest name), for text that is not of the
+    field's type, and for values that do not go together.
+    """
+    return typing.cast(T, _set(value, texts, prefix))
+
+
+def _set(value: Any, texts: Mapping[str, str], prefix: str) -> Any:
+    kind: Any = type(value)
+    hints = _hints(kind)
+    changes: dict[str, Any] = {}
+    groups: dict[str, dict[str, str]] = {}
+    for path, text in texts.items():
+        name, _, deeper = path.partition(".")
+        group = name in hints and dataclasses.is_dataclass(getattr(value, name))
+        if name not in hints or (deeper and not group):
+            raise unknown("field", prefix + path, field_paths(kind, prefix))
+        if group and not deeper:
+            known = ", ".join(field_paths(hints[name], f"{prefix}{name}."))
+            raise BadInput(f"field '{prefix}{path}' is a group: set one of {known}")
+        if group:
+            groups.setdefault(name, {})[deeper] = text
+        else:
+            changes[name] = _parse(hints[name], prefix + path, text)
+    changes |= {name: _set(getattr(value, name), inner, f"{prefix}{name}.") for name, inner in groups.items()}
+    try:
+        return dataclasses.replace(value, **changes)
+    except FieldError as error:
+        raise error.named(prefix) from None
+
+
+def field_paths(kind: Any, prefix: str = "") -> list[str]:
+    """The dotted paths of all fields of a dataclass type that `set_fields` can set."""
+    paths = []
+    for name, hint in _hints(kind).items():
+        if dataclasses.is_dataclass(hint):
+            paths += field_paths(hint, f"{prefix}{name}.")
+        elif hint in (int, float, bool, str) or typing.get_origin(hint) is Literal:
+            paths.append(f"{prefix}{name}")
+    return paths
+
+
+def _parse(hint: Any, path: str, text: str) -> Any:
+    if typing.get_origin(hint) is Literal:
+        if text not in typing.get_args(hint):
+            raise unknown(f"value of {path}", text, typing.get_args(hint))
+        return text
+    if hint is bool:
+        if text.lower() not in ("true", "false"):
+            raise BadInput(f"{path} is '{text}': give true or false")
+        return text.lower() == "true"
+    if hint in (int, float):
+        try:
+            number = float(text.replace("_", ""))
+        except ValueError:
+            raise BadInput(f"{path} is '{text}': give a number") from None
+        if not math.isfinite(number) or (hint is int and number != int(number)):
+            raise BadInput(f"{path} is '{text}': give {'a whole number' if hint is int else 'a finite number'}")
+        return int(number) if hint is int else number
+    if hint is str:
+        return text
+    raise BadInput(f"field '{path}' cannot be set from the command line")

@@ -1,0 +1,353 @@
+"""What defines a training run: the science, apart from the machine.
+
+A `Recipe` holds everything that changes the result of a pre-training, a `Finetuning` or a `Features` what changes
+the result of a measurement. All are frozen, free of torch, and default to BERT's own values (Devlin et al. 2019,
+appendix A.2), so that what a scale or a study says is exactly what it changes. `identity.py` makes ids of them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from bertlab.errors import BadInput
+from bertlab.recipe.ranges import DROPOUT, POSITIVE_SHARE, SHARE, Checked, Pattern, Range
+
+Positions = Literal["learned", "rotary"]
+Format = Literal["segment-pair", "sentence-pair", "full-sentences", "doc-sentences"]
+MaskSchedule = Literal["dynamic", "static", "duplicated"]
+Layers = Literal["embeddings", "second-to-last", "last", "sum-last-four", "concatenate-last-four", "sum-all"]
+Prediction = Literal["masked", "left-to-right"]
+Accents = Literal["by-case", "keep", "strip"]
+
+OPTIONS = {"seed": "--seeds or --seed", "corpus.sources": "--corpus", "tokenizer.given": "--vocab"}
+"""Fields of a recipe that options of their own set."""
+SEED = Range(0, 2**63 - 1)
+"""Seeds, which random generators take as 64 bits."""
+Length = Annotated[int, Range(8, 8192, "tokens")]
+Copies = Annotated[int, Range(1, 1000)]
+Rate = Annotated[float, Range(1e-12, 10)]
+"""A learning rate."""
+Decay = Annotated[float, Range(0, 10)]
+"""A weight decay."""
+Epochs = Annotated[float, Range(0.001, 1000)]
+Count = Annotated[int, Range(0, 1_000_000_000)]
+"""A number of rows or steps at most; 0 for all."""
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise BadInput(message)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source(Checked, group="corpus.sources"):
+    """One source of documents, named by what it contains and not by where it lies."""
+
+    name: str
+    """Display name: `microworld`, a Hub data set as `owner/name[:config]`, or the name of a local file or folder."""
+    content: str
+    """What is in it: `sha256:...` over local files, `hub:...` over the hashes of the files of a Hub data set, or
+    `microworld:<version>`."""
+    column: str = "text"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus(Checked, group="corpus"):
+    """The text that is trained on: its sources, joined, with some documents held out."""
+
+    sources: tuple[Source, ...] = ()
+    heldout: Annotated[float, Range(0, 0.5, above=True, below=True)] = 0.02
+    """Share of the documents set apart for evaluation, chosen by a hash of each document."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tokenizer(Checked, group="tokenizer"):
+    """A WordPiece vocabulary: trained on the corpus, or given as a `vocab.txt`."""
+
+    vocabulary: Annotated[int, Range(64, 1_000_000, "entries")] = 30_522
+    """Entries at most; a small corpus yields fewer."""
+    lowercase: bool = True
+    accents: Accents = "by-case"
+    """`by-case` strips accents where text is lowercased, as BERT does."""
+    given: Annotated[str, Pattern("|sha256:[0-9a-f]{64}", "the SHA-256 of a vocab.txt, or nothing")] = ""
+    """`sha256:...` of a `vocab.txt` that is used as it is; empty to train one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inputs(Checked, group="inputs"):
+    """How sequences are cut out of documents."""
+
+    format: Format = "segment-pair"
+    """RoBERTa section 4.2: `segment-pair` is BERT's, `sentence-pair` has one sentence a segment; `full-sentences` are
+    packed across documents into one segment, `doc-sentences` within them."""
+    length: Length = 128
+    """Tokens a sequence, specials included."""
+    short_seq_prob: Annotated[float, SHARE] = 0.1
+    """Share of segment pairs cut to a random shorter length, as in BERT's released code."""
+    dupe_factor: Copies = 10
+    """Pairs are drawn anew in each of this many passes over the data, then repeat (BERT's `dupe_factor`)."""
+    epochs: Annotated[int, Range(0, 100_000)] = 0
+    """Passes over the data that the steps come to: the first documents are used, as many as that takes; 0 for all."""
+    phase2_length: Annotated[int, Range(8, 8192, "tokens", or_zero=True)] = 0
+    """Tokens a sequence in the last `phase2_share` of the steps; 0 keeps `length` throughout."""
+    phase2_share: Annotated[float, Range(0, 1, below=True)] = 0.0
+
+    @property
+    def pairs(self) -> bool:
+        """Whether a sequence has two segments."""
+        return self.format in ("segment-pair", "sentence-pair")
+
+    @property
+    def token_matched_to(self) -> Format | None:
+        """The format whose batches have as many tokens as this one's; None if a batch is a number of sequences.
+
+        RoBERTa: batches of sentence pairs grow to the tokens of segment pairs, of doc sentences to full sentences'.
+        """
+        matches: dict[Format, Format] = {"sentence-pair": "segment-pair", "doc-sentences": "full-sentences"}
+        return matches.get(self.format)
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sequence that is ever built."""
+        return max(self.length, self.phase2_length if self.phase2_share else 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Masking(Checked, group="masking"):
+    """Which tokens are predicted and what is shown in their place (BERT section 3.1 and appendix C.2)."""
+
+    mask_prob: Annotated[float, POSITIVE_SHARE] = 0.15
+    """Share of the ordinary tokens of a sequence that is chosen."""
+    mask: Annotated[float, SHARE] = 0.8
+    """Of the chosen, the share replaced by [MASK]."""
+    keep: Annotated[float, SHARE] = 0.1
+    """Of the chosen, the share left as it is."""
+    random: Annotated[float, SHARE] = 0.1
+    """Of the chosen, the share replaced by a random ordinary token."""
+    schedule: MaskSchedule = "dynamic"
+    """`dynamic`: new masks in every pass; `static`: the same always; `duplicated`: `copies` sets, in turn."""
+    copies: Copies = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        shares = (self.mask, self.keep, self.random)
+        _require(
+            abs(sum(shares) - 1) < 1e-9,
+            f"masking.mask, keep and random are {self.mask}, {self.keep} and {self.random}: "
+            "give three shares that add up to 1",
+        )
+
+    def chosen(self, ordinary: int) -> int:
+        """How many of `ordinary` tokens are predicted: exactly max(1, floor(rate n + 0.5)), and none of none."""
+        return min(ordinary, max(1, math.floor(self.mask_prob * ordinary + 0.5)))
+
+    def slots(self, length: int) -> int:
+        """Prediction slots a row of `length` tokens is given, so that shapes stay static."""
+        return max(1, math.ceil(self.mask_prob * length))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objective(Checked, group="objective"):
+    """What the model is trained to predict."""
+
+    kind: Prediction = "masked"
+    """`masked`: the tokens that `masking` chooses; `left-to-right`: each token, [SEP] too, from those before it."""
+    next_sentence: bool = True
+    """Also predict whether the second segment follows the first; the two mean losses are added."""
+
+    @property
+    def causal(self) -> bool:
+        """Whether no token sees a later one, in pre-training and wherever the encoder is used."""
+        return self.kind == "left-to-right"
+
+    @property
+    def loss(self) -> str:
+        """The name under which its language-model loss is kept."""
+        return "causal_loss" if self.causal else "masked_lm_loss"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model(Checked, group="model"):
+    """The encoder: post-norm, GELU (erf), LayerNorm eps 1e-12, tied output embedding, as in BERT."""
+
+    layers: Annotated[int, Range(1, 200)] = 12
+    hidden: Annotated[int, Range(1, 65_536)] = 768
+    heads: Annotated[int, Range(1, 65_536)] = 12
+    intermediate: Annotated[int, Range(0, 1_000_000)] = 0
+    """Width of the feed-forward layer; 0 for four times `hidden`."""
+    positions: Positions = "learned"
+    """`learned` is BERT's; small models need `rotary` to leave the unigram plateau."""
+    max_positions: Annotated[int, Range(1, 1_000_000, or_zero=True)] = 0
+    """Rows of the position table; 0 for max(128, the longest sequence)."""
+    dropout: Annotated[float, DROPOUT] = 0.1
+    initialisation: Literal["fixed", "width"] = "fixed"
+    """Standard deviation of the initial weights: 0.02, or 0.02 x sqrt(768 / hidden) with `width`."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require(
+            self.hidden % self.heads == 0,
+            f"model.hidden is {self.hidden} and model.heads {self.heads}: hidden must be a multiple of heads",
+        )
+        _require(
+            self.positions != "rotary" or (self.hidden // self.heads) % 2 == 0,
+            f"model.positions is rotary with heads of {self.hidden // self.heads}: rotary needs an even head size",
+        )
+
+    @property
+    def feedforward(self) -> int:
+        """Width of the feed-forward layer."""
+        return self.intermediate or 4 * self.hidden
+
+    @property
+    def init_std(self) -> float:
+        """Standard deviation of the truncated normal that weights start from."""
+        return 0.02 * math.sqrt(768 / self.hidden) if self.initialisation == "width" else 0.02
+
+    def positions_for(self, length: int) -> int:
+        """Rows of the position table for sequences of at most `length` tokens."""
+        return self.max_positions or max(128, length)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule(Checked, group="schedule"):
+    """How long and how fast: batch, steps and the learning rate over them."""
+
+    batch_size: Annotated[int, Range(1, 1_000_000, "sequences")] = 256
+    """Sequences between two updates, over all devices; more where `inputs.format` has shorter ones."""
+    steps: Annotated[int, Range(0, 100_000_000)] = 1_000_000
+    """Updates; 0 keeps the initial weights (the row without pre-training)."""
+    peak_lr: Rate = 1e-4
+    """Learning rate at the end of the warm-up."""
+    warmup: Annotated[float, SHARE] = 0.01
+    """Share of the steps in which the rate rises linearly; afterwards it falls linearly to 0."""
+
+    def milestone(self, percent: int) -> int:
+        """Updates after `percent` per cent of the steps, rounded."""
+        return round(self.steps * percent / 100)
+
+    def learning_rate(self, step: int) -> float:
+        """Learning rate of update number `step` (from 0): linear warm-up to `peak_lr`, then linear decay to 0."""
+        warm = round(self.warmup * self.steps)
+        if step < warm:
+            return self.peak_lr * (step + 1) / warm
+        return self.peak_lr * max(0.0, (self.steps - step) / max(1, self.steps - warm))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimizer(Checked, group="optimizer"):
+    """AdamW as in BERT: no weight decay on biases and LayerNorm, gradients clipped by their global norm."""
+
+    beta1: Annotated[float, Range(0, 1, below=True)] = 0.9
+    beta2: Annotated[float, Range(0, 1, below=True)] = 0.999
+    epsilon: Annotated[float, Range(1e-20, 1)] = 1e-6
+    weight_decay: Decay = 0.01
+    max_grad_norm: Annotated[float, Range(1e-6, 1e9)] = 1.0
+    bias_correction: bool = True
+    """Google's released optimiser has none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe(Checked):
+    """A pre-training: two runs with equal recipes are the same run."""
+
+    corpus: Corpus = field(default_factory=Corpus)
+    tokenizer: Tokenizer = field(default_factory=Tokenizer)
+    inputs: Inputs = field(default_factory=Inputs)
+    masking: Masking = field(default_factory=Masking)
+    objective: Objective = field(default_factory=Objective)
+    model: Model = field(default_factory=Model)
+    schedule: Schedule = field(default_factory=Schedule)
+    optimizer: Optimizer = field(default_factory=Optimizer)
+    seed: Annotated[int, SEED] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require(
+            not (self.objective.next_sentence and self.objective.causal),
+            "objective.kind left-to-right has no next-sentence prediction: set objective.next_sentence=false too",
+        )
+        _require(
+            self.masking.schedule == "dynamic" or not 0 < self.inputs.epochs < 11,
+            f"inputs.epochs is {self.inputs.epochs}: masks that repeat tell from new ones only when the data are seen "
+            "often; give 11 or more",
+        )
+        _require(
+            not self.objective.next_sentence or self.inputs.pairs,
+            f"inputs.format {self.inputs.format} has one segment: set objective.next_sentence=false too",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finetuning(Checked, group="finetune"):
+    """How all weights are trained on a task (BERT appendix A.3)."""
+
+    batch_size: Annotated[int, Range(1, 100_000)] = 32
+    epochs: Epochs = 3.0
+    peak_lr: Rate = 5e-5
+    warmup: Annotated[float, SHARE] = 0.1
+    max_train_examples: Count = 0
+    """Training rows at most, a keyed sample; 0 for all."""
+    max_steps: Count = 0
+    """Updates at most; 0 for all that the epochs ask for."""
+    max_eval_examples: Count = 0
+    """Evaluation rows at most, a keyed sample, the same for every model and seed; 0 for all."""
+    length: Length = 128
+    """Tokens a sequence, specials included, at most."""
+    dropout: Annotated[float, DROPOUT] = 0.1
+    weight_decay: Decay = 0.01
+    bilstm: bool = False
+    """A two-layer BiLSTM, randomly initialised, between the encoder and the head (BERT section 5.1)."""
+    frozen: bool = False
+    """The encoder stays as it is, without dropout; pooler, BiLSTM and head are trained."""
+    bias_correction: bool = True
+    """Adam's; Google's released optimiser has none."""
+    context: bool = False
+    """Of tagging: neighbouring sentences of the same document fill a sequence up to `length` (BERT section 5.3)."""
+    answerability: bool = False
+    """Of spans: whether a question has an answer is decided by a binary classifier, trained jointly (RoBERTa section
+    3.3), in place of a threshold on the score of the best span."""
+    layer_decay: Annotated[float, Range(0, 1, above=True)] = 1.0
+    """A layer's learning rate as a share of the one above it; the embeddings are below all, the head above."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Features(Checked, group="features"):
+    """How a BiLSTM tagger is trained on frozen activations (BERT section 5.3)."""
+
+    batch_size: Annotated[int, Range(1, 100_000)] = 32
+    epochs: Epochs = 10.0
+    peak_lr: Rate = 1e-3
+    warmup: Annotated[float, SHARE] = 0.05
+    max_train_examples: Count = 0
+    max_steps: Count = 0
+    max_eval_examples: Count = 0
+    length: Length = 128
+    dropout: Annotated[float, DROPOUT] = 0.1
+    weight_decay: Decay = 0.0
+    context: bool = False
+    """As in `Finetuning`."""
+    layers: Layers = "concatenate-last-four"
+    """What a word is represented by: one level of the encoder, several side by side, or their learned weighted sum."""
+    lstm_layers: Annotated[int, Range(1, 16)] = 2
+    lstm_size: Annotated[int, Range(0, 65_536)] = 0
+    """Units a direction; 0 for the width of the encoder (BERT: 768)."""
+
+    def levels(self, layers: int) -> range:
+        """Which levels of an encoder of so many `layers` are read: 0 is the embeddings, `layers` the last layer."""
+        first, last = {
+            "embeddings": (0, 0),
+            "second-to-last": (layers - 1, layers - 1),
+            "last": (layers, layers),
+            "sum-last-four": (max(1, layers - 3), layers),
+            "concatenate-last-four": (max(1, layers - 3), layers),
+            "sum-all": (1, layers),
+        }[self.layers]
+        return range(first, last + 1)
+
+    @property
+    def summed(self) -> bool:
+        """Whether the levels become their weighted sum, its weights learned with the tagger."""
+        return self.layers.startswith("sum")

@@ -1,0 +1,209 @@
+"""Files that count: written whole or not at all, read with what vouches for them, hashed.
+
+What a user names comes in through `kind`, `opened` and `content`: regular files only, an error for each other thing.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import time
+from collections.abc import Mapping
+from io import BufferedReader
+from pathlib import Path
+from typing import IO, Any, Literal, cast
+
+from bertlab.errors import BadInput, unusable, writing
+from bertlab.recipe.identity import canonical
+from bertlab.store.faults import point
+from bertlab.store.forms import fits
+
+
+def expanded(text: str | Path, what: str) -> Path:
+    """A path that a user wrote, `~` and `~name` replaced. Raises `BadInput` for a user that there is not."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise BadInput(f"{what} '{text}' names a user that this machine does not know: write the whole path") from None
+
+
+def kind(path: Path, what: str) -> Literal["file", "folder"] | None:
+    """What lies at a path that a user named as `what`; None if nothing does.
+
+    Raises `BadInput` for what is neither (a pipe, a device, a socket), for a link to nothing or to itself, and where
+    the system does not say (no permission, too long a name).
+    """
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if path.is_symlink():
+            raise BadInput(f"{what} '{path}' is a link to nothing: mend it, or name another") from error
+        return None
+    except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
+        raise unusable(error if isinstance(error, OSError) else OSError(0, str(error)), what, path) from error
+    if stat.S_ISDIR(mode):
+        return "folder"
+    if not stat.S_ISREG(mode):
+        raise _irregular(path, what)
+    return "file"
+
+
+def opened(path: Path, what: str) -> BufferedReader:
+    """Opens a regular file that a user named as `what`, or that lies where he may have put anything.
+
+    Never waits, as for a pipe. Raises `BadInput`.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise _irregular(path, what)
+        return open(descriptor, "rb")
+    except OSError as error:
+        raise unusable(error, what, path) from error
+
+
+def unzipped(path: Path, what: str) -> IO[bytes]:
+    """`opened`, and unpacked if the name of the file ends with `.gz`."""
+    stream = opened(path, what)
+    if path.suffix != ".gz":
+        return stream
+    unpacked = gzip.GzipFile(fileobj=stream)
+    unpacked.myfileobj = cast(Any, stream)  # which is closed with it
+    return cast(IO[bytes], unpacked)
+
+
+def content(path: Path, what: str) -> bytes:
+    """What a regular file holds. Raises `BadInput`."""
+    with opened(path, what) as file:
+        try:
+            return file.read()
+        except OSError as error:
+            raise unusable(error, what, path) from error
+
+
+def _irregular(path: Path, what: str) -> BadInput:
+    return BadInput(f"{what} '{path}' is no regular file: a folder, pipe, device or socket cannot be read, give a file")
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Writes a file beside its place, syncs it and renames it: it is whole or not there. Raises `Unwritable`."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with writing(path.parent):
+        point("write.begin")
+        sweep(path)
+        try:
+            with beside.open("wb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
+                file.flush()
+                point("write.sync")
+                os.fsync(file.fileno())
+            point("write.rename")
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+        point("write.renamed")
+        sync_directory(path.parent)
+    point("write.done")
+
+
+def sweep(path: Path) -> None:
+    """Removes what killed processes left beside a file or directory that is about to be written anew."""
+    left = re.compile(re.escape(f".{path.name}.") + r"(\d+)\.part")
+    for each in path.parent.iterdir() if path.parent.is_dir() else ():
+        found = left.fullmatch(each.name)
+        if found and not Path(f"/proc/{found[1]}").exists() and time.time() - each.lstat().st_mtime > 2:
+            shutil.rmtree(each) if each.is_dir() else each.unlink(missing_ok=True)
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Writes `data` as JSON, whole or not at all; in ASCII, which holds any name that a file system or data gave."""
+    write(path, json.dumps(data, indent=1) + "\n")
+
+
+def write_sealed(path: Path, record: Mapping[str, Any]) -> None:
+    """Writes a record with its own SHA-256, for a file that no manifest lists."""
+    write_json(path, {**record, "sha256": _seal(record)})
+
+
+def read_sealed(path: Path, form: Any = dict) -> dict[str, Any]:
+    """What `write_sealed` wrote. Raises `BadInput` naming the file if that is not what it holds, in this form."""
+    record: dict[str, Any] = read_json(path, form)
+    if record.pop("sha256", "") not in ("", _seal(record)):
+        raise _damaged(path, "its seal is broken")
+    return record
+
+
+def _seal(record: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical(record).encode(errors="surrogatepass")).hexdigest()
+
+
+def read_json(path: Path, form: Any = object) -> Any:
+    """The data of a JSON file of the store, of the form that `forms.fits` tests.
+
+    Raises `BadInput` naming the file if it is damaged, and `Unusable` if the system does not let one read it.
+    """
+    try:
+        data = json.loads(content(path, "file"))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, BadInput):
+            raise
+        raise _damaged(path, "nested too deep" if isinstance(error, RecursionError) else str(error)) from None
+    if not fits(data, form):
+        raise _damaged(path, "it has another form than bertlab writes")
+    return data
+
+
+def _damaged(path: Path, why: str) -> BadInput:
+    return BadInput(f"'{path}' is damaged ({why}): give the command that wrote it again, or remove it")
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The records of a JSON-lines file; what follows a line that is damaged or was cut short is left out."""
+    records = []
+    for line in content(path, "file").splitlines() if path.exists() else ():
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            break
+        if not isinstance(record, dict):
+            break
+        records.append(record)
+    return records
+
+
+def append_line(path: Path, record: dict[str, Any]) -> None:
+    """Adds a record to a JSON-lines file. Raises `Unwritable`."""
+    with writing(path.parent):
+        point("line.begin")
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+    point("line.done")
+
+
+def sync(path: Path) -> None:
+    """Makes the content of a file survive a loss of power."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def sync_directory(path: Path) -> None:
+    """Makes renames within a directory survive a loss of power."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def digest(path: Path, first: int | None = None) -> str:
+    """The SHA-256 of a file, or of its `first` bytes."""
+    with opened(path, "file") as file:
+        if first is not None:
+            return hashlib.sha256(file.read(first)).hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()

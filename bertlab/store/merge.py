@@ -1,0 +1,196 @@
+"""Stores of several people, seen as one and joined into one: finished runs, records, and why runs have no result.
+
+Of a run that several have, the one with most files is taken, of equals the first. Results that differ are refused where
+machine and numerics are the same, else they are told: the last digits of a number depend on those.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bertlab.errors import BadInput, writing
+from bertlab.names import plain
+from bertlab.store import forms, union
+from bertlab.store.files import read_json, sync, sync_directory
+from bertlab.store.runs import KINDS, Run, Store
+from bertlab.store.union import Record
+from bertlab.wording import count
+
+RESULTS = ("result.json", "predictions.npz")
+"""The files of a run that have to be alike wherever it is."""
+
+
+class Joined(Store):
+    """Several stores seen as one. It is only read."""
+
+    def __init__(self, stores: Sequence[Store]) -> None:
+        """Raises `BadInput` for stores that do not go together, and for one in which there is nothing."""
+        super().__init__(Path(" and ".join(str(store.root) for store in stores)))
+        self.stores = stores
+        for store in stores:
+            if not any((store.root / name).is_dir() for name in ("studies", *KINDS)):
+                raise BadInput(f"there is no store '{store.root}': give the directory of runs or of exported results")
+        self._runs: dict[str, Run] = {}
+        self.differing: list[str] = []
+        """Runs of which the stores have different results."""
+        for run in itertools.chain.from_iterable(store.runs() for store in stores):
+            self._add(run)
+        self._records: dict[str, Record] = {}
+        for store in stores:
+            for record in store.records(forms.JOINED).values():
+                union.join(self._records, record, "another of the stores")
+
+    def _add(self, run: Run) -> None:
+        known = self._runs.setdefault(run.id, run)
+        if known is run:
+            return
+        ours, theirs = _files(known), _files(run)
+        both = [name for name in RESULTS if name in ours and name in theirs]
+        if run.kind != known.kind or any(ours[name]["sha256"] != theirs[name]["sha256"] for name in both):
+            if run.kind != known.kind or _computed(run) == _computed(known):
+                raise BadInput(
+                    f"run {run.id} has one result in '{known.path}' and another in '{run.path}', computed alike: "
+                    f"remove the one that is wrong with `bertlab runs --remove {run.id} --runs STORE`"
+                )
+            self.differing.append(f"{run.id} {run.label}")
+        elif len(theirs) > len(ours):
+            self._runs[run.id] = run
+
+    def runs(self) -> list[Run]:
+        """All finished runs, each once, in the order of their kinds and ids."""
+        return sorted(self._runs.values(), key=lambda run: (KINDS.index(run.kind), run.id))
+
+    def damaged(self) -> list[tuple[Run, Path]]:
+        """Runs that are whole in none of the stores, each with a file that is not as it was."""
+        found = itertools.chain.from_iterable(store.damaged() for store in self.stores)
+        return [(run, path) for run, path in found if run.id not in self._runs]
+
+    def records(self, form: Any = None, *, needed: Collection[str] | None = None) -> dict[str, Record]:
+        """The records of studies, joined, which have every form."""
+        return self._records
+
+    def failure(self, run_id: str) -> dict[str, Any] | None:
+        """Why the run with this id ended without a result, if it did wherever it was tried."""
+        return next((found for store in self.stores if (found := store.failure(run_id))), None)
+
+    def failures(self) -> list[dict[str, Any]]:
+        """Runs that ended without a result, each once."""
+        return list({each["id"]: each for store in self.stores[::-1] for each in store.failures()}.values())
+
+    def notes(self) -> list[str]:
+        """In what the stores were computed otherwise, as far as last digits may depend on it."""
+        computed = {store.root: _numerics(store.runs()) for store in self.stores}
+        lines = []
+        for name in dict.fromkeys(itertools.chain.from_iterable(computed.values())):
+            values = {root: " and ".join(sorted(each[name])) for root, each in computed.items() if name in each}
+            if len({*values.values()}) > 1:
+                told = ", ".join(f"{value} in '{root}'" for root, value in values.items())
+                lines.append(plain(f"{name} differs: {told}; last digits may depend on it"))
+        if self.differing:
+            names = ", ".join(self.differing[:5]) + ", ..." * (len(self.differing) > 5)
+            lines.append(f"{count(len(self.differing), 'result')} of the first of the stores kept: {names}")
+        return lines
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What became of a merge."""
+
+    copied: int
+    known: int
+    """Runs that were there already."""
+    records: tuple[Record, ...]
+    notes: tuple[str, ...]
+
+
+def merge(sources: Iterable[Path], into: Path, told: Callable[[int, int], None]) -> Merged:
+    """Joins stores or exported results into the store `into`, which may hold runs already.
+
+    Every file is compared with its checksum first. `told` hears how many runs of how many are copied. Raises `BadInput`
+    before anything is written if a file is damaged or the stores do not go together.
+    """
+    target = Store(into)
+    others = [Store(path) for path in dict.fromkeys(sources) if path.resolve() != into.resolve()]
+    for store in others:
+        for run, _ in store.damaged():
+            run.verify()
+    if into.exists() and not into.is_dir():
+        raise BadInput(f"'{into}' is no directory: give a store, or a new directory, with --into")
+    begun = into.is_dir() and any((into / name).is_dir() for name in ("studies", *KINDS))
+    if into.is_dir() and not begun and any(into.iterdir()):
+        raise BadInput(f"'{into}' is no store: give one, or a new directory, with --into")
+    joined = Joined([*([target] if begun else []), *others])
+    there = {run.path for run in target.runs()}
+    new = [run for run in joined.runs() if run.path not in there]
+    for run in new:
+        _check(run)
+    target.prepare()
+    with target.asking(run.id for run in joined.runs()):
+        for number, run in enumerate(new):
+            told(number, len(new))
+            _copy(run, target)
+        done = {run.id for run in joined.runs()}
+        for failure in joined.failures():
+            if failure["id"] not in done and target.failure(failure["id"]) is None:
+                target.fail(failure)
+        kept = union.keep(target, joined.records().values())
+    return Merged(len(new), len(joined.runs()) - len(new), tuple(kept), tuple(joined.notes()))
+
+
+def _check(run: Run) -> None:
+    """Raises `BadInput` for a run with a file that is damaged, or lies elsewhere."""
+    run.verify()
+    home = run.path.resolve()
+    for name in _files(run):
+        if (run.path / name).is_symlink() or not (run.path / name).resolve().is_relative_to(home):
+            raise BadInput(f"'{run.path / name}' is a link: give a store whose files are its own")
+
+
+def _copy(run: Run, target: Store) -> None:
+    """Copies a run, whole or not at all; of one that the target has with fewer files, in its place."""
+    folder = target.root / run.kind
+    beside = folder / f".{run.id}.merged"
+    with target.claimed(run.id) as claim, writing(folder):
+        if claim is None:
+            raise BadInput(f"another command works on run {run.id} in '{target.root}': merge again when it has ended")
+        shutil.rmtree(beside, ignore_errors=True)
+        try:
+            for name in (*_files(run), "manifest.json"):
+                (beside / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(run.path / name, beside / name)
+                sync(beside / name)
+            lesser = target.get(run.id)
+            if lesser is not None:
+                target.remove([lesser])
+            beside.rename(folder / run.path.name)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+        sync_directory(folder)
+        target.discard(run.kind, run.id)
+        target.forgive(run.id)
+
+
+def _files(run: Run) -> dict[str, Any]:
+    files: dict[str, Any] = read_json(run.path / "manifest.json")
+    return files
+
+
+def _computed(run: Run) -> tuple[Any, ...]:
+    """All of machine and numerics that the digits of a result may depend on."""
+    environment = run.environment()
+    return str(environment.get("numerics")), str(environment.get("processor"))
+
+
+def _numerics(runs: Iterable[Run]) -> dict[str, set[str]]:
+    """How the trainings among runs were computed: the values of each fact."""
+    found: dict[str, set[str]] = {}
+    for run in runs:
+        stamp = run.environment().get("numerics", {}) if run.kind != "corpus" else {}
+        for name, value in stamp.items():
+            found.setdefault(name, set()).add(str(value))
+    return found

@@ -1,0 +1,188 @@
+"""Records of a study, joined: whatever any command has asked for of it, in the order of the study.
+
+A study may gain variants, measurements, milestones and seeds, and change its texts, claims and published values. One
+with another baseline, with other code, or in which a variant or a measurement of the same name is defined otherwise, is
+another study and needs another name, or another store. What a record asks for with other text, or other rows of a task,
+is kept apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from bertlab import forms
+from bertlab.errors import BadInput
+from bertlab.names import filename
+from bertlab.recipe.identity import canonical
+from bertlab.store.runs import Store
+
+Record = dict[str, Any]
+
+
+def keep(store: Store, records: Iterable[Record]) -> list[Record]:
+    """Joins records with those of the store, and returns what is kept there now. Raises `BadInput` as `join` does."""
+    with store.changing():
+        known, records = _known(store, records)
+        names = [join(known, record, f"'{store.root}'") for record in records]
+        for name in names:
+            store.write_record(name, known[name])
+    return [known[name] for name in names]
+
+
+def check(store: Store, records: Iterable[Record]) -> None:
+    """Raises `BadInput` if the store holds another study of the name of a record; writes nothing."""
+    known, records = _known(store, records)
+    for record in records:
+        join(known, record, f"'{store.root}'")
+
+
+def _known(store: Store, records: Iterable[Record]) -> tuple[dict[str, Record], list[Record]]:
+    """The records of the store with which these may have to be joined, and these."""
+    asked = list(records)
+    return store.records(forms.JOINED, needed=[record["study"] for record in asked]), asked
+
+
+def join(known: dict[str, Record], record: Record, where: str) -> str:
+    """Puts a record among the `known` ones, joined with that of its setting if there is one, and returns its name.
+
+    All are of the form `JOINED`. Raises `BadInput` where the known ones, which lie in `where`, hold another study of
+    its name.
+    """
+    for other in known.values():
+        if other["study"] == record["study"] and (difference := _difference(other, record)):
+            raise BadInput(
+                f"study '{record['study']}' is not the study of that name in {where} (`{other['command']}`): "
+                f"{difference}; give it another name, or use another store with --runs"
+            )
+    for name, other in known.items():
+        if _place(other) == _place(record) and not _other_rows(other, record):
+            known[name] = _united(other, record)
+            return name
+    name = name_of(record)
+    known[name] = record
+    return name
+
+
+def name_of(record: Mapping[str, Any]) -> str:
+    """The file name of a record that is joined with no other: study, scale, and eight digits of its setting."""
+    mark = hashlib.sha256(canonical([record["setting"], _contents(record)]).encode(errors="surrogatepass")).hexdigest()
+    return filename(f"{record['study']}--{record['scale']}--{mark[:8]}")
+
+
+def _place(record: Mapping[str, Any]) -> tuple[Any, ...]:
+    return record["study"], record["scale"], record["setting"]
+
+
+def _contents(record: Mapping[str, Any]) -> dict[str, str]:
+    """What the rows of each measurement are."""
+    return {cell["measurement"]: cell["content"] for cell in record["cells"]}
+
+
+def _other_rows(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+    """Whether a measurement has other rows in one than in the other: its values do not go together."""
+    ours, theirs = _contents(one), _contents(two)
+    return any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys())
+
+
+def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """In what two records of a name are of different studies; empty if they are of the same."""
+    was, is_ = old["definition"], new["definition"]
+    if was["baseline"] != is_["baseline"]:
+        return f"its baseline is '{is_['baseline']}', not '{was['baseline']}'"
+    if was["code"] != is_["code"]:
+        return "the code of its file is another"
+    for kind in ("variants", "measurements"):
+        for name in was[kind].keys() & is_[kind].keys():
+            if was[kind][name] != is_[kind][name]:
+                return f"its {kind[:-1]} '{name}' is defined otherwise"
+    if _place(old) == _place(new) and not _other_rows(old, new):
+        runs = {_cell(cell): cell["run_id"] for cell in old["cells"]}
+        for cell in new["cells"]:
+            if runs.get(_cell(cell), cell["run_id"]) != cell["run_id"]:
+                return f"its variant '{cell['variant']}' comes to other runs, as the study varies other fields"
+    return ""
+
+
+def _cell(cell: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(cell[name] for name in ("variant", "pretrain_seed", "measurement", "milestone", "restart"))
+
+
+def _row(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return row["variant"], row["pretrain_seed"]
+
+
+def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
+    """The record of two commands: the texts of the newer, the cells of both."""
+    definition = dict(new["definition"])
+    order = {}
+    for kind in ("variants", "measurements"):
+        definition[kind] = {**new["definition"][kind], **old["definition"][kind], **new["definition"][kind]}
+        order[kind] = {name: number for number, name in enumerate(definition[kind])}
+
+    def place(cell: Mapping[str, Any]) -> tuple[Any, ...]:
+        rank = order["variants"].get(cell["variant"], len(order["variants"]))  # the row without pre-training is last
+        column = order["measurements"].get(cell.get("measurement"), 0)  # a row has none
+        return rank, cell["pretrain_seed"], column, cell.get("milestone"), cell.get("restart")
+
+    published = {(cell["variant"], cell["measurement"], cell["milestone"]): cell["published"] for cell in new["cells"]}
+    cells = {_cell(cell): cell for cell in (*old["cells"], *new["cells"])}
+    for key, cell in cells.items():
+        figure = published.get((cell["variant"], cell["measurement"], cell["milestone"]), cell["published"])
+        cells[key] = {**cell, "published": figure}
+    rows = {_row(row): row for row in (*old["rows"], *new["rows"])}
+    asked = _asked(old, new)
+    return {
+        **new,
+        "definition": definition,
+        "asked": asked,
+        "command": command(asked),
+        "sources": [*old["sources"], *(each for each in new["sources"] if each not in old["sources"])],
+        "tries": sorted({*old["tries"], *new["tries"]}),
+        "rows": sorted(rows.values(), key=place),
+        "cells": sorted(cells.values(), key=place),
+    }
+
+
+def _asked(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The commands that ask for all cells of two records, no more than it takes; seeds asked for in turn are one's."""
+    before, after = ({_cell(cell) for cell in record["cells"]} for record in (old, new))
+    if after <= before:
+        return list(old["asked"])
+    if before <= after:
+        return list(new["asked"])
+    found: dict[str, dict[str, Any]] = {}
+    for each in (*old["asked"], *new["asked"]):
+        same = canonical({**each, "seeds": []})
+        seeds = {*found[same]["seeds"], *each["seeds"]} if same in found else each["seeds"]
+        found[same] = {**each, "seeds": sorted(seeds)}
+    return list(found.values())
+
+
+def command(asked: Sequence[Mapping[str, Any]]) -> str:
+    """The command line that asks for a record, or several of which each asks for a part."""
+    return " && ".join(
+        " ".join(filter(None, ("bertlab ablate", shlex.quote(each["study"]), *_options(each)))) for each in asked
+    )
+
+
+def _options(asked: Mapping[str, Any]) -> list[str]:
+    options = [asked["options"]]
+    if asked["seeds"] != [0]:
+        options.append(f"--seeds {spelled(asked['seeds'])}")
+    if asked["restarts"]:
+        options.append(f"--restarts {asked['restarts']}")
+    options += [f"--only {shlex.quote(name)}" for name in asked["only"]]
+    return options + ["--scratch"] * asked["scratch"]
+
+
+def spelled(seeds: Sequence[int]) -> str:
+    """Ascending seeds as `--seeds` reads them: `3` for 0 to 2, else ranges such as `3-5,7`."""
+    if list(seeds) == list(range(len(seeds))):
+        return str(len(seeds))
+    runs = [[*group] for _, group in itertools.groupby(enumerate(seeds), key=lambda each: each[1] - each[0])]
+    parts = [f"{run[0][1]}-{run[-1][1]}" if len(run) > 1 or len(runs) == 1 else f"{run[0][1]}" for run in runs]
+    return ",".join(parts)

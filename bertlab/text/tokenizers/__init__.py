@@ -1,0 +1,1 @@
+"""Words to ids: one tokenizer a file."""

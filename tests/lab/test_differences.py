@@ -1,0 +1,135 @@
+"""What counts as different from a paper's setting: all that a user changes, and nothing that the paper does itself."""
+
+import dataclasses
+import json
+
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.lab import plan, scales, studies
+from bertlab.lab.differences import differences
+from bertlab.lab.jobs import ImportCheckpoint
+from bertlab.lab.study import Measurement, Study, Variant
+from bertlab.model.interop.checkpoint import Checkpoint
+
+MINE = Study(
+    name="mine", question="?", source="me", baseline="a", variants=[Variant("a")],
+    measurements=[Measurement("MNLI", task="mnli"), Measurement("NER", task="conll2003", metric="f1")],
+)  # fmt: skip
+
+
+@pytest.fixture
+def mirror(tmp_path, machine):
+    """A machine with a mirror of Wikipedia, books and the tasks of `MINE`."""
+    folder = tmp_path / "mirror"
+    rows = {"mnli": {"premise": "a", "hypothesis": "b", "label": 0}, "conll2003": {"tokens": ["a"], "ner_tags": ["O"]}}
+    for name in ("wikipedia", "books", "other"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "text.jsonl").write_text(json.dumps({"text": f"One sentence of {name}. And one more."}) + "\n")
+    for name, row in {**rows, "bc5cdr": rows["conll2003"]}.items():
+        (folder / name).mkdir()
+        for split in ("train", "validation", "validation_matched", "test"):
+            (folder / name / f"{split}.jsonl").write_text(json.dumps(row) + "\n")
+    return dataclasses.replace(machine, data=folder)
+
+
+@pytest.fixture
+def differing(mirror):
+    """The differences of `MINE` at scale paper, by measurement."""
+
+    def found(*assignments, study=MINE, scale="paper", **changes):
+        request = {"corpora": ("wikipedia", "books"), "studies": (study,)} | changes
+        embedded = request["corpora"] == ("microworld",)  # has no use for a mirror
+        place = dataclasses.replace(mirror, data=None) if embedded else mirror
+        made = plan.make(plan.Request(scale=scales.find(scale).set(list(assignments)), **request), place)
+        told = {}
+        for each in differences(made, study):
+            told.setdefault(each["on"], []).append(each["what"])
+        return told
+
+    return found
+
+
+CASED = "tokenizer.lowercase=false"
+UNCASED = {"NER": ["text in lower case"]}
+
+
+def test_what_the_paper_does_itself_is_no_difference(differing, tmp_path):
+    assert differing(CASED) == {}
+    assert differing() == UNCASED
+    vocabulary = tmp_path / "vocab.txt"
+    vocabulary.write_text("[PAD]\n")
+    assert differing(CASED, vocabulary=vocabulary, seeds=(0, 1, 2), restarts=2) == {}
+    chosen = [CASED, "tasks.mnli.peak_lr=3e-5", "tasks.mnli.epochs=2"]
+    assert differing(*chosen, searched={"mnli": {"peak_lr": 3e-5, "epochs": 2.0}}) == {}
+    assert differing(*chosen) == {"MNLI": ["finetune.epochs 2 (paper: 3)", "finetune.peak_lr 3e-05 (paper: 5e-05)"]}
+
+
+@pytest.mark.parametrize(
+    ("assignments", "changes", "told"),
+    [
+        ((), {"corpora": ("wikipedia",)}, {"": ["text: Wikipedia without BooksCorpus"]}),
+        ((), {"corpora": ("other",)}, {"": ["text: other, not Wikipedia and BooksCorpus"]}),
+        ((), {"corpora": ("wikipedia", "books", "other")},
+         {"": ["text: wikipedia and books and other, not Wikipedia and BooksCorpus"]}),
+        (("schedule.steps=10_000",), {}, {"": ["schedule.steps 10000 (paper: 1000000)"]}),
+        (("tokenizer.vocabulary=1000",), {}, {"": ["tokenizer.vocabulary 1000 (paper: 30522)"]}),
+        (("finetune.peak_lr=1e-3",), {}, {"MNLI": ["finetune.peak_lr 0.001 (paper: 5e-05)"]}),
+        (("tagging.epochs=1",), {}, {"NER": ["tagging.epochs 1 (paper: 3)"]}),
+        ((), {"substitutes": {"conll2003": "bc5cdr"}}, {"NER": ["task: bc5cdr in place of conll2003"]}),
+        ((), {"corpora": ("microworld",)},
+         {"": ["text: microworld, not Wikipedia and BooksCorpus"],
+          "MNLI": ["task: inference of the embedded world"], "NER": ["task: entities of the embedded world"]}),
+    ],
+)  # fmt: skip
+def test_what_a_user_changes_is_listed_where_it_matters(differing, assignments, changes, told):
+    assert differing(CASED, *assignments, **changes) == told
+
+
+def test_another_scale_differs_in_each_of_its_fields(differing):
+    told = differing(CASED, scale="base")
+    assert told == {
+        "": [
+            "inputs.phase2_length 0 (paper: 512)", "inputs.phase2_share 0 (paper: 0.1)",
+            "model.max_positions 512 (paper: 0)", "schedule.batch_size 1024 (paper: 256)",
+            "schedule.steps 50000 (paper: 1000000)", "schedule.peak_lr 0.0004 (paper: 0.0001)",
+            "schedule.warmup 0.05 (paper: 0.01)", "optimizer.bias_correction true (paper: false)",
+        ],
+        "NER": ["tagging.length 128 (paper: 512)", "tagging.context false (paper: true)"],
+    }  # fmt: skip
+
+
+def test_a_checkpoint_of_berts_own_is_the_papers_and_another_is_not(differing):
+    def told(name):
+        return differing(pretrained=ImportCheckpoint(Checkpoint(f"hub:{name}@1", name)), corpora=())
+
+    assert told("google-bert/bert-base-cased") == {}
+    assert told("google-bert/bert-base-uncased") == UNCASED
+    assert told("mine") == {"": ["pre-trained elsewhere, as mine"]}
+
+
+def test_a_study_has_its_own_papers_setting_at_scale_paper_alone_and_what_is_set_goes_before():
+    formats = studies.find("formats")
+    usual = scales.find("tiny")
+    assert usual.following(formats) == usual
+    paper = scales.find("paper")
+    own, asked = paper.following(formats), paper.set(["inputs.short_seq_prob=0.1", "span.epochs=9"]).following(formats)
+    assert (own.recipe.inputs.length, own.recipe.inputs.longest, own.recipe.inputs.short_seq_prob) == (512, 512, 0.0)
+    assert own.recipe.optimizer.bias_correction
+    assert own.finetuning("span", "squad").bias_correction
+    assert (own.finetuning("span", "squad_v2").batch_size, own.finetuning("span", "squad").length) == (48, 384)
+    assert asked.recipe.inputs.short_seq_prob == 0.1
+    assert asked.finetuning("span", "squad_v2").epochs == 9
+    bert = paper.following(studies.find("nsp"))
+    assert (bert.recipe.inputs.short_seq_prob, bert.recipe.optimizer.bias_correction) == (0.1, False)
+    assert not bert.finetuning("classification", "mnli").bias_correction
+
+
+def test_a_sequence_longer_than_the_model_has_positions_is_refused_before_anything_is_trained(machine):
+    request = plan.Request(studies=(studies.find("nsp"),), scale=scales.find("tiny").set(["span.length=384"]))
+    with pytest.raises(BadInput, match=r"'SQuAD 1.1' is read in 384 tokens and the model has 128 positions"):
+        plan.make(request, machine)
+    plan.make(dataclasses.replace(request, scale=request.scale.set(["model.max_positions=384"])), machine)
+    for scale in scales.SCALES.values():  # none asks for more than its model has
+        chosen = tuple(map(studies.find, studies.names()))
+        plan.make(plan.Request(studies=chosen, scale=scale, corpora=("microworld",)), machine)

@@ -1,0 +1,367 @@
+"""Plans: distinct jobs, each once, in order; what is shared; what a request changes."""
+
+import dataclasses
+import json
+
+import pytest
+
+from bertlab.cli import options
+from bertlab.errors import BadInput
+from bertlab.lab import jobs, plan, scales, studies
+from bertlab.lab.jobs import Measure, PrepareCorpus, Pretrain, needs
+from bertlab.lab.record import records
+from bertlab.lab.study import Measurement, Study, Task, Variant
+from bertlab.recipe import Masking, Schedule
+from bertlab.store import union
+from bertlab.store.runs import Store
+
+MASKING = studies.find("masking")
+
+
+def request(**changes):
+    return plan.Request(**({"studies": (MASKING,), "scale": scales.find("smoke")} | changes))
+
+
+def kinds(made):
+    return [job.kind for job in made.jobs]
+
+
+def test_masking_has_eighteen_cells(machine):
+    made = plan.make(request(), machine)
+    assert len(made.cells) == 18
+    assert [kinds(made).count(kind) for kind in ("corpus", "pretrain", "finetune", "features")] == [1, 6, 12, 6]
+
+
+def test_each_job_comes_after_those_it_needs_and_measures_follow_their_training(machine):
+    made = plan.make(request(seeds=(0, 1), restarts=2, scratch=True), machine)
+    ids = [job.id for job in made.jobs]
+    assert len(set(ids)) == len(ids)
+    for job in made.jobs:
+        assert all(ids.index(needed.id) < ids.index(job.id) for needed in needs(job))
+    assert isinstance(made.jobs[0], PrepareCorpus)
+    assert kinds(made)[1:8] == ["pretrain", *["finetune"] * 4, *["features"] * 2]
+
+
+def test_what_two_studies_share_is_trained_once(machine):
+    other = dataclasses.replace(
+        MASKING,
+        name="other",
+        variants=[
+            Variant("the same", masking=Masking()),
+            Variant("new", masking=Masking(mask=0.5, keep=0.5, random=0)),
+        ],
+        baseline="the same",
+        published={},
+        claims=[],
+    )
+    alone, both = (plan.make(request(studies=chosen), machine) for chosen in ((MASKING,), (MASKING, other)))
+    assert kinds(both).count("pretrain") == kinds(alone).count("pretrain") + 1
+    assert [asked - run for asked, run in zip(both.asked, both.distinct, strict=True)] == [1, 3]
+
+
+def test_seeds_are_paired_across_rows(machine):
+    made = plan.make(request(seeds=(0, 1, 2)), machine)
+    seeds = {}
+    for cell in made.cells:
+        seeds.setdefault(cell.variant, set()).add(cell.job.pretrain.recipe.seed)
+    assert set(map(frozenset, seeds.values())) == {frozenset({0, 1, 2})}
+
+
+def test_the_row_without_pretraining_is_the_baseline_of_no_steps(machine):
+    made = plan.make(request(scratch=True, only=("80/10/10",)), machine)
+    trained, scratch = (job for job in made.jobs if isinstance(job, Pretrain))
+    assert scratch.recipe == dataclasses.replace(
+        trained.recipe, schedule=dataclasses.replace(trained.recipe.schedule, steps=0)
+    )
+    assert {cell.variant for cell in made.cells} == {"80/10/10", plan.SCRATCH}
+
+
+def test_a_finished_job_is_not_pending(machine, tmp_path):
+    store = Store(tmp_path / "runs")
+    made = plan.make(request(), machine)
+    assert len(made.pending(store)) == len(made.jobs)
+    store.prepare()
+    job = made.jobs[0]
+    work = store.work(job.kind, job.id)
+    (work / "recipe.json").write_text('{"science": {}}')
+    (work / "result.json").write_text("{}")
+    store.finish(job.kind, job.id, job.label)
+    assert job not in made.pending(store)
+    assert len(made.pending(store)) == len(made.jobs) - 1
+
+
+def test_anything_that_changes_a_measurement_changes_its_id(machine):
+    def ids(**changes):
+        return {job.id for job in plan.make(request(**changes), machine).jobs if isinstance(job, Measure)}
+
+    base = ids()
+    assert ids(scale=scales.find("smoke").set(["finetune.peak_lr=2e-3"])) & base != base
+    assert not ids(scale=scales.find("smoke").set(["schedule.steps=21"])) & base
+    assert not ids(scale=scales.find("smoke").set(["tokenizer.vocabulary=300"])) & base
+    assert ids(restarts=2) > base
+    assert ids(seeds=(0, 1)) > base
+
+
+def test_the_record_of_a_study_holds_every_cell_with_its_published_figure(machine):
+    made = plan.make(request(), machine)
+    ((name, record),) = records(made, "bertlab ablate masking").items()
+    assert name.startswith("masking--smoke--")
+    assert len(record["cells"]) == 18
+    cell = next(each for each in record["cells"] if each["variant"] == "0/0/100" and each["method"] == "features")
+    assert cell["published"] == 94.6
+    assert {each["run_id"] for each in record["cells"]} <= {job.id for job in made.jobs}
+    other = records(plan.make(request(scale=scales.find("smoke").set(["schedule.steps=3"])), machine), "x")
+    assert list(other) != [name]  # another setting is another section of the report
+
+
+def test_a_local_corpus_is_named_by_its_content(machine, text_file, tmp_path):
+    copy = tmp_path / text_file.name
+    copy.write_bytes(text_file.read_bytes())
+    world = scales.find("smoke")
+    mine = [Measurement("own", task=Task(kind="classification", name="own", path=str(tmp_path / "own"), text=("a",)))]
+    (tmp_path / "own").mkdir()
+    for split in ("train", "validation"):
+        (tmp_path / "own" / f"{split}.jsonl").write_text('{"a": "x", "label": 0}\n{"a": "y", "label": 1}\n')
+    own = Study(
+        name="own", question="?", source="me", baseline="a", measurements=mine,
+        variants=[Variant("a"), Variant("b", schedule=Schedule(warmup=0.5))],
+    )  # fmt: skip
+    here, there = (
+        plan.make(request(studies=(own,), scale=world, corpora=(str(path),)), machine) for path in (text_file, copy)
+    )
+    assert [job.id for job in here.jobs] == [job.id for job in there.jobs]
+    copy.write_bytes(copy.read_bytes() + b'{"text": "One more document. It is short."}\n')
+    changed = plan.make(request(studies=(own,), scale=world, corpora=(str(copy),)), machine)
+    assert not {job.id for job in changed.jobs} & {job.id for job in here.jobs}
+    assert not here.world
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"only": ("80/10/1",)}, "did you mean '80/10/10'"),
+        ({"corpora": ("microwrld",)}, "did you mean 'microworld'"),
+        ({"substitutes": {"conl2003": "bc5cdr"}}, "did you mean 'conll2003'"),
+        ({"substitutes": {"conll2003": "mnli"}}, "is classification"),
+        ({"seeds": ()}, "--seeds names 0"),
+        ({"restarts": -1}, "--restarts is -1"),
+    ],
+)
+def test_a_wrong_request_says_what_to_do(machine, changes, message):
+    with pytest.raises(BadInput, match=message):
+        plan.make(request(**changes), machine)
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ("squad", "unknown metric of a span task in measurement 'm' 'accuracy': choose from exact, f1"),
+        ("stsb", "choose from pearson, spearman"),
+    ],
+)
+def test_a_metric_that_the_task_does_not_have_is_refused_before_anything_is_trained(machine, task, message):
+    rows = dataclasses.replace(MASKING, measurements=[Measurement("m", task=task)], published={}, claims=[])
+    with pytest.raises(BadInput, match=message):
+        plan.make(request(studies=(rows,)), machine)
+
+
+def test_rows_that_are_only_measured_otherwise_share_a_pre_training(machine):
+    made = plan.make(request(studies=(studies.find("features"),), restarts=2, scratch=True), machine)
+    assert [kinds(made).count(kind) for kind in ("pretrain", "finetune", "features")] == [2, 2 * 2, 6 * 2]
+    read = {cell.variant: cell.job.settings for cell in made.cells}
+    assert read["last"].layers == "last"
+    assert read[plan.SCRATCH] == read["fine-tuning"]
+    (record,) = records(made, "").values()
+    assert len(record["rows"]) == 8
+    assert {cell["method"] for cell in record["cells"]} == {"finetune", "features"}
+    assert {(cell["measurement"], cell["split"]) for cell in record["cells"]} == {
+        ("NER dev", "validation"), ("NER test", "test"),
+    }  # fmt: skip
+    assert made.asked == (8, 8 * 2), "dev and test are one run, not two that are shared"
+
+
+def test_only_tasks_with_a_test_split_are_named_by_it(machine):
+    made = plan.make(request(only=("80/10/10",)), machine)
+    splits = {cell.measurement.name: cell.job.science()["task"].get("test") for cell in made.cells}
+    assert splits == {"MNLI fine-tuned": None, "NER fine-tuned": "test", "NER feature-based": "test"}
+
+
+def test_a_test_split_that_is_not_there_is_named_before_anything_is_trained(machine, tmp_path, text_file):
+    def tested(task, **changes):
+        column = Measurement("held out", task=task, metric="f1" if task == "conll2003" else "accuracy", split="test")
+        study = dataclasses.replace(MASKING, measurements=[column], published={}, claims=[])
+        return plan.make(request(studies=(study,), **changes), machine)
+
+    with pytest.raises(BadInput, match="'held out' reports a test split: task 'mnli' names none"):
+        tested("mnli")
+    folder = tmp_path / "mirror" / "bc5cdr"
+    folder.mkdir(parents=True)
+    for split in ("train", "validation"):
+        (folder / f"{split}.jsonl").write_text('{"tokens": ["a"], "ner_tags": ["B-Disease"]}\n')
+    machine = dataclasses.replace(machine, data=tmp_path / "mirror")
+    mine = {"corpora": (str(text_file),), "substitutes": {"conll2003": "bc5cdr"}}
+    with pytest.raises(BadInput, match=rf"{folder} has no test.jsonl"):
+        tested("conll2003", **mine)
+    (folder / "test.jsonl").write_text('{"tokens": ["b"], "ner_tags": ["B-Disease"]}\n')
+    assert {cell.facts()["split"] for cell in tested("conll2003", **mine).cells} == {"test"}
+
+
+def test_a_figure_of_the_pre_training_is_a_cell_without_a_job_of_its_own(machine):
+    made = plan.make(request(studies=(studies.find("size"),), only=("L/4",), restarts=3), machine)
+    assert [kinds(made).count(kind) for kind in ("pretrain", "finetune")] == [1, 9]
+    (cell,) = (cell for cell in made.cells if cell.measurement.method == "pretraining")
+    assert cell.job is cell.pretrain
+    assert made.asked == (1, 9)
+
+
+def test_milestones_are_those_that_the_scale_keeps_and_the_end(machine):
+    column = Measurement("MNLI", task="mnli", milestones=(10, 50, 75))
+    curves = dataclasses.replace(MASKING, measurements=[column], published={}, claims=[])
+    made = plan.make(request(studies=(curves,), only=("80/10/10",), scratch=True), machine)
+    asked = [(cell.variant, cell.job.milestone) for cell in made.cells]
+    few = scales.find("tiny").set(["schedule.steps=20"])
+    column = Measurement("MNLI", task="mnli", milestones=(1, 3, 99))
+    short = dataclasses.replace(curves, measurements=[column])
+    cells = plan.make(request(studies=(short,), scale=few, only=("80/10/10",)), machine).cells
+    assert [cell.job.milestone for cell in cells] == [3, 100], "after step 1; weights after 1 and 99 % are not kept"
+    assert asked == [("80/10/10", 50), ("80/10/10", 100), (plan.SCRATCH, 100)]
+    assert len({cell.job.id for cell in made.cells}) == 3
+    assert all(("milestone" in cell.job.science()) is (cell.job.milestone < 100) for cell in made.cells)
+
+
+def test_a_figure_is_published_at_its_own_milestone(machine):
+    made = plan.make(request(studies=(studies.find("convergence"),), scale=scales.find("tiny")), machine)
+    (record,) = records(made, "").values()
+    figures = {(cell["variant"], cell["milestone"]): cell["published"] for cell in record["cells"]}
+    assert figures["masked LM", 3] == 78.6
+    assert figures["left-to-right", 20] == 81.0
+    assert figures["left-to-right", 100] == 82.2
+    assert figures["left-to-right", 30] is figures["BERT", 3] is None
+
+
+def test_a_recurrent_row_is_fine_tuned_otherwise(machine):
+    rows = [Variant("plain"), Variant("with a BiLSTM", bilstm=True)]
+    made = plan.make(
+        request(studies=(dataclasses.replace(MASKING, variants=rows, baseline="plain", published={}, claims=[]),)),
+        machine,
+    )
+    assert kinds(made).count("pretrain") == 1
+    assert {cell.job.settings.bilstm for cell in made.cells if cell.variant == "with a BiLSTM"
+            and cell.job.kind == "finetune"} == {True}  # fmt: skip
+
+
+def test_what_comes_first_is_part_of_a_fine_tuning_and_of_no_other(machine):
+    alone, both = (plan.make(request(first=first), machine) for first in ({}, {"conll2003": "entities"}))
+    changed = {job.label for job in both.jobs} - {
+        job.label for job in alone.jobs if job.id in {j.id for j in both.jobs}
+    }
+    assert {job.data.asked for job in both.jobs if job.label in changed} == {"conll2003"}
+    assert {job.kind for job in both.jobs if job.label in changed} == {"finetune"}
+    assert all(job.first.task.evaluation == "train" for job in both.jobs if job.label in changed)
+
+
+def test_labels_of_what_comes_first_are_those_of_the_task_in_their_order(machine, tmp_path):
+    folder = tmp_path / "mirror" / "pairs"
+    folder.mkdir(parents=True)
+    for split in ("train", "validation"):
+        lines = [{"premise": "a", "hypothesis": "b", "label": label} for label in ("contradiction", "entailment")]
+        (folder / f"{split}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    here = dataclasses.replace(machine, data=tmp_path / "mirror")
+    made = plan.make(request(first={"mnli": "pairs"}), here)
+    first = next(job.first for job in made.jobs if isinstance(job, Measure) and job.first)
+    assert first.task.labels == ("entailment", "neutral", "contradiction")
+    assert jobs.rows(first, here).train.labels == [2, 0]
+
+
+@pytest.mark.parametrize("assignment", ["finetune.context=true", "tagging.answerability=true"])
+def test_an_option_of_another_kind_of_task_is_refused(machine, assignment):
+    with pytest.raises(BadInput, match=r"(context is of tagging|answerability is of span), its task is"):
+        plan.make(request(scale=scales.find("smoke").set([assignment])), machine)
+
+
+def test_at_the_papers_scale_each_study_measures_as_its_paper(machine):
+    chosen = tuple(map(studies.find, ("nsp", "formats", "features")))
+    rows = {"only": ("BERT", "segment pair", "last"), "corpora": ("microworld",)}
+    made = plan.make(request(studies=chosen, scale=scales.find("paper"), **rows), machine)
+    found = {(cell.study.name, cell.job.data.asked): cell.job.settings for cell in made.cells}
+    bert, roberta = found["nsp", "squad"], found["formats", "squad_v2"]
+    assert (bert.answerability, bert.bias_correction, bert.length) == (False, False, 384)
+    assert (roberta.answerability, roberta.bias_correction, roberta.length, roberta.batch_size) == (True, True, 384, 48)
+    assert not found["formats", "squad"].answerability
+    for name in ("nsp", "features"):
+        assert (found[name, "conll2003"].context, found[name, "conll2003"].length) == (True, 512)
+    recipes = {cell.study.name: cell.pretrain.recipe for cell in made.cells}
+    assert {name: each.tokenizer.lowercase for name, each in recipes.items()} == {
+        "nsp": True, "formats": True, "features": False,
+    }  # fmt: skip
+
+
+def test_a_task_that_nothing_measures_cannot_be_set(machine):
+    with pytest.raises(BadInput, match="unknown task in --set tasks"):
+        plan.make(request(scale=scales.find("smoke").set(["tasks.mnlli.epochs=2"])), machine)
+
+
+@pytest.mark.parametrize(
+    ("first", "message"),
+    [
+        ({"squad": "questions"}, "unknown task in --first 'squad'"),
+        ({"mnli": "sentiment"}, "no head fits both"),
+        ({"mnli": "questions"}, "questions is span"),
+        ({"mnli": "nowhere"}, "unknown data set for mnli"),
+    ],
+)
+def test_what_comes_first_must_fit(machine, first, message):
+    with pytest.raises(BadInput, match=message):
+        plan.make(request(first=first), machine)
+
+
+def test_a_setting_of_a_task_goes_before_that_of_its_kind_and_what_is_set_before_both():
+    scale = dataclasses.replace(scales.find("smoke"), tasks={"squad_v2": {"epochs": 2.0, "batch_size": 48}})
+    assert scale.finetuning("span", "squad") == scale.span
+    assert scale.finetuning("tagging", "conll2003") == scale.tagging
+    assert scale.finetuning("regression", "stsb") == scale.finetune
+    plain = scale.finetuning("span", "squad_v2")
+    assert (plain.epochs, plain.batch_size, plain.length) == (2.0, 48, scale.span.length)
+    asked = scale.set(["span.epochs=7", "finetune.epochs=1"])
+    assert asked.finetuning("span", "squad_v2").epochs == asked.finetuning("span", "squad").epochs == 7
+    assert asked.finetuning("span", "squad_v2").batch_size == 48
+    one = scale.set(["tasks.squad_v2.epochs=9", "span.epochs=7"])
+    assert (one.finetuning("span", "squad_v2").epochs, one.finetuning("span", "squad").epochs) == (9, 7)
+    for wrong, message in (("tasks.squad_v2.lr=1", "did you mean"), ("tasks.epochs=1", "tasks.TASK.FIELD")):
+        with pytest.raises(BadInput, match=message):
+            scale.set([wrong])
+
+
+def test_at_the_papers_scale_fine_tunings_are_the_papers():
+    paper = scales.find("paper")
+    found = {
+        (kind, task): (each.batch_size, each.epochs, each.peak_lr, each.length, each.dropout)
+        for kind, task in (
+            ("classification", "mnli"),
+            ("span", "squad"),
+            ("span", "squad_v2"),
+            ("multiple-choice", "swag"),
+        )
+        if (each := paper.finetuning(kind, task))
+    }
+    assert found == {
+        ("classification", "mnli"): (32, 3.0, 5e-5, 128, 0.1),
+        ("span", "squad"): (32, 3.0, 5e-5, 384, 0.1),
+        ("span", "squad_v2"): (48, 2.0, 5e-5, 384, 0.1),
+        ("multiple-choice", "swag"): (16, 3.0, 2e-5, 128, 0.1),
+    }
+    assert paper.grid == {"batch_size": (16, 32), "peak_lr": (5e-5, 3e-5, 2e-5), "epochs": (2, 3, 4)}
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"),
+    [("3", (0, 1, 2)), ("3-5", (3, 4, 5)), ("7-7", (7,)), ("0-2,7", (0, 1, 2, 7)), ("5,3-5", (3, 4, 5))],
+)
+def test_any_seeds_are_planned(machine, text, seeds):
+    assert options.seeds(text) == seeds
+    made = plan.make(request(seeds=options.seeds(text)), machine)
+    assert {job.seed for job in made.jobs if isinstance(job, Pretrain)} == set(seeds)
+    (record,) = records(made).values()
+    assert options.seeds(union.spelled(record["asked"][0]["seeds"])) == seeds
+    whole = plan.make(request(seeds=range(8)), machine)
+    assert {job.id for job in made.jobs} < {job.id for job in whole.jobs}

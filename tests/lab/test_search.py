@@ -1,0 +1,102 @@
+"""The search: every setting once on the baseline, judged on what is held back; what wins is what all rows get."""
+
+import dataclasses
+
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.lab import plan, scales, search, studies
+from bertlab.lab.jobs import Measure
+from bertlab.lab.record import records
+from bertlab.lab.study import Study, Variant
+from bertlab.store.files import write_json
+from bertlab.store.runs import Store
+
+GRID = {"batch_size": (16, 32), "peak_lr": (1e-4, 1e-3), "epochs": (2, 3)}
+SCALE = dataclasses.replace(scales.find("smoke"), grid=GRID)
+
+
+def request(*names, **changes):
+    return plan.Request(**({"studies": tuple(studies.find(name) for name in names), "scale": SCALE} | changes))
+
+
+def finish(store, job, value):
+    """A finished run of a try, with this value of every metric."""
+    store.prepare()
+    work = store.work(job.kind, job.id)
+    write_json(work / "recipe.json", {"science": {}})
+    write_json(work / "environment.json", {})
+    write_json(work / "result.json", {"metrics": dict.fromkeys(("accuracy", "f1", "pearson"), value)})
+    store.finish(job.kind, job.id, job.label)
+
+
+def test_the_grid_is_tried_on_the_baseline_and_on_rows_held_back(machine):
+    made = search.make(request("masking", seeds=(0, 1, 2), restarts=2, scratch=True), machine)
+    assert made.tries.keys() == {"mnli", "conll2003"}
+    (pretrain,) = (job for job in made.plan.jobs if job.kind == "pretrain")
+    assert pretrain.recipe.seed == 0
+    measured = [job for job in made.plan.jobs if isinstance(job, Measure)]
+    assert len(measured) == 2 * 8
+    assert all(job.held_back and job.restart == 0 and job.kind == "finetune" for job in measured)
+    assert len({job.label for job in measured}) == len(measured)
+    for tries in made.tries.values():
+        found = [(job.settings.batch_size, job.settings.peak_lr, job.settings.epochs) for _, job, _ in tries]
+        assert sorted(found) == sorted((b, p, e) for b in (16, 32) for p in (1e-4, 1e-3) for e in (2, 3))
+    results = plan.make(request("masking"), machine)
+    assert not {job.id for job in measured} & {job.id for job in results.jobs}, "a try is no result"
+
+
+def test_the_best_of_each_task_is_what_every_row_gets(machine, tmp_path):
+    made, store = search.make(request("masking"), machine), Store(tmp_path / "runs")
+    best = {
+        "mnli": {"batch_size": 32, "peak_lr": 1e-4, "epochs": 3},
+        "conll2003": {"batch_size": 16, "peak_lr": 1e-3, "epochs": 2},
+    }
+    for task, tries in made.tries.items():
+        for number, (setting, job, _) in enumerate(tries):
+            finish(store, job, 90.0 if setting == best[task] else float(number))
+    chosen = made.chosen(store)
+    assert chosen.searched == best
+    planned = plan.make(chosen, machine)
+    for job in planned.jobs:
+        if job.kind == "finetune":
+            assert not job.held_back
+            assert {name: getattr(job.settings, name) for name in GRID} == best[job.data.asked]
+    (record,) = records(planned, "").values()
+    assert record["searched"] == best
+
+
+def test_what_has_no_try_yet_keeps_its_setting(machine, tmp_path):
+    made = search.make(request("masking"), machine)
+    assert made.chosen(Store(tmp_path / "none")) == made.request
+
+
+def test_a_task_is_searched_once_on_the_first_baseline_that_has_it(machine):
+    made = search.make(request("nsp", "convergence"), machine)
+    assert len(made.tries["mnli"]) == 8
+    assert {job.pretrain.recipe.objective.next_sentence for _, job, _ in made.tries["mnli"]} == {True}
+
+
+@pytest.mark.parametrize("given", ["tasks.mnli.peak_lr=7e-4", "finetune.epochs=2"])
+def test_what_is_set_cannot_be_searched(machine, given):
+    with pytest.raises(BadInput, match="leave one of the two out"):
+        search.make(request("masking", scale=SCALE.set([given])), machine)
+    free = search.make(request("masking", scale=SCALE.set(["finetune.dropout=0.3"])), machine)
+    assert {job.settings.dropout for _, job, _ in free.tries["mnli"]} == {0.3}
+
+
+@pytest.mark.parametrize("name", scales.SCALES)
+def test_the_grid_of_every_scale_has_the_settings_near_its_own(name):
+    scale = scales.find(name)
+    assert scale.grid["peak_lr"]
+    for field, values in scale.grid.items():
+        assert getattr(scale.finetune, field) in values
+
+
+def test_a_study_without_fine_tuning_has_nothing_to_search(machine):
+    features = Study(
+        name="frozen", question="?", source="?", baseline="a", variants=[Variant("a", method="features")],
+        measurements=[each for each in studies.find("masking").measurements if each.task == "conll2003"],
+    )  # fmt: skip
+    with pytest.raises(BadInput, match="--search has no effect"):
+        search.make(plan.Request(studies=(features,), scale=SCALE), machine)

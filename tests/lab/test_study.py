@@ -1,0 +1,351 @@
+"""Studies: rows as frozen differences, checked when they are made; and finding them."""
+
+import dataclasses
+import sys
+
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.lab import scales, studies
+from bertlab.lab.study import Claim, Measurement, Size, Study, Variant, table
+from bertlab.names import plain
+from bertlab.recipe import Inputs, Masking, Model, Objective, Recipe, Schedule
+from bertlab.recipe.identity import identity
+
+COLUMN = Measurement("MNLI", task="mnli")
+
+
+def study(**changes):
+    values = {
+        "name": "mine",
+        "question": "?",
+        "source": "nobody",
+        "baseline": "a",
+        "variants": [Variant("a"), Variant("b", masking=Masking(mask=1.0, keep=0.0, random=0.0))],
+        "measurements": [COLUMN],
+    }
+    return Study(**(values | changes))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", " ", "a\nb", "a\x00", "\x1b[31mred", "a ", "a  b", "a\u00a0b", "\u202eabc", "a\u200bb", "\ud800", "\ue000"],
+)
+@pytest.mark.parametrize("what", ["study", "variant", "measurement"])
+def test_a_name_is_what_a_reader_sees_of_it(what, name):
+    named = {
+        "study": {"name": name},
+        "variant": {"variants": [Variant("a"), Variant(name)]},
+        "measurement": {"measurements": [Measurement(name, task="mnli")]},
+    }[what]
+    with pytest.raises(BadInput, match=rf"a {what} .*is named .*: (write '|give it a name)") as raised:
+        study(**named)
+    assert str(raised.value).isprintable()
+
+
+def test_any_name_that_can_be_seen_is_one(hostile_names):
+    names = [name for name in hostile_names if name and plain(name) == name]
+    made = [study(name=name, variants=[Variant("a"), *map(Variant, names)]) for name in names]
+    assert len(made) > 60
+    assert all(each.variant(name).name == name for each in made for name in names)
+
+
+def test_masking_is_table_8():
+    table = studies.find("masking")
+    paper = {
+        "80/10/10": (84.2, 95.4, 94.9),
+        "100/0/0": (84.3, 94.9, 94.0),
+        "80/0/20": (84.1, 95.2, 94.6),
+        "80/20/0": (84.4, 95.2, 94.7),
+        "0/20/80": (83.7, 94.8, 94.6),
+        "0/0/100": (83.6, 94.9, 94.6),
+    }
+    columns = [each.name for each in table.measurements]
+    assert {name: tuple(table.published[name, column] for column in columns) for name in paper} == paper
+    assert [variant.name for variant in table.variants] == list(paper)
+    for variant in table.variants:
+        masking = table.recipe(variant, Recipe()).masking
+        assert variant.name == "/".join(f"{100 * share:.0f}" for share in (masking.mask, masking.keep, masking.random))
+
+
+@pytest.mark.parametrize("name", studies.names())
+def test_every_study_expands_at_every_scale_and_no_two_rows_are_the_same_at_all(name):
+    found = studies.find(name)
+    recipes = {
+        scale.name: [found.recipe(variant, scale.recipe) for variant in found.variants]
+        for scale in scales.SCALES.values()
+    }
+    told_apart = {
+        (
+            identity("pretrain", recipe=recipes["tiny"][row]),
+            identity("pretrain", recipe=recipes["paper"][row]),
+            variant.method,
+            variant.layers,
+            variant.bilstm,
+        )
+        for row, variant in enumerate(found.variants)
+    }
+    assert len(told_apart) == len(found.variants)
+
+
+def test_size_is_table_6_at_the_scale_of_the_paper():
+    table = studies.find("size")
+    models = [table.recipe(variant, scales.find("paper").recipe).model for variant in table.variants]
+    assert [(model.layers, model.hidden, model.heads) for model in models] == [
+        (3, 768, 12), (6, 768, 3), (6, 768, 12), (12, 768, 12), (12, 1024, 16), (24, 1024, 16),
+    ]  # fmt: skip
+    printed = [[table.published[variant.name, each.name] for each in table.measurements] for variant in table.variants]
+    assert printed == [
+        [5.84, 77.9, 79.8, 88.4],
+        [5.24, 80.6, 82.2, 90.7],
+        [4.68, 81.9, 84.8, 91.3],
+        [3.99, 84.4, 86.7, 92.9],
+        [3.54, 85.7, 86.9, 93.3],
+        [3.23, 86.6, 87.8, 93.7],
+    ]
+
+
+def test_features_is_table_7():
+    table = studies.find("features")
+    assert [table.published[variant.name, "NER dev"] for variant in table.variants] == [
+        96.4, 91.0, 95.6, 94.9, 95.9, 96.1, 95.5,
+    ]  # fmt: skip
+    test = {variant: figure for (variant, column), figure in table.published.items() if column == "NER test"}
+    assert test == {"fine-tuning": 92.4}
+    assert [(each.task, each.split) for each in table.measurements] == [
+        ("conll2003", "evaluation"),
+        ("conll2003", "test"),
+    ]
+
+
+def test_a_table_is_read_row_by_row_and_a_ragged_one_refused():
+    assert table(("x", "y"), {"a": (1.5, 2), "b": (3, 4)}) == {
+        ("a", "x"): 1.5, ("a", "y"): 2, ("b", "x"): 3, ("b", "y"): 4,
+    }  # fmt: skip
+    for ragged in ((1,), (1, 2, 3)):
+        with pytest.raises(ValueError, match="zip"):
+            table(("x", "y"), {"a": (1, 2), "b": ragged})
+
+
+def test_the_other_tables_as_they_are_printed():
+    printed = {
+        "nsp": {
+            "BERT": (84.4, 88.4, 86.7, 92.7, 88.5, None),
+            "no NSP": (83.9, 84.9, 86.5, 92.6, 87.9, None),
+            "LTR & no NSP": (82.1, 84.3, 77.5, 92.1, 77.8, None),
+            "LTR & no NSP + BiLSTM": (82.1, 84.1, 75.7, 91.6, 84.9, None),
+        },
+        "formats": {
+            "segment pair": (90.4, 78.7, 84.0, 92.9),
+            "sentence pair": (88.7, 76.2, 82.9, 92.1),
+            "full sentences": (90.4, 79.1, 84.7, 92.5),
+            "doc sentences": (90.6, 79.7, 84.7, 92.7),
+        },
+        "dynamic": {
+            "static, one mask": (None, None, None),
+            "static, ten copies": (78.3, 84.3, 92.5),
+            "dynamic": (78.7, 84.0, 92.9),
+        },
+    }
+    for name, rows in printed.items():
+        table = studies.find(name)
+        columns = [each.name for each in table.measurements]
+        assert {
+            variant.name: tuple(table.published.get((variant.name, column)) for column in columns)
+            for variant in table.variants
+        } == rows
+
+
+def test_convergence_is_figure_5_by_milestone():
+    table = studies.find("convergence")
+    printed = {
+        row: [
+            (at, table.figure(row, "MNLI", at)) for at in table.measurements[0].milestones if at not in (30, 50, 70, 90)
+        ]
+        for row in ("masked LM", "left-to-right")
+    }
+    assert printed == {
+        "masked LM": [(3, 78.6), (5, 79.6), (10, 80.5), (20, 82.2), (40, 83.2), (60, 84.0), (80, 84.3), (100, 84.4)],
+        "left-to-right": [
+            (3, 79.4), (5, 79.8), (10, 80.3), (20, 81.0), (40, 81.7), (60, 81.9), (80, 82.1), (100, 82.2),
+        ],
+    }  # fmt: skip
+    assert table.figure("masked LM", "MNLI", 50) is None
+
+
+@pytest.mark.parametrize("name", studies.names())
+def test_no_claim_of_a_study_is_against_the_papers_own_figures(name):
+    """Of the pairs with figures of both rows; the lower of perplexities is the better."""
+    table = studies.find(name)
+    for claim in table.claims:
+        for better, worse in claim.pairs:
+            figures = (table.figure(better, claim.on, claim.at), table.figure(worse, claim.on, claim.before))
+            if None not in figures:
+                apart = (figures[0] - figures[1]) * (-1 if "perplexity" in claim.on else 1)
+                assert apart > 0 if claim.within is None else abs(apart) < claim.within, claim
+
+
+def test_a_claim_may_be_of_one_row_at_two_milestones():
+    claim = Claim("x", better="a", on="MNLI", since=50)
+    assert (claim.pairs, claim.at, claim.before) == ((("a", "a"),), 100, 50)
+    plain = Claim("x", better="a", worse="b", on="MNLI", at=20)
+    assert (plain.pairs, plain.at, plain.before) == ((("a", "b"),), 20, 20)
+
+
+def test_the_baseline_of_five_studies_is_one_pre_training():
+    """At scale paper, RoBERTa's own inputs and the cased text of Table 7 set two of them apart."""
+    tables = [studies.find(name) for name in ("masking", "nsp", "size", "formats", "features")]
+    for scale in scales.SCALES.values():
+        ids = [
+            identity("pretrain", recipe=each.recipe(each.variant(each.baseline), scale.following(each).recipe))
+            for each in tables
+        ]
+        assert [ids.index(each) for each in ids] == ([0, 0, 0, 3, 4] if scale.name == "paper" else [0] * 5)
+
+
+@pytest.mark.parametrize(
+    ("size", "layers", "heads", "hidden"),
+    [
+        (Size(layers=1 / 4), 1, 2, 128),
+        (Size(layers=1 / 2, heads=1 / 4), 2, 1, 128),
+        (Size(width=4 / 3), 4, 3, 192),
+        (Size(layers=2, width=4 / 3), 8, 3, 192),
+    ],
+)
+def test_sizes_keep_the_size_of_a_head_and_have_at_least_one(size, layers, heads, hidden):
+    model = size.of(Model(layers=4, hidden=128, heads=2))
+    assert (model.layers, model.heads, model.hidden) == (layers, heads, hidden)
+
+
+def test_groups_that_go_together_are_set_together():
+    objective = Objective(next_sentence=False)
+    table = study(variants=[Variant("a"), Variant("b", inputs=Inputs(format="full-sentences"), objective=objective)])
+    assert table.recipe(table.variants[1], Recipe()) == Recipe(
+        inputs=Inputs(format="full-sentences"), objective=objective
+    )
+
+
+def test_a_row_takes_only_the_fields_that_vary():
+    scale = dataclasses.replace(Recipe(), masking=Masking(mask_prob=0.3, schedule="static"), inputs=Inputs(length=64))
+    row = studies.find("masking").recipe(Variant("x", masking=Masking(mask=1.0, keep=0.0, random=0.0)), scale)
+    assert row.masking == Masking(mask_prob=0.3, schedule="static", mask=1.0, keep=0.0, random=0.0)
+    assert row.inputs.length == 64
+
+
+def test_a_row_may_go_back_to_the_default_of_a_field_that_others_change():
+    rows = [Variant("a", model=Model(layers=12)), Variant("b", model=Model(layers=2))]
+    scale = Recipe(model=Model(layers=4, hidden=128, heads=2))
+    made = study(variants=rows)
+    assert [made.recipe(row, scale).model.layers for row in rows] == [12, 2]
+    assert {made.recipe(row, scale).model.hidden for row in rows} == {128}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"baseline": "A"}, "did you mean 'a'"),
+        ({"variants": []}, "no variants"),
+        ({"measurements": []}, "no measurements"),
+        ({"variants": [Variant("a"), Variant("a")]}, "two variants named 'a'"),
+        ({"published": {("a", "MNL"): 1.0}}, "did you mean 'MNLI'"),
+        ({"published": {("c", "MNLI"): 1.0}}, "unknown variant"),
+        ({"claims": [Claim("x", better="a", worse="z", on="MNLI")]}, "in a claim"),
+        ({"claims": [Claim("x", better="a", worse="b", on="NER")]}, "in a claim"),
+        (
+            {"at_paper": {"inputs.short_seq_prb": "0"}},
+            "at_paper of study 'mine': .* did you mean 'inputs.short_seq_prob'",
+        ),
+        ({"published": {("a", "MNLI", 3): 1.0}}, "published of .* names 3 % .* measured at 100 %"),
+        ({"claims": [Claim("x", better="a", worse="b", on="MNLI", at=20)]}, "names 20 % of the steps"),
+        ({"claims": [Claim("x", better="a", on="MNLI", since=50)]}, "names 50 % of the steps"),
+        ({"claims": [Claim("x", better="a", on="MNLI", since=100)]}, "since is in place of worse and rising"),
+    ],
+)
+def test_a_wrong_study_says_what_to_do(changes, message):
+    with pytest.raises(BadInput, match=message):
+        study(**changes)
+
+
+def test_a_users_file_is_found_by_its_path(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(
+        "from bertlab import *\n"
+        "study = Study(name='own', question='?', source='me', baseline='a',"
+        " variants=[Variant('a'), Variant('b', schedule=Schedule(warmup=0.5))],"
+        " measurements=[Measurement('m', task='mnli')])\n"
+    )
+    found = studies.find(str(path))
+    assert found.recipe(found.variant("b"), Recipe()).schedule == Schedule(warmup=0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 / 0", "raises ZeroDivisionError"),
+        ("x = 1", "has no study"),
+        ("study = 3", "has no study"),
+        ("def f(:", "raises SyntaxError"),
+        ("from bertlab.recipe import Masking\nMasking(mask=0.5)", "add up to 1"),
+    ],
+)
+def test_a_file_that_is_no_study_says_so(tmp_path, text, message):
+    path = tmp_path / "own.py"
+    path.write_text(text)
+    with pytest.raises(BadInput, match=message):
+        studies.find(str(path))
+
+
+def test_unknown_names_have_the_nearest():
+    with pytest.raises(BadInput, match="did you mean 'masking'"):
+        studies.find("maskin")
+    with pytest.raises(BadInput, match="does not exist"):
+        studies.find("nowhere/own.py")
+    with pytest.raises(BadInput, match="did you mean 'tiny'"):
+        scales.find("tinny")
+    with pytest.raises(BadInput, match="did you mean '80/10/10'"):
+        studies.find("masking").variant("80/10/1")
+
+
+def test_set_reaches_recipe_and_measurements():
+    scale = scales.find("tiny").set(["schedule.steps=7", "finetune.peak_lr=1e-3", "features.epochs=2"])
+    assert (scale.recipe.schedule.steps, scale.finetune.peak_lr, scale.features.epochs) == (7, 1e-3, 2.0)
+    together = ["inputs.format=full-sentences", "objective.kind=left-to-right", "objective.next_sentence=false"]
+    assert scale.set(together) == scale.set(together[::-1])
+    assert scale.set(["schedule.steps=1", "schedule.steps=2"]).recipe.schedule.steps == 2
+    for wrong, message in (
+        ("objective.kind=left-to-right", "set objective.next_sentence=false too"),
+        ("finetune=1", "unknown field 'finetune'"),
+        ("schedule=1", "field 'schedule' is a group"),
+        ("features.batch_size=much", "features.batch_size is 'much'"),
+        ("finetune.lr=1", "did you mean"),
+        ("seed=3", "use --seeds"),
+        ("schedule.steps", "write FIELD=VALUE"),
+        ("finetune.batch_size=-1", "give 1 to"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            scale.set([wrong])
+
+
+def test_the_papers_scale_is_the_papers():
+    paper = scales.find("paper").recipe
+    assert (paper.schedule.batch_size, paper.schedule.steps, paper.schedule.peak_lr) == (256, 1_000_000, 1e-4)
+    assert round(paper.schedule.warmup * paper.schedule.steps) == 10_000
+    assert (paper.inputs.length, paper.inputs.phase2_length, paper.inputs.phase2_share) == (128, 512, 0.1)
+    assert (paper.model.layers, paper.model.hidden, paper.model.heads) == (12, 768, 12)
+    assert (paper.model.positions, paper.model.init_std, paper.model.dropout) == ("learned", 0.02, 0.1)
+    assert (paper.optimizer.beta1, paper.optimizer.beta2, paper.optimizer.weight_decay) == (0.9, 0.999, 0.01)
+
+
+def test_nothing_is_left_beside_a_file_that_is_read(tmp_path, monkeypatch):
+    """Whether or not Python is told to write bytecode."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    path = tmp_path / "mine.py"
+    path.write_bytes((studies.folder() / "masking.py").read_bytes())
+    assert studies.find(str(path)).name == "masking"
+    assert list(tmp_path.iterdir()) == [path]
+    assert not sys.dont_write_bytecode
+
+
+def test_a_measurement_of_an_unknown_split_is_refused():
+    with pytest.raises(BadInput, match=r"measurement 'NER': split is 'dev': choose from evaluation, test"):
+        Measurement("NER", task="conll2003", split="dev")

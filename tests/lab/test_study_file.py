@@ -1,0 +1,178 @@
+"""A user's study file: data are told from code, code enters ids, and what a run would not see is refused."""
+
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.lab import plan, scales, studies
+from bertlab.lab.jobs import Measure
+from bertlab.lab.record import records
+from bertlab.lab.study_file import StudyFile
+from bertlab.machine import Machine
+
+DATA = """
+\"\"\"A study.\"\"\"
+import dataclasses, math
+from pathlib import Path
+from bertlab.recipe import Masking
+from bertlab.lab.study import Claim, Measurement, Study, Task, Variant
+
+RATES = [0.15, *(rate / 100 for rate in range(40, 60, 10))]
+names = {rate: f"{math.floor(100 * rate)} %" for rate in RATES}
+rows = []
+for rate in RATES:
+    rows.append(Variant(names[rate], masking=Masking(mask_prob=rate)))
+published: dict[tuple[str, str], float] = {}
+published["15 %", "loss"] = 84.2
+if len(rows) > 1:
+    other = Masking(mask=0.9, keep=0.1, random=0.0)
+    rows += [dataclasses.replace(rows[0], name=" ".join(("one", "more")), masking=other)]
+study = Study(name="rate", question="?", source="me", baseline=rows[0].name, variants=rows, published=published,
+              measurements=[Measurement("loss", method="pretraining", metric="masked_lm_loss")])
+HERE = Path(__file__).parent
+"""
+CODE = {
+    "a function": "def f():\n    pass",
+    "a class": "class Mine(Masking):\n    pass",
+    "a lambda": "f = lambda: 1",
+    "an attribute": "from bertlab import recipe\nrecipe.X = 1",
+    "an attribute of a class": "Masking.chosen = 1",
+    "an import": "import os",
+    "an import of the package": "from bertlab.inputs import masking",
+    "setattr": "setattr(Masking, 'x', 1)",
+    "setattr as a value": "f = setattr\nf(Masking, 'x', 1)",
+    "setattr mapped": "list(map(setattr, [Masking], 'x', [1]))",
+    "what is hidden": "Masking.__init__.__globals__.update({})",
+    "deletion": "del Masking.chosen",
+    "exec": "exec('1')",
+}
+
+
+def written(tmp_path, text, **beside):
+    for name, content in beside.items():
+        (tmp_path / f"{name}.py").write_text(content)
+    (tmp_path / "mine.py").write_text(text)
+    return StudyFile.read(str(tmp_path / "mine.py"))
+
+
+def test_data_are_no_code(tmp_path):
+    found = written(tmp_path, DATA)
+    assert found.code is None
+    assert found.sources == {"mine.py": DATA}
+    assert len(studies.find(found.given).variants) == 4
+    for name in studies.names():
+        assert StudyFile.read(str(studies.folder() / f"{name}.py")).code is None, name
+
+
+@pytest.mark.parametrize("what", CODE)
+def test_what_may_change_a_run_is_code(tmp_path, what):
+    assert written(tmp_path, f"{DATA}\n{CODE[what]}\n").code is not None
+
+
+def test_modules_beside_are_kept_and_only_code_is_hashed(tmp_path):
+    data, code = "RATES = [0.4]\n", "from bertlab.inputs import masking\nimport deeper\n"
+    plain = written(tmp_path, f"import more_rates\n{DATA}", more_rates=data)
+    assert plain.code is None
+    assert sorted(plain.sources) == ["mine.py", "more_rates.py"]
+    first = written(tmp_path, f"import patches\n{DATA}", patches=code, deeper="")
+    assert sorted(first.sources) == ["deeper.py", "mine.py", "patches.py"]
+    grown = written(tmp_path, f"import patches\n{DATA}\nx = 1\n", patches=code, deeper="")
+    assert first.code == grown.code is not None
+    changed = written(tmp_path, f"import patches\n{DATA}", patches=f"{code}\nx = 1\n", deeper="")
+    called = written(tmp_path, f"import patches\n{DATA}\npatches.install(0.3)\n", patches=code, deeper="")
+    assert len({each.code.sha256 for each in (first, changed, called)}) == 3
+
+
+def test_code_is_in_the_ids_of_all_runs_and_in_the_record(tmp_path, machine):
+    def made(text, **beside):
+        study = studies.find(written(tmp_path, text, **beside).given)
+        return plan.make(plan.Request(studies=(study,), scale=scales.find("smoke"), seeds=(0, 1)), machine)
+
+    text = DATA.replace("measurements=[", "measurements=[Measurement('MNLI', task='mnli'), ")
+    pure, patched = (
+        made(text),
+        made(f"import helper_of_tests\n{text}", helper_of_tests="VALUE = []\ndef f():\n    VALUE\n"),
+    )
+    assert not {job.id for job in pure.jobs} & {job.id for job in patched.jobs}
+    assert sum(isinstance(job, Measure) for job in patched.jobs) == 8
+    assert all(job.science()["code"] == patched.jobs[0].code.sha256 for job in patched.jobs)
+    (record,) = records(patched).values()
+    assert sorted(record["sources"][0]) == ["helper_of_tests.py", "mine.py"]
+    study = patched.request.studies[0]
+    with pytest.raises(BadInput, match=r"mine.py' defines code, which may change any run: run it alone"):
+        plan.make(plan.Request(studies=(study, studies.find("nsp")), scale=scales.find("smoke")), machine)
+
+
+def test_code_that_has_changed_is_refused(tmp_path):
+    code = written(tmp_path, f"{DATA}\ndef f(): pass\n").code
+    written(tmp_path, f"{DATA}\ndef f(): return 1\n")
+    with pytest.raises(BadInput, match=r"mine.py' is another than when the command began"):
+        code.require()
+
+
+REFUSED = {
+    "class WholeWord(Masking):\n    unit = 'word'\nrows.append(Variant('w', masking=WholeWord()))":
+        r"variant 'w': masking is WholeWord\(.*: give a Masking",
+    "rows.append(Variant('w', masking=Masking(unit='word')))": r"raises TypeError: .*unit",
+    "class Row(Variant):\n    pass\nrows.append(Row('w'))": r"study 'rate': variants is .*: give a Variant",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_a_recipe_does_not_know_is_refused(tmp_path, text):
+    file = written(tmp_path, DATA.replace("study = Study(", f"{text}\nstudy = Study("))
+    with pytest.raises(BadInput, match=REFUSED[text]):
+        studies.find(file.given)
+
+
+def asked(study, machine, sets=(), scale="smoke"):
+    return plan.make(plan.Request(studies=(study,), scale=scales.find(scale).set(list(sets))), machine)
+
+
+@pytest.mark.parametrize(
+    ("study", "path"),
+    [
+        ("masking", "masking.keep=0.3"),
+        ("features", "features.layers=last"),
+        ("nsp", "tagging.bilstm=true"),
+        ("dynamic", "masking.schedule=static"),
+    ],
+)
+def test_fields_that_a_study_varies_cannot_be_set(machine, study, path):
+    with pytest.raises(BadInput, match=rf"--set {path.partition('=')[0]}: study '{study}' varies it"):
+        asked(studies.find(study), machine, [path, *["masking.mask=0.6"] * path.endswith("0.3")])
+
+
+def test_a_study_whose_variants_are_all_the_same_runs_is_refused(tmp_path, machine):
+    text = DATA.replace("mask_prob=rate", "mask_prob=0.15").replace("keep=0.1, random=0.0", "random=0.0, keep=0.2")
+    same = studies.find(written(tmp_path, text.replace("mask=0.9", "mask=0.8").replace(", masking=other", "")).given)
+    with pytest.raises(BadInput, match=r"study 'rate': all its variants are the same runs at scale smoke"):
+        asked(same, machine)
+    asked(studies.find("size"), machine)  # of which some are, at this scale
+
+
+def test_a_task_lies_beside_its_study_file(tmp_path, machine, monkeypatch):
+    (tmp_path / "deep" / "task").mkdir(parents=True)
+    for split in ("train", "validation"):
+        (tmp_path / "deep" / "task" / f"{split}.jsonl").write_text('{"s": "a", "label": 0}\n{"s": "b", "label": 2}\n')
+    task = "Measurement('own', task=Task(kind='classification', path='task', text=('s',)), metric='METRIC'), "
+    monkeypatch.chdir(tmp_path)
+    for metric in ("accuracy", "f1"):
+        text = DATA.replace("measurements=[", f"measurements=[{task.replace('METRIC', metric)}")
+        (tmp_path / "deep" / "mine.py").write_text(text)
+        made = asked(studies.find("deep/mine.py"), machine)
+        assert {str(job.data.folder) for job in made.jobs if isinstance(job, Measure)} == {"deep/task"}
+    from bertlab.store.runs import Store
+
+    with pytest.raises(BadInput, match=r"metric of a classification task in measurement 'own' 'f1': choose from acc"):
+        plan.check_metrics(made, Store(tmp_path / "runs"), Machine(cache=machine.cache))
+
+
+def test_a_metric_of_two_labels_is_refused_for_three(machine):
+    from bertlab.lab.study import Measurement, Study, Variant
+
+    study = Study(name="o", question="?", source="me", baseline="a", variants=[Variant("a")],
+                  measurements=[Measurement("m", task="mnli", metric="f1")])  # fmt: skip
+    with pytest.raises(
+        BadInput, match=r"metric of a classification task in measurement 'm' 'f1': choose from accuracy"
+    ):
+        asked(study, machine)

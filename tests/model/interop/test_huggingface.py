@@ -1,0 +1,234 @@
+"""Checkpoints in the transformers format: the reference implementation's logits are ours, both ways."""
+
+import json
+
+import pytest
+import torch
+
+from bertlab import recipe
+from bertlab.errors import BadInput
+from bertlab.model.heads import PretrainingModel
+from bertlab.model.interop import huggingface
+from bertlab.text.tokenizers.wordpiece import WordPiece
+
+TOKENS = 24
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"word{number}" for number in range(85))]
+
+
+def described(positions):
+    return recipe.Model(layers=3, hidden=64, heads=4, positions=positions, max_positions=TOKENS, dropout=0.1)
+
+
+def perturbed(model):
+    """Random weights everywhere, biases and LayerNorm too: an error in any of them shows."""
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for each in model.parameters():
+            each.add_(torch.randn(each.shape, generator=generator) * 0.1)
+    return model
+
+
+def inputs():
+    generator = torch.Generator().manual_seed(1)
+    tokens = torch.randint(5, len(WORDS), (4, TOKENS), generator=generator)
+    return tokens, torch.randint(0, 2, tokens.shape, generator=generator), torch.tensor([TOKENS, 3, 17, 10])
+
+
+def reference(positions, causal=False):
+    """A random model of the reference implementation."""
+    from transformers import BertConfig, RoFormerConfig
+
+    sizes = {
+        "vocab_size": len(WORDS), "hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4,
+        "intermediate_size": 256, "max_position_embeddings": TOKENS, "layer_norm_eps": 1e-12,
+        "is_decoder": causal,
+    }  # fmt: skip
+    if positions == "learned":
+        return perturbed(kind(positions, causal)(BertConfig(**sizes)))
+    model = kind(positions, causal)(RoFormerConfig(**sizes, embedding_size=64))
+    table = model.roformer.encoder.embed_positions.weight.clone()
+    perturbed(model).roformer.encoder.embed_positions.weight.data.copy_(table)
+    return model
+
+
+def kind(positions, causal):
+    """The class of the reference implementation."""
+    import transformers
+
+    if causal:
+        return transformers.BertLMHeadModel if positions == "learned" else transformers.RoFormerForCausalLM
+    return transformers.BertForPreTraining if positions == "learned" else transformers.RoFormerForMaskedLM
+
+
+def assert_same_logits(ours, theirs, padded):
+    tokens, segments, lengths = inputs()
+    if not padded:
+        lengths = torch.full_like(lengths, TOKENS)
+    real = torch.arange(TOKENS) < lengths[:, None]
+    every = torch.arange(TOKENS).expand_as(tokens)
+    with torch.no_grad():
+        expected = theirs.eval()(input_ids=tokens, token_type_ids=segments, attention_mask=real.long())
+        masked, relation = ours.eval().predictions(tokens, segments, lengths if padded else None, every)
+    logits = expected["prediction_logits"] if "prediction_logits" in expected else expected["logits"]
+    assert logits.std() > 0.1
+    torch.testing.assert_close(masked[real], logits[real], rtol=0, atol=1e-5)
+    if "seq_relationship_logits" in expected:
+        torch.testing.assert_close(relation, expected["seq_relationship_logits"], rtol=0, atol=1e-5)
+
+
+@pytest.fixture
+def tokenizer():
+    return WordPiece(WORDS, lowercase=False)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_theirs_is_read_with_its_logits(positions, padded, causal, tmp_path, tokenizer):
+    theirs = reference(positions, causal)
+    theirs.save_pretrained(tmp_path)
+    tokenizer.save(tmp_path / "vocab.txt")
+    told, ours, read = huggingface.read(tmp_path)
+    model = told.model
+    assert (model.layers, model.hidden, model.heads, model.positions) == (3, 64, 4, positions)
+    assert read.vocabulary == WORDS
+    assert ours.encoder.causal == causal
+    assert_same_logits(ours, theirs, padded)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_ours_is_written_with_its_logits(positions, padded, causal, tmp_path, tokenizer):
+    ours = perturbed(PretrainingModel(described(positions), len(WORDS), TOKENS, 0, causal))
+    huggingface.write(tmp_path / "out", ours, described(positions), tokenizer)
+    theirs, report = kind(positions, causal).from_pretrained(tmp_path / "out", output_loading_info=True)
+    assert not report["missing_keys"]
+    assert_same_logits(ours, theirs, padded)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_what_is_written_is_read_back_whole(positions, causal, tmp_path, tokenizer):
+    ours = perturbed(PretrainingModel(described(positions), len(WORDS), TOKENS, 0, causal))
+    huggingface.write(tmp_path / "out", ours, described(positions), tokenizer)
+    told, again, read = huggingface.read(tmp_path / "out")
+    assert told.model == described(positions)
+    assert again.encoder.causal == causal
+    assert (read.vocabulary, read.lowercase) == (WORDS, False)
+    assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), again.parameters(), strict=True))
+
+
+def test_a_bare_encoder_and_the_names_of_tensorflow_are_understood(tmp_path, tokenizer):
+    from safetensors.torch import load_file, save_file
+
+    ours = perturbed(PretrainingModel(described("learned"), len(WORDS), TOKENS, seed=0))
+    huggingface.write(tmp_path / "out", ours, described("learned"), tokenizer)
+    path = tmp_path / "out" / "model.safetensors"
+    renamed = {
+        name.removeprefix("bert.").replace("LayerNorm.weight", "LayerNorm.gamma"): tensor
+        for name, tensor in load_file(path).items()
+        if name.startswith("bert.")
+    }
+    save_file(renamed, path)
+    _, again, _ = huggingface.read(tmp_path / "out")
+    tokens, segments, lengths = inputs()
+    assert torch.equal(again.eval().encoder(tokens, segments, lengths), ours.eval().encoder(tokens, segments, lengths))
+
+
+def published(directory, tokenizer):
+    huggingface.write(
+        directory, PretrainingModel(described("learned"), len(WORDS), TOKENS, 0), described("learned"), tokenizer
+    )
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model_type": "gpt2"}, "only bert and roformer"),
+        ({"hidden_act": "relu"}, "hidden_act"),
+        ({"layer_norm_eps": 1e-5}, "layer_norm_eps"),
+        ({"vocab_size": None}, "vocab_size"),
+        ({"vocab_size": 100}, "does not fit"),
+        ({"num_hidden_layers": 4}, "has 3 layers, config.json says 4"),
+        ({"num_hidden_layers": 1}, "has 3 layers, config.json says 1"),
+        ({"hidden_size": 63}, "model.hidden"),
+        ({"hidden_size": 65536}, "does not fit"),
+        ({"vocab_size": 10**12}, "vocab_size 1000000000000: give a whole number from 1 to 10,000,000"),
+        ({"vocab_size": 10**7}, "does not fit"),
+        ({"vocab_size": True}, "vocab_size"),
+        ({"intermediate_size": 10**6}, "does not fit"),
+        ({"max_position_embeddings": 10**6}, "does not fit"),
+        ({"hidden_dropout_prob": "x" * 10**6}, "hidden_dropout_prob .x{59}\\.\\.\\.: give"),
+        ({"hidden_dropout_prob": "x"}, "hidden_dropout_prob 'x': give a number"),
+        ({"hidden_dropout_prob": 0.2}, "attention_probs_dropout_prob"),
+        ({"attention_probs_dropout_prob": float("nan")}, "attention_probs_dropout_prob nan"),
+        ({"initializer_range": None}, "initializer_range"),
+        ({"is_decoder": "no"}, "is_decoder 'no'"),
+    ],
+)
+def test_a_config_of_another_model_is_bad_input(change, message, tmp_path, tokenizer):
+    path = published(tmp_path / "out", tokenizer) / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(BadInput, match=message):
+        huggingface.read(tmp_path / "out")
+
+
+def test_files_that_are_missing_or_broken_are_bad_input(tmp_path, tokenizer):
+    directory = published(tmp_path / "out", tokenizer)
+    with pytest.raises(BadInput, match="exists"):
+        published(directory, tokenizer)
+    weights = directory / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:-10])
+    with pytest.raises(BadInput, match="cannot be read"):
+        huggingface.read(directory)
+    weights.rename(directory / "pytorch_model.bin")
+    with pytest.raises(BadInput, match="they must be safetensors"):
+        huggingface.read(directory)
+    (directory / "config.json").write_text("{")
+    with pytest.raises(BadInput, match="JSON"):
+        huggingface.read(directory)
+    (directory / "config.json").unlink()
+    with pytest.raises(BadInput, match=r"config\.json"):
+        huggingface.read(directory)
+
+
+def test_weights_that_would_be_lost_or_are_no_numbers_are_bad_input(tmp_path, tokenizer):
+    from safetensors.torch import load_file, save_file
+
+    directory = published(tmp_path / "out", tokenizer)
+    path = directory / "model.safetensors"
+    whole = load_file(path)
+    words, norm = whole["bert.embeddings.word_embeddings.weight"], "bert.embeddings.LayerNorm.weight"
+    accepted = {
+        "classifier.weight": torch.zeros(2, 64),
+        "qa_outputs.bias": torch.zeros(2),
+        "bert.embeddings.position_ids": torch.arange(TOKENS)[None],
+        "cls.predictions.decoder.weight": words.clone(),
+    }
+    save_file(whole | accepted, path)
+    _, ours, _ = huggingface.read(directory)
+    assert torch.equal(ours.encoder.embeddings.tokens.weight, words)
+    for change, message in (
+        ({"bert.encoder.layer.0.adapter.weight": words.clone()}, "no place for encoder.layer.0.adapter.weight"),
+        ({"bert.encoder.layer.3.output.dense.weight": words.clone()}, "has 4 layers, config.json says 3"),
+        ({"lora.weight": words.clone()}, "no place for lora.weight"),
+        ({"cls.predictions.decoder.weight": words + 1}, "not what it is in BERT, a copy"),
+        ({norm: torch.full((64,), float("nan"))}, "LayerNorm.weight is not finite"),
+        ({norm: torch.ones(64, dtype=torch.int8)}, "must be floating-point"),
+        ({norm: torch.ones(1, 64)}, "does not fit config.json"),
+    ):
+        save_file(whole | change, path)
+        with pytest.raises(BadInput, match=message):
+            huggingface.read(directory)
+
+
+def test_memory_is_asked_for_only_when_the_sizes_are_those_of_the_file(tmp_path, tokenizer, monkeypatch):
+    path = published(tmp_path / "out", tokenizer) / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"vocab_size": 10**7, "hidden_size": 65_536}))
+    monkeypatch.setattr(huggingface, "PretrainingModel", None)
+    for fresh in (False, True):
+        with pytest.raises(BadInput, match="does not fit"):
+            huggingface.read(tmp_path / "out", fresh=fresh)

@@ -1,0 +1,83 @@
+"""Parameters, tokens and operations against the published sizes and the model itself."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from bertlab.recipe import Inputs, Masking, Model, Objective, Recipe, Schedule, Tokenizer, cost
+
+BASE = Model()
+LARGE = Model(layers=24, hidden=1024, heads=16)
+
+
+def test_published_sizes() -> None:
+    """BERT-base is published with 110 million parameters, BERT-large with 340 million."""
+    assert cost.parameters(BASE, 30_522, 512) == 110_106_428  # BertForPreTraining, counted by transformers
+    assert cost.parameters(LARGE, 30_522, 512) == pytest.approx(336e6, rel=0.003)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Model(layers=2, hidden=16, heads=2),
+        Model(layers=3, hidden=16, heads=4, positions="rotary"),
+        Model(layers=1, hidden=24, heads=2, intermediate=20),
+    ],
+)
+def test_count_is_that_of_the_model(model: Model) -> None:
+    from bertlab.model.heads import PretrainingModel
+
+    built = PretrainingModel(model, 97, 40, seed=0)
+    count = {name: parameter.numel() for name, parameter in built.named_parameters()}
+    assert cost.parameters(model, 97, 40) == sum(count.values())
+    relation = sum(number for name, number in count.items() if name.startswith(("pooler", "relation")))
+    assert cost.parameters(model, 97, 40, next_sentence=False) == sum(count.values()) - relation
+
+
+@pytest.mark.parametrize(
+    ("model", "length", "expected"),
+    [(BASE, 128, 545e6), (BASE, 512, 588e6), (LARGE, 128, 1.879e9), (LARGE, 512, 1.992e9)],
+)
+def test_operations_a_token(model: Model, length: int, expected: float) -> None:
+    recipe = Recipe(model=model, inputs=Inputs(length=length))
+    assert cost.flops_per_token(recipe) == pytest.approx(expected, rel=2e-3)
+
+
+def test_operations_follow_what_is_predicted() -> None:
+    recipe = Recipe()
+    plain = cost.flops_per_token(recipe)
+    without = dataclasses.replace(recipe, objective=Objective(next_sentence=False))
+    assert cost.flops_per_token(without) < plain
+    more = dataclasses.replace(recipe, masking=Masking(mask_prob=0.3))
+    assert cost.flops_per_token(more) - plain == pytest.approx(0.15 * 6 * 768 * (768 + 30_522))
+    assert cost.flops_per_token(recipe, vocabulary=1000) == cost.flops_per_token(
+        dataclasses.replace(recipe, tokenizer=Tokenizer(vocabulary=1000))
+    )
+
+
+def test_left_to_right_predicts_all_but_one_and_attends_to_half() -> None:
+    recipe = Recipe(objective=Objective(next_sentence=False))
+    causal = dataclasses.replace(recipe, objective=Objective(kind="left-to-right", next_sentence=False))
+    assert cost.predicted(recipe) == 0.15
+    assert cost.predicted(causal) == 127 / 128
+    more = 6 * (127 / 128 - 0.15) * 768 * (768 + 30_522)
+    hidden = 6 * 12 * 2 * 768 * (128 - 64.5)
+    assert cost.flops_per_token(causal) - cost.flops_per_token(recipe) == pytest.approx(more - hidden)
+
+
+def test_last_steps_are_longer() -> None:
+    inputs = Inputs(length=128, phase2_length=512, phase2_share=0.1)
+    recipe = Recipe(inputs=inputs, schedule=Schedule(batch_size=4, steps=100))
+    assert cost.phases(recipe) == [(128, 90), (512, 10)]
+    assert cost.tokens(recipe) == 4 * (90 * 128 + 10 * 512)
+    expected = 4 * 90 * 128 * cost.flops_per_token(recipe) + 4 * 10 * 512 * cost.flops_per_token(recipe, length=512)
+    assert cost.flops(recipe) == pytest.approx(expected)
+    even = dataclasses.replace(recipe, inputs=Inputs(length=128, phase2_length=512))
+    assert cost.tokens(even) == 4 * 100 * 128
+
+
+def test_checkpoint_holds_weights_and_moments() -> None:
+    assert cost.weight_bytes(BASE, 30_522, 512) == 4 * 110_106_428
+    assert cost.checkpoint_bytes(BASE, 30_522, 512) == 12 * 110_106_428

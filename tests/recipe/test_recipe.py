@@ -1,0 +1,184 @@
+"""Identity of recipes: what changes it, what does not, and reading it back."""
+
+import dataclasses
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertlab import recipe
+from bertlab.errors import BadInput
+from bertlab.recipe import Masking, Recipe, Schedule
+from bertlab.recipe import identity as ids
+from bertlab.recipe.identity import canonical, field_paths, identity, load, science, set_fields
+
+OTHER = {
+    bool: lambda value: not value,
+    int: lambda value: value + 8,
+    float: lambda value: value / 2 if value else 0.25,
+    str: lambda value: value + "x",
+}
+
+
+def changed(path: str) -> Recipe:
+    """The default recipe with another value in one field."""
+    value = Recipe()
+    *groups, name = path.split(".")
+    for group in groups:
+        value = getattr(value, group)
+    current = getattr(value, name)
+    hint = ids._hints(type(value))[name]
+    if path == "tokenizer.given":
+        return set_fields(Recipe(), {path: "sha256:" + 64 * "0"})
+    literal = (choice for choice in getattr(hint, "__args__", ()) if choice != current)
+    new = OTHER[hint](current) if hint in OTHER else next(literal)
+    return set_fields(Recipe(), {path: str(new).lower() if hint is bool else str(new)})
+
+
+# Shares that must add up are changed together, and left to right is without next sentence.
+TOGETHER = {"masking.mask", "masking.keep", "masking.random", "objective.kind"}
+
+
+@pytest.mark.parametrize("path", sorted(set(field_paths(Recipe)) - TOGETHER))
+def test_any_field_of_the_science_changes_the_id(path):
+    if path == "model.heads":
+        other = dataclasses.replace(Recipe(), model=recipe.Model(heads=6))
+    elif path == "model.hidden":
+        other = dataclasses.replace(Recipe(), model=recipe.Model(hidden=1536))
+    else:
+        other = changed(path)
+    assert identity("pretrain", recipe=other) != identity("pretrain", recipe=Recipe())
+
+
+def test_what_has_no_second_segment_has_no_next_sentence():
+    alone = recipe.Objective(next_sentence=False)
+    single = recipe.Inputs(format="full-sentences")
+    causal = dataclasses.replace(alone, kind="left-to-right")
+    made = [Recipe(objective=alone), Recipe(objective=causal), Recipe(objective=alone, inputs=single)]
+    assert len({identity("pretrain", recipe=each) for each in [Recipe(), *made]}) == 4
+    assert Recipe(inputs=recipe.Inputs(format="sentence-pair")).objective.next_sentence
+    with pytest.raises(BadInput, match=r"left-to-right has no next-sentence prediction: set objective\.next_sentence"):
+        Recipe(objective=recipe.Objective(kind="left-to-right"))
+    with pytest.raises(BadInput, match=r"doc-sentences has one segment: set objective\.next_sentence=false"):
+        Recipe(inputs=recipe.Inputs(format="doc-sentences"))
+
+
+def test_masking_shares_change_the_id():
+    mixtures = [(0.8, 0.1, 0.1), (1.0, 0.0, 0.0), (0.8, 0.0, 0.2), (0.8, 0.2, 0.0), (0.0, 0.2, 0.8), (0.0, 0.0, 1.0)]
+    ids = {identity("pretrain", recipe=Recipe(masking=Masking(mask=m, keep=k, random=r))) for m, k, r in mixtures}
+    assert len(ids) == len(mixtures)
+
+
+def test_defaults_are_left_out_so_that_new_fields_keep_old_ids():
+    assert canonical(Recipe()) == "{}"
+    assert canonical(Recipe(schedule=Schedule(steps=10))) == '{"schedule":{"steps":10}}'
+    explicit = Recipe(schedule=Schedule(steps=10, batch_size=256, warmup=0.01))
+    assert identity("pretrain", recipe=explicit) == identity("pretrain", recipe=Recipe(schedule=Schedule(steps=10)))
+
+
+def test_order_and_kind_of_number_do_not_change_the_id():
+    assert identity("a", x=1, y=2) == identity("a", y=2, x=1)
+    whole, exact = Masking(mask=1, keep=0, random=0), Masking(mask=1.0, keep=0.0, random=0.0)
+    assert identity("a", r=whole) == identity("a", r=exact)
+
+
+def test_kind_and_science_version_change_the_id(monkeypatch):
+    before = identity("pretrain", recipe=Recipe())
+    assert identity("finetune", recipe=Recipe()) != before
+    monkeypatch.setattr(ids, "SCIENCE_VERSION", ids.SCIENCE_VERSION + 1)
+    assert identity("pretrain", recipe=Recipe()) != before
+
+
+def test_the_id_of_a_known_recipe_is_stable():
+    """Frozen: a change here means that every store in the world is asked to train again."""
+    assert identity("pretrain", recipe=Recipe(seed=3), corpus="c") == "f33aeddf04fa252b"
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    steps=st.integers(0, 10**6),
+    peak=st.floats(1e-6, 1),
+    rotary=st.booleans(),
+    sources=st.lists(st.text(min_size=1, max_size=8), max_size=3),
+)
+def test_a_recipe_survives_json(seed, steps, peak, rotary, sources):
+    made = Recipe(
+        corpus=recipe.Corpus(sources=tuple(recipe.Source(name=name, content="sha256:0") for name in sources)),
+        model=recipe.Model(positions="rotary" if rotary else "learned"),
+        schedule=Schedule(steps=steps, peak_lr=peak),
+        seed=seed,
+    )
+    assert load(Recipe, json.loads(json.dumps(science(made)))) == made
+
+
+def test_reading_refuses_an_unknown_field():
+    with pytest.raises(BadInput, match="did you mean 'steps'"):
+        load(Recipe, {"schedule": {"step": 3}})
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "message"),
+    [
+        ("schedule.stepps", "5", "did you mean 'schedule.steps'"),
+        ("schedule", "5", "is a group"),
+        ("schedule.steps", "many", "give a number"),
+        ("schedule.steps", "1.5", "give a whole number"),
+        ("schedule.steps", "nan", "give a whole number"),
+        ("schedule.peak_lr", "inf", "finite"),
+        ("schedule.steps", "-3", "give 0 to"),
+        ("schedule.batch_size", "0", "give 1 to"),
+        ("model.positions", "sinusoid", "unknown value of model.positions"),
+        ("model.heads", "7", "multiple of heads"),
+        ("masking.mask", "0.9", "add up to 1"),
+        ("optimizer.bias_correction", "perhaps", "true or false"),
+        ("inputs.length", "1e9", "8 to 8,192"),
+        ("steps", "5", "unknown field"),
+        ("schedule.steps.more", "5", "unknown field"),
+    ],
+)
+def test_a_wrong_assignment_says_what_to_do(path, text, message):
+    with pytest.raises(BadInput, match=message):
+        set_fields(Recipe(), {path: text})
+
+
+def test_assignments_are_read_in_the_type_of_the_field():
+    made = set_fields(Recipe(), {"schedule.steps": "1e3", "optimizer.bias_correction": "false"})
+    assert made.schedule.steps == 1000
+    assert isinstance(made.schedule.steps, int)
+    assert made.optimizer.bias_correction is False
+
+
+@given(st.permutations(["objective.next_sentence", "objective.kind", "masking.mask", "masking.keep", "masking.random"]))
+def test_values_that_go_together_are_given_in_any_order(paths):
+    texts = {
+        "objective.kind": "left-to-right",
+        "objective.next_sentence": "false",
+        "masking.mask": "0.5",
+        "masking.keep": "0.5",
+        "masking.random": "0",
+    }
+    made = set_fields(Recipe(), {path: texts[path] for path in paths})
+    assert made.objective == recipe.Objective(kind="left-to-right", next_sentence=False)
+    assert made.masking == Masking(mask=0.5, keep=0.5, random=0.0)
+    for missing in ("objective.next_sentence", "masking.keep"):
+        with pytest.raises(BadInput, match=missing.replace("masking.", "")):
+            set_fields(Recipe(), {path: texts[path] for path in paths if path != missing})
+
+
+def test_the_rate_rises_linearly_then_falls_linearly_to_nothing():
+    schedule = Schedule(steps=100, peak_lr=1.0, warmup=0.1)
+    assert [schedule.learning_rate(step) for step in (0, 4, 9)] == pytest.approx([0.1, 0.5, 1.0])
+    assert schedule.learning_rate(10) == pytest.approx(1.0)
+    assert schedule.learning_rate(55) == pytest.approx(0.5)
+    assert schedule.learning_rate(99) == pytest.approx(1 / 90)
+    assert schedule.learning_rate(100) == 0.0
+
+
+@given(st.integers(0, 600), st.floats(0.01, 0.9))
+def test_the_number_of_predicted_tokens_is_the_papers(ordinary, rate):
+    chosen = Masking(mask_prob=rate).chosen(ordinary)
+    assert chosen == min(ordinary, max(1, math.floor(rate * ordinary + 0.5)))
+    if ordinary >= 1:
+        assert chosen <= Masking(mask_prob=rate).slots(ordinary + 2)

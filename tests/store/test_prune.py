@@ -1,0 +1,127 @@
+"""Pruning: what a record ever asked for stays, and what a command at work needs."""
+
+import json
+import multiprocessing
+import threading
+
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.store.files import write_json
+from bertlab.store.prune import prune
+from bertlab.store.runs import Store
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(tmp_path / "runs")
+    made.prepare()
+    return made
+
+
+def finish(store, kind, run_id, **science):
+    work = store.work(kind, run_id)
+    write_json(work / "recipe.json", {"kind": kind, "id": run_id, "science": science})
+    write_json(work / "result.json", {"status": "done"})
+    return store.finish(kind, run_id, "a run")
+
+
+def test_only_what_no_record_asks_for_is_removed(store):
+    for kind, run_id in (("corpus", "c0"), ("corpus", "c1"), ("corpus", "c2"), ("finetune", "f0"), ("finetune", "f1")):
+        finish(store, kind, run_id)
+    finish(store, "pretrain", "a0", corpus="c0")
+    finish(store, "pretrain", "a1", corpus="c2")
+    finish(store, "finetune", "b0")
+    for run_id in ("a2", "a3"):
+        store.work("pretrain", run_id)
+    store.remember(
+        "own",
+        {
+            "study": "own",
+            "tries": ["b0"],
+            "rows": [
+                {"pretrain_id": "a0"},  # as an earlier version wrote it
+                {"pretrain_id": "a2", "corpus_id": "c1"},
+            ],
+            "cells": [{"pretrain_id": "a0", "run_id": "f0"}, {"pretrain_id": "a2", "run_id": "f2"}],
+        },
+    )
+    assert prune(store) == (3, 1)
+    assert {run.id for run in store.runs()} == {"c0", "c1", "a0", "f0", "b0"}
+    assert [run_id for _, run_id, _ in store.unfinished()] == ["a2"]
+    assert prune(store) == (0, 0)
+
+
+def test_nothing_is_removed_while_a_record_cannot_be_read(store):
+    finish(store, "pretrain", "a0", corpus="c0")
+    (store.root / "studies" / "own.json").write_text("{")
+    with pytest.raises(BadInput, match=r"own.json' is damaged"):
+        prune(store)
+    assert [run.id for run in store.runs()] == ["a0"]
+
+
+def test_what_a_command_at_work_needs_stays_until_it_ends(store):
+    finish(store, "corpus", "c0")
+    store.work("pretrain", "a0")
+    finish(store, "corpus", "c1")
+    context = multiprocessing.get_context("spawn")
+    ready, done = context.Event(), context.Event()
+    command = context.Process(target=at_work, args=(store.root, ready, done))
+    command.start()
+    assert ready.wait(60)
+    assert prune(store) == (1, 0)
+    assert [run.id for run in store.runs()] == ["c0"]
+    assert [run_id for _, run_id, _ in store.unfinished()] == ["a0"]
+    command.kill()  # and so it says nothing more
+    command.join()
+    assert prune(store) == (1, 1)
+    assert store.runs() == []
+    assert not list(store.scratch.glob("asks.*"))
+
+
+def at_work(root, ready, done):
+    with Store(root).asking(["c0", "a0"]):
+        ready.set()
+        done.wait(60)
+
+
+def test_several_at_once_do_not_trip_over_each_other(store):
+    for number in range(40):
+        finish(store, "corpus", f"{number:04x}")
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(prune(Store(store.root)))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == [(0, 0)] * 3 + [(40, 0)]
+
+
+def test_a_command_that_begins_waits_for_a_prune(store):
+    began = threading.Event()
+
+    def begin():
+        with store.asking(["c0"]):
+            began.set()
+
+    with store.changing():
+        thread = threading.Thread(target=begin)
+        thread.start()
+        assert not began.wait(0.7)
+    assert began.wait(10)
+    thread.join()
+    assert json.dumps(sorted(store.asked())) == "[]"
+
+
+def test_a_run_that_another_command_removes_is_damaged_and_no_error(store, monkeypatch):
+    run = finish(store, "corpus", "c0")
+    listed = type(run.path).rglob
+
+    def removed(path, pattern):
+        found = list(listed(path, pattern))
+        store.remove([run])
+        return found
+
+    monkeypatch.setattr(type(run.path), "is_file", lambda path: True)  # as it was just before
+    monkeypatch.setattr(type(run.path), "rglob", removed)
+    assert run.damage() == run.path / "manifest.json"

@@ -1,0 +1,228 @@
+"""The store: done means renamed, a damaged file is never taken for a whole one."""
+
+import errno
+import json
+import multiprocessing
+import os
+import re
+
+import pytest
+
+from bertlab.errors import FULL, BadInput, RunFailed, Unwritable, writing
+from bertlab.names import label
+from bertlab.store.files import append_line, read_lines, write_json
+from bertlab.store.runs import Store
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(tmp_path / "runs")
+    made.prepare()
+    return made
+
+
+def finished(store, run_id="0123456789abcdef", name="Masking 80/10/10"):
+    work = store.work("pretrain", run_id)
+    write_json(work / "recipe.json", {"science": {"recipe": {}}})
+    write_json(work / "result.json", {"status": "done"})
+    (work / "milestones").mkdir()
+    (work / "milestones" / "a.safetensors").write_bytes(b"weights")
+    return store.finish("pretrain", run_id, name)
+
+
+def test_a_run_is_absent_until_it_is_whole(store):
+    work = store.work("pretrain", "0123456789abcdef")
+    (work / "result.json").write_text("{}")
+    assert store.runs() == []
+    assert store.unfinished() == [("pretrain", "0123456789abcdef", False)]
+    run = finished(store)
+    assert store.get(run.id) == run
+    assert run.path.name == "0123456789abcdef--masking-80-10-10"
+    assert run.result() == {"status": "done"}
+    assert store.unfinished() == []
+
+
+def test_a_directory_without_a_manifest_is_no_run(store):
+    run = finished(store)
+    (run.path / "manifest.json").unlink()
+    assert store.get(run.id) is None
+
+
+@pytest.mark.parametrize("harm", ["flip", "cut", "remove"])
+def test_damage_is_found(store, harm):
+    run = finished(store)
+    run.verify()
+    file = run.path / "milestones" / "a.safetensors"
+    if harm == "remove":
+        file.unlink()
+    else:
+        file.write_bytes(b"weightz" if harm == "flip" else b"weight")
+    with pytest.raises(BadInput, match=r"is damaged: remove it with `bertlab runs --remove 0123456789abcdef`"):
+        run.verify()
+
+
+@pytest.mark.parametrize("harm", ["flip", "cut", "remove"])
+@pytest.mark.parametrize("name", ["result.json", "recipe.json", "manifest.json"])
+def test_a_run_whose_small_files_are_damaged_does_not_count(store, harm, name):
+    run = finished(store)
+    file = run.path / name
+    content = file.read_bytes()
+    if harm == "remove":
+        file.unlink()
+    else:
+        file.write_bytes(bytes([content[0] ^ 1]) + content[1:] if harm == "flip" else content[:-3])
+    assert store.runs() == []
+    assert store.get(run.id) is None
+    if name != "manifest.json" or harm != "remove":  # a directory without a manifest never was a run
+        assert store.damaged() == [(run, file)]
+        with pytest.raises(BadInput, match="is damaged"):
+            store.match(run.id)
+        assert store.match(run.id, damaged=True) == run
+    again = finished(store)
+    assert store.runs() == [again]
+    again.verify()
+    assert [path.name for path in run.path.parent.glob(".*")] == [f".{run.path.name}.damaged"]
+    assert store.clear() == 1
+
+
+def test_what_is_to_be_used_is_hashed_and_set_aside_if_it_is_damaged(store):
+    run = finished(store)
+    assert store.whole(run.id) == run
+    (run.path / "milestones" / "a.safetensors").write_bytes(b"weightz")
+    assert store.runs() == [run]
+    with pytest.raises(RunFailed, match=r"a.safetensors' was damaged: the run has to be made anew"):
+        store.whole(run.id)
+    assert store.runs() == store.damaged() == []
+    with pytest.raises(RunFailed, match="is gone"):
+        store.whole(run.id)
+
+
+def test_records_that_were_changed_are_not_read(store):
+    record = {"study": "masking", "rows": [], "cells": [], "published": 84.2}
+    store.remember("masking", record)
+    assert store.studies() == [record]
+    file = store.root / "studies" / "masking.json"
+    file.write_text(file.read_text().replace("84.2", "84.3"))
+    with pytest.raises(BadInput, match=r"masking.json' is damaged"):
+        store.records()
+    assert store.studies() == []
+    store.fail({"id": "aa", "status": "failed"})
+    file = store.root / "failures" / "aa.json"
+    file.write_text(file.read_text().replace("failed", "failee"))
+    assert store.failure("aa") is None
+    assert store.failures() == []
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES])
+def test_a_place_without_room_is_one_line(tmp_path, number):
+    with pytest.raises(Unwritable, match=f"'{tmp_path}' cannot be written .*--runs") as caught, writing(tmp_path):
+        raise OSError(number, os.strerror(number))
+    assert ("MB are free" in str(caught.value)) is (number in FULL)
+
+
+def test_other_errors_are_not_taken_for_a_full_disk(tmp_path):
+    with pytest.raises(FileNotFoundError), writing(tmp_path):
+        (tmp_path / "gone").read_bytes()
+
+
+def test_a_lock_is_seen_by_others_and_freed_by_death(store):
+    context = multiprocessing.get_context("spawn")
+    ready, done = context.Event(), context.Event()
+    holder = context.Process(target=hold, args=(store.root, ready, done))
+    store.work("pretrain", "aa")
+    holder.start()
+    assert ready.wait(30)
+    assert store.unfinished() == [("pretrain", "aa", True)]
+    holder.kill()
+    holder.join()
+    assert store.unfinished() == [("pretrain", "aa", False)]
+    with store.claimed("aa"):
+        pass
+
+
+def hold(root, ready, done):
+    with Store(root).claimed("aa"):
+        ready.set()
+        done.wait(60)
+
+
+def test_names_match_ids_labels_and_paths(store):
+    first = finished(store, "aa00000000000000", "one")
+    second = finished(store, "ab00000000000000", "two")
+    assert store.match("aa") == store.match("one") == store.match(str(first.path)) == first
+    assert store.match("two") == second
+    with pytest.raises(BadInput, match="is one of"):
+        store.match("a")
+    with pytest.raises(BadInput, match="no finished run"):
+        store.match("zz")
+
+
+def test_removing_leaves_nothing(store):
+    run = finished(store)
+    store.remove([run])
+    assert not run.path.exists()
+    assert store.runs() == []
+
+
+def test_failures_are_kept_until_the_run_is_finished(store):
+    store.fail({"id": "0123456789abcdef", "status": "diverged", "reason": "x"})
+    assert store.failure("0123456789abcdef")["status"] == "diverged"
+    finished(store)
+    assert store.failures() == []
+
+
+def test_a_line_that_was_cut_short_is_left_out(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"step": 1}\n{"step": 2}\n{"st')
+    assert read_lines(path) == [{"step": 1}, {"step": 2}]
+
+
+@pytest.mark.parametrize(
+    "text", ["../../etc/passwd", "a/b", "", "...", "MNLI fine-tuned", "x" * 200, "<b>", "\n", "🦔"]
+)
+def test_labels_cannot_leave_the_store(text):
+    made = label(text)
+    assert 1 <= len(made) <= 64
+    assert set(made) <= set("abcdefghijklmnopqrstuvwxyz0123456789._-")
+    assert made[0] not in "._-"
+
+
+def test_hostile_names_make_runs_and_records_inside_the_store(store, hostile_names, tmp_path):
+    for number, name in enumerate(hostile_names):
+        run = finished(store, f"{number:016x}", name)
+        assert run.path.parent == store.root / "pretrain"
+        assert re.fullmatch(r"[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?", run.label)
+        assert store.get(run.id) == run
+        store.remember(f"{name}--tiny--01234567", {"study": name, "rows": [{"pretrain_id": name}], "cells": []})
+    assert len(store.runs()) == len(hostile_names)
+    assert sorted(record["study"] for record in store.studies()) == sorted(hostile_names)
+    assert all(record["rows"] == [{"pretrain_id": record["study"]}] for record in store.studies())
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+
+
+def test_failures_and_lines_keep_any_text(store, hostile_names):
+    for number, name in enumerate(hostile_names):
+        store.fail({"id": f"{number:016x}", "reason": name})
+        append_line(store.root / "metrics.jsonl", {name: name})
+    assert [record["reason"] for record in store.failures()] == hostile_names
+    assert read_lines(store.root / "metrics.jsonl") == [{name: name} for name in hostile_names]
+
+
+def test_a_record_of_a_long_name_keeps_its_setting_apart(store):
+    for mark in ("01234567", "89abcdef"):
+        store.remember(f"{'a' * 80}--tiny--{mark}", {"study": "a", "rows": [], "cells": [], "mark": mark})
+    assert {record["mark"] for record in store.studies()} == {"01234567", "89abcdef"}
+
+
+def test_a_place_that_cannot_be_written_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInput, match="cannot be written"):
+        Store(tmp_path / "file" / "runs").prepare()
+
+
+def test_writing_leaves_no_part_behind(tmp_path):
+    with pytest.raises(TypeError):
+        write_json(tmp_path / "x.json", {"a": object()})
+    write_json(tmp_path / "y.json", [1])
+    assert [path.name for path in tmp_path.iterdir()] == ["y.json"]
+    assert json.loads((tmp_path / "y.json").read_text()) == [1]

@@ -1,0 +1,165 @@
+"""Records of one study, joined: nothing that was ever asked for is lost, and two studies of one name are refused."""
+
+import dataclasses
+import json
+import shlex
+
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.lab import plan, scales, studies
+from bertlab.lab.record import records
+from bertlab.lab.study import Measurement, Study, Variant
+from bertlab.recipe import Masking, Schedule
+from bertlab.store import union
+from bertlab.store.runs import Store
+
+MASKING = studies.find("masking")
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(tmp_path / "runs")
+    made.prepare()
+    return made
+
+
+@pytest.fixture
+def recorded(machine):
+    """The record of a request for a study."""
+
+    def made(study=MASKING, options="", sets=(), **changes):
+        scale = scales.find("smoke").set(list(sets))
+        found = plan.make(plan.Request(studies=(study,), scale=scale, **changes), machine)
+        (record,) = records(found, options).values()
+        return json.loads(json.dumps(record))  # as it is read again
+
+    return made
+
+
+def keys(record):
+    return {union._cell(cell) for cell in record["cells"]}
+
+
+def test_a_command_with_less_takes_nothing_away(store, recorded):
+    whole = recorded(seeds=(0, 1), restarts=2, scratch=True)
+    union.keep(store, [whole])
+    for less in (recorded(only=("80/10/10",)), recorded(), recorded(restarts=1)):
+        assert union.keep(store, [less]) == [whole]
+    assert store.studies() == [whole]
+
+
+def test_parts_that_are_joined_are_the_record_of_the_whole_in_any_order(store, recorded):
+    whole = recorded(seeds=(0, 1, 2), scratch=True)
+    parts = [recorded(seeds=(0, 1), scratch=True), recorded(seeds=(0, 1, 2), scratch=True, only=("100/0/0", "0/0/100"))]
+    parts += [recorded(seeds=(0, 1, 2), only=("0/20/80", "no pre-training")), recorded(seeds=(0, 1, 2))]
+    for order in (parts, parts[::-1]):
+        for part in order:
+            (kept,) = union.keep(store, [part])
+        assert {name: kept[name] for name in ("rows", "cells", "definition", "setting")} == {
+            name: whole[name] for name in ("rows", "cells", "definition", "setting")
+        }
+        for path in store.root.glob("studies/*"):
+            path.unlink()
+
+
+def test_the_command_of_a_record_asks_for_all_of_it(store, recorded):
+    (kept,) = union.keep(store, [recorded(options="--scale smoke", only=("80/10/10", "100/0/0"))])
+    assert kept["command"] == "bertlab ablate masking --scale smoke --only 80/10/10 --only 100/0/0"
+    (kept,) = union.keep(store, [recorded(options="--scale smoke", restarts=2, only=("0/0/100",))])
+    assert kept["command"].split(" && ")[1] == "bertlab ablate masking --scale smoke --restarts 2 --only 0/0/100"
+    (kept,) = union.keep(store, [recorded(options="--scale smoke", seeds=(0, 1), restarts=2)])
+    assert kept["command"] == "bertlab ablate masking --scale smoke --seeds 2 --restarts 2"
+    hostile = dataclasses.replace(MASKING, name="it's; rm -rf")
+    assert shlex.split(recorded(hostile)["command"])[2] == hostile.name
+
+
+@pytest.mark.parametrize(
+    ("seeds", "text"), [([0], "1"), ([0, 1, 2], "3"), ([3, 4, 5], "3-5"), ([4], "4-4"), ([0, 1, 2, 7], "0-2,7")]
+)
+def test_seeds_are_spelled_as_they_are_read(seeds, text):
+    assert union.spelled(seeds) == text
+
+
+def test_a_study_may_grow_and_be_told_otherwise(store, recorded):
+    union.keep(store, [recorded(seeds=(0, 1))])
+    grown = dataclasses.replace(
+        MASKING,
+        question="Does it?",
+        claims=[],
+        variants=[*MASKING.variants, Variant("90/5/5", masking=Masking(mask=0.9, keep=0.05, random=0.05))],
+        measurements=[*MASKING.measurements, Measurement("CoLA", task="cola", metric="matthews")],
+        published={("80/10/10", "MNLI fine-tuned"): 1.5},
+    )
+    (kept,) = union.keep(store, [recorded(grown)])
+    assert (kept["question"], kept["claims"]) == ("Does it?", [])
+    assert [*kept["definition"]["variants"]][-1] == "90/5/5"
+    assert keys(kept) == keys(recorded(seeds=(0, 1))) | keys(recorded(grown))
+    figures = {cell["pretrain_seed"]: cell["published"] for cell in kept["cells"] if cell["variant"] == "80/10/10"
+               and cell["measurement"] == "MNLI fine-tuned"}  # fmt: skip
+    assert figures == {0: 1.5, 1: 1.5}  # of the old seeds too
+    (kept,) = union.keep(store, [recorded()])  # the study as it was before keeps what it had grown
+    assert keys(kept) == keys(recorded(seeds=(0, 1))) | keys(recorded(grown))
+
+
+OTHERWISE = Variant("0/0/100", masking=Masking(mask=0.9, keep=0.1, random=0.0))
+TUNED = Measurement("NER feature-based", task="conll2003", metric="f1")
+CHANGED = {
+    "its baseline": {"baseline": "100/0/0"},
+    "its variant '0/0/100'": {"variants": [*MASKING.variants[:-1], OTHERWISE]},
+    "its measurement 'NER feature-based'": {"measurements": [*MASKING.measurements[:-1], TUNED]},
+}
+
+
+@pytest.mark.parametrize("what", CHANGED)
+@pytest.mark.parametrize("sets", [(), ("schedule.steps=3",)])
+def test_another_study_of_the_name_is_refused(store, recorded, what, sets):
+    union.keep(store, [recorded(options="--scale smoke")])
+    other = recorded(dataclasses.replace(MASKING, **CHANGED[what]), sets=sets)
+    before = {path: path.read_bytes() for path in store.root.rglob("*.json")}
+    for refusing in (union.check, union.keep):
+        with pytest.raises(
+            BadInput, match=rf"masking' is not .*`bertlab ablate masking --scale smoke`.*{what}.*--runs"
+        ):
+            refusing(store, [other])
+    assert {path: path.read_bytes() for path in store.root.rglob("*.json")} == before
+
+
+def own(*variants):
+    measured = [Measurement("loss", method="pretraining", metric="masked_lm_loss")]
+    return Study(name="o", question="?", source="me", baseline="a", variants=[*variants], measurements=measured)
+
+
+SLOW, FAST = Variant("a", schedule=Schedule(peak_lr=1e-4)), Variant("b", schedule=Schedule(peak_lr=2e-4))
+
+
+def test_a_variant_that_makes_others_vary_in_more_is_refused(store, recorded):
+    """A field that a new variant varies is set in all: at a scale of another default their runs are others."""
+    union.keep(store, [recorded(own(SLOW, FAST))])
+    with pytest.raises(BadInput, match=r"its variant 'a' comes to other runs"):
+        union.keep(store, [recorded(own(SLOW, FAST, Variant("c", schedule=Schedule(peak_lr=1e-4, warmup=0.5))))])
+
+
+def test_other_settings_text_vocabularies_and_rows_are_kept_apart(store, recorded, text_file, tmp_path):
+    union.keep(store, [recorded()])
+    union.keep(store, [recorded(sets=("schedule.steps=3",))])
+    copy, vocabulary = tmp_path / "world.jsonl", tmp_path / "vocab.txt"
+    vocabulary.write_text("[PAD]\n")
+    copy.write_bytes(text_file.read_bytes())
+    for addition in (b"", b'{"text": "One more document. It is short."}\n'):
+        copy.write_bytes(copy.read_bytes() + addition)
+        union.keep(store, [recorded(own(SLOW, FAST), corpora=(str(copy),))])
+    union.keep(store, [recorded(own(SLOW, FAST), corpora=(str(copy),), vocabulary=vocabulary)])
+    assert len(store.studies()) == 5
+    record = recorded()
+    changed = {**record, "cells": [{**cell, "content": "sha256:else", "run_id": "0"} for cell in record["cells"]]}
+    union.keep(store, [changed])
+    assert len(store.studies()) == 6
+    assert union.keep(store, [record]) == [record]
+
+
+def test_a_damaged_record_is_written_anew_by_the_command_that_wrote_it(store, recorded):
+    (record,) = union.keep(store, [recorded()])
+    (file,) = store.root.glob("studies/*")
+    file.write_text("{")
+    assert union.keep(store, [recorded()]) == [record] == store.studies()
