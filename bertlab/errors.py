@@ -84,6 +84,18 @@ def writing(directory: Path) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def filling(what: str, path: Path | str) -> Iterator[None]:
+    """Within it, a full disk is told of by the `path` that was given as `what`, whichever file in it did not fit."""
+    try:
+        yield
+    except (OSError, Unwritable) as error:
+        cause = error.error if isinstance(error, Unwritable) else error
+        if cause.errno in FULL:
+            raise unusable(cause, what, path) from error
+        raise
+
+
 def _free(directory: Path) -> str:
     there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
     return f"{shutil.disk_usage(there).free / 1e6:,.0f}"

@@ -24,7 +24,7 @@ def bench(
     import dataclasses
 
     from bertlab import synthetic as microworld
-    from bertlab.errors import BadInput
+    from bertlab.errors import BadInput, filling
     from bertlab.estimates.measure import throughput
     from bertlab.estimates.trials import DOCUMENTS, sample
     from bertlab.lab import scales, unused
@@ -39,7 +39,8 @@ def bench(
     recipe = scales.find(scale).set(set_ or []).recipe
     if not recipe.schedule.steps:
         raise BadInput("schedule.steps is 0: there is nothing to measure, give a step at least")
-    with tempfile.TemporaryDirectory(prefix="bertlab-bench-") as folder, signals_as_flags():
+    place = filling("the temporary folder", tempfile.gettempdir())
+    with place, tempfile.TemporaryDirectory(prefix="bertlab-bench-") as folder, signals_as_flags():
         corpus, work = Path(folder) / "corpus", Path(folder) / "work"
         corpus.mkdir()
         work.mkdir()

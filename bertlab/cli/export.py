@@ -22,7 +22,7 @@ def export(
     """Write a pre-trained model as a transformers checkpoint (BERT, or RoFormer where positions are rotary)."""
     import os
 
-    from bertlab.errors import BadInput
+    from bertlab.errors import BadInput, filling
     from bertlab.store.files import kind, sweep
     from bertlab.store.runs import Store
 
@@ -40,8 +40,9 @@ def export(
     try:
         from bertlab.report import export as exports
 
-        what = (exports.results if results else exports.checkpoint)(store, run, beside)
-        beside.rename(directory)
+        with filling("export target", directory):
+            what = (exports.results if results else exports.checkpoint)(store, run, beside)
+            beside.rename(directory)
     finally:
         if beside.exists():
             import shutil

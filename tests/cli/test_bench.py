@@ -1,6 +1,8 @@
 """`bertlab bench`: what it tells; how fast the machine is, is not tested."""
 
 import json
+import resource
+import tempfile
 
 import pytest
 
@@ -18,6 +20,20 @@ def test_what_is_measured_goes_together(call, capsys):
     assert 0 < found["share_waiting_for_data"] <= 1
     assert found["peak_memory_bytes"] > 50e6
     assert found["numerics"]["precision"] == "fp32"
+
+
+def test_a_full_temporary_folder_is_named(call, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        code = call(*CHOSEN)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert code == 2
+    assert f"the temporary folder '{tmp_path}' cannot be written" in line
+    assert not list(tmp_path.iterdir())
 
 
 def test_people_read_it_too(call, capsys):

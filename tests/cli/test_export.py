@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import stat
 
 import pytest
@@ -36,6 +37,21 @@ def test_every_file_can_be_read_by_everyone(exported, call, finished, tmp_path):
     finally:
         os.umask(before)
     assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "private").iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize(("arguments", "size"), [((RUN,), 100), ((RUN,), 20_000), (("masking", "--results"), 100)])
+def test_a_full_disk_is_told_of_and_nothing_is_left(call, finished, tmp_path, capsys, arguments, size):
+    capsys.readouterr()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        code = call("export", *arguments, tmp_path / "new" / "out", "--runs", finished)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert code == 2
+    assert f"export target '{tmp_path / 'new' / 'out'}' cannot be written" in line
+    assert not list(tmp_path.iterdir())
 
 
 def test_transformers_gives_the_ids_and_the_vectors_of_the_run(exported, finished):

@@ -99,7 +99,7 @@ def predicts(directory: Path) -> bool:
 
 def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokenizer: WordPiece) -> None:
     """Writes `model`, which `recipe` describes, as a checkpoint directory. Raises `BadInput` if it is not empty."""
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
     if directory.exists() and not (directory.is_dir() and not any(directory.iterdir())):
         raise BadInput(f"{directory} exists: give a new directory to export to")
@@ -125,11 +125,10 @@ def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokeni
         **({"rotary_value": False, "embedding_size": recipe.hidden} if rotary else {}),
     }
     directory.mkdir(parents=True, exist_ok=True)
-    settings, weights = directory / "config.json", directory / _WEIGHTS
-    settings.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     tokenizer_files.write(directory, tokenizer, model.encoder.positions)
-    save_file(_published(model, recipe), weights, metadata={"format": "pt"})
-    weights.chmod(settings.stat().st_mode & 0o777)  # safetensors makes files that nobody else can read
+    # Not `save_file`: it tells of a full disk in an error of its own, and nobody else can read its files.
+    (directory / _WEIGHTS).write_bytes(save(_published(model, recipe), metadata={"format": "pt"}))
 
 
 def _model(config: dict[str, Any], directory: Path) -> recipe.Model:
