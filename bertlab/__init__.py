@@ -53,9 +53,11 @@ def home(name: str) -> str | None:
     return "bertlab.lab.study" if name in _STUDY else "bertlab.recipe"
 
 
-def __getattr__(name: str) -> Any:
-    """Imports a public name when it is first used, so that `import bertlab` costs nothing."""
-    module = home(name)
-    if module is None:
-        raise AttributeError(f"module 'bertlab' has no attribute {name!r}")
-    return getattr(import_module(module), name)
+if not TYPE_CHECKING:  # else no misspelt import from here would be an error to a type checker
+
+    def __getattr__(name: str) -> Any:
+        """Imports a public name when it is first used, so that `import bertlab` costs nothing."""
+        module = home(name)
+        if module is None:
+            raise AttributeError(f"module 'bertlab' has no attribute {name!r}")
+        return getattr(import_module(module), name)

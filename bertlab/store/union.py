@@ -14,10 +14,10 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from bertlab import forms
 from bertlab.errors import BadInput
 from bertlab.names import filename
 from bertlab.recipe.identity import canonical
+from bertlab.store import forms
 from bertlab.store.runs import Store
 
 Record = dict[str, Any]
