@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeVar
 
 from bertlab.errors import BadInput, unknown
-from bertlab.recipe.ranges import FieldError
+from bertlab.recipe.ranges import Arm, FieldError, arm, arms, axis_of
 
 SCIENCE_VERSION = 3
 """Raised by hand whenever the code changes the meaning of a recipe; results of another version are never mixed in."""
@@ -26,9 +26,9 @@ T = TypeVar("T")
 
 
 def science(value: Any) -> Any:
-    """`value` as JSON-ready data, dataclass fields at their defaults left out."""
+    """`value` as JSON-ready data, dataclass fields at their defaults left out; an arm's `kind` is always there."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        kept = {}
+        kept: dict[str, Any] = {"kind": value.kind} if isinstance(value, Arm) else {}
         hints = _hints(type(value))
         for each in dataclasses.fields(value):
             item = getattr(value, each.name)
@@ -67,6 +67,9 @@ def load(kind: type[T], data: Any) -> T:
 
 
 def _load(kind: Any, data: Any) -> Any:
+    if isinstance(kind, type) and issubclass(kind, Arm):
+        kind = arm(kind, data.get("kind"))
+        data = {name: item for name, item in data.items() if name != "kind"}
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         hints = _hints(kind)
         for name in data:
@@ -83,9 +86,11 @@ def _load(kind: Any, data: Any) -> Any:
 def set_fields(value: T, texts: Mapping[str, str], prefix: str = "") -> T:
     """`value` with the fields at dotted paths set to what the texts say in each field's type.
 
-    All at once, as some values go together only: the order of `texts` does not matter. `prefix` is what errors write
-    before each path. Raises `BadInput` for an unknown field (with the nearest name), for text that is not of the
-    field's type, and for values that do not go together.
+    All at once, as some values go together only: the order of `texts` does not matter. A field that holds arms takes
+    their kinds (`objective=masked_lm,next_sentence`). The fields of an arm stand below its kind where a field holds
+    several (`masked_lm.mask_prob=0.4`), and below the name of a field that holds one. `prefix` is what errors write
+    before each path. Raises `BadInput` for an unknown field (with the nearest name), for an arm that is not there, for
+    text that is not of the field's type, and for values that do not go together.
     """
     return typing.cast(T, _set(value, texts, prefix))
 
@@ -98,31 +103,69 @@ def _set(value: Any, texts: Mapping[str, str], prefix: str) -> Any:
     for path, text in texts.items():
         name, _, deeper = path.partition(".")
         group = name in hints and dataclasses.is_dataclass(getattr(value, name))
-        if name not in hints or (deeper and not group):
+        if deeper and (group or _holder(hints, name)):
+            groups.setdefault(name, {})[deeper] = text
+        elif name not in hints or deeper:
             raise unknown("field", prefix + path, field_paths(kind, prefix))
-        if group and not deeper:
+        elif axis_of(hints[name])[0] is not None:
+            changes[name] = _chosen(hints[name], getattr(value, name), prefix + path, text)
+        elif group:
             known = ", ".join(field_paths(hints[name], f"{prefix}{name}."))
             raise BadInput(f"field '{prefix}{path}' is a group: set one of {known}")
-        if group:
-            groups.setdefault(name, {})[deeper] = text
         else:
             changes[name] = _parse(hints[name], prefix + path, text)
-    changes |= {name: _set(getattr(value, name), inner, f"{prefix}{name}.") for name, inner in groups.items()}
+    for name, inner in groups.items():
+        field = name if name in hints else _holder(hints, name)
+        held = changes.get(field, getattr(value, field))
+        deep = f"{prefix}{name}."
+        if name in hints:
+            changes[field] = _set(held, inner, deep)
+            continue
+        if name not in (kinds := [each.kind for each in held]):
+            raise BadInput(f"{deep}{next(iter(inner))} has no effect: {prefix}{field} is {', '.join(kinds) or 'empty'}")
+        changes[field] = tuple(_set(each, inner, deep) if each.kind == name else each for each in held)
     try:
         return dataclasses.replace(value, **changes)
     except FieldError as error:
         raise error.named(prefix) from None
 
 
+def _holder(hints: Mapping[str, Any], kind: str) -> str:
+    """The field that may hold an arm of this kind among several; empty if none may."""
+    for name, hint in hints.items():
+        axis, many = axis_of(hint)
+        if axis is not None and many and kind in arms(axis):
+            return name
+    return ""
+
+
+def _chosen(hint: Any, held: Any, path: str, text: str) -> Any:
+    """The arms whose kinds `text` lists: those that a field already holds, and others as their defaults have them."""
+    axis, many = axis_of(hint)
+    assert axis is not None
+    has = {each.kind: each for each in (held if many else (held,))}
+    kinds = [each.strip() for each in text.split(",") if each.strip()] if many else [text]
+    for kind in kinds:
+        if kind not in arms(axis):
+            raise unknown(f"value of {path}", kind, arms(axis))
+    chosen = tuple(has[kind] if kind in has else arm(axis, kind)() for kind in kinds)
+    return chosen if many else chosen[0]
+
+
 def field_paths(kind: Any, prefix: str = "") -> list[str]:
     """The dotted paths of all fields of a dataclass type that `set_fields` can set."""
-    paths = []
+    paths: dict[str, None] = {}
     for name, hint in _hints(kind).items():
-        if dataclasses.is_dataclass(hint):
-            paths += field_paths(hint, f"{prefix}{name}.")
+        axis, many = axis_of(hint)
+        if axis is not None:
+            paths[f"{prefix}{name}"] = None
+            for each, found in arms(axis).items():
+                paths |= dict.fromkeys(field_paths(found, f"{prefix}{each if many else name}."))
+        elif dataclasses.is_dataclass(hint):
+            paths |= dict.fromkeys(field_paths(hint, f"{prefix}{name}."))
         elif hint in (int, float, bool, str) or typing.get_origin(hint) is Literal:
-            paths.append(f"{prefix}{name}")
-    return paths
+            paths[f"{prefix}{name}"] = None
+    return list(paths)
 
 
 def _parse(hint: Any, path: str, text: str) -> Any:

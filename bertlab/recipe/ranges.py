@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib
 import math
 import re
 import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 from bertlab.errors import BadInput, unknown
 from bertlab.names import shown
+
+A = TypeVar("A", bound="Arm")
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,47 @@ class Checked:
         return f"{self._group}{shown(own)}: "
 
 
+class Arm(Checked):
+    """A value that is one of several kinds: a frozen dataclass below the base class of its axis.
+
+    An axis is a base class without a `kind`: `class Loss(Arm, home="bertlab.objectives")`, where importing `home`
+    defines the package's own arms. An arm is a dataclass below it with a `kind`, which its JSON holds and by which it
+    is read back. Arms that a user's file defines are found too: every subclass of the axis is an arm of it.
+    """
+
+    kind: ClassVar[str] = ""
+    _home: ClassVar[str] = ""
+
+    def __init_subclass__(cls, home: str = "") -> None:
+        super().__init_subclass__(group=cls.kind)
+        cls._home = home or cls._home
+
+
+def arms(axis: type[A]) -> dict[str, type[A]]:
+    """The arms of an axis by kind; of two classes of one kind, the newer."""
+    if axis._home:
+        importlib.import_module(axis._home)
+    found = {axis.kind: axis} if axis.kind else {}
+    for each in axis.__subclasses__():
+        found |= arms(each)
+    return found
+
+
+def arm(axis: type[A], kind: object) -> type[A]:
+    """The arm called `kind`; `BadInput` with the nearest name if there is none."""
+    known = arms(axis)
+    if not isinstance(kind, str) or kind not in known:
+        raise unknown(f"kind of {axis.__name__}", kind if isinstance(kind, str) else "", known)
+    return known[kind]
+
+
+def axis_of(hint: Any) -> tuple[type[Arm] | None, bool]:
+    """The axis of a field with this type hint, if it holds an arm, and whether it holds a tuple of arms."""
+    many = typing.get_origin(hint) is tuple
+    inner = typing.get_args(hint)[0] if many else hint
+    return (inner, many) if isinstance(inner, type) and issubclass(inner, Arm) else (None, False)
+
+
 @functools.cache
 def _fields(kind: Any) -> list[tuple[str, Any, Any]]:
     """The fields of a dataclass, each with its bare type and its `Range` or `Pattern`, if it has one."""
@@ -131,25 +175,32 @@ def _problem(hint: Any, allowed: Range | Pattern | None, value: Any) -> str:
             return "give a text"
         fits = not isinstance(allowed, Pattern) or re.fullmatch(allowed.expression, value)
         return "" if fits or not isinstance(allowed, Pattern) else f"give {allowed.meaning}"
-    origin, arms = typing.get_origin(hint), typing.get_args(hint)
+    axis, many = axis_of(hint)
+    if axis is not None:
+        values = value if many else (value,)
+        if not isinstance(values, tuple) or not all(isinstance(each, axis) and each.kind for each in values):
+            names = ", ".join(each.__name__ for each in arms(axis).values())
+            return f"give {'a tuple of ' * many}{axis.__name__}: {names}"
+        return "" if len({each.kind for each in values}) == len(values) else "give each kind once"
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        problems = [_problem(arm, allowed, value) for arm in arms]
-        told = [problem for arm, problem in zip(arms, problems, strict=True) if arm is not type(None)]
+        problems = [_problem(each, allowed, value) for each in inner]
+        told = [problem for each, problem in zip(inner, problems, strict=True) if each is not type(None)]
         return "" if "" in problems else " or ".join(told)
     if hint is type(None):
         return "" if value is None else "give None"
-    if origin is tuple and arms[-1] is not Ellipsis:
-        if type(value) is not tuple or len(value) != len(arms):
-            return f"give a tuple of {len(arms)}"
-        return next(filter(None, (_problem(arm, None, each) for arm, each in zip(arms, value, strict=True))), "")
+    if origin is tuple and inner[-1] is not Ellipsis:
+        if type(value) is not tuple or len(value) != len(inner):
+            return f"give a tuple of {len(inner)}"
+        return next(filter(None, (_problem(kind, None, each) for kind, each in zip(inner, value, strict=True))), "")
     if origin in (tuple, list):
         if not isinstance(value, tuple if origin is tuple else (list, tuple)):
             return f"give a {origin.__name__}"
-        return next(filter(None, (_problem(arms[0], allowed, each) for each in value)), "")
+        return next(filter(None, (_problem(inner[0], allowed, each) for each in value)), "")
     if origin is Mapping:
         if not isinstance(value, Mapping):
             return "give a dict"
-        found = (_problem(arms[0], None, key) or _problem(arms[1], allowed, each) for key, each in value.items())
+        found = (_problem(inner[0], None, key) or _problem(inner[1], allowed, each) for key, each in value.items())
         return next(filter(None, found), "")
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return "" if type(value) is hint else f"give a {hint.__name__}"

@@ -93,7 +93,7 @@ def test_kind_and_science_version_change_the_id(monkeypatch):
 
 def test_the_id_of_a_known_recipe_is_stable():
     """Frozen: a change here means that every store in the world is asked to train again."""
-    assert identity("pretrain", recipe=Recipe(seed=3), corpus="c") == "f33aeddf04fa252b"
+    assert identity("pretrain", recipe=Recipe(seed=3), corpus="c") == "610e9c17488f3ac0"
 
 
 @given(

@@ -1,0 +1,122 @@
+"""Arms of a tagged union: their JSON, their ids, and how `--set` reaches them."""
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.recipe.identity import canonical, field_paths, load, science, set_fields
+from bertlab.recipe.ranges import SHARE, Arm, Checked, FieldError
+
+
+class Shape(Arm):
+    """An axis."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Border(Checked, group="border"):
+    """A group within an arm."""
+
+    width: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Circle(Shape):
+    """One arm."""
+
+    kind: ClassVar[str] = "circle"
+    radius: Annotated[float, SHARE] = 0.5
+    border: Border = Border()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Square(Shape):
+    """Another."""
+
+    kind: ClassVar[str] = "square"
+    side: int = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing(Checked, group="drawing"):
+    """Holds one arm, and several."""
+
+    ground: Shape = Square()
+    shapes: tuple[Shape, ...] = (Circle(),)
+
+
+def test_json_names_each_arm_by_its_kind_and_leaves_defaults_out():
+    made = Drawing(ground=Circle(), shapes=(Square(side=3), Circle(border=Border(width=2))))
+    assert canonical(Drawing()) == "{}"
+    assert science(made) == {
+        "ground": {"kind": "circle"},
+        "shapes": [{"kind": "square", "side": 3}, {"kind": "circle", "border": {"width": 2}}],
+    }
+    assert load(Drawing, json.loads(json.dumps(science(made)))) == made
+
+
+def test_an_arm_that_is_defined_later_is_read_by_its_kind():
+    @dataclass(frozen=True, kw_only=True)
+    class Star(Shape):
+        kind: ClassVar[str] = "star"
+        points: int = 5
+
+    made = Drawing(shapes=(Star(points=6),))
+    assert load(Drawing, science(made)) == made
+    assert set_fields(made, {"star.points": "7"}).shapes == (Star(points=7),)
+
+
+@pytest.mark.parametrize("data", [{"side": 3}, {"kind": "squre"}, {"kind": 3}, {"kind": ""}])
+def test_an_unknown_kind_is_refused(data):
+    with pytest.raises(BadInput, match="unknown kind of Shape"):
+        load(Drawing, {"ground": data})
+
+
+def test_a_field_holds_arms_of_its_axis_and_each_kind_once():
+    with pytest.raises(FieldError, match=r"drawing\.ground is .*give Shape: Circle, Square"):
+        Drawing(ground=Border())
+    with pytest.raises(FieldError, match=r"drawing\.ground is "):
+        Drawing(ground=Shape())
+    with pytest.raises(FieldError, match=r"drawing\.shapes is .*give a tuple of Shape"):
+        Drawing(shapes=Circle())
+    with pytest.raises(FieldError, match="each kind once"):
+        Drawing(shapes=(Circle(), Circle(radius=0.2)))
+    with pytest.raises(FieldError, match=r"circle\.radius is 2"):
+        Circle(radius=2)
+
+
+def test_assignments_reach_the_arm_that_is_there():
+    made = Drawing(shapes=(Square(), Circle()))
+    found = set_fields(made, {"circle.border.width": "3", "circle.radius": "0.25", "ground.side": "7"})
+    assert found.shapes == (Square(), Circle(radius=0.25, border=Border(width=3)))
+    assert found.ground == Square(side=7)
+
+
+def test_assignments_choose_arms_and_keep_those_that_are_there():
+    made = Drawing(shapes=(Circle(radius=0.1),))
+    assert set_fields(made, {"shapes": "square,circle"}).shapes == (Square(), Circle(radius=0.1))
+    assert set_fields(made, {"square.side": "4", "shapes": "square"}).shapes == (Square(side=4),)
+    assert set_fields(made, {"ground.radius": "0.3", "ground": "circle"}).ground == Circle(radius=0.3)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "message"),
+    [
+        ("shapes", "circle,sqare", "unknown value of shapes 'sqare': did you mean 'square'"),
+        ("shapes", "circle,circle", "each kind once"),
+        ("square.side", "3", r"square\.side has no effect: shapes is circle"),
+        ("circle.radus", "0.3", r"did you mean 'circle\.radius'"),
+        ("circle.radius", "3", r"circle\.radius is 3"),
+        ("hexagon.side", "3", "unknown field"),
+        ("circle", "3", "unknown field"),
+    ],
+)
+def test_a_wrong_assignment_says_what_to_do(path, text, message):
+    with pytest.raises(BadInput, match=message):
+        set_fields(Drawing(), {path: text})
+
+
+def test_the_fields_of_all_arms_have_paths():
+    assert {"shapes", "circle.border.width", "square.side", "ground", "ground.side"} <= {*field_paths(Drawing)}
