@@ -130,7 +130,7 @@ def test_a_signal_while_ray_starts_ends_the_command_and_ray(tmp_path, until, del
     (folder,) = session(process.pid)
     time.sleep(delay)
     os.killpg(process.pid, number)
-    _, errors = process.communicate(timeout=60)  # as long as Ray takes to start: four seconds where nothing else runs
+    _, errors = process.communicate(timeout=120)  # as long as Ray takes to start: four seconds where nothing else runs
     assert process.returncode == 128 + number, errors
     assert errors.count("\n") == 1
     assert f"interrupted by {number.name}" in errors
