@@ -18,8 +18,8 @@ from scipy.special import stdtr, stdtrit
 
 from bertlab.lab.study import Claim
 from bertlab.report.statistics.effects import Effect, effect
-from bertlab.report.statistics.measures import Grouped, Mean, Measure, accuracy, f1
-from bertlab.report.statistics.spread import Typical
+from bertlab.report.statistics.measures import Grouped, Mean, Metric, accuracy, f1
+from bertlab.report.statistics.variance import Typical
 from bertlab.report.verdicts import Pair, Trial, holm, verdicts
 
 CLAIMS = 12
@@ -66,11 +66,11 @@ class World:
         chance = rng.standard_normal((self.n, self.restarts, self.examples), dtype=np.float32)
         return chance + (RIGHT + ease + own).astype(np.float32) + (POINT * runs[..., None]).astype(np.float32) > 0
 
-    def measures(self, right: np.ndarray, label: np.ndarray) -> dict[int, list[Measure]]:
+    def measures(self, right: np.ndarray, label: np.ndarray) -> dict[int, list[Metric]]:
         """The measures of a row, by seed."""
         return {seed: [self.measure(each, label) for each in runs] for seed, runs in enumerate(right)}
 
-    def measure(self, right: np.ndarray, label: np.ndarray) -> Measure:
+    def measure(self, right: np.ndarray, label: np.ndarray) -> Metric:
         """The metric of a run."""
         answer = np.where(right, label, 1 - label)
         return f1(answer, label) if self.metric == "f1" else accuracy(answer, label)
@@ -87,13 +87,13 @@ class World:
             found.append((plain if self.group == 1 else _found(self.grouped(one), self.grouped(baseline)), plain))
         return found
 
-    def grouped(self, row: dict[int, list[Measure]]) -> dict[int, list[Measure]]:
+    def grouped(self, row: dict[int, list[Metric]]) -> dict[int, list[Metric]]:
         """The same with groups for examples."""
         number = np.arange(self.examples) // self.group
         return {seed: [Grouped(each, number) for each in runs] for seed, runs in row.items()}
 
 
-def _found(one: dict[int, list[Measure]], two: dict[int, list[Measure]]) -> Effect:
+def _found(one: dict[int, list[Metric]], two: dict[int, list[Metric]]) -> Effect:
     found = effect(one, two, resamples=1)
     assert found is not None
     return found

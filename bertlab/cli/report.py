@@ -28,12 +28,12 @@ def report(
         list[str] | None, typer.Option("--format", help="md, html or latex; md and html, if none.", metavar="FORMAT")
     ] = None,
     old: Annotated[
-        Path | None, typer.Option("--compare", help="Say also what changed since another store.", metavar="OLD_STORE")
+        Path | None, typer.Option("--compare", help="Show what changed since another store.", metavar="OLD_STORE")
     ] = None,
 ) -> None:
     """Write the tables and plots of everything finished."""
-    from bertlab.cli.results import print_compared, print_result
-    from bertlab.report import compare, page
+    from bertlab.cli.results import print_changes, print_result
+    from bertlab.report import page
     from bertlab.store.merge import Joined
     from bertlab.store.runs import Store
 
@@ -43,12 +43,10 @@ def report(
     if isinstance(store, Joined):
         for note in store.notes():
             say(note)
-    compared = None if old is None else compare.compare(studies or [], store, old)
-    pages, evidence = page.write(studies or [], store, out, formats or page.DEFAULT)
-    for each in evidence:
+    written = page.write(studies or [], store, out, formats or page.DEFAULT, old)
+    for each in written.evidence:
         print_result(each)
-    if old is not None and compared is not None:
-        pages += compare.write(compared, store.root, old, out)
-        print_compared(compared, old)
-    for path in pages:
+    if written.changes:
+        print_changes(written.changes)
+    for path in written.pages:
         say(f"wrote {path}")

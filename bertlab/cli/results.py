@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bertlab.names import plain
-from bertlab.report import claims, compare, tables
-from bertlab.report.compare import Compared
+from bertlab.report import claims, tables
+from bertlab.report.compare import Changes
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
 
@@ -28,7 +27,7 @@ def print_result(evidence: Evidence) -> None:
     """Prints the means of a study's rows beside the published figures, differences to the baseline, and verdicts."""
     from bertlab.cli.console import console, say
 
-    title = f"{evidence.study}: scale {evidence.scale} {evidence.ground}"
+    title = f"{evidence.study}: scale {evidence.scale} {evidence.setting}"
     results, differences = tables.brief(evidence)
     console().print(_drawn(results, title))
     if differences.rows:
@@ -46,21 +45,13 @@ def print_result(evidence: Evidence) -> None:
         say("Points: mean (sd over restarts), n = 1: no interval, one pre-training seed decides nothing.")
 
 
-def print_compared(compared: Sequence[Compared], old: Path) -> None:
-    """Prints what changed since the store `old`: the means that moved, and how much has changed."""
+def print_changes(changes: Changes) -> None:
+    """Prints what changed since another store: the means that moved, and how much changed."""
     from bertlab.cli.console import console, say
 
-    if all(each.same for each in compared):
-        say(f"Nothing has changed since {old}: the same runs.")
-        return
-    for each in compared:
-        if not each.changes:
-            say(f"{plain(each.title)}, since {old}: {each.summary[0].lower()}{each.summary[1:]}")
-            continue
-        table = compare.means(each, brief=True)
-        if table.rows:
-            console().print(_drawn(table, f"{each.title}, since {old}"))
-        say(f"{plain(each.title)}, since {old}: {compare.counts(each)}. {each.summary}")
+    if changes.means.rows:
+        console().print(_drawn(changes.means, f"Changed since {changes.since}"))
+    say(f"Since {changes.since}: {changes.summary}")
 
 
 def _drawn(table: tables.Table, title: str) -> Table:

@@ -29,7 +29,7 @@ def legend(evidence: Evidence) -> list[str]:
         lines.append("The published figures are medians too. Differences, intervals and verdicts are of means.")
     if any(cell.status == "collapsed" for cell in evidence.cells):
         lines.append("Collapsed: a run that gave one answer to all rows; it is in the mean.")
-    if evidence.deviating:
+    if evidence.numerics_mismatch:
         lines.append("†: computed with other numerics, see the caveats.")
     return lines
 
@@ -145,10 +145,10 @@ def warnings(evidence: Evidence) -> list[str]:
     ]
     for row in (row for row in evidence.variants if evidence.untrained(row)):
         for name in evidence.measurements:
-            gain, flaw = evidence.gain(row, name), evidence.unhelped(row, name)
-            if flaw and gain is not None:
+            gain, issue = evidence.gain(row, name), evidence.unhelped(row, name)
+            if issue and gain is not None:
                 lines.append(
-                    f"{name}: {flaw}; the baseline is {gain:+.2f} points from the same model without pre-training. "
+                    f"{name}: {issue}; the baseline is {gain:+.2f} points from the same model without pre-training. "
                     "Differences between rows say nothing there."
                 )
     return lines
@@ -179,9 +179,9 @@ def caveats(evidence: Evidence) -> list[str]:
             f"n is small: with {count(seeds, evidence.unit)}, only effects much larger than the noise between "
             f"{'restarts' if evidence.imported else 'seeds'} can be told from chance. All else is undecided."
         )
-    for row, what in evidence.deviating.items():
+    for row, what in evidence.numerics_mismatch.items():
         lines.append(f"Row {row} was computed with {what}, not as the baseline: last digits may differ for that alone.")
-    for row, other in evidence.alike.items():
+    for row, other in evidence.duplicates.items():
         lines.append(f"Rows {row} and {other} coincide at this scale: trained once and shown as equal.")
     for because, cells in _failed(evidence.cells).items():
         lines.append(f"Without a value, {because}: {'; '.join(cells)}.")

@@ -12,7 +12,7 @@ from bertlab.errors import BadInput
 from bertlab.lab.study import Claim
 from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
-from bertlab.report.statistics.effects import FLOOR, Effect
+from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
 from bertlab.report.statistics.summary import LEVEL
 from bertlab.report.tables import EMPTY, Table, ends, signed
 from bertlab.report.verdicts import Verdict, trials, verdicts
@@ -161,8 +161,8 @@ def lines(evidence: Evidence, found: Sequence[Finding]) -> list[str]:
             "Judging again each time that seeds were added finds effects where there are none, in up to 17 % of claims "
             f"instead of 5 %: decide on a number first. This study asked for {asked}."
         )
-    if any(each.judged.effect and each.judged.effect.n < FLOOR for each in found):
-        told.append(f"Fewer than {FLOOR} {evidence.unit}s give no verdict.")
+    if any(each.judged.effect and each.judged.effect.n < VERDICT_MIN_SEEDS for each in found):
+        told.append(f"Fewer than {VERDICT_MIN_SEEDS} {evidence.unit}s give no verdict.")
     if evidence.imported:
         told.append("Each verdict is for this checkpoint: another pre-training may differ.")
     if not all(evidence.comparable(each.judged.claim.on) for each in found):
@@ -189,7 +189,12 @@ def _told(finding: Finding) -> str:
 def _rising(finding: Finding) -> bool:
     """Whether it says how many seeds would tell."""
     need = finding.judged.need
-    return finding.verdict == "undecided" and not finding.judged.flaw and need is not None and need.seeds < math.inf
+    return (
+        finding.verdict == "undecided"
+        and not finding.judged.validity_issue
+        and need is not None
+        and need.seeds < math.inf
+    )
 
 
 def _collapses(evidence: Evidence, judged: Verdict) -> str:
@@ -225,22 +230,22 @@ def _hint(evidence: Evidence, judged: Verdict) -> str:
         return f"{judged.measured} of {pairs} comparisons are" if judged.measured else EMPTY
     if judged.outcome != "undecided":
         return EMPTY
-    if judged.flaw:
-        return judged.flaw
+    if judged.validity_issue:
+        return judged.validity_issue
     what = "restarts" if evidence.imported else "seeds"
     if judged.pair.collapses:
         left = judged.pair.without.n if judged.pair.without else 0
-        if left < FLOOR:
-            return f"{count(left, what[:-1])} without a collapse, a verdict takes {FLOOR}"
+        if left < VERDICT_MIN_SEEDS:
+            return f"{count(left, what[:-1])} without a collapse, a verdict takes {VERDICT_MIN_SEEDS}"
         if judged.p == 1.0:
             return f"the difference is one of the {what} that collapsed"
     if judged.need is None:
-        few = judged.effect is None or judged.effect.n < FLOOR
-        return f"{FLOOR} {what} at least{_cost(evidence, judged, FLOOR)}" if few else EMPTY
+        few = judged.effect is None or judged.effect.n < VERDICT_MIN_SEEDS
+        return f"{VERDICT_MIN_SEEDS} {what} at least{_cost(evidence, judged, VERDICT_MIN_SEEDS)}" if few else EMPTY
     true = signed(judged.need.true)
     if math.isinf(judged.need.seeds):
         return f"were it {true}, no number of {what} would tell on these examples"
-    needed = max(FLOOR, math.ceil(judged.need.seeds))
+    needed = max(VERDICT_MIN_SEEDS, math.ceil(judged.need.seeds))
     return f"were it {true}, about {needed:,} {what} would tell{_cost(evidence, judged, needed)}"
 
 

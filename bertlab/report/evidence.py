@@ -17,8 +17,8 @@ from typing import Any
 from bertlab.report.cells import Cell, Pretraining
 from bertlab.report.predictions import Predictions
 from bertlab.report.statistics.effects import Effect
-from bertlab.report.statistics.spread import Typical
 from bertlab.report.statistics.summary import Scores, Summary, mean, summarise
+from bertlab.report.statistics.variance import Typical
 
 LESS_IS_MORE = ("loss", "perplexity")
 """Ends of the names of metrics of which less is better."""
@@ -78,7 +78,7 @@ class Evidence:
         return "restart" if self.imported else "pre-training seed"
 
     @property
-    def ground(self) -> str:
+    def setting(self) -> str:
         """What was trained on, or from: `on wikitext-103`, `from bert-base-uncased`."""
         return f"from {self.pretrained}" if self.pretrained else f"on {' and '.join(self.corpus)}"
 
@@ -172,17 +172,24 @@ class Evidence:
 
     def scores(self, variant: str, measurement: str, at: int = 100) -> Scores:
         """The points of a row on a measurement."""
-        by_seed: dict[int, list[float]] = {}
+        cells = self._by_seed(variant, measurement, at)
+        return Scores({seed: [cell.value for cell in each if cell.value is not None] for seed, each in cells.items()})
+
+    def _by_seed(
+        self, variant: str, measurement: str, at: int = 100, without: Collection[int] = ()
+    ) -> dict[int, list[Cell]]:
+        """The cells with a value, by seed."""
+        found: dict[int, list[Cell]] = {}
         for cell in self.at(variant, measurement, at):
-            if cell.value is not None:
-                by_seed.setdefault(self.seed_of(cell), []).append(cell.value)
-        return Scores(by_seed)
+            if cell.value is not None and self.seed_of(cell) not in without:
+                found.setdefault(self.seed_of(cell), []).append(cell)
+        return found
 
     def seed_of(self, cell: Cell) -> int:
         """What its row is paired by: of one checkpoint there are no seeds, and restarts take their place."""
         return cell.restart if self.imported else cell.pretrain_seed
 
-    def flaw(self, compared: Collection[tuple[str, int]], measurement: str) -> str:
+    def validity_issue(self, compared: Collection[tuple[str, int]], measurement: str) -> str:
         """Why rows, each at a milestone, say nothing on a measurement, if they do not.
 
         A seed that was asked for and has no value (those that have are not a fair sample of all), a row that has learnt
@@ -255,13 +262,18 @@ class Evidence:
     ) -> Effect | None:
         """`row` minus `other` on a measurement, paired by seed and example, as `Predictions.effect` has it.
 
+        `at` is the per cent of the pre-training's steps after which each of the two is measured, `without` are seeds to
+        leave out.
+
         What the seeds add is estimated with all comparisons of the study (`Typical`); of a row without pre-training,
         whose runs may vary otherwise, alone.
         """
         metric = "" if metric == self.column(measurement)[0].metric else metric
         asked = (row, other, measurement, metric, at, without)
         if asked not in self._effects:
-            found = self.predictions.effect(self, row, other, measurement, metric=metric, at=at, without=without)
+            ours = self._by_seed(row, measurement, at[0], without)
+            theirs = self._by_seed(other, measurement, at[1], without)
+            found = self.predictions.effect(ours, theirs, metric)
             alone = self.untrained(row) or self.untrained(other)
             self._effects[asked] = found if found is None or alone else found.moderated(self._typical(metric))
         return self._effects[asked]
@@ -275,7 +287,7 @@ class Evidence:
         if metric not in self._known:
             rows = [row for row in self.variants if row != self.baseline and not self.untrained(row)]
             found = (
-                self.predictions.effect(self, row, self.baseline, name, metric=metric)
+                self.predictions.effect(self._by_seed(row, name), self._by_seed(self.baseline, name), metric)
                 for row in rows
                 for name in self.measurements
             )
@@ -345,7 +357,7 @@ class Evidence:
         return any(each.untrained for each in self.of(variant))
 
     @cached_property
-    def alike(self) -> dict[str, str]:
+    def duplicates(self) -> dict[str, str]:
         """Rows that are the same runs as an earlier row, which they name."""
         first: dict[tuple[tuple[int, str], ...], str] = {}
         same = {}
@@ -380,7 +392,7 @@ class Evidence:
         return found
 
     @cached_property
-    def deviating(self) -> dict[str, str]:
+    def numerics_mismatch(self) -> dict[str, str]:
         """Rows whose numerics differ from the baseline's or among themselves, with what differs."""
         reference = self.numerics(self.baseline)
         rows = {}

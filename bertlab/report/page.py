@@ -6,11 +6,13 @@ A report is made of records and finished runs alone and holds no clock: the same
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
 from bertlab.errors import BadInput, Unwritable, unknown
 from bertlab.report import tidy
+from bertlab.report.compare import Changes, compare
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import html, latex, markdown
@@ -23,13 +25,29 @@ FORMATS = ("md", "html", "latex")
 DEFAULT = ("md", "html")
 
 
+@dataclass(frozen=True)
+class Report:
+    """What was written."""
+
+    pages: list[Path]
+    """Fronts first."""
+    evidence: list[Evidence]
+    changes: Changes | None
+    """Since an older store, if one was named."""
+
+
 def write(
-    studies: Sequence[str], runs: Path | Store, out: Path, formats: Collection[str] = DEFAULT
-) -> tuple[list[Path], list[Evidence]]:
+    studies: Sequence[str],
+    runs: Path | Store,
+    out: Path,
+    formats: Collection[str] = DEFAULT,
+    since: Path | None = None,
+) -> Report:
     """Writes `studies` (all if none is named) from the store `runs` into `out`: CSV files, figures, and pages.
 
-    Returns the paths of the pages, fronts first, and what they report. Raises `BadInput` for a study without a record,
-    a store in which nothing is finished, an unknown format, and a folder that cannot be written.
+    With an older store `since`, the index pages say what changed, and `compare.csv` has each value that did. Raises
+    `BadInput` for a study without a record, a store in which nothing is finished, an unknown format, and a folder that
+    cannot be written.
     """
     for name in formats:
         if name not in FORMATS:
@@ -46,6 +64,7 @@ def write(
     if not any(each.started for each in asked):
         names = ", ".join(f"'{each}'" for each in studies)
         raise BadInput(f"nothing of {names} is finished in '{store.root}': run `bertlab ablate` first")
+    changes = None if since is None else compare(_older(since, studies), asked, str(since))
     point("report.begin")
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -56,9 +75,19 @@ def write(
             if chapters[-1].written:
                 _write_data(chapters[-1], evidences, out)
                 pages += _write_pages(chapters[-1], out, formats)
-        return [*_write_fronts(chapters, out, formats), *pages], asked
+        if changes:
+            files.write(out / "compare.csv", tidy.csv(changes.values))
+        return Report([*_write_fronts(chapters, out, formats, changes), *pages], asked, changes)
     except OSError as error:
         raise Unwritable(out, error) from error
+
+
+def _older(root: Path, studies: Sequence[str]) -> list[Evidence]:
+    """What the store to compare with knows of the studies."""
+    found = gather_all(Store(root, lenient=True)) if root.is_dir() else []
+    if not any(each.started for each in found):
+        raise BadInput(f"nothing is finished in '{root}': give --compare the --runs directory of an earlier report")
+    return [each for each in found if each.study in studies or not studies]
 
 
 def _write_data(chapter: Chapter, evidences: Sequence[Evidence], out: Path) -> None:
@@ -70,9 +99,9 @@ def _write_data(chapter: Chapter, evidences: Sequence[Evidence], out: Path) -> N
             point("report.figure")
             files.write(path, picture.svg)
     point("report.table")
-    files.write(out / chapter.data, tidy.values(evidences))
-    files.write(out / chapter.summary, tidy.summary(evidences))
-    files.write(out / chapter.verdicts, tidy.claims(evidences))
+    files.write(out / chapter.data, tidy.csv(tidy.values(evidences)))
+    files.write(out / chapter.summary, tidy.csv(tidy.summary(evidences)))
+    files.write(out / chapter.verdicts, tidy.csv(tidy.claims(evidences)))
 
 
 def _write_pages(chapter: Chapter, out: Path, formats: Collection[str]) -> list[Path]:
@@ -86,7 +115,9 @@ def _write_pages(chapter: Chapter, out: Path, formats: Collection[str]) -> list[
     return pages
 
 
-def _write_fronts(chapters: Sequence[Chapter], out: Path, formats: Collection[str]) -> list[Path]:
+def _write_fronts(
+    chapters: Sequence[Chapter], out: Path, formats: Collection[str], changes: Changes | None
+) -> list[Path]:
     """The pages that show all studies of the store."""
     written = {each.stem for each in chapters if (out / f"{each.stem}.md").is_file()}
     fronts = []
@@ -94,5 +125,6 @@ def _write_fronts(chapters: Sequence[Chapter], out: Path, formats: Collection[st
         if name in formats:
             fronts.append(out / file)
             point("report.index")
-            files.write(fronts[-1], html.page(chapters) if name == "html" else markdown.index(chapters, written))
+            text = html.page(chapters, changes) if name == "html" else markdown.index(chapters, written, changes)
+            files.write(fronts[-1], text)
     return fronts

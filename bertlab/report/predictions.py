@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from bertlab.report.cells import Cell
 from bertlab.report.statistics import measures
 from bertlab.report.statistics.effects import Effect, Runs, effect
-from bertlab.report.statistics.measures import Mean, Measure
+from bertlab.report.statistics.measures import Mean, Metric
 from bertlab.store.runs import Run
-
-if TYPE_CHECKING:
-    from bertlab.report.cells import Cell
-    from bertlab.report.evidence import Evidence
 
 LIKELIHOOD = "log_likelihood"
 """The measure beside every metric of labels and answers: nats that the right one is given, a mean over examples."""
@@ -27,7 +24,7 @@ LIKELIHOOD = "log_likelihood"
 class Judged:
     """What a run comes to."""
 
-    measure: Measure
+    measure: Metric
     examples: tuple[bytes, ...]
     """The right answers: runs with the same ones can be paired example by example."""
 
@@ -40,34 +37,22 @@ class Predictions:
         self.read: dict[tuple[str, str, str], Judged | None] = {}
 
     def effect(
-        self,
-        evidence: Evidence,
-        row: str,
-        other: str,
-        measurement: str,
-        *,
-        metric: str = "",
-        at: tuple[int, int] = (100, 100),
-        without: Collection[int] = (),
+        self, row: Mapping[int, Sequence[Cell]], other: Mapping[int, Sequence[Cell]], metric: str = ""
     ) -> Effect | None:
-        """`row` minus `other` on a column, by its own metric or by `LIKELIHOOD`; None without a seed in common.
+        """`row` minus `other`, both cells with a value by seed; None without a seed in common.
 
-        `at` is the per cent of the pre-training's steps after which each of the two is measured, `without` are seeds to
-        leave out.
-
-        Where predictions are missing or are of different examples, and for what is read off the pre-training, the
-        values of the runs are paired by seed alone: the interval is then for these examples, as if there were no
-        others, and there is no likelihood.
+        By the cells' own metric, or by `metric` (`LIKELIHOOD`). Where predictions are missing or are of different
+        examples, and for what is read off the pre-training, the values of the runs are paired by seed alone: the
+        interval is then for these examples, as if there were no others, and there is no likelihood.
         """
-        one, two = (
-            [
-                cell
-                for cell in evidence.at(name, measurement, each)
-                if cell.value is not None and evidence.seed_of(cell) not in without
-            ]
-            for name, each in zip((row, other), at, strict=True)
-        )
-        return contrast((evidence, one), (evidence, two), metric)
+        cells = [cell for side in (row, other) for each in side.values() for cell in each]
+        judged = {cell.run_id: self.judged(cell, metric or cell.metric) for cell in cells}
+        examples = {None if each is None else each.examples for each in judged.values()}
+        if len(examples) != 1 or None in examples:
+            if metric not in ("", *(cell.metric for cell in cells)):
+                return None
+            judged = {}
+        return effect(_metrics(row, judged), _metrics(other, judged))
 
     def judged(self, cell: Cell, metric: str) -> Judged | None:
         """What the run of a cell comes to by `metric`; None if that cannot be told from its predictions."""
@@ -77,32 +62,16 @@ class Predictions:
         return self.read[key]
 
 
-def contrast(
-    row: tuple[Evidence, Sequence[Cell]], other: tuple[Evidence, Sequence[Cell]], metric: str = ""
-) -> Effect | None:
-    """Cells with a value minus others, which may be of another store, as `Predictions.effect` has it."""
-    sides = [
-        (each, cells, {cell.run_id: each.predictions.judged(cell, metric or cell.metric) for cell in cells})
-        for each, cells in (row, other)
-    ]
-    judged = [each for _, _, found in sides for each in found.values()]
-    if len({each and each.examples for each in judged}) == 1 and None not in judged:
-        one, two = (_by_seed(*each) for each in sides)
-    elif metric in ("", *(cell.metric for _, cells, _ in sides for cell in cells)):
-        one, two = (_by_seed(each, cells, {}) for each, cells, _ in sides)
-    else:
-        return None
-    return effect(one, two)
-
-
-def _by_seed(evidence: Evidence, cells: Iterable[Cell], judged: dict[str, Judged | None]) -> Runs:
-    """The measures of a row, by seed; of runs that are not `judged` the value alone."""
-    found: dict[int, list[Measure]] = {}
-    for cell in cells:
-        known = judged.get(cell.run_id)
-        value = Mean(np.array([cell.value], np.float64)) if known is None else known.measure
-        found.setdefault(evidence.seed_of(cell), []).append(value)
-    return found
+def _metrics(cells: Mapping[int, Sequence[Cell]], judged: Mapping[str, Judged | None]) -> Runs:
+    """The metric of each run by seed; of runs that are not `judged` the value alone."""
+    return {
+        seed: [
+            Mean(np.array([cell.value], np.float64)) if known is None else known.measure
+            for cell in each
+            for known in (judged.get(cell.run_id),)
+        ]
+        for seed, each in cells.items()
+    }
 
 
 def _read(run: Run, cell: Cell, metric: str) -> Judged | None:

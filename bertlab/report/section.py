@@ -102,7 +102,7 @@ def chapter(evidences: Sequence[Evidence], *, written: bool = True) -> Chapter:
     """What is known of a study in each of its settings; figures are left out unless it is `written`."""
     first = evidences[0]
     stem = filename(first.study)
-    titles = [f"Scale {each.scale} {each.ground}" for each in evidences]
+    titles = [f"Scale {each.scale} {each.setting}" for each in evidences]
     # the first section has the plain name, so that a link to the figure of a study stays good
     stems = [stem, *(f"{stem}-{filename(each.scale)}-{each.key}" for each in evidences[1:])]
     cells = [cell for each in evidences for cell in each.cells]
@@ -111,7 +111,7 @@ def chapter(evidences: Sequence[Evidence], *, written: bool = True) -> Chapter:
         stem=stem,
         question=str(first.record["question"]),
         source=str(first.record["source"]),
-        settings="; ".join(f"{each.scale} {each.ground}" for each in evidences),
+        settings="; ".join(f"{each.scale} {each.setting}" for each in evidences),
         measured=f"{sum(cell.value is not None for cell in cells)} of {len(cells)}",
         sections=tuple(
             # two settings of the same scale and corpus: the command in each section says what was set

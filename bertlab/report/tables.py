@@ -162,10 +162,10 @@ def label(evidence: Evidence, variant: str) -> str:
     notes = []
     if variant == evidence.baseline:
         notes.append("baseline")
-    if variant in evidence.alike:
-        notes.append(f"same runs as {evidence.alike[variant]}")
+    if variant in evidence.duplicates:
+        notes.append(f"same runs as {evidence.duplicates[variant]}")
     name = f"{variant} ({', '.join(notes)})" if notes else variant
-    return f"{name} †" if variant in evidence.deviating else name
+    return f"{name} †" if variant in evidence.numerics_mismatch else name
 
 
 def ends(interval: Interval, digits: int = 2) -> str:

@@ -1,12 +1,9 @@
-"""The CSV files of a report: a line a measured value, and a line for each row and column."""
+"""The CSV files of a report as tables: a line a measured value, a line a variant and measurement, a line a claim."""
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bertlab.names import plain
 from bertlab.report import escape
@@ -15,189 +12,122 @@ from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.confidence import interval
 from bertlab.report.statistics.effects import Effect
+from bertlab.report.statistics.summary import Interval
 
 if TYPE_CHECKING:
     import pandas
 
-COLUMNS = (
-    "study",
-    "variant",
-    "measurement",
-    "task",
-    "dataset",
-    "split",
-    "method",
-    "metric",
-    "milestone",
-    "pretrain_seed",
-    "restart",
-    "status",
-    "value",
-    "published",
-    "scale",
-    "pretrain_id",
-    "run_id",
+VALUES = (
+    *("study", "variant", "measurement", "task", "dataset", "split", "method", "metric", "milestone"),
+    *("pretrain_seed", "restart", "status", "value", "published", "scale", "setting", "pretrain_id", "run_id"),
 )
-"""The columns of the tidy table: part of the interface."""
-
 CLAIMS = (
-    "study",
-    "scale",
-    "text",
-    "setting",
-    "claim",
-    "measurement",
-    "at",
-    "since",
-    "within",
-    "better",
-    "worse",
-    "effect",
-    "low",
-    "high",
-    "published",
-    "n",
-    "p",
-    "adjusted_p",
-    "log_likelihood",
-    "log_likelihood_low",
-    "log_likelihood_high",
-    "verdict",
-    "reason",
-    "collapses",
+    *("study", "scale", "setting", "key", "claim", "measurement", "at", "since", "within", "better", "worse"),
+    *("effect", "low", "high", "published", "n", "p", "adjusted_p"),
+    *("log_likelihood", "log_likelihood_low", "log_likelihood_high", "verdict", "reason", "collapses"),
 )
-"""The columns of the claims: part of the interface."""
 SUMMARY = (
-    "study",
-    "scale",
-    "text",
-    "setting",
-    "variant",
-    "measurement",
-    "metric",
-    "mean",
-    "sd",
-    "min",
-    "max",
-    "seeds",
-    "published",
-    "against",
-    "effect",
-    "low",
-    "high",
-    "p",
-    "bootstrap_low",
-    "bootstrap_high",
-    "published_effect",
-    "paired_seeds",
-    "examples",
+    *("study", "scale", "setting", "key", "variant", "measurement", "metric", "mean", "sd", "min", "max", "seeds"),
+    *("published", "against", "effect", "low", "high", "p", "bootstrap_low", "bootstrap_high"),
+    *("published_effect", "paired_seeds", "examples"),
 )
-"""The columns of the summary: part of the interface."""
+"""The columns of the tables: part of the interface."""
+_COUNTS = {"milestone", "pretrain_seed", "restart", "at", "since", "n", "seeds", "paired_seeds", "examples"}
 
 
-def frame(evidences: Sequence[Evidence]) -> pandas.DataFrame:
-    """The tidy table: a line a measured value, with the columns of `COLUMNS`; values in points, names as pages have."""
-    import pandas
-
-    lines = [
-        {name: _shown(getattr(each if name in ("study", "scale") else cell, name)) for name in COLUMNS}
+def values(evidences: Sequence[Evidence]) -> pandas.DataFrame:
+    """A line a measured value, in points; pending and failed runs have none."""
+    lines = (
+        {name: getattr(each if name in ("study", "scale", "setting") else cell, name) for name in VALUES}
         for each in evidences
         for cell in each.cells
-    ]
+    )
     # the same cells planned twice, with more seeds the second time, are one value each
-    return pandas.DataFrame(lines, columns=list(COLUMNS)).drop_duplicates(ignore_index=True)
+    return _table(VALUES, lines).drop_duplicates(ignore_index=True)
 
 
-def values(evidences: Sequence[Evidence]) -> str:
-    """The tidy table as CSV; text that a spreadsheet would take for a formula is escaped, absent values are empty."""
-    return _csv(COLUMNS, frame(evidences).astype(object).itertuples(index=False))
-
-
-def summary(evidences: Sequence[Evidence]) -> str:
-    """A line for each row and column as CSV: what was measured, and its difference to the baseline.
+def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
+    """A line for each variant and measurement: what was measured, and its difference to the baseline.
 
     The spread is over the seeds, or over the restarts of one. `low` to `high` is the 95 % interval that judges, the
-    other that of the multi-bootstrap beside it; `p` is two-sided, of no effect; `paired_seeds` are those that both rows
-    have. A second line has the difference of the log-likelihoods of the right answers, in nats.
+    other that of the multi-bootstrap beside it; `p` is two-sided, of no effect; `paired_seeds` are those that both
+    variants have. A second line has the difference of the log-likelihoods of the right answers, in nats.
     """
-    return _csv(SUMMARY, (line for each in evidences for line in _summary(each)))
+    return _table(SUMMARY, (line for each in evidences for line in _summary(each)))
 
 
-def _summary(evidence: Evidence) -> Iterable[Sequence[object]]:
+def _summary(evidence: Evidence) -> Iterable[dict[str, Any]]:
     for variant in evidence.variants:
         for name in evidence.measurements:
-            metric = evidence.column(name)[0].metric
-            found = evidence.summary(variant, name)
-            spread = (found.mean, found.sd, found.low, found.high, found.seeds) if found else (None,) * 5
-            published = evidence.published(variant, name), evidence.published_difference(variant, name)
-            for measure, row, theirs in ((metric, spread, published), (LIKELIHOOD, (None,) * 5, (None, None))):
-                effect = None if variant == evidence.baseline else evidence.difference(variant, name, measure)
-                if effect is None and measure == LIKELIHOOD:
-                    continue
-                names = map(plain, (variant, name, measure))
-                yield (*_setting(evidence), *names, *row, theirs[0], *_effect(evidence, effect, theirs[1]))
+            found, metric = evidence.summary(variant, name), evidence.column(name)[0].metric
+            line = {**_place(evidence), "variant": variant, "measurement": name}
+            effect = None if variant == evidence.baseline else evidence.difference(variant, name)
+            measured = {
+                "metric": metric,
+                "published": evidence.published(variant, name),
+                **_effect(evidence, effect),
+                "published_effect": effect and evidence.published_difference(variant, name),
+            }
+            if found:
+                measured |= {"mean": found.mean, "sd": found.sd, "min": found.low, "max": found.high}
+                measured["seeds"] = found.seeds
+            yield line | measured
+            if effect and (likely := evidence.difference(variant, name, LIKELIHOOD)):
+                yield line | {"metric": LIKELIHOOD} | _effect(evidence, likely)
 
 
-def claims(evidences: Sequence[Evidence]) -> str:
-    """A line a claim as CSV: the pair of rows that decides, its effect with the 95 % interval, and the verdict.
+def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
+    """A line a claim: the pair of variants that decides, its effect with the 95 % interval, and the verdict.
 
     The log-likelihood is that of the right answers, in nats; `p` and `adjusted_p` as `Verdict` has them.
     """
-    return _csv(CLAIMS, (line for each in evidences for line in _claims(each)))
+    return _table(CLAIMS, (line for each in evidences for line in _claims(each)))
 
 
-def _claims(evidence: Evidence) -> Iterable[Sequence[object]]:
+def _claims(evidence: Evidence) -> Iterable[dict[str, Any]]:
     for each in findings(evidence):
-        claim, pair = each.judged.claim, each.judged.pair
-        yield (
-            *_setting(evidence),
-            *map(plain, (claim.text, claim.on)),
-            claim.at,
-            claim.since or None,
-            claim.within,
-            *map(plain, (pair.better, pair.worse)),
-            *_interval(each.judged.effect),
-            each.judged.published,
-            None if each.judged.effect is None else each.judged.effect.n,
-            each.judged.p,
-            each.judged.adjusted,
-            *_interval(each.likely),
-            each.verdict,
-            plain(each.hint),
-            plain(each.collapses),
-        )
+        claim, pair, effect = each.judged.claim, each.judged.pair, each.judged.effect
+        likely = _ends("log_likelihood_", each.likely.interval if each.likely else None)
+        yield {
+            **_place(evidence),
+            **{"claim": claim.text, "measurement": claim.on, "at": claim.at, "since": claim.since or None},
+            **{"within": claim.within, "better": pair.better, "worse": pair.worse},
+            **{
+                "effect": effect and effect.mean,
+                **_ends("", effect.interval if effect else None),
+                "n": effect and effect.n,
+            },
+            **{"published": each.judged.published, "p": each.judged.p, "adjusted_p": each.judged.adjusted},
+            **{"log_likelihood": each.likely and each.likely.mean, **likely},
+            **{"verdict": each.verdict, "reason": each.hint, "collapses": each.collapses},
+        }
 
 
-def _setting(evidence: Evidence) -> tuple[str, ...]:
-    return plain(evidence.study), plain(evidence.scale), plain(evidence.ground), evidence.key
+def _place(evidence: Evidence) -> dict[str, str]:
+    return {name: getattr(evidence, name) for name in ("study", "scale", "setting", "key")}
 
 
-def _interval(found: Effect | None) -> tuple[float | None, ...]:
-    if found is None or found.interval is None:
-        return None if found is None else found.mean, None, None
-    return found.mean, found.interval.low, found.interval.high
-
-
-def _effect(evidence: Evidence, found: Effect | None, published: object) -> Iterable[object]:
+def _effect(evidence: Evidence, found: Effect | None) -> dict[str, Any]:
     if found is None:
-        return (None,) * 10
-    ends = [(each.low, each.high) if each else (None, None) for each in (found.interval, interval(found.bootstrap))]
-    return plain(evidence.baseline), found.mean, *ends[0], found.p, *ends[1], published, found.n, found.examples
+        return {}
+    ends = _ends("", found.interval) | _ends("bootstrap_", interval(found.bootstrap))
+    known = {"effect": found.mean, "p": found.p, "paired_seeds": found.n, "examples": found.examples}
+    return {"against": evidence.baseline, **known, **ends}
 
 
-def _csv(columns: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_field(value) for value in line] for line in lines)
-    return text.getvalue()
+def _ends(prefix: str, found: Interval | None) -> dict[str, float]:
+    return {} if found is None else {f"{prefix}low": found.low, f"{prefix}high": found.high}
 
 
-def _shown(value: object) -> object:
-    return plain(value) if isinstance(value, str) else value
+def _table(columns: Sequence[str], lines: Iterable[dict[str, Any]]) -> pandas.DataFrame:
+    """Names as pages show them; counts stay whole numbers beside absent ones."""
+    import pandas
+
+    shown = ({name: plain(each) if isinstance(each, str) else each for name, each in line.items()} for line in lines)
+    return pandas.DataFrame(shown, columns=list(columns)).astype(dict.fromkeys(_COUNTS & {*columns}, "Int64"))
 
 
-def _field(value: object) -> object:
-    if isinstance(value, str):
-        return escape.csv(value)
-    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else value
+def csv(table: pandas.DataFrame) -> str:
+    """A table as CSV; text that a spreadsheet would take for a formula is escaped, absent values are empty."""
+    escaped = table.map(lambda value: escape.csv(value) if isinstance(value, str) else value)
+    return escaped.to_csv(index=False, lineterminator="\n")

@@ -1,8 +1,8 @@
 """What the evidence says of a study's claims: reproduced, contradicted, or undecided and how many seeds it would take.
 
 A verdict is given where Holm's adjusted p-value over all claims of the study is at most 1 - `LEVEL`, and never with
-fewer than `FLOOR` seeds. Claims that nothing was measured for yet count as well: what has been decided then stays so
-when they are measured.
+fewer than `VERDICT_MIN_SEEDS` seeds. Claims without measurements yet count as well: what is decided stays so when they
+are measured.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal
 
 from bertlab.lab.study import Claim
 from bertlab.report.evidence import Evidence
-from bertlab.report.statistics.effects import FLOOR, Effect
+from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
 from bertlab.report.statistics.power import POWER, seeds_to_rule_out, seeds_to_see
 from bertlab.report.statistics.summary import LEVEL
 
@@ -50,7 +50,7 @@ class Trial:
 
     claim: Claim
     pairs: tuple[Pair, ...]
-    flaw: str = ""
+    validity_issue: str = ""
     """Why the data cannot carry a verdict, if they cannot."""
 
     @property
@@ -89,13 +89,13 @@ class Verdict:
     """The pair that decides; the only one of most claims."""
     measured: int
     """How many of its pairs are."""
-    flaw: str
+    validity_issue: str
     """Why the data cannot carry a verdict, if they cannot."""
     p: float | None
     """Of the claim's own test: two-sided of no effect; of a margin, the smaller of that of lying in it (two one-sided
     tests) and that of lying beyond it (two-sided). Of several pairs, the largest if all means are as claimed; otherwise
-    the smallest of those that are not, times the number of pairs (Bonferroni). None below `FLOOR` seeds, and of what is
-    not judged."""
+    the smallest of those that are not, times the number of pairs (Bonferroni). None below `VERDICT_MIN_SEEDS` seeds and
+    with a validity issue."""
     adjusted: float | None
     """By Holm over the study's claims; what the outcome is read off."""
     need: Need | None
@@ -116,16 +116,16 @@ class Verdict:
 def trials(evidence: Evidence, claims: Sequence[Claim]) -> list[Trial]:
     """The claims of a study with what its finished runs say of each."""
     return [
-        Trial(claim, tuple(_pair(evidence, claim, *rows) for rows in claim.pairs), _flaw(evidence, claim))
+        Trial(claim, tuple(_pair(evidence, claim, *rows) for rows in claim.pairs), _validity_issue(evidence, claim))
         for claim in claims
     ]
 
 
-def _flaw(evidence: Evidence, claim: Claim) -> str:
+def _validity_issue(evidence: Evidence, claim: Claim) -> str:
     if claim.within is not None and not evidence.comparable(claim.on):
         return "a margin of the paper's scale and data"
     compared = (zip(pair, (claim.at, claim.before), strict=True) for pair in claim.pairs)
-    return evidence.flaw(dict.fromkeys(itertools.chain(*compared)), claim.on)
+    return evidence.validity_issue(dict.fromkeys(itertools.chain(*compared)), claim.on)
 
 
 def _pair(evidence: Evidence, claim: Claim, better: str, worse: str) -> Pair:
@@ -152,7 +152,7 @@ def verdicts(trials: Sequence[Trial]) -> list[Verdict]:
             outcome="undecided" if p is None or least > 1 - LEVEL else _side(trial),
             pair=trial.deciding,
             measured=sum(pair.effect is not None for pair in trial.pairs),
-            flaw=trial.flaw,
+            validity_issue=trial.validity_issue,
             p=p,
             adjusted=None if p is None else least,
             need=_needed(trial, len(trials)),
@@ -173,7 +173,7 @@ def holm(ps: Sequence[float]) -> list[float]:
 def _p(trial: Trial) -> float | None:
     margin = trial.claim.within
     tests = [(pair.as_claimed(margin), _test(pair, margin)) for pair in trial.pairs]
-    if trial.flaw or any(p is None for _, p in tests):
+    if trial.validity_issue or any(p is None for _, p in tests):
         return None
     # At most one of the two sides is wrong to take, whatever the truth is: neither is corrected for the other.
     against = [p for as_claimed, p in tests if p is not None and not as_claimed]
@@ -192,7 +192,7 @@ def _test(pair: Pair, margin: float | None) -> float | None:
 
 
 def _alone(effect: Effect | None, margin: float | None) -> float | None:
-    if effect is None or effect.n < FLOOR:
+    if effect is None or effect.n < VERDICT_MIN_SEEDS:
         return None
     if margin is None:
         return effect.p

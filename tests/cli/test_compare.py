@@ -39,17 +39,17 @@ def test_what_moved_is_told_and_neither_store_is_written_to(finished, moved, cal
     assert (state(finished), state(moved)) == before
     told = capsys.readouterr().out
     assert "+1.00" in told
-    assert sorted(path.name for path in out.glob("compare*")) == ["compare.csv", "compare.md"]
-    assert (out / "compare.md").read_text().count("+1.00") == 1
-    first = (out / "compare.md").read_bytes(), (out / "compare.csv").read_bytes()
+    assert sorted(path.name for path in out.glob("compare*")) == ["compare.csv"]
+    assert (out / "index.md").read_text().count("+1.00") == 1
+    first = (out / "index.md").read_bytes(), (out / "compare.csv").read_bytes()
     assert call("report", "--runs", moved, "--compare", finished, "--out", out) == 0
-    assert ((out / "compare.md").read_bytes(), (out / "compare.csv").read_bytes()) == first
+    assert ((out / "index.md").read_bytes(), (out / "compare.csv").read_bytes()) == first
 
 
 def test_nothing_is_said_in_one_line(finished, call, capsys, tmp_path):
     assert call("report", "--runs", finished, "--compare", finished, "--out", tmp_path / "out") == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert f"Nothing has changed since {finished}: the same runs." in told
+    assert f"Since {finished}: No value changed: the same runs" in told
 
 
 def test_without_an_old_store_nothing_is_written(finished, call, capsys, tmp_path):

@@ -131,7 +131,7 @@ def test_a_gain_that_is_none_for_certain_decides_nothing(told, builder, status, 
 
 def test_the_claims_as_csv(told, builder):
     told(6, LARGE, NONE)
-    lines = list(csv.DictReader(io.StringIO(tidy.claims(gather_all(Store(builder.root))))))
+    lines = list(csv.DictReader(io.StringIO(tidy.csv(tidy.claims(gather_all(Store(builder.root)))))))
     assert [line["verdict"] for line in lines] == ["reproduced", "undecided"]
     assert list(lines[0]) == list(tidy.CLAIMS)
     assert float(lines[0]["low"]) < float(lines[0]["effect"]) < float(lines[0]["high"])

@@ -167,11 +167,11 @@ def test_latex_has_the_structure_of_plain_names(named: Callable[[str], Evidence]
 def test_the_csv_reads_back_and_has_no_formula(named: Callable[[str], Evidence], hostile_names: list[str]) -> None:
     for name in hostile_names:
         evidence = named(name)
-        data = tidy.values([evidence]).encode()
+        data = tidy.csv(tidy.values([evidence])).encode()
         rows = list(csv.DictReader(io.StringIO(data.decode(), newline=""), strict=True))
         frame = pandas.read_csv(io.BytesIO(data), dtype=str, keep_default_na=False)
-        assert tuple(frame.columns) == tuple(rows[0]) == tidy.COLUMNS
-        assert len(rows) == len(frame) == len(data.splitlines()) - 1 == len(tidy.frame([evidence]))
+        assert tuple(frame.columns) == tuple(rows[0]) == tidy.VALUES
+        assert len(rows) == len(frame) == len(data.splitlines()) - 1 == len(tidy.values([evidence]))
         assert frame.to_dict("records") == rows
         for column in ("study", "variant", "measurement", "task", "dataset", "split", "metric"):
             texts = {row[column] for row in rows}
@@ -186,7 +186,7 @@ def test_a_report_of_many_studies_stays_in_its_folder(builder: Any, hostile_name
             made.pretrain(PLAIN, run_id=f"{number:04x}", metrics=[])
             made.cell(PLAIN, "MNLI", None, pretrain_id=f"{number:04x}")
             made.record(str(number), question=name, source=name)
-        pages, _ = page.write([], place / "runs", place / "out", ["md"])
+        pages = page.write([], place / "runs", place / "out", ["md"]).pages
         assert len(set(pages)) == len(names) + 1
         assert {path.parent for path in pages} == {place / "out"}
         assert all(re.fullmatch(r"[a-z0-9][a-z0-9._-]*\.md", path.name) for path in pages)

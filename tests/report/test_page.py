@@ -229,7 +229,7 @@ def test_hostile_names_stay_text(builder: Any, tmp_path: Path) -> None:
     builder.cell("=cmd()", "MNLI", 51.0, pretrain_id=run_id)
     builder.corpus = [evil]
     builder.record(question=evil, source=evil, baseline=evil, notes=[evil], command=f"x\n```\n{evil}")
-    pages, _ = page.write([], builder.root, tmp_path / "out", ["md"])
+    pages = page.write([], builder.root, tmp_path / "out", ["md"]).pages
     for path in pages:
         text = path.read_text(encoding="utf-8")
         assert path.parent == tmp_path / "out"
@@ -264,7 +264,7 @@ def test_only_the_studies_asked_for_are_written(builder: Any, tmp_path: Path) ->
 def test_formats_are_those_asked_for(builder: Any, tmp_path: Path) -> None:
     baseline(builder)
     builder.record()
-    pages, _ = page.write([], builder.root, tmp_path / "out", ["latex"])
+    pages = page.write([], builder.root, tmp_path / "out", ["latex"]).pages
     assert pages == [tmp_path / "out" / "masking.tex"]
     names = {path.name for path in (tmp_path / "out").rglob("*.*")}
     data = {f"masking{part}.csv" for part in ("", "-summary", "-claims")}

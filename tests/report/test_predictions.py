@@ -186,7 +186,8 @@ def test_seeds_are_judged_by_all_comparisons_of_the_study(writer: Writer) -> Non
         for variant, chance in ((BASELINE, 0.6), (ROW, 0.8), ("0/0/100", 0.5)):
             writer.run(variant, seed, guessed(chance, seed))
     (evidence,) = gather(Store(writer.builder.root), [writer.builder.record()])
-    alone = [evidence.predictions.effect(evidence, row, BASELINE, "MNLI") for row in (ROW, "0/0/100")]
+    cells = {name: {each.pretrain_seed: [each] for each in evidence.at(name, "MNLI")} for name in evidence.variants}
+    alone = [evidence.predictions.effect(cells[row], cells[BASELINE]) for row in (ROW, "0/0/100")]
     known = [each.spread for each in alone if each is not None and each.spread is not None]
     ratio = np.mean([each.between / each.interaction for each in known])
     together = evidence.effect(ROW, BASELINE, "MNLI")

@@ -76,7 +76,7 @@ def test_what_is_missing_is_said(builder: Any) -> None:
     assert row(table, "100/0/0")[1] == "diverged"
     assert row(table, "0/0/100")[1] == "pending"
     assert row(tables.differences(evidence), "0/0/100")[1] == ""
-    lines = list(csv.DictReader(io.StringIO(tidy.values([evidence]))))
+    lines = list(csv.DictReader(io.StringIO(tidy.csv(tidy.values([evidence])))))
     assert [line["status"] for line in lines] == ["done", "pending", "collapsed", "diverged", "pending"]
     assert [line["value"] for line in lines] == ["50.0", "", "33.3", "", ""]
 
@@ -90,11 +90,11 @@ def test_a_result_that_is_not_finite_is_no_value(builder: Any) -> None:
 def test_tidy_has_the_columns_of_the_interface(builder: Any, fill: Callable[..., None]) -> None:
     fill(builder)
     evidence = gathered(builder)
-    reader = csv.DictReader(io.StringIO(tidy.values([evidence])))
+    reader = csv.DictReader(io.StringIO(tidy.csv(tidy.values([evidence]))))
     lines = list(reader)
     assert reader.fieldnames == [
         "study", "variant", "measurement", "task", "dataset", "split", "method", "metric", "milestone", "pretrain_seed",
-        "restart", "status", "value", "published", "scale", "pretrain_id", "run_id",
+        "restart", "status", "value", "published", "scale", "setting", "pretrain_id", "run_id",
     ]  # fmt: skip
     assert len(lines) == 3 * 2 * 3 * 2
     first = lines[0]
@@ -110,7 +110,7 @@ def test_both_splits_of_one_run_are_columns_with_their_own_figures(builder: Any)
     shown = dict(zip(table.columns, row(table, "80/10/10"), strict=False))
     assert (shown["NER"], shown["NER test"]) == ("95.00 (n = 1x1)", "91.00 (n = 1x1)")
     assert [evidence.floors(name)["majority guess"] for name in evidence.measurements] == [0.0, 1.0]
-    lines = list(csv.DictReader(io.StringIO(tidy.values([evidence]))))
+    lines = list(csv.DictReader(io.StringIO(tidy.csv(tidy.values([evidence])))))
     assert [(line["split"], line["value"]) for line in lines] == [("validation", "95.0"), ("test", "91.0")]
     assert len({line["run_id"] for line in lines}) == 1
     assert [cell.evaluation_rows for cell in evidence.cells] == [500, 70]
@@ -126,7 +126,7 @@ def test_a_result_from_before_there_were_test_splits_has_none(builder: Any) -> N
 def test_a_cell_of_two_records_is_one_line(builder: Any, fill: Callable[..., None]) -> None:
     fill(builder, seeds=(0,))
     evidence = gathered(builder)
-    assert tidy.values([evidence, evidence]) == tidy.values([evidence])
+    assert tidy.values([evidence, evidence]).equals(tidy.values([evidence]))
 
 
 def test_only_the_last_milestone_enters_the_table(builder: Any) -> None:
@@ -136,7 +136,7 @@ def test_only_the_last_milestone_enters_the_table(builder: Any) -> None:
     builder.cells[0]["milestone"] = 10
     evidence = gathered(builder)
     assert row(tables.results(evidence), "80/10/10")[1] == "50.00 (n = 1x1)"
-    assert len(tidy.frame([evidence])) == 2
+    assert len(tidy.values([evidence])) == 2
 
 
 def test_rows_that_are_the_same_runs_are_shown_as_equal(builder: Any) -> None:
@@ -160,7 +160,7 @@ def test_the_summary_has_what_was_measured_and_what_differs(builder: Any) -> Non
     for seed, (ours, theirs) in enumerate([(52.0, 50.0), (54.0, 51.0), (53.0, 52.0)]):
         builder.cell("80/10/10", "MNLI", theirs, seed, 0, builder.pretrain("80/10/10", seed))
         builder.cell("0/0/100", "MNLI", ours, seed, 0, builder.pretrain("0/0/100", seed))
-    baseline, other = csv.DictReader(io.StringIO(tidy.summary([gathered(builder)])))
+    baseline, other = csv.DictReader(io.StringIO(tidy.csv(tidy.summary([gathered(builder)]))))
     assert list(baseline) == list(tidy.SUMMARY)
     assert [float(baseline[name]) for name in ("mean", "sd", "min", "max", "seeds")] == [51.0, 1.0, 50.0, 52.0, 3.0]
     assert (baseline["against"], baseline["effect"], baseline["p"]) == ("", "", "")

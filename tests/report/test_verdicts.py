@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertlab.lab.study import Claim
-from bertlab.report.statistics.effects import FLOOR, Effect, effect
+from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect, effect
 from bertlab.report.statistics.measures import Mean
 from bertlab.report.verdicts import Need, Pair, Trial, Verdict, holm, verdicts
 
@@ -53,13 +53,13 @@ def test_within_a_margin() -> None:
 
 
 def test_no_verdict_below_the_floor() -> None:
-    below = verdict(BETTER, CLOSE[: FLOOR - 1], published=0.5)
+    below = verdict(BETTER, CLOSE[: VERDICT_MIN_SEEDS - 1], published=0.5)
     assert below.outcome == "undecided"
     assert (below.p, below.adjusted) == (None, None)
     assert below.effect is not None
     assert below.effect.interval is not None  # shown all the same
-    assert below.need == Need(FLOOR, 0.5)
-    assert verdict(BETTER, CLOSE[:FLOOR]).outcome == "reproduced"
+    assert below.need == Need(VERDICT_MIN_SEEDS, 0.5)
+    assert verdict(BETTER, CLOSE[:VERDICT_MIN_SEEDS]).outcome == "reproduced"
     assert verdict(WITHIN, (0.0, 0.01)).outcome == "undecided"
 
 
@@ -176,5 +176,5 @@ def test_all_pairs_of_a_claim_have_to_be_seen_at_once() -> None:
 
 
 def test_what_the_data_cannot_carry_is_undecided() -> None:
-    lost = Trial(BETTER, (Pair("A", "B", found(CLOSE), None),), flaw="B has learnt nothing")
+    lost = Trial(BETTER, (Pair("A", "B", found(CLOSE), None),), validity_issue="B has learnt nothing")
     assert (verdicts([lost])[0].outcome, verdicts([lost])[0].p) == ("undecided", None)

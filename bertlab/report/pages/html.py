@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bertlab.names import plain
 from bertlab.report.claims import Finding
+from bertlab.report.compare import Changes
 from bertlab.report.section import Chapter, summary
 
 if TYPE_CHECKING:
@@ -24,10 +25,10 @@ _INKS = {"#222222": "currentColor", "#e4e4e4": "var(--grid)", "#ffffff": "var(--
 """The colours of a figure that follow the page's; all others are readable on both grounds."""
 
 
-def page(chapters: Sequence[Chapter]) -> str:
-    """The page of all studies: what became of each claim, then a part for each study that is `written`."""
+def page(chapters: Sequence[Chapter], changes: Changes | None = None) -> str:
+    """The page of all studies: the verdict of each claim, what changed, then a part for each study `written`."""
     template = _environment().get_template("index.html.j2")
-    return template.render(chapters=chapters, summary=summary(chapters)).strip() + "\n"
+    return template.render(chapters=chapters, summary=summary(chapters), changes=changes).strip() + "\n"
 
 
 @cache

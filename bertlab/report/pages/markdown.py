@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from bertlab.report import escape
+from bertlab.report.compare import Changes
 from bertlab.report.section import Chapter, summary
 
 
@@ -14,8 +15,8 @@ def study(chapter: Chapter) -> str:
     return _render("study.md.j2", chapter=chapter)
 
 
-def index(chapters: Sequence[Chapter], written: Collection[str]) -> str:
-    """What became of every claim, and a table of the studies; those whose stem is among `written` have a page."""
+def index(chapters: Sequence[Chapter], written: Collection[str], changes: Changes | None = None) -> str:
+    """The verdict of every claim, what changed, and a table of the studies; links to those `written` (stems)."""
     from tabulate import tabulate
 
     shown = {each.stem: escape.markdown(each.study) for each in chapters}
@@ -32,7 +33,8 @@ def index(chapters: Sequence[Chapter], written: Collection[str]) -> str:
     ]
     columns = ["study", "question", "source", "run at", "measured"]
     table = tabulate(lines, headers=columns, tablefmt="pipe", disable_numparse=True)
-    return _render("index.md.j2", summary=summary(chapters), chapters=chapters, shown=shown, table=table)
+    known = {"summary": summary(chapters), "chapters": chapters, "shown": shown, "table": table, "changes": changes}
+    return _render("index.md.j2", **known)
 
 
 def _render(template: str, **context: Any) -> str:

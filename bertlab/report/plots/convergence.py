@@ -17,7 +17,7 @@ from bertlab.wording import count
 
 def draw(evidence: Evidence) -> Drawing | None:
     """A line of panels a measurement, a line a row; None where only the end of pre-training was measured."""
-    rows = [row for row in evidence.variants if row not in evidence.alike and not evidence.untrained(row)]
+    rows = [row for row in evidence.variants if row not in evidence.duplicates and not evidence.untrained(row)]
     names = [name for name in evidence.measurements if any(len(evidence.over_steps(row, name)) > 1 for row in rows)]
     if not names:
         return None

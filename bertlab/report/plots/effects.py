@@ -12,7 +12,7 @@ from bertlab.report.plots.labels import width, wrapped
 from bertlab.report.plots.layout import Drawing, Key, by_row, legend, numbers
 from bertlab.report.plots.reach import beside, distant, least, padded
 from bertlab.report.plots.style import COLOURS, INK, PALE, SMALL
-from bertlab.report.statistics.effects import FLOOR, Effect
+from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
 from bertlab.wording import count
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Line:
     @property
     def known(self) -> bool:
         """Whether its interval is of so many seeds that it covers what it promises."""
-        return self.effect is not None and self.effect.interval is not None and self.effect.n >= FLOOR
+        return self.effect is not None and self.effect.interval is not None and self.effect.n >= VERDICT_MIN_SEEDS
 
     @property
     def style(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def draw(evidence: Evidence) -> Drawing | None:
     )
     known = [line for line in every if line.known]
     sure = sum(line.style is _SURE for line in known)
-    enough = f"of {FLOOR} {evidence.unit}s or more"
+    enough = f"of {VERDICT_MIN_SEEDS} {evidence.unit}s or more"
     told = f"{sure} of {count(len(known), 'interval')} {enough} without 0, each by itself"
     told = told if known else f"no intervals {enough}"
     published = any(line.published is not None for line in every)
@@ -150,7 +150,7 @@ def _keys(shown: Sequence[Line], lines: Sequence[Line]) -> list[Key]:
     drawn = [line.style for line in shown]
     known = [
         (_SURE, "mean, 95 % interval without 0 (each by itself)"),
-        (_UNSURE, f"mean, 95 % interval around 0, or n < {FLOOR}"),
+        (_UNSURE, f"mean, 95 % interval around 0, or n < {VERDICT_MIN_SEEDS}"),
         (_SINGLE, "mean without an interval"),
     ]
     keys: list[Key] = [(Line2D([], [], **style), text) for style, text in known if style in drawn]

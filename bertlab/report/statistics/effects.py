@@ -16,19 +16,19 @@ from functools import cached_property, partial
 import numpy as np
 
 from bertlab.report.statistics.confidence import Confidence, Percentiles, interval, two_sided
-from bertlab.report.statistics.measures import Floats, Measure, averaged
+from bertlab.report.statistics.measures import Floats, Metric, averaged
 from bertlab.report.statistics.multibootstrap import RESAMPLES, Seed, resampled
-from bertlab.report.statistics.spread import Spread, Typical, measured
 from bertlab.report.statistics.summary import Interval
+from bertlab.report.statistics.variance import Typical, VarianceComponents, measured
 
-MANY = 20
+BOOTSTRAP_MIN_SEEDS = 20
 """Seeds from which on the multi-bootstrap judges alone. With fewer, its percentiles cover less than they promise: a few
 seeds drawn from themselves do not show how far another might lie."""
-FLOOR = 4
+VERDICT_MIN_SEEDS = 4
 """Seeds that a verdict takes: the fewest at which the interval is known to cover what it promises (by simulation in the
 tests). Two or three may lie close by chance and make it too narrow, and none can tell."""
 
-Runs = Mapping[int, Sequence[Measure]]
+Runs = Mapping[int, Sequence[Metric]]
 """One measure for each restart, by pre-training seed; all on the same examples."""
 
 
@@ -41,7 +41,7 @@ class Effect:
     n: int
     """Pre-training seeds that both have."""
     examples: int
-    spread: Spread | None = None
+    spread: VarianceComponents | None = None
     """None with one seed, and where nothing varies: a spread of nothing is no evidence of certainty. What follows from
     it is None then."""
     resample: Callable[[], Floats] | None = field(default=None, repr=False)
@@ -61,8 +61,8 @@ class Effect:
 
     @cached_property
     def confidence(self) -> Confidence | None:
-        """What judges: the spread's two parts, from `MANY` seeds on the bootstrap."""
-        if self.n >= MANY:
+        """What judges: the spread's two parts, from `BOOTSTRAP_MIN_SEEDS` seeds on the bootstrap."""
+        if self.n >= BOOTSTRAP_MIN_SEEDS:
             return self.bootstrap
         return None if self.spread is None else self.spread.confidence(self.mean, self.n)
 

@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.integer[Any]]
 
 
-class Measure(Protocol):
+class Metric(Protocol):
     """A metric of one model on E examples."""
 
     @property
@@ -59,7 +59,7 @@ class Mean:
 
 
 @dataclass(frozen=True, eq=False)
-class OfMeans:
+class MetricOfMeans:
     """A smooth function of the means of some counts of each example: F1 of entities, Matthews and Pearson."""
 
     counts: Floats
@@ -133,7 +133,7 @@ class Grouped:
     beyond the value (the linearised, or cluster-robust, variance).
     """
 
-    measure: Measure
+    measure: Metric
     group: Labels
     """(E,) the number of the group, 0 to G - 1, of each example."""
 
@@ -153,7 +153,7 @@ class Grouped:
         return np.asarray(value + np.bincount(self.group, own - value) * self.examples / len(own))
 
 
-def averaged(restarts: Sequence[Measure]) -> Floats:
+def averaged(restarts: Sequence[Metric]) -> Floats:
     """The contributions to the mean over restarts, (E,)."""
     return np.asarray(np.mean([each.contributions() for each in restarts], axis=0))
 
@@ -163,18 +163,18 @@ def accuracy(prediction: Labels, label: Labels) -> Mean:
     return Mean(100.0 * (prediction == label))
 
 
-def word_accuracy(prediction: Labels, label: Labels, sentence: Labels) -> OfMeans:
+def word_accuracy(prediction: Labels, label: Labels, sentence: Labels) -> MetricOfMeans:
     """Points of exact agreement of words, (W,) each; the sentences that they are of are the examples."""
-    return OfMeans(_by_sentence(sentence, prediction == label, np.ones(len(label))), _share)
+    return MetricOfMeans(_by_sentence(sentence, prediction == label, np.ones(len(label))), _share)
 
 
-def f1(prediction: Labels, label: Labels) -> OfMeans:
+def f1(prediction: Labels, label: Labels) -> MetricOfMeans:
     """F1 of the second of two classes, in points."""
     guessed, true = prediction == 1, label == 1
-    return OfMeans(np.stack([guessed & true, guessed, true], -1).astype(np.float64), _f1)
+    return MetricOfMeans(np.stack([guessed & true, guessed, true], -1).astype(np.float64), _f1)
 
 
-def entities(metric: str, prediction: Labels, label: Labels, sentence: Labels, names: Sequence[str]) -> OfMeans:
+def entities(metric: str, prediction: Labels, label: Labels, sentence: Labels, names: Sequence[str]) -> MetricOfMeans:
     """`precision`, `recall` or `f1` of entities in points, as seqeval has them; BIO tags of words, (W,) each.
 
     The sentences are the examples; words of a sentence stand side by side.
@@ -187,26 +187,26 @@ def entities(metric: str, prediction: Labels, label: Labels, sentence: Labels, n
     right = guessed & true & (one == other).all(0)
     counts = _by_sentence(sentence, right, guessed, true)
     if metric == "f1":
-        return OfMeans(counts, _f1)
-    return OfMeans(counts[:, [0, 1 if metric == "precision" else 2]], _share)
+        return MetricOfMeans(counts, _f1)
+    return MetricOfMeans(counts[:, [0, 1 if metric == "precision" else 2]], _share)
 
 
-def matthews(prediction: Labels, label: Labels) -> OfMeans:
+def matthews(prediction: Labels, label: Labels) -> MetricOfMeans:
     """Matthews correlation of any number of classes in points; 0 where predictions or labels are all the same."""
     classes = 1 + max(int(prediction.max()), int(label.max()))
     counts = np.zeros((len(label), classes * classes))
     counts[np.arange(len(label)), label * classes + prediction] = 1
-    return OfMeans(counts, partial(_matthews, classes))
+    return MetricOfMeans(counts, partial(_matthews, classes))
 
 
-def pearson(prediction: Floats, right: Floats) -> OfMeans:
+def pearson(prediction: Floats, right: Floats) -> MetricOfMeans:
     """Linear correlation in points; 0 where either is constant."""
     # Standardised first: the products of means far from zero would cancel.
     one, other = ((each - each.mean()) / (each.std() or 1.0) for each in (prediction, right))
-    return OfMeans(np.stack([one, other, one * one, other * other, one * other], -1), _pearson)
+    return MetricOfMeans(np.stack([one, other, one * one, other * other, one * other], -1), _pearson)
 
 
-def of(kind: Kind, metric: str, predictions: Mapping[str, npt.NDArray[Any]], names: Sequence[str] = ()) -> Measure:
+def of(kind: Kind, metric: str, predictions: Mapping[str, npt.NDArray[Any]], names: Sequence[str] = ()) -> Metric:
     """The measure of a run's `predictions.npz`; `names` are the tags of a tagging task, in the order of their integers.
 
     `log_likelihood` is that of the right label in nats: it sees smaller effects than an accuracy of the same examples.
@@ -224,12 +224,12 @@ def of(kind: Kind, metric: str, predictions: Mapping[str, npt.NDArray[Any]], nam
     return Grouped(measure, np.unique(group, return_inverse=True)[1])
 
 
-def _of_rows(kind: Kind, metric: str, predictions: Mapping[str, npt.NDArray[Any]], names: Sequence[str]) -> Measure:
+def _of_rows(kind: Kind, metric: str, predictions: Mapping[str, npt.NDArray[Any]], names: Sequence[str]) -> Metric:
     if metric == "log_likelihood" and metric in predictions:
         scores = predictions[metric].astype(np.float64)
         if kind != "tagging":
             return Mean(scores)
-        return OfMeans(_by_sentence(predictions["sentence"], scores, np.ones(len(scores))), _ratio)
+        return MetricOfMeans(_by_sentence(predictions["sentence"], scores, np.ones(len(scores))), _ratio)
     if kind == "span" and metric in ("exact", "f1"):
         return Mean(100 * predictions[metric].astype(np.float64))
     prediction, label = predictions["prediction"], predictions["label"]

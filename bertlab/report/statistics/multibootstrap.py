@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab import keyed
-from bertlab.report.statistics.measures import Floats, Mean, Measure, averaged
+from bertlab.report.statistics.measures import Floats, Mean, Metric, averaged
 
 RESAMPLES = 1000
 BLOCK = 2**22
 """Weights that are made into floats at a time: 32 MiB."""
 
 Counts = npt.NDArray[np.uint8]
-Seed = tuple[Sequence[Measure], Sequence[Measure]]
+Seed = tuple[Sequence[Metric], Sequence[Metric]]
 """The restarts of a row and those of the other at one pre-training seed."""
 
 

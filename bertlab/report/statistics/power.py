@@ -6,9 +6,9 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable
 
-from bertlab.report.statistics.effects import FLOOR
-from bertlab.report.statistics.spread import Spread
+from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS
 from bertlab.report.statistics.summary import LEVEL
+from bertlab.report.statistics.variance import VarianceComponents
 
 POWER = 0.8
 """The chance of a verdict that is asked for."""
@@ -18,7 +18,7 @@ MOST = 10_000
 """Seeds that nobody trains."""
 
 
-def power(effect: float, spread: Spread, n: int, level: float = LEVEL) -> float:
+def power(effect: float, spread: VarianceComponents, n: int, level: float = LEVEL) -> float:
     """The chance that a two-sided test over `n` seeds sees a true `effect`, by a non-central t.
 
     The test is that of the interval; what its statistic does is taken from the degrees of freedom of the sum.
@@ -30,7 +30,7 @@ def power(effect: float, spread: Spread, n: int, level: float = LEVEL) -> float:
     return float(1 - nctdtr(freedom, shift, bound) + nctdtr(freedom, shift, -bound))
 
 
-def equivalence_power(effect: float, margin: float, spread: Spread, n: int, level: float = LEVEL) -> float:
+def equivalence_power(effect: float, margin: float, spread: VarianceComponents, n: int, level: float = LEVEL) -> float:
     """The chance that two one-sided tests over `n` seeds find a true `effect` to lie within `margin`.
 
     Each test fails on its own side: the two are taken not to fail together (Bonferroni), a bit less than the truth.
@@ -43,8 +43,10 @@ def equivalence_power(effect: float, margin: float, spread: Spread, n: int, leve
     return max(0.0, 1 - sum(fails))
 
 
-def seeds_to_see(effect: float, spread: Spread | None, level: float = LEVEL, chance: float = POWER) -> float | None:
-    """The fewest seeds, at least `FLOOR`, that see a true `effect` with a `chance`.
+def seeds_to_see(
+    effect: float, spread: VarianceComponents | None, level: float = LEVEL, chance: float = POWER
+) -> float | None:
+    """The fewest seeds, at least `VERDICT_MIN_SEEDS`, that see a true `effect` with a `chance`.
 
     `math.inf` if no number does: the examples are too few, or the effect is none. None if the spread was measured on
     fewer than `FEWEST` seeds.
@@ -53,15 +55,17 @@ def seeds_to_see(effect: float, spread: Spread | None, level: float = LEVEL, cha
 
 
 def seeds_to_rule_out(
-    margin: float, effect: float, spread: Spread | None, level: float = LEVEL, chance: float = POWER
+    margin: float, effect: float, spread: VarianceComponents | None, level: float = LEVEL, chance: float = POWER
 ) -> float | None:
     """The fewest seeds that find a true `effect` to lie within `margin`, with the ends of `seeds_to_see`."""
     return _fewest(spread, chance, lambda known, n: equivalence_power(effect, margin, known, n, level))
 
 
-def _fewest(spread: Spread | None, wanted: float, chance: Callable[[Spread, int], float]) -> float | None:
+def _fewest(
+    spread: VarianceComponents | None, wanted: float, chance: Callable[[VarianceComponents, int], float]
+) -> float | None:
     if spread is None or spread.n < FEWEST:
         return None
-    candidates = range(FLOOR, MOST + 1)
+    candidates = range(VERDICT_MIN_SEEDS, MOST + 1)
     place = bisect_left(candidates, wanted, key=lambda n: chance(spread, n))
     return candidates[place] if place < len(candidates) else math.inf

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertlab.report.statistics.confidence import Percentiles, interval
-from bertlab.report.statistics.effects import MANY, Effect, Runs, effect
+from bertlab.report.statistics.effects import BOOTSTRAP_MIN_SEEDS, Effect, Runs, effect
 from bertlab.report.statistics.measures import Mean, accuracy
-from bertlab.report.statistics.spread import Spread, measured
+from bertlab.report.statistics.variance import VarianceComponents, measured
 
 STUDIES = 1000
 SEEDS = (4, 6, 10, 25)
@@ -54,7 +54,7 @@ def studies(n: int, noise: str, true: float = 0.0, examples: int = 60) -> list[E
 def test_the_spread_of_two_seeds_and_two_examples() -> None:
     spread = measured(np.array([[1.0, 3.0], [2.0, 6.0]]))
     # Mean squares: seeds 4, examples 9, together 1. Variance of the mean: (4 + 9 - 1) / 4.
-    assert spread == Spread(n=2, examples=2, between=2.0, sampling=2.0, interaction=0.5)
+    assert spread == VarianceComponents(n=2, examples=2, between=2.0, sampling=2.0, interaction=0.5)
     assert spread.variance(2) == 3.0
     assert spread.freedom(2) == pytest.approx(9 / (1 + 4))
     assert spread.variance(8) == 2.25  # more seeds leave what the examples add
@@ -131,8 +131,8 @@ def test_a_row_against_the_other_is_the_other_way_round() -> None:
 
 def test_the_bootstrap_judges_alone_from_many_seeds_on() -> None:
     rng = np.random.default_rng(2)
-    few, many = (against_nothing(rng.normal(size=(n, 20))) for n in (MANY - 1, MANY))
-    assert few.confidence == few.spread.confidence(few.mean, MANY - 1)  # type: ignore[union-attr]
+    few, many = (against_nothing(rng.normal(size=(n, 20))) for n in (BOOTSTRAP_MIN_SEEDS - 1, BOOTSTRAP_MIN_SEEDS))
+    assert few.confidence == few.spread.confidence(few.mean, BOOTSTRAP_MIN_SEEDS - 1)  # type: ignore[union-attr]
     assert many.confidence is many.bootstrap
     assert few.bootstrap is not None
 

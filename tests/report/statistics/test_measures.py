@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bertlab.lab.study import Kind
 from bertlab.report.statistics import measures
-from bertlab.report.statistics.measures import Mean, Measure
+from bertlab.report.statistics.measures import Mean, Metric
 from bertlab.tasks import metrics
 
 TAGS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
@@ -120,7 +120,7 @@ def test_entities_are_those_of_seqeval(words: list[tuple[int, int, bool]]) -> No
 
 def test_jackknife_of_a_mean_is_the_scores() -> None:
     scores = np.array([1.0, 4.0, 7.0])
-    ratio = measures.OfMeans(np.stack([scores, np.ones(3)], -1), lambda means: means[..., 0] / means[..., 1])
+    ratio = measures.MetricOfMeans(np.stack([scores, np.ones(3)], -1), lambda means: means[..., 0] / means[..., 1])
     np.testing.assert_allclose(ratio.contributions(), scores)
 
 
@@ -131,7 +131,7 @@ def test_log_likelihood_and_answers() -> None:
         "f1": np.array([0.5, 1.0, 1.0], np.float32),
         "sentence": np.array([4, 4, 9]),
     }
-    values: list[Measure] = [
+    values: list[Metric] = [
         measures.of("classification", "log_likelihood", found),
         measures.of("span", "f1", found),
         measures.of("tagging", "log_likelihood", found),

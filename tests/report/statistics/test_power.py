@@ -10,14 +10,14 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertlab.report.statistics.effects import FLOOR
+from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS
 from bertlab.report.statistics.power import equivalence_power, power, seeds_to_rule_out, seeds_to_see
-from bertlab.report.statistics.spread import Spread
+from bertlab.report.statistics.variance import VarianceComponents
 
 
-def over_seeds(sd: float = 1.0, n: int = 5) -> Spread:
+def over_seeds(sd: float = 1.0, n: int = 5) -> VarianceComponents:
     """A spread to which the examples add nothing."""
-    return Spread(n=n, examples=1, between=sd**2, sampling=0.0)
+    return VarianceComponents(n=n, examples=1, between=sd**2, sampling=0.0)
 
 
 @pytest.mark.parametrize(("effect", "seeds"), [(0.5, 34), (0.8, 15), (1.0, 10), (2.0, 5)])
@@ -35,7 +35,9 @@ def test_power_is_that_of_the_non_central_t() -> None:
 
 
 def test_examples_set_an_end_to_what_seeds_can_see() -> None:
-    spread = Spread(n=6, examples=400, between=1.0, sampling=0.25)  # a standard error of half a point for ever
+    spread = VarianceComponents(
+        n=6, examples=400, between=1.0, sampling=0.25
+    )  # a standard error of half a point for ever
     assert seeds_to_see(0.5, spread) == math.inf
     needed = seeds_to_see(1.6, spread)  # leaves the seeds 1.6^2 / 2.8^2 - 0.25 = 0.08
     assert needed is not None
@@ -50,8 +52,8 @@ def test_two_seeds_are_too_few_to_plan_by() -> None:
 
 
 def test_no_plan_is_below_the_floor_of_a_verdict() -> None:
-    assert seeds_to_see(100.0, over_seeds()) == FLOOR
-    assert seeds_to_rule_out(100.0, 0.0, over_seeds()) == FLOOR
+    assert seeds_to_see(100.0, over_seeds()) == VERDICT_MIN_SEEDS
+    assert seeds_to_rule_out(100.0, 0.0, over_seeds()) == VERDICT_MIN_SEEDS
 
 
 @given(st.floats(0.2, 3), st.floats(0.05, 2))
@@ -81,4 +83,4 @@ def test_seeds_to_rule_out_an_effect() -> None:
     assert further is not None
     assert further > 11
     assert seeds_to_rule_out(1.0, 1.0, over_seeds()) == math.inf  # no study shows what is not so
-    assert seeds_to_rule_out(0.1, 0.0, Spread(n=6, examples=9, between=1.0, sampling=1.0)) == math.inf
+    assert seeds_to_rule_out(0.1, 0.0, VarianceComponents(n=6, examples=9, between=1.0, sampling=1.0)) == math.inf

@@ -17,7 +17,7 @@ MOST_BORROWED = 2.0
 
 
 @dataclass(frozen=True)
-class Spread:
+class VarianceComponents:
     """The variance of a mean difference by where it comes from, in squared units of the measure.
 
     With the mean squares of the seeds (A), the examples (B) and the two together (R) of S x E differences, the variance
@@ -63,7 +63,7 @@ class Spread:
         """What a mean over `n` seeds says of the effect."""
         return BehrensFisher(mean, *self.components(n))
 
-    def moderated(self, typical: Typical | None) -> Spread:
+    def moderated(self, typical: Typical | None) -> VarianceComponents:
         """The spread with `between` drawn to what is typical of the study, as far as that is known."""
         if typical is None or not self.interaction or self.n < 2:
             return self
@@ -89,7 +89,7 @@ class Typical:
     comparisons: int
 
     @classmethod
-    def of(cls, spreads: Iterable[Spread | None]) -> Typical | None:
+    def of(cls, spreads: Iterable[VarianceComponents | None]) -> Typical | None:
         """Out of the comparisons of a study; None of fewer than two."""
         from scipy.special import digamma, polygamma
 
@@ -120,7 +120,7 @@ def _inverse_trigamma(value: float) -> float:
     return guess
 
 
-def measured(differences: Floats) -> Spread | None:
+def measured(differences: Floats) -> VarianceComponents | None:
     """The spread of differences (S, E); None of one seed, and of differences that are all the same."""
     n, examples = differences.shape
     if n < 2:
@@ -134,6 +134,6 @@ def measured(differences: Floats) -> Spread | None:
         own = float(((of_examples - mean) ** 2).sum()) / (examples - 1)
         rest = float(((differences - of_seeds - of_examples + mean) ** 2).sum()) / ((n - 1) * (examples - 1) * n)
         sampling = max(0.0, own - rest) / examples
-    spread = Spread(n, examples, between, sampling, rest * n / examples)
+    spread = VarianceComponents(n, examples, between, sampling, rest * n / examples)
     # What rounding leaves of differences that are all the same is not a spread.
     return spread if spread.variance(n) > (1e-12 * float(np.abs(differences).max())) ** 2 else None

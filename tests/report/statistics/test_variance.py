@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from bertlab.report.statistics.spread import MOST_BORROWED, Spread, Typical
+from bertlab.report.statistics.variance import MOST_BORROWED, Typical, VarianceComponents
 
 
-def spread(ratio: float, n: int = 4, unit: float = 1.0) -> Spread:
+def spread(ratio: float, n: int = 4, unit: float = 1.0) -> VarianceComponents:
     """A spread whose seeds differ by so much more than seeds that are alike."""
-    return Spread(n=n, examples=1000, between=ratio * unit, sampling=0.1 * unit, interaction=unit)
+    return VarianceComponents(n=n, examples=1000, between=ratio * unit, sampling=0.1 * unit, interaction=unit)
 
 
 @pytest.mark.parametrize("prior", [4.0, 12.0])
@@ -54,7 +54,7 @@ def test_units_do_not_matter() -> None:
 
 
 def test_what_cannot_be_compared_stays_as_it_is() -> None:
-    alone = Spread(n=4, examples=1, between=2.0, sampling=0.0)
+    alone = VarianceComponents(n=4, examples=1, between=2.0, sampling=0.0)
     assert Typical.of([spread(1.0), alone, None]) is None, "one comparison has nobody to borrow from"
     assert Typical.of([spread(0.0), spread(0.0)]) is None
     two = Typical.of([spread(1.0), spread(1.0)])
