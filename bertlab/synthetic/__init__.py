@@ -36,7 +36,7 @@ def documents(count: int = DOCUMENTS, seed: int = 0) -> Iterator[str]:
 
 
 def version(task: str) -> str:
-    """What the rows of a task are: `1/sentiment@3`, the versions of the documents and of the task."""
+    """What the rows of a task are: `1/sentiment@4`, the versions of the documents and of the task."""
     return f"{VERSION}/{task}@{_tasks.REVISIONS[task]}"
 
 

@@ -37,9 +37,7 @@ def row(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str,
 def claim(stage: Stage, about: int, side: int) -> str:
     """A saying (0) or a tale (1) that is true (`side` 0) or false (1)."""
     words, who = lexicon().claims[(TRUE, FALSE)[side]], stage.two.name
-    told = (
-        f"then {who} told a {_word(stage, words.nouns)}" if about else f"it was {who} who {_word(stage, words.verbs)}"
-    )
+    told = f"then {who} told a {stage.apart(words.nouns)}" if about else f"it was {who} who {stage.apart(words.verbs)}"
     return f"{told} that {stage.one.name} {stage.deed}"
 
 
@@ -47,8 +45,3 @@ def verdict(stage: Stage, about: int, side: int) -> str:
     """That the saying (0) or the tale (1) is true (`side` 0) or false (1)."""
     claimed = f"so {stage.two.name} {'had' if about else 'said'} it"
     return f"{claimed}, {stage.draw.one(lexicon().claims[(TRUE, FALSE)[side]].tails)}"
-
-
-def _word(stage: Stage, words: Sequence[str]) -> str:
-    """One of the `words`: of every three the first in evaluation, one of the others in training."""
-    return stage.draw.one([word for number, word in enumerate(words) if (number % 3 == 0) == stage.rare])

@@ -9,30 +9,29 @@ from bertlab.synthetic.draw import Draw
 from bertlab.synthetic.language import SEASONS, sentence
 from bertlab.synthetic.lexicon import lexicon
 from bertlab.synthetic.stage import FALSE, TRUE, Stage
-from bertlab.synthetic.world import kinds, named
+from bertlab.synthetic.world import kinds
 
 
 def sentiment(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:
-    """Praise (1) or blame (0); after `but`, the second clause decides, and a `not` turns a word round."""
+    """Praise (1) or blame (0) of a person. Three in four are what somebody says, and false blame is praise.
+
+    The word for saying decides whether the adjective holds: the documents show which words make it so, and those of the
+    evaluation examples are in no training example. The adjectives are, since small models carry a pole over to none
+    that they were not taught. The other examples say it outright, or with a `not`. Either form has as many words
+    whatever the label.
+    """
     stage = Stage.of(draw, pool, rare=rare)
-    on = draw.one(("person", "place", "thing", "group", "work"))
-    being = named(draw, on, pool)
-    who = f"{stage.one.name}'s {stage.kind(on)}" if on == "thing" else being.name
-
-    def judge(good: int, who: str) -> str:
-        if draw.chance(0.25):
-            return f"{who} was {draw.one(('not', 'never', 'hardly'))} {stage.adjective(on, good)}"
-        return f"{who} was {draw.one(('', 'very ', 'truly ', 'rather '))}{stage.adjective(on, 1 - good)}"
-
-    form = draw.below(3)
-    if form == 0:
-        text = judge(label, who)
-    elif form == 1:
-        text = f"{judge(label, who)} and {judge(label, being.subject)}"
+    who = stage.one.name
+    if draw.chance(0.25):
+        turned = draw.chance(0.25)
+        manner = draw.one(("not", "never", "hardly") if turned else ("very", "truly", "rather"))
+        text = f"{who} was {manner} {stage.adjective('person', label if turned else 1 - label)}"
     else:
-        text = f"{judge(1 - label, who)}, but above all {judge(label, being.subject)}"
-    opening = draw.one(("", f"{draw.one(SEASONS)} ", "they say that "))
-    return {"sentence": sentence(opening + text), "label": label}
+        side = stage.either()  # that it is so, or that it is not
+        verb = stage.apart(lexicon().claims[(TRUE, FALSE)[side]].verbs)
+        adjective = stage.adjective("person", label if side else 1 - label)
+        text = f"it was {stage.two.name} who {verb} that {who} was {adjective}"
+    return {"sentence": sentence(text), "label": label}
 
 
 _SORTS = ("person", "place", "group", "animal")

@@ -47,6 +47,10 @@ class Stage:
         """One of the `words`; none of the rare ones if there are to be none."""
         return self.draw.one(words if self.rare else words[::3])
 
+    def apart(self, words: Sequence[str]) -> str:
+        """One of the `words`: of every three the first in evaluation, one of the others in training."""
+        return self.draw.one([word for number, word in enumerate(words) if (number % 3 == 0) == self.rare])
+
     def kind(self, on: str) -> str:
         """A noun for something of table `on`, as `sparrow` of `animal`."""
         return self.word(self.draw.one(kinds(on)).kinds)

@@ -18,7 +18,7 @@ SIZES: dict[str, tuple[int, int, int]] = {
     "question-inference": (3_000, 4_000, 4_000),
     "paraphrase": (3_000, 4_000, 4_000),
     "similarity": (3_000, 4_000, 4_000),
-    "sentiment": (1_500, 4_000, 4_000),
+    "sentiment": (3_000, 4_000, 4_000),
     "acceptability": (3_000, 4_000, 4_000),
     "entities": (2_000, 4_000, 4_000),
     "questions": (2_500, 4_000, 4_000),
@@ -28,7 +28,7 @@ SIZES: dict[str, tuple[int, int, int]] = {
 }
 """Examples for training, validation and test."""
 
-REVISIONS = dict.fromkeys(SIZES, 3) | {"inference": 4, "completion": 5, "parts-of-speech": 4}
+REVISIONS = dict.fromkeys(SIZES, 3) | {"inference": 4, "sentiment": 4, "completion": 5, "parts-of-speech": 4}
 """Of each task: raised when an example of it changes and the documents stay as they are."""
 
 _SPLITS = ("train", "validation", "test")
