@@ -88,7 +88,7 @@ def smoke(session: nox.Session) -> None:
     shutil.rmtree(work)  # what an earlier session left
     runs, out = work / "runs", work / "reports"
     for _ in range(2):
-        run(session, "bertlab", "ablate", "all", "--scale", "smoke", "--scratch", "--runs", str(runs))
+        run(session, "bertlab", "ablate", "all", "--scale", "smoke", "--random-init", "--runs", str(runs))
     run(session, "bertlab", "report", "--runs", str(runs), "--out", str(out))
     studies = sorted(path.stem for path in Path("ablations").glob("[!_]*.py"))
     for name in ("index.html", "index.md", *(f"{study}{suffix}" for study in studies for suffix in (".md", ".csv"))):

@@ -11,7 +11,7 @@
 | weighted sum, all layers |   95.5 |         |
 
 All rows share one pre-training, and both columns one training of each. Features are frozen under a two-layer BiLSTM. The paper finds the last four layers side
-by side best, within a point of fine-tuning. Run it: `bertlab ablate features --restarts 5`.
+by side best, within a point of fine-tuning. Run it: `bertlab ablate features --finetune-seeds 5`.
 """
 
 from bertlab import Claim, Measurement, Study, Variant

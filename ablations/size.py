@@ -1,4 +1,4 @@
-"""BERT Table 6: does a larger model help, even on small tasks? (development sets, means over five restarts)
+"""BERT Table 6: does a larger model help, even on small tasks? (development sets, means over five fine-tuning seeds)
 
 |  L |    H |  A | LM perplexity | MNLI-m | MRPC | SST-2 |
 |---:|-----:|---:|--------------:|-------:|-----:|------:|

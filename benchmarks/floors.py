@@ -81,7 +81,7 @@ def measured(data: TaskData, run: Path, threads: int) -> str:
 
     started, machine = time.perf_counter(), Machine(threads=threads)
     settings = SCALES["tiny"].finetuning(data.kind, data.name)
-    found = finetune(run, data, settings, seed=0, restart=0, machine=machine, progress=silent)
+    found = finetune(run, data, settings, seed=0, finetune_seed=0, machine=machine, progress=silent)
     metric = METRICS[data.name]
     told = f"{found.metrics[metric]:.1f}{' (collapsed)' * found.collapsed}, majority {found.majority[metric]:.1f}"
     told += "" if found.exchanged is None else f", exchanged {found.exchanged[metric]:.1f}"

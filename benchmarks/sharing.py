@@ -48,7 +48,7 @@ class Recorded:
         return _seconds((run.id, run) for _, own, trained in self.cells for run in (own, trained, self.corpus(trained)))
 
     def by_cell(self) -> float:
-        """Seconds with a corpus and a pre-training for each cell, which may have several restarts and milestones."""
+        """Seconds with a corpus and a pre-training for each cell; a cell may have several fine-tuning seeds."""
         return _seconds(
             ((*_row(cell), cell["measurement"], run.id), run)
             for cell, own, trained in self.cells

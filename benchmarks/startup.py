@@ -17,7 +17,7 @@ from pathlib import Path
 import script
 from blocks import Block, Found, Settings, compare, duration, known
 
-from bertlab.lab.plan import SCRATCH
+from bertlab.lab.plan import RANDOM_INIT
 from bertlab.store.runs import Store
 
 BARE = "import typer\napp = typer.Typer()\n@app.command()\ndef main(name: str = ''):\n    '''Nothing.'''\napp()\n"
@@ -58,9 +58,9 @@ def _asked(store: Store) -> list[str]:
     if not records:
         return ["all", "--scale", "smoke"]
     seeds = max(row["pretrain_seed"] for record in records for row in record["rows"]) + 1
-    scratch = any(row["variant"] == SCRATCH for record in records for row in record["rows"])
+    random_init = any(row["variant"] == RANDOM_INIT for record in records for row in record["rows"])
     asked = [record["study"] for record in records]
-    return [*asked, "--scale", records[0]["scale"], "--seeds", str(seeds), *(["--scratch"] if scratch else [])]
+    return [*asked, "--scale", records[0]["scale"], "--seeds", str(seeds), *(["--random-init"] if random_init else [])]
 
 
 MEASURED = {"help": bare_help, "second": second}

@@ -45,9 +45,9 @@ class World:
     """Points: what a seed adds to a row, a standard deviation."""
     heavy: bool = False
     """Whether that is t of three degrees of freedom, in place of a normal."""
-    restarts: int = 1
+    finetune_seeds: int = 1
     wobble: float = 0.0
-    """Points: what a restart adds."""
+    """Points: what a fine-tuning seed adds."""
     group: int = 1
     """Examples that hang together."""
     shared: float = 0.0
@@ -57,13 +57,13 @@ class World:
     metric: str = "accuracy"
 
     def row(self, ease: np.ndarray, gain: float, rng: np.random.Generator) -> np.ndarray:
-        """Which answers of a row are right: (S, restarts, E)."""
+        """Which answers of a row are right: (S, fine-tuning seeds, E)."""
         groups = -(-self.examples // self.group)
         common = np.repeat(rng.standard_normal(groups), self.group)[: self.examples]
         own = OWN * (math.sqrt(self.shared) * common + math.sqrt(1 - self.shared) * rng.standard_normal(self.examples))
         seeds = rng.standard_t(3, self.n) if self.heavy else rng.standard_normal(self.n)
-        runs = gain + self.noise * seeds[:, None] + self.wobble * rng.standard_normal((self.n, self.restarts))
-        chance = rng.standard_normal((self.n, self.restarts, self.examples), dtype=np.float32)
+        runs = gain + self.noise * seeds[:, None] + self.wobble * rng.standard_normal((self.n, self.finetune_seeds))
+        chance = rng.standard_normal((self.n, self.finetune_seeds, self.examples), dtype=np.float32)
         return chance + (RIGHT + ease + own).astype(np.float32) + (POINT * runs[..., None]).astype(np.float32) > 0
 
     def measures(self, right: np.ndarray, label: np.ndarray) -> dict[int, list[Metric]]:
@@ -207,7 +207,7 @@ FAMILIES = {
 COVERED = {
     "accuracy": World(noise=0.5),
     "F1": World(noise=0.5, metric="f1"),
-    "five restarts": World(noise=0.5, restarts=5, wobble=0.5),
+    "five fine-tuning seeds": World(noise=0.5, finetune_seeds=5, wobble=0.5),
     "5 examples a group": World(noise=0.5, group=5, shared=0.5),
     "200 examples a group": World(noise=0.5, group=200, examples=9600, shared=0.2),
     "seeds of t3": World(noise=1.0, heavy=True),

@@ -27,13 +27,13 @@ def ablate(
     vocab: options.Vocabulary = None,
     data: options.Data = None,
     substitute: options.Substitutes = None,
-    first: options.First = None,
+    intermediate_task: options.IntermediateTask = None,
     from_: options.From = None,
     seeds: options.Seeds = "1",
-    restarts: options.Restarts = 0,
+    finetune_seeds: options.FinetuneSeeds = 0,
     only: options.Only = None,
     set_: options.Assignments = None,
-    scratch: options.Scratch = False,
+    random_init: options.RandomInit = False,
     search: Annotated[
         bool, typer.Option("--search", help="Choose each task's fine-tuning on the baseline, from the scale's grid.")
     ] = False,
@@ -81,11 +81,11 @@ def ablate(
         corpora=tuple(corpus or ()),
         vocabulary=vocab,
         substitutes=options.pairs("--substitute", substitute, "conll2003=bc5cdr"),
-        first=options.pairs("--first", first, "squad=triviaqa"),
+        intermediate_task=options.pairs("--intermediate-task", intermediate_task, "squad=triviaqa"),
         seeds=options.seeds(seeds),
-        restarts=restarts,
+        finetune_seeds=finetune_seeds,
         only=tuple(only or ()),
-        scratch=scratch,
+        random_init=random_init,
         pretrained=find(from_, store, machine) if from_ is not None else None,
     )
     if from_ is not None and (compile != "auto" or micro_batch):
@@ -110,7 +110,7 @@ def ablate(
             "--vocab": [vocab],
             "--data": [data],
             "--substitute": substitute,
-            "--first": first,
+            "--intermediate-task": intermediate_task,
             "--from": [from_],
             "--set": set_,
         }

@@ -44,7 +44,7 @@ def carry_out(
     pending = [job for job in jobs if job.id not in done]
     for job in pending:
         if isinstance(job, Measure):
-            for data in (job.data, job.first):
+            for data in (job.data, job.intermediate_task):
                 if data is not None:
                     rows(data, machine)
     require_room(pending, store)

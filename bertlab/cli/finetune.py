@@ -29,8 +29,8 @@ def finetune(
     scale: options.ScaleName = "tiny",
     data: options.Data = None,
     substitute: options.Substitutes = None,
-    first: options.First = None,
-    restarts: options.Restarts = 0,
+    intermediate_task: options.IntermediateTask = None,
+    finetune_seeds: options.FinetuneSeeds = 0,
     set_: options.Assignments = None,
     gpus: options.Gpus = 0,
     threads: options.Threads = 0,
@@ -58,8 +58,8 @@ def finetune(
         runs=runs, data=data, precision=precision, threads=threads, gpus=gpus, loggers=tuple(logger or ())
     )
     store = Store(runs)
-    if frozen and first:
-        raise BadInput("--first trains all weights, and --features none: leave one of the two out")
+    if frozen and intermediate_task:
+        raise BadInput("--intermediate-task trains all weights, and --features none: leave one of the two out")
     pretrained = find(from_, store, machine)
     kind = catalog.find(task).kind
     used = "features" if frozen else kind if kind in scales.FINETUNED else "finetune"
@@ -78,8 +78,8 @@ def finetune(
         studies=(one,),
         scale=scales.find(scale).set(set_ or []),
         substitutes=options.pairs("--substitute", substitute, "conll2003=bc5cdr"),
-        first=options.pairs("--first", first, "squad=triviaqa"),
-        restarts=restarts,
+        intermediate_task=options.pairs("--intermediate-task", intermediate_task, "squad=triviaqa"),
+        finetune_seeds=finetune_seeds,
         pretrained=pretrained,
     )
     plan = planning.make(request, machine)
@@ -105,7 +105,7 @@ def _drawn(runs: list[Run]) -> Table:
     table.add_column("split")
     table.add_column("metric")
     for run in runs:
-        table.add_column(f"restart {run.result()['restart']}", justify="right")
+        table.add_column(f"fine-tuning seed {run.result()['finetune_seed']}", justify="right")
     if len(runs) > 1:
         table.add_column("mean", justify="right")
     table.add_column("majority guess", justify="right")
@@ -115,5 +115,5 @@ def _drawn(runs: list[Run]) -> Table:
             means = [f"{mean(values):.2f}"] if len(runs) > 1 else []
             table.add_row(judged[0]["split"], name, *(f"{value:.2f}" for value in values), *means, f"{floor:.2f}")
     if any(each["status"] == "collapsed" for each in results):
-        table.caption = "collapsed: a restart gave one answer to all rows"
+        table.caption = "collapsed: a fine-tuning seed gave one answer to all rows"
     return table

@@ -82,7 +82,7 @@ def title(job: Job) -> str:
         return f"pre-train {job.name} seed {job.seed}"
     if isinstance(job, ImportCheckpoint):
         return f"take in {job.label}"
-    return f"measure {job.name} seed {job.pretrain.seed} restart {job.restart}"
+    return f"measure {job.name} pre-training seed {job.pretrain.seed} fine-tuning seed {job.finetune_seed}"
 
 
 def outcome(job: Job, run: Run) -> str:

@@ -32,9 +32,13 @@ Substitutes = Annotated[
     list[str] | None,
     typer.Option("--substitute", help="Measure on another data set of the same kind.", metavar="TASK=DATASET"),
 ]
-First = Annotated[
+IntermediateTask = Annotated[
     list[str] | None,
-    typer.Option("--first", help="Train on another data set before a task, as squad=triviaqa.", metavar="TASK=DATASET"),
+    typer.Option(
+        "--intermediate-task",
+        help="Train on another data set before a task, as squad=triviaqa.",
+        metavar="TASK=DATASET",
+    ),
 ]
 From = Annotated[
     str | None,
@@ -48,8 +52,12 @@ Seeds = Annotated[
     str,
     typer.Option(help="Pre-training seeds, paired across rows: 6 for 0 to 5, or ranges as 3-5,7.", metavar="N|RANGES"),
 ]
-Scratch = Annotated[bool, typer.Option("--scratch", help="Add the row without pre-training.")]
-Restarts = Annotated[int, typer.Option("--restarts", help="Fine-tuning seeds within each; 0 for the scale's.")]
+RandomInit = Annotated[
+    bool, typer.Option("--random-init", help="Add a variant without pre-training, with random weights.")
+]
+FinetuneSeeds = Annotated[
+    int, typer.Option("--finetune-seeds", help="Fine-tuning seeds for each pre-training seed; 0: as the scale.")
+]
 Assignments = Annotated[
     list[str] | None, typer.Option("--set", help="Set a field, as schedule.steps=500.", metavar="FIELD=VALUE")
 ]

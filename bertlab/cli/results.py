@@ -37,12 +37,12 @@ def print_result(evidence: Evidence) -> None:
         console().print(_drawn(found, ""))
     seeds = len({each.seed for each in evidence.pretrainings})
     if evidence.imported:
-        restarts = len({cell.restart for cell in evidence.cells})
-        say(f"Points: mean (sd), n = {restarts} restarts on one checkpoint; differences ± half of their 95 % interval.")
+        number = len({cell.finetune_seed for cell in evidence.cells})
+        say(f"Points: mean (sd), n = {number} fine-tuning seeds on one checkpoint; differences ± half of a 95 % CI.")
     elif seeds > 1:
         say(f"Points: mean (sd), n = {seeds} seeds; differences ± half of their 95 % interval.")
     else:
-        say("Points: mean (sd over restarts), n = 1: no interval, one pre-training seed decides nothing.")
+        say("Points: mean (sd over fine-tuning seeds), n = 1: no interval, one pre-training seed decides nothing.")
 
 
 def print_changes(changes: Changes) -> None:

@@ -269,7 +269,7 @@ def _data(job: Measure, machine: Machine) -> TaskData:
 
 def _trained_on(job: Measure, machine: Machine) -> list[TaskData]:
     """The tasks that a measurement trains on: its own and, before it, another if that was asked for."""
-    return [_data(job, machine), *([_read(job.first, machine)] if job.first else [])]
+    return [_data(job, machine), *([_read(job.intermediate_task, machine)] if job.intermediate_task else [])]
 
 
 def _tokens(part: Rows, count: int, kind: str, length: int) -> float:

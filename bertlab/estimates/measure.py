@@ -259,9 +259,9 @@ def finetuning(
     machine: Machine,
     operations: float,
     *,
-    first: TaskData | None = None,
+    intermediate_task: TaskData | None = None,
 ) -> Speed:
-    """What training the model in `pretrained`, that of `recipe`, on a task and judging it takes; on `first` before.
+    """Times fine-tuning and evaluation of the model in `pretrained`, that of `recipe`, after any `intermediate_task`.
 
     The rows are at hand. `operations` is the machine's peak, a second.
     """
@@ -269,9 +269,9 @@ def finetuning(
     from bertlab.training import finetuning as tuning
 
     before = 0.0
-    if first is not None:  # trained on in the same way, and not judged on
-        speed = finetuning(pretrained, first, settings, recipe, machine, operations)
-        before = speed.start + speed.step * training_steps(settings, trained_rows(settings, first))
+    if intermediate_task is not None:  # trained on in the same way, and not judged on
+        speed = finetuning(pretrained, intermediate_task, settings, recipe, machine, operations)
+        before = speed.start + speed.step * training_steps(settings, trained_rows(settings, intermediate_task))
     forward = settings.length * cost.encoder_flops_per_token(recipe.model, settings.length)
     batch = min(settings.batch_size, _at_most(SECONDS_A_STEP, operations, 3 * forward))
     most = _at_most(SECONDS_JUDGING, operations, forward)
@@ -283,9 +283,9 @@ def finetuning(
     )
     clock = Clock()
     if isinstance(short, Features):
-        features.probe(pretrained, data, short, seed=0, restart=0, machine=machine, progress=clock)
+        features.probe(pretrained, data, short, seed=0, finetune_seed=0, machine=machine, progress=clock)
     else:
-        tuning.finetune(pretrained, data, short, seed=0, restart=0, machine=machine, progress=clock)
+        tuning.finetune(pretrained, data, short, seed=0, finetune_seed=0, machine=machine, progress=clock)
     speed = clock.speed()
     return Speed(
         start=speed.start * rows / some + before,

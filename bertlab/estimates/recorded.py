@@ -81,7 +81,7 @@ def measured_alike(science: Mapping[str, Any], recipe: Recipe | None) -> str:
 
     Of what is measured that is the `recipe`, or the id of a checkpoint from elsewhere.
     """
-    told = {name: value for name, value in science.items() if name not in ("restart", "milestone", "pretrain")}
+    told = {name: value for name, value in science.items() if name not in ("finetune_seed", "milestone", "pretrain")}
     return canonical({**told, "encoder": encoder(recipe) if recipe else science["pretrain"]})
 
 

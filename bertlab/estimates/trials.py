@@ -82,7 +82,7 @@ class Trials:
             load(Recipe, read_json(model / "recipe.json")["science"]["recipe"]),
             self._machine,
             self.peak,
-            first=rows(job.first, self._machine) if job.first else None,
+            intermediate_task=rows(job.intermediate_task, self._machine) if job.intermediate_task else None,
         )
 
     def _rows(self, job: Measure) -> int:

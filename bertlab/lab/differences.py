@@ -1,7 +1,7 @@
 """What of a planned study differs from its paper's setting: where nothing does, sizes can be compared, not only signs.
 
 What the papers themselves do is no difference: text of Wikipedia and books, a given vocabulary, cased names, settings
-that a search chose from the papers' grid. Device, precision and the number of seeds and restarts are none either.
+that a search chose from the papers' grid. Device, precision and the numbers of seeds are none either.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def _measured(plan: Plan, study: Study, measurement: Measurement, cells: Sequenc
         yield f"task: {task.microworld} of the embedded world"
     elif job.data.asked in plan.request.substitutes:
         yield f"task: {task.dataset} in place of {job.data.asked}"
-    if job.first is not None:
-        yield f"trained on {job.first.asked} before"
+    if job.intermediate_task is not None:
+        yield f"trained on {job.intermediate_task.asked} before"
     if task.kind == "tagging" and _uncased(job):
         yield "text in lower case"
     searched = set(plan.request.searched.get(job.data.asked, ()))

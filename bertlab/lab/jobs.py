@@ -211,14 +211,14 @@ class Measure:
     content: str
     """What they are, as `microworld:1` or `sha256:...`."""
     settings: Finetuning | Features
-    restart: int
+    finetune_seed: int
     name: str = field(compare=False)
     """The study, row and column that first asked for it."""
     milestone: int = 100
     """Per cent of the pre-training's steps after which its weights are measured."""
-    first: TaskRows | None = None
+    intermediate_task: TaskRows | None = None
     """A task that all weights are trained on before."""
-    first_content: str = ""
+    intermediate_content: str = ""
     held_back: bool = False
     """Judged on rows held back from the training rows: a try of its settings, not a result."""
     code: Code | None = None
@@ -231,13 +231,13 @@ class Measure:
 
     @cached_property
     def id(self) -> str:
-        """The id of the measurement: the pre-training's, the data's content, the settings and the restart."""
+        """The id of the measurement: the pre-training's, the data's content, the settings and the fine-tuning seed."""
         return identity(self.kind, **self.science())
 
     @property
     def label(self) -> str:
         """Study, row, task and seeds."""
-        return f"{self.name}-seed{self.pretrain.seed}-restart{self.restart}"
+        return f"{self.name}-seed{self.pretrain.seed}-finetune{self.finetune_seed}"
 
     def science(self) -> dict[str, Any]:
         """What the id is made of: of the task only what changes the numbers."""
@@ -246,12 +246,12 @@ class Measure:
             "data": self.content,
             "task": _asked(self.data.task),
             "settings": science(self.settings),
-            "restart": self.restart,
+            "finetune_seed": self.finetune_seed,
         }
         if self.milestone < 100:
             made["milestone"] = self.milestone
-        if self.first is not None:
-            made["first"] = {"data": self.first_content, "task": _asked(self.first.task)}
+        if self.intermediate_task is not None:
+            made["intermediate_task"] = {"data": self.intermediate_content, "task": _asked(self.intermediate_task.task)}
         if self.held_back:
             made["held_back"] = True
         return made | _coded(self.code)
@@ -271,7 +271,7 @@ class Measure:
         arguments: dict[str, Any] = {
             "milestone": self.milestone,
             "seed": self.pretrain.seed,
-            "restart": self.restart,
+            "finetune_seed": self.finetune_seed,
             "machine": machine,
             "progress": progress,
         }
@@ -279,8 +279,10 @@ class Measure:
             if isinstance(self.settings, Features):
                 outcome = features.probe(pretrained.path, data, self.settings, **arguments, log=log)
             else:
-                first = None if self.first is None else rows(self.first, machine)
-                outcome = finetuning.finetune(pretrained.path, data, self.settings, first=first, **arguments, log=log)
+                intermediate = None if self.intermediate_task is None else rows(self.intermediate_task, machine)
+                outcome = finetuning.finetune(
+                    pretrained.path, data, self.settings, intermediate_task=intermediate, **arguments, log=log
+                )
             log.result(outcome.steps, outcome.metrics)
         lexical = [] if self.held_back else lexical_floor(data)
         predictions, tested = outcome.predictions, {}
@@ -305,12 +307,16 @@ class Measure:
             "milestone": self.milestone,
             "pretrain_id": self.pretrain.id,
             "pretrain_seed": self.pretrain.seed,
-            "restart": self.restart,
+            "finetune_seed": self.finetune_seed,
             "settings": science(self.settings),
             "length": self.settings.length,
             "curve": outcome.curve,
-            **({"first": self.first.asked} if self.first else {}),
-            **({"first_commit": self.first.hub.commit} if self.first and self.first.hub else {}),
+            **({"intermediate_task": self.intermediate_task.asked} if self.intermediate_task else {}),
+            **(
+                {"intermediate_commit": self.intermediate_task.hub.commit}
+                if self.intermediate_task and self.intermediate_task.hub
+                else {}
+            ),
             **({"test": tested} if tested else {}),
             **({} if outcome.threshold is None else {"threshold": outcome.threshold}),
         }
@@ -319,7 +325,7 @@ class Measure:
         """Raises `BadInput` if files that hold the rows are not those that the id was made of."""
         from bertlab.tasks.data import content_of
 
-        for data, content in ((self.data, self.content), (self.first, self.first_content)):
+        for data, content in ((self.data, self.content), (self.intermediate_task, self.intermediate_content)):
             if data is not None and data.origin == "files" and content_of(data, machine) != content:
                 raise BadInput(f"the rows of task '{data.asked}' have changed: give the same command again")
 

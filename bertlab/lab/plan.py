@@ -31,8 +31,8 @@ from bertlab.text import sources
 
 MOST = 100_000
 """Values of one study that a plan is made of."""
-SCRATCH = "no pre-training"
-"""The name of the row that `--scratch` adds."""
+RANDOM_INIT = "no pre-training"
+"""The name of the row that `--random-init` adds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,15 +47,16 @@ class Request:
     """A `vocab.txt` to use instead of training one."""
     substitutes: Mapping[str, str] = field(default_factory=dict)
     """Data sets measured in place of a task's own."""
-    first: Mapping[str, str] = field(default_factory=dict)
+    intermediate_task: Mapping[str, str] = field(default_factory=dict)
     """Data sets that all weights are trained on before a task is."""
     seeds: Sequence[int] = (0,)
     """Of the pre-training, ascending."""
-    restarts: int = 0
+    finetune_seeds: int = 0
     """Fine-tuning seeds within a pre-training; 0 for the scale's."""
     only: tuple[str, ...] = ()
     """Rows to run; empty for all."""
-    scratch: bool = False
+    random_init: bool = False
+    """Whether to add the variant without pre-training."""
     measured: bool = True
     """Whether variants are compared; if not, they may be the same runs."""
     held_back: bool = False
@@ -70,8 +71,8 @@ class Request:
     def __post_init__(self) -> None:
         if not 1 <= len(self.seeds) <= 1000:
             raise BadInput(f"--seeds names {len(self.seeds)} seeds: give 1 to 1,000")
-        if not 0 <= self.restarts <= 1000:
-            raise BadInput(f"--restarts is {self.restarts}: give 1 to 1,000")
+        if not 0 <= self.finetune_seeds <= 1000:
+            raise BadInput(f"--finetune-seeds is {self.finetune_seeds}: give 1 to 1,000")
         if self.pretrained is not None and (self.corpora or self.vocabulary or tuple(self.seeds) != (0,)):
             raise BadInput("--from is one finished pre-training: leave out --corpus, --vocab and --seeds")
 
@@ -94,11 +95,15 @@ class Cell:
         """What a report says of the task and the way it is measured."""
         if not isinstance(self.job, Measure):
             named = {"task": "held-out text", "dataset": "held-out text", "split": "held-out", "method": "pretraining"}
-            return named | {"milestone": 100, "restart": 0}
+            return named | {"milestone": 100, "finetune_seed": 0}
         task = self.job.data.task
         split = task.test if self.measurement.split == "test" else task.evaluation
         named = {"task": self.job.data.asked, "dataset": task.dataset, "split": split}
-        return named | {"method": self.job.kind, "milestone": self.job.milestone, "restart": self.job.restart}
+        return named | {
+            "method": self.job.kind,
+            "milestone": self.job.milestone,
+            "finetune_seed": self.job.finetune_seed,
+        }
 
 
 @dataclass(frozen=True)
@@ -145,11 +150,15 @@ def make(request: Request, machine: Machine) -> Plan:
         {lookup.named(each.task).name for study in request.studies for each in study.measurements if each.task}
     )
     tuned = {name: values for name, values in request.scale.given.items() if name not in scales.FINETUNED}
-    for option, named in (("substitute", request.substitutes), ("first", request.first), ("set tasks.", tuned)):
+    for option, named in (
+        ("substitute", request.substitutes),
+        ("intermediate-task", request.intermediate_task),
+        ("set tasks.", tuned),
+    ):
         for name in named:
             if name not in used:
                 raise unknown(f"task in --{option}", name, used)
-    tasks = Tasks(request.substitutes, request.first, machine, world)
+    tasks = Tasks(request.substitutes, request.intermediate_task, machine, world)
 
     code = _code(request.studies)
     tokenizer = request.scale.recipe.tokenizer
@@ -169,10 +178,15 @@ def make(request: Request, machine: Machine) -> Plan:
             _check_positions(variants, study)
         if request.measured:
             _differ(study, base, scale, tasks)  # last: it looks tasks up, for which the Hub may have to be reached
-        most = len(variants) * len(request.seeds) * len(study.measurements) * (request.restarts or scale.restarts)
+        most = (
+            len(variants)
+            * len(request.seeds)
+            * len(study.measurements)
+            * (request.finetune_seeds or scale.finetune_seeds)
+        )
         if most > MOST:
             raise BadInput(
-                f"--seeds and --restarts come to {most:,} values in study {study.name}: ask for {MOST:,} at most"
+                f"--seeds and --finetune-seeds come to {most:,} values in study {study.name}: ask for {MOST:,} at most"
             )
         for variant, recipe in variants:
             for seed in request.seeds:
@@ -237,7 +251,7 @@ def _check_positions(rows: Sequence[tuple[Variant, Recipe]], study: Study) -> No
 def _same(rows: Sequence[tuple[Variant, Recipe]], study: Study, base: Recipe) -> None:
     """Raises `BadInput` for rows that differ in their pre-training, and for columns that are read off it."""
     baseline = study.recipe(study.variant(study.baseline), base)
-    other = [variant.name for variant, recipe in rows if recipe != baseline and variant.name != SCRATCH]
+    other = [variant.name for variant, recipe in rows if recipe != baseline and variant.name != RANDOM_INIT]
     if other:
         told = ", ".join(f"'{name}'" for name in other)
         raise BadInput(f"--from: study {study.name} pre-trains {told} otherwise: choose other rows with --only")
@@ -248,12 +262,16 @@ def _same(rows: Sequence[tuple[Variant, Recipe]], study: Study, base: Recipe) ->
 
 def _given_to(variant: Variant, pretrained: Pretrained | None) -> Pretrained | None:
     """What a row is measured on if not on a pre-training of its own."""
-    if variant.name != SCRATCH or pretrained is None:
+    if variant.name != RANDOM_INIT or pretrained is None:
         return pretrained
     if isinstance(pretrained, Pretrain):
-        raise BadInput("--scratch needs the study's own pre-training, or a checkpoint, to start afresh: leave it out")
+        raise BadInput(
+            "--random-init needs the study's own pre-training, or a checkpoint, to start afresh: leave it out"
+        )
     if not pretrained.checkpoint.reachable:
-        raise BadInput(f"--scratch starts '{pretrained.label}' afresh from its files: give its directory with --from")
+        raise BadInput(
+            f"--random-init starts '{pretrained.label}' afresh from its files: give its directory with --from"
+        )
     return dataclasses.replace(pretrained, fresh=True)
 
 
@@ -266,7 +284,7 @@ def _jobs(
     scale: Scale,
     tasks: Tasks,
 ) -> Iterator[Measure | Pretrained]:
-    """The jobs of one column for one pre-training of a row: over milestones, and restarts within each."""
+    """The jobs of one column for one pre-training of a row: over milestones, and fine-tuning seeds within each."""
     code = _code(request.studies)
     method = variant.method or measurement.method
     if method == "pretraining":
@@ -279,10 +297,12 @@ def _jobs(
     measured = settings(scale, variant, method, data.task.kind, data.asked)
     _check(pretrain, measurement, measured, data.task.kind)
     for milestone in _milestones(pretrain, measurement):
-        for restart in range(request.restarts or request.scale.restarts):
+        for finetune_seed in range(request.finetune_seeds or request.scale.finetune_seeds):
             name = "-".join((row, measurement.name, *([f"{milestone}%"] if milestone < 100 else [])))
-            first = tasks.first(measurement.task) if method == "finetune" else (None, "")
-            yield Measure(pretrain, data, content, measured, restart, name, milestone, *first, request.held_back, code)
+            before = tasks.intermediate(measurement.task) if method == "finetune" else (None, "")
+            yield Measure(
+                pretrain, data, content, measured, finetune_seed, name, milestone, *before, request.held_back, code
+            )
 
 
 def check_metrics(plan: Plan, store: Store, machine: Machine) -> None:
@@ -375,18 +395,18 @@ def _milestones(pretrain: Pretrained, measurement: Measurement) -> list[int]:
 
 def _rows(study: Study, base: Recipe, request: Request) -> list[tuple[Variant, Recipe]]:
     for name in request.only:
-        if name != SCRATCH and all(name not in (v.name for v in each.variants) for each in request.studies):
+        if name != RANDOM_INIT and all(name not in (v.name for v in each.variants) for each in request.studies):
             raise unknown("variant", name, [v.name for each in request.studies for v in each.variants])
     rows = [
         (variant, study.recipe(variant, base))
         for variant in study.variants
         if not request.only or variant.name in request.only
     ]
-    if request.scratch or SCRATCH in request.only:
+    if request.random_init or RANDOM_INIT in request.only:
         baseline = study.variant(study.baseline)
         recipe = study.recipe(baseline, base)
         untrained = dataclasses.replace(recipe, schedule=dataclasses.replace(recipe.schedule, steps=0))
-        rows.append((dataclasses.replace(baseline, name=SCRATCH), untrained))
+        rows.append((dataclasses.replace(baseline, name=RANDOM_INIT), untrained))
     return rows
 
 

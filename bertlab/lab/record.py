@@ -37,7 +37,7 @@ def _setting(plan: Plan, study: Study) -> str:
         scale=dataclasses.replace(request.scale.following(study), grid={}, assigned=()),
         text=plan.text,
         substitutes=request.substitutes,
-        first=request.first,
+        intermediate_task=request.intermediate_task,
         pretrained=request.pretrained.id if request.pretrained else "",
     )
 
@@ -68,9 +68,9 @@ def _record(plan: Plan, study: Study, cells: Sequence[Cell], options: str) -> di
         "study": study.file.given if study.file is not None else study.name,
         "options": options,
         "seeds": list(request.seeds),
-        "restarts": request.restarts,
+        "finetune_seeds": request.finetune_seeds,
         "only": list(request.only),
-        "scratch": request.scratch,
+        "random_init": request.random_init,
     }
     return {
         "study": study.name,
@@ -91,7 +91,7 @@ def _record(plan: Plan, study: Study, cells: Sequence[Cell], options: str) -> di
         "pretrained": request.pretrained.label if request.pretrained else "",
         "world": plan.world,
         "substitutes": dict(request.substitutes),
-        "first": dict(request.first),
+        "intermediate_task": dict(request.intermediate_task),
         "tries": list(request.tries),
         "searched": {task: dict(changes) for task, changes in request.searched.items()},
         "positions": request.scale.recipe.model.positions,
@@ -124,7 +124,7 @@ def _corpus(cell: Cell) -> str:
 def _content(cell: Cell) -> str:
     """What the rows are that a cell is measured on."""
     return (
-        " after ".join(filter(None, (cell.job.content, cell.job.first_content)))
+        " after ".join(filter(None, (cell.job.content, cell.job.intermediate_content)))
         if isinstance(cell.job, Measure)
         else ""
     )

@@ -48,7 +48,7 @@ class Scale:
     """Questions about a context, all weights trained."""
     features: Features
     """Tagging from frozen features."""
-    restarts: int
+    finetune_seeds: int
     """Fine-tuning seeds within each pre-training seed."""
     corpus: tuple[str, ...]
     """Names of the corpora that are used when none is asked for."""
@@ -158,7 +158,7 @@ SCALES = {
             span=Finetuning(peak_lr=1e-3, max_train_examples=64, max_steps=10, max_eval_examples=64, length=32),
             features=Features(peak_lr=1e-3, max_train_examples=64, max_steps=10, max_eval_examples=64, length=32),
             grid={"peak_lr": (5e-4, 1e-3)},
-            restarts=1,
+            finetune_seeds=1,
             corpus=("microworld",),
             milestones=(50, 100),
         ),
@@ -176,7 +176,7 @@ SCALES = {
             span=Finetuning(peak_lr=5e-4, epochs=5, max_train_examples=3_000, length=64),
             features=Features(peak_lr=2e-3, epochs=6, max_train_examples=10_000, length=64),
             grid={"peak_lr": (2.5e-4, 5e-4, 1e-3), "epochs": (3, 5, 8)},
-            restarts=1,
+            finetune_seeds=1,
             corpus=("microworld",),
         ),
         Scale(
@@ -193,7 +193,7 @@ SCALES = {
             span=Finetuning(peak_lr=2e-4, epochs=3, max_train_examples=50_000, length=128),
             features=Features(peak_lr=1e-3, epochs=8, max_train_examples=50_000, length=128),
             grid={"peak_lr": (1e-4, 2e-4, 4e-4), "epochs": (2, 3, 4)},
-            restarts=3,
+            finetune_seeds=3,
             corpus=("wikitext-103",),
         ),
         Scale(
@@ -209,7 +209,7 @@ SCALES = {
             features=Features(),
             tasks=_PAPERS_TASKS,
             grid=_PAPERS_GRID,
-            restarts=5,
+            finetune_seeds=5,
             corpus=("wikipedia",),
         ),
         Scale(
@@ -224,7 +224,7 @@ SCALES = {
             features=Features(length=512, context=True),
             tasks=_PAPERS_TASKS,
             grid=_PAPERS_GRID,
-            restarts=5,
+            finetune_seeds=5,
             corpus=("wikipedia",),
         ),
     )

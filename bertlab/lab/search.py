@@ -50,7 +50,7 @@ class Search:
 
 
 def make(request: Request, machine: Machine) -> Search:
-    """The search of a request: on the first study's baseline that measures a task, seed 0, one restart.
+    """The search of a request: on the first study's baseline that measures a task, seed 0, one fine-tuning seed.
 
     Raises `BadInput` as `plan.make` does, and for a field that is both set and searched.
     """
@@ -86,5 +86,12 @@ def _trying(request: Request, setting: Setting) -> Request:
     for group in FINETUNED:
         scale = scale.give(group, setting)
     return dataclasses.replace(
-        request, scale=scale, seeds=(0,), restarts=1, only=baselines, scratch=False, held_back=True, searched={}
+        request,
+        scale=scale,
+        seeds=(0,),
+        finetune_seeds=1,
+        only=baselines,
+        random_init=False,
+        held_back=True,
+        searched={},
     )

@@ -80,7 +80,7 @@ class PretrainingModel(nn.Module):
 
     @property
     def noise(self) -> Noise:
-        """The dropout of the whole model: `noise.restart(key)` before a step."""
+        """The dropout of the whole model: `noise.fine-tuning seed(key)` before a step."""
         return self.encoder.noise
 
     def losses(

@@ -18,12 +18,12 @@ def legend(evidence: Evidence) -> list[str]:
     """How a cell of the results is read."""
     centre = "median" if evidence.medians else "mean"
     if evidence.imported:
-        lines = [f"Measured: {centre} (sd, n) in points over n restarts of the measurement on one checkpoint."]
+        lines = [f"Measured: {centre} (sd, n) in points over n fine-tuning seeds of the measurement on one checkpoint."]
     else:
         lines = [
-            f"Measured: {centre} (sd, n) in points, with n = pre-training seeds x restarts within each. The {centre} "
-            "is over all restarts; for sd restarts are averaged first: it is over the seeds, or over the restarts of a "
-            "single seed."
+            f"Measured: {centre} (sd, n) in points, with n = pre-training x fine-tuning seeds. The {centre} "
+            "is over all of them; sd is over the means of the pre-training seeds, or over the "
+            "fine-tuning seeds of a single pre-training seed."
         ]
     if evidence.medians:
         lines.append("The published figures are medians too. Differences, intervals and verdicts are of means.")
@@ -80,7 +80,7 @@ def floors(evidence: Evidence) -> list[str]:
     ]
     scratch = [row for row in evidence.variants if evidence.untrained(row)]
     if not scratch:
-        return [*lines, "No pre-training: not measured here; --scratch adds the row."]
+        return [*lines, "No pre-training: not measured here; --random-init adds the row."]
     for row in scratch:
         for name in evidence.measurements:
             floor, ours = evidence.summary(row, name), evidence.summary(evidence.baseline, name)
@@ -159,8 +159,8 @@ def caveats(evidence: Evidence) -> list[str]:
     lines = []
     if evidence.imported:
         lines.append(
-            f"{evidence.pretrained} was pre-trained elsewhere. All rows are of this one checkpoint: n counts restarts "
-            "of the measurement, and what is found holds for this checkpoint."
+            f"{evidence.pretrained} was pre-trained elsewhere. All rows are of this checkpoint: n counts fine-tuning "
+            "seeds, and what is found holds for this checkpoint."
         )
     lines += _differences_from_paper(evidence)
     if any(each.rotary for each in evidence.pretrainings if each.finished and not each.untrained):
@@ -177,7 +177,7 @@ def caveats(evidence: Evidence) -> list[str]:
     if 0 < seeds < FEW:
         lines.append(
             f"n is small: with {count(seeds, evidence.unit)}, only effects much larger than the noise between "
-            f"{'restarts' if evidence.imported else 'seeds'} can be told from chance. All else is undecided."
+            f"{'fine-tuning seeds' if evidence.imported else 'seeds'} can be told from chance. All else is undecided."
         )
     for row, what in evidence.numerics_mismatch.items():
         lines.append(f"Row {row} was computed with {what}, not as the baseline: last digits may differ for that alone.")

@@ -27,7 +27,7 @@ class Cell:
     milestone: int
     """Per cent of the pre-training steps after which the model was measured."""
     pretrain_seed: int
-    restart: int
+    finetune_seed: int
     pretrain_id: str
     run_id: str
     published: float | None

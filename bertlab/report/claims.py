@@ -215,7 +215,7 @@ def _collapses(evidence: Evidence, judged: Verdict) -> str:
         for seed in ours
         if seed in theirs
     )
-    return f"{', '.join(counts)}; by {'restart' if evidence.imported else 'seed'} {', '.join(by_seed)}"
+    return f"{', '.join(counts)}; by {'fine-tuning seed' if evidence.imported else 'seed'} {', '.join(by_seed)}"
 
 
 def _interval(effect: Effect | None, digits: int = 2) -> str:
@@ -232,7 +232,7 @@ def _hint(evidence: Evidence, judged: Verdict) -> str:
         return EMPTY
     if judged.validity_issue:
         return judged.validity_issue
-    what = "restarts" if evidence.imported else "seeds"
+    what = "fine-tuning seeds" if evidence.imported else "seeds"
     if judged.pair.collapses:
         left = judged.pair.without.n if judged.pair.without else 0
         if left < VERDICT_MIN_SEEDS:

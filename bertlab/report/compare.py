@@ -1,6 +1,6 @@
 """`bertlab report --compare OLD`: what changed since another store, by the tidy tables of the two.
 
-Values are matched by study, scale, setting, variant, measurement, seed and restart. A value without a counterpart was
+Values are matched by study, scale, setting, variant, measurement and both seeds. A value without a counterpart was
 added or removed; one whose run has another id was measured with another recipe, code or data version.
 """
 
@@ -40,7 +40,7 @@ class Changes:
 def compare(old: Sequence[Evidence], new: Sequence[Evidence], since: str) -> Changes:
     """The values, means and verdicts of `new` that differ from those of `old`, a store named `since`."""
     before, after = tidy.values(old), tidy.values(new)
-    values = _differing(before, after, [*COLUMN, "pretrain_seed", "restart"], ["run_id", "status", "value"])
+    values = _differing(before, after, [*COLUMN, "pretrain_seed", "finetune_seed"], ["run_id", "status", "value"])
     values.insert(0, "change", [_change(line) for line in _lines(values)])
     means = _differing(_means(before), _means(after), COLUMN, ["mean", "seeds"], ["mean"])
     verdicts = _differing(tidy.claims(old), tidy.claims(new), CLAIM, ["verdict", "effect", "n"], ["verdict"])
@@ -104,7 +104,7 @@ def _differing(
 
 
 def _means(values: pandas.DataFrame) -> pandas.DataFrame:
-    """Means over seeds of means over restarts, and the number of seeds."""
+    """Means over seeds of means over fine-tuning seeds, and the number of seeds."""
     seeds = values.dropna(subset="value").groupby([*COLUMN, "pretrain_seed"], sort=False)["value"].mean()
     return seeds.groupby(COLUMN, sort=False).agg(mean="mean", seeds="count").reset_index()
 

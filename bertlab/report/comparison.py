@@ -18,7 +18,7 @@ class Line:
     """The mean or the median, in points or in the unit of what is read off the pre-training."""
     sd: str = EMPTY
     n: str = EMPTY
-    """Pre-training seeds x restarts; restarts alone on a checkpoint from elsewhere."""
+    """Pre-training seeds x fine-tuning seeds; fine-tuning seeds alone on a checkpoint from elsewhere."""
     published: str = EMPTY
     difference: str = EMPTY
     """Minus the baseline, paired by seed."""
@@ -70,12 +70,12 @@ def _line(evidence: Evidence, row: str, name: str, best: bool, best_published: b
     else:
         missing = Counter(sorted(cell.fate for cell in evidence.at(row, name) if cell.value is None))
         missing.update({"collapsed": len(evidence.collapsed(row, name))})
-        fewest, most = summary.restarts
-        restarts = str(most) if fewest == most else f"({fewest} to {most})"
+        fewest, most = summary.finetune_seeds
+        finetune_seeds = str(most) if fewest == most else f"({fewest} to {most})"
         found = {
             "measured": f"{evidence.centre(summary):.2f}",
             "sd": EMPTY if summary.sd is None else f"{summary.sd:.2f}",
-            "n": str(summary.seeds) if evidence.imported else f"{summary.seeds}x{restarts}",
+            "n": str(summary.seeds) if evidence.imported else f"{summary.seeds}x{finetune_seeds}",
             "note": ", ".join(f"{count} {what}" for what, count in missing.items() if count),
         }
     return Line(

@@ -75,7 +75,7 @@ class Evidence:
     @property
     def unit(self) -> str:
         """What n counts in a difference."""
-        return "restart" if self.imported else "pre-training seed"
+        return "fine-tuning seed" if self.imported else "pre-training seed"
 
     @property
     def setting(self) -> str:
@@ -122,7 +122,7 @@ class Evidence:
         """Eight hexadecimal digits that tell this section from the study's others; more seeds do not change them."""
         named: list[object] = [self.record.get(name) for name in ("study", "scale", "corpus", "substitutes", "world")]
         named += [each.id for each in self.pretrainings[:1]]
-        named += [cell.run_id for cell in self.cells if cell.pretrain_seed == 0 and cell.restart == 0]
+        named += [cell.run_id for cell in self.cells if cell.pretrain_seed == 0 and cell.finetune_seed == 0]
         return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:8]
 
     @cached_property
@@ -162,7 +162,7 @@ class Evidence:
         return {milestone: mean(found[milestone]) for milestone in sorted(found)}
 
     def at(self, variant: str, measurement: str, at: int = 100) -> list[Cell]:
-        """The cells of a row and a column, over seeds and restarts; `at` as for a column."""
+        """The cells of a row and a column, over seeds and fine-tuning seeds; `at` as for a column."""
         return [cell for cell in self.column(measurement, at) if cell.variant == variant]
 
     def collapsed(self, variant: str, measurement: str, at: int = 100) -> list[Cell]:
@@ -186,8 +186,8 @@ class Evidence:
         return found
 
     def seed_of(self, cell: Cell) -> int:
-        """What its row is paired by: of one checkpoint there are no seeds, and restarts take their place."""
-        return cell.restart if self.imported else cell.pretrain_seed
+        """What its row is paired by: of one checkpoint there are no seeds, and fine-tuning seeds take their place."""
+        return cell.finetune_seed if self.imported else cell.pretrain_seed
 
     def validity_issue(self, compared: Collection[tuple[str, int]], measurement: str) -> str:
         """Why rows, each at a milestone, say nothing on a measurement, if they do not.
@@ -229,7 +229,7 @@ class Evidence:
         for cell in cells:
             if cell.value is None:
                 fates.setdefault(_FATES.get(cell.status, cell.status), set()).add(self.seed_of(cell))
-        what = "restarts" if self.imported else "seeds"
+        what = "fine-tuning seeds" if self.imported else "seeds"
         return [f"{len(seeds)} of {len(asked)} {what} of {variant} {fate}" for fate, seeds in fates.items()]
 
     def seconds_to(self, seeds: int, variants: Iterable[str], measurement: str) -> float | None:

@@ -32,7 +32,9 @@ def facts(evidence: Evidence) -> list[tuple[str, str]]:
     found += _imported([each for each in trained if each.imported])
     found.append(("Seeds", _seeds(evidence)))
     found += [(name, _task(evidence, evidence.column(name))) for name in evidence.measurements]
-    found += [(f"Before {task}", f"trained on {name}") for task, name in evidence.record.get("first", {}).items()]
+    found += [
+        (f"Before {task}", f"trained on {name}") for task, name in evidence.record.get("intermediate_task", {}).items()
+    ]
     for task, setting in evidence.record.get("searched", {}).items():
         told = ", ".join(f"{name} {value:g}" for name, value in setting.items())
         found.append(
@@ -42,11 +44,13 @@ def facts(evidence: Evidence) -> list[tuple[str, str]]:
 
 
 def _seeds(evidence: Evidence) -> str:
-    restarts = f"{count(len({cell.restart for cell in evidence.cells}), 'restart')} of each measurement"
+    finetune_seeds = (
+        f"{count(len({cell.finetune_seed for cell in evidence.cells}), 'fine-tuning seed')} of each measurement"
+    )
     if evidence.imported:
-        return f"one checkpoint, {restarts}: n counts restarts on it"
+        return f"one checkpoint, {finetune_seeds}: n counts fine-tuning seeds on it"
     seeds = list(dict.fromkeys(str(each.seed) for each in evidence.pretrainings))
-    return f"{count(len(seeds), 'seed')} of pre-training ({', '.join(seeds)}), paired across rows; {restarts}"
+    return f"{count(len(seeds), 'seed')} of pre-training ({', '.join(seeds)}), paired across rows; {finetune_seeds}"
 
 
 def _pretraining(runs: list[Pretraining], baseline: str) -> list[tuple[str, str]]:

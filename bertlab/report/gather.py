@@ -114,7 +114,7 @@ def _cell(store: Store, cell: Mapping[str, Any], run: Run | None, damaged: Mappi
         metric=cell["metric"],
         milestone=cell["milestone"],
         pretrain_seed=cell["pretrain_seed"],
-        restart=cell["restart"],
+        finetune_seed=cell["finetune_seed"],
         pretrain_id=cell["pretrain_id"],
         run_id=cell["run_id"],
         published=number(cell["published"]),

@@ -36,8 +36,8 @@ def write(run: Run, recipe: Recipe, store: Store) -> str:
     ]
     rows = _measurements(run, store)
     if rows:
-        heads = ("task", "data set", "split", "method", "restart", "after", "rows", "metrics")
-        lines += ["Each restart on each split that was judged; nothing is left out.", "", *_table(heads, rows)]
+        heads = ("task", "data set", "split", "method", "fine-tuning seed", "after", "rows", "metrics")
+        lines += ["Each fine-tuning seed on each split that was judged; nothing is left out.", "", *_table(heads, rows)]
     else:
         lines.append("None were made.")
     lines += ["", "## Recipe", "", "Fields at their default, BERT's own values, are left out.", "", "```json"]
@@ -73,7 +73,7 @@ def _measurements(run: Run, store: Store) -> list[tuple[str, ...]]:
             (
                 *(markdown(str(value)) for value in (result["task"], result["dataset"], split)),
                 markdown(_method(result)),
-                str(result["restart"]),
+                str(result["finetune_seed"]),
                 f"{result['milestone']} %",
                 f"{count:,}",
                 ", ".join(f"{markdown(name)} {_number(value)}" for name, value in metrics.items()),

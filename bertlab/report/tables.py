@@ -147,7 +147,7 @@ def brief(evidence: Evidence) -> tuple[Table, Table]:
 
 
 def measured(evidence: Evidence, variant: str, measurement: str) -> str:
-    """A cell of the results: mean (sd, n), n as seeds x restarts, and what is missing of it."""
+    """A cell of the results: mean (sd, n), n as seeds x fine-tuning seeds, and what is missing of it."""
     cells = evidence.at(variant, measurement)
     missing = Counter(sorted(cell.fate for cell in cells if cell.value is None))
     summary = evidence.summary(variant, measurement)
@@ -186,9 +186,9 @@ def _collapsed(evidence: Evidence, variant: str, measurement: str) -> list[str]:
 
 
 def _summary(evidence: Evidence, summary: Summary) -> str:
-    fewest, most = summary.restarts
-    restarts = str(most) if fewest == most else f"({fewest} to {most})"
-    inner = f"n = {summary.seeds}" if evidence.imported else f"n = {summary.seeds}x{restarts}"
+    fewest, most = summary.finetune_seeds
+    finetune_seeds = str(most) if fewest == most else f"({fewest} to {most})"
+    inner = f"n = {summary.seeds}" if evidence.imported else f"n = {summary.seeds}x{finetune_seeds}"
     return f"{evidence.centre(summary):.2f} ({inner if summary.sd is None else f'{summary.sd:.2f}, {inner}'})"
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 VALUES = (
     *("study", "variant", "measurement", "task", "dataset", "split", "method", "metric", "milestone"),
-    *("pretrain_seed", "restart", "status", "value", "published", "scale", "setting", "pretrain_id", "run_id"),
+    *("pretrain_seed", "finetune_seed", "status", "value", "published", "scale", "setting", "pretrain_id", "run_id"),
 )
 CLAIMS = (
     *("study", "scale", "setting", "key", "claim", "measurement", "at", "since", "within", "better", "worse"),
@@ -32,7 +32,7 @@ SUMMARY = (
     *("published_effect", "paired_seeds", "examples"),
 )
 """The columns of the tables: part of the interface."""
-_COUNTS = {"milestone", "pretrain_seed", "restart", "at", "since", "n", "seeds", "paired_seeds", "examples"}
+_COUNTS = {"milestone", "pretrain_seed", "finetune_seed", "at", "since", "n", "seeds", "paired_seeds", "examples"}
 
 
 def values(evidences: Sequence[Evidence]) -> pandas.DataFrame:
@@ -49,8 +49,8 @@ def values(evidences: Sequence[Evidence]) -> pandas.DataFrame:
 def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     """A line for each variant and measurement: what was measured, and its difference to the baseline.
 
-    The spread is over the seeds, or over the restarts of one. `low` to `high` is the 95 % interval that judges, the
-    other that of the multi-bootstrap beside it; `p` is two-sided, of no effect; `paired_seeds` are those that both
+    The spread is over pre-training seeds, or the fine-tuning seeds of one. `low` to `high` is the 95 % interval that
+    judges, the other that of the multi-bootstrap; `p` is two-sided, of no effect; `paired_seeds` are those that both
     variants have. A second line has the difference of the log-likelihoods of the right answers, in nats.
     """
     return _table(SUMMARY, (line for each in evidences for line in _summary(each)))

@@ -22,7 +22,7 @@ RESULT = {
     "task?": str,
     "dataset?": str,
     "method?": str,
-    "restart?": int,
+    "finetune_seed?": int,
     "checkpoint?": str,
     "metrics?": _FIGURES,
     "majority?": _FIGURES,
@@ -54,7 +54,7 @@ _CELL = {
     "split": str,
     "method": str,
     "milestone": int,
-    "restart": int,
+    "finetune_seed": int,
     "pretrain_seed": int,
     "pretrain_id": str,
     "run_id": str,
@@ -83,7 +83,7 @@ REPORTED = {
     "pretrained?": str,
     "world?": bool,
     "substitutes?": {"*": str},
-    "first?": {"*": str},
+    "intermediate_task?": {"*": str},
     "searched?": {"*": {"*": NUMBER}},
     "tries?": [str],
     "rows": [{"variant": str, "pretrain_seed": int, "pretrain_id": str, "corpus_id?": str}],
@@ -94,7 +94,9 @@ JOINED = {
     **{name.rstrip("?"): form for name, form in REPORTED.items()},
     "setting": str,
     "definition": {"baseline": str, "code": str, "variants": {"*": dict}, "measurements": {"*": dict}},
-    "asked": [{"study": str, "options": str, "seeds": [int], "restarts": int, "only": [str], "scratch": bool}],
+    "asked": [
+        {"study": str, "options": str, "seeds": [int], "finetune_seeds": int, "only": [str], "random_init": bool}
+    ],
     "sources": [{"*": str}],
     "cells": [{**_CELL, "content": str}],
 }

@@ -108,7 +108,7 @@ def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
 
 
 def _cell(cell: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(cell[name] for name in ("variant", "pretrain_seed", "measurement", "milestone", "restart"))
+    return tuple(cell[name] for name in ("variant", "pretrain_seed", "measurement", "milestone", "finetune_seed"))
 
 
 def _row(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -126,7 +126,7 @@ def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
     def place(cell: Mapping[str, Any]) -> tuple[Any, ...]:
         rank = order["variants"].get(cell["variant"], len(order["variants"]))  # the row without pre-training is last
         column = order["measurements"].get(cell.get("measurement"), 0)  # a row has none
-        return rank, cell["pretrain_seed"], column, cell.get("milestone"), cell.get("restart")
+        return rank, cell["pretrain_seed"], column, cell.get("milestone"), cell.get("finetune_seed")
 
     published = {(cell["variant"], cell["measurement"], cell["milestone"]): cell["published"] for cell in new["cells"]}
     cells = {_cell(cell): cell for cell in (*old["cells"], *new["cells"])}
@@ -173,10 +173,10 @@ def _options(asked: Mapping[str, Any]) -> list[str]:
     options = [asked["options"]]
     if asked["seeds"] != [0]:
         options.append(f"--seeds {spelled(asked['seeds'])}")
-    if asked["restarts"]:
-        options.append(f"--restarts {asked['restarts']}")
+    if asked["finetune_seeds"]:
+        options.append(f"--finetune-seeds {asked['finetune_seeds']}")
     options += [f"--only {shlex.quote(name)}" for name in asked["only"]]
-    return options + ["--scratch"] * asked["scratch"]
+    return options + ["--random-init"] * asked["random_init"]
 
 
 def spelled(seeds: Sequence[int]) -> str:

@@ -36,7 +36,7 @@ class Tasks:
         task = named(asked)
         return self._locate(task, self._substitutes.get(task.name))
 
-    def first(self, asked: str | Task) -> tuple[Located | None, str]:
+    def intermediate(self, asked: str | Task) -> tuple[Located | None, str]:
         """What all weights are trained on before a task, if anything. Raises `BadInput` if it does not fit the head."""
         task = named(asked)
         if task.name not in self._before:
@@ -45,12 +45,12 @@ class Tasks:
         located, _ = self._locate(task, name)
         labels, ours = located.task.labels, self.find(task)[0].task.labels
         if labels and ours and labels != ours:
-            raise BadInput(f"--first {task.name}={name}: its labels are {labels}, not {ours}: no head fits both")
+            raise BadInput(
+                f"--intermediate-task {task.name}={name}: its labels are {labels}, not {ours}: no head fits both"
+            )
         named_anywhere = labels or ours or located.origin == "microworld" or task.kind not in LABELLED
         if not named_anywhere:
-            raise BadInput(
-                f"--first {task.name}={name}: the labels of {task.name} have no names to match by: name them"
-            )
+            raise BadInput(f"--intermediate-task {task.name}={name}: its labels have no names to match by: name them")
         # Nothing is judged on it, and its labels mean what those of the task do, in their order.
         before = dataclasses.replace(located.task, evaluation=located.task.train, test="", labels=labels or ours)
         located = dataclasses.replace(located, task=before, asked=name)

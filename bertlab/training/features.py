@@ -36,7 +36,7 @@ def probe(
     *,
     milestone: int = 100,
     seed: int,
-    restart: int,
+    finetune_seed: int,
     machine: Machine,
     progress: Progress,
     log: Log = NOWHERE,
@@ -57,7 +57,7 @@ def probe(
     width = features[id(train)].shape[1]
     summed = len(levels) if settings.summed else 0
     units = settings.lstm_size or encoder.hidden
-    head = keyed.key("features", seed, restart, "head")
+    head = keyed.key("features", seed, finetune_seed, "head")
     labels = len(data.labels)
     model = BiLSTMTagger(width, units, settings.lstm_layers, labels, settings.dropout, head, summed)
 
@@ -76,7 +76,7 @@ def probe(
         found: Tensor = model(batch["features"], batch["words"])
         return found
 
-    key = ("features", seed, restart)
+    key = ("features", seed, finetune_seed)
     words = np.diff(train.target_offsets)
     stream = Stream(
         words, settings.batch_size, settings.epochs, settings.max_steps, lambda rows: build(train, rows), key

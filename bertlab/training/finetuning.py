@@ -66,15 +66,15 @@ def finetune(
     *,
     milestone: int = 100,
     seed: int,
-    restart: int,
+    finetune_seed: int,
     machine: Machine,
     progress: Progress,
-    first: TaskData | None = None,
+    intermediate_task: TaskData | None = None,
     log: Log = NOWHERE,
 ) -> Outcome:
     """Trains the model in `pretrained`, as it was at `milestone`, under a new head on a task, and measures it.
 
-    With `first`, model and head are trained on the rows of that task, of the same kind and labels, before.
+    With `intermediate_task`, model and head are first trained on that task, which has the same kind and labels.
 
     Raises `RunFailed` if a loss or gradient is not finite, `Interrupted` when a signal came: nothing is left to resume
     from, as a fine-tuning is short.
@@ -87,8 +87,8 @@ def finetune(
     if settings.frozen:
         opened.model.encoder.freeze()
     if settings.bilstm:
-        encoder = RecurrentEncoder(opened.model.encoder, keyed.key("finetune", seed, restart, "recurrent"))
-    head = keyed.key("finetune", seed, restart, "head")
+        encoder = RecurrentEncoder(opened.model.encoder, keyed.key("finetune", seed, finetune_seed, "recurrent"))
+    head = keyed.key("finetune", seed, finetune_seed, "head")
     model = _model(data, encoder, opened.model.pooler, settings, head)
 
     def logits(batch: dict[str, Tensor]) -> Tensor:
@@ -104,13 +104,20 @@ def finetune(
     def trained(rows: Examples, name: str, *key: int | str) -> tuple[list[dict[str, float]], int]:
         """Trains on some rows: the curve of the loss, and the steps."""
         stream = Stream(rows.lengths, settings.batch_size, settings.epochs, settings.max_steps, built(rows), key)
-        told, tag = f"fine-tuning {name}", "first" if "first" in key else "train"
+        told, tag = f"fine-tuning {name}", "intermediate" if "first" in key else "train"
         curve = learn(model, logits, stream, settings, model.noise, machine, progress, told, log, tag)
         return curve, stream.steps
 
-    if first is not None:
-        trained(encode_training(first, opened, settings), first.name, "finetune", seed, restart, "first")
-    curve, steps = trained(train, data.name, "finetune", seed, restart)
+    if intermediate_task is not None:
+        trained(
+            encode_training(intermediate_task, opened, settings),
+            intermediate_task.name,
+            "finetune",
+            seed,
+            finetune_seed,
+            "first",
+        )
+    curve, steps = trained(train, data.name, "finetune", seed, finetune_seed)
 
     def scores(part: Examples) -> npt.NDArray[np.float32]:
         batches = examples.by_length(part.lengths, EVALUATION_TOKENS // part.choices)

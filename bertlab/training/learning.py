@@ -1,7 +1,7 @@
 """What all measurements share: batches in a keyed order, training on them, and scores of what is judged.
 
-Data order and dropout are keyed by (seed, restart, epoch or step): the same call gives the same bits at the same number
-of threads.
+Data order and dropout are keyed by (seed, fine-tuning seed, epoch or step): the same call gives the same bits at
+the same number of threads.
 """
 
 from __future__ import annotations

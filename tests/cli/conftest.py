@@ -28,7 +28,7 @@ def call():
 @pytest.fixture(scope="session")
 def smoke():
     """The command that the tests run: its numbers do not depend on the machine."""
-    rows = ("--only", "80/10/10", "--only", "0/0/100", "--scratch")
+    rows = ("--only", "80/10/10", "--only", "0/0/100", "--random-init")
     return ("ablate", "masking", "--scale", "smoke", *rows, "--threads", "1", "--precision", "fp32")
 
 

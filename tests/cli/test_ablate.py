@@ -213,7 +213,7 @@ def test_runs_are_listed_removed_and_pruned(call, finished, tmp_path, capsys):
 def test_a_later_command_with_less_takes_nothing_from_the_report(call, finished, smoke, tmp_path, capsys):
     runs = tmp_path / "runs"
     shutil.copytree(finished, runs)
-    less = shlex.split(shlex.join(smoke).replace("--only 0/0/100 --scratch", ""))
+    less = shlex.split(shlex.join(smoke).replace("--only 0/0/100 --random-init", ""))
     assert call(*less, "--runs", runs) == 0
     assert call("runs", "--prune", "--runs", runs) == 0
     assert "removed 0 finished" in capsys.readouterr().out
@@ -262,7 +262,7 @@ def test_the_curve_has_a_line_a_step_and_no_clock(finished):
 def test_search_tries_on_the_baseline_and_measures_with_what_won(call, finished, smoke, tmp_path, capsys):
     runs = tmp_path / "runs"
     shutil.copytree(finished, runs)
-    searched = (*smoke, "--only", "80/10/10", "--search", "--first", "conll2003=entities", "--runs", runs)
+    searched = (*smoke, "--only", "80/10/10", "--search", "--intermediate-task", "conll2003=entities", "--runs", runs)
     assert call(*searched, "--dry-run") == 0
     assert "settings to try on the baseline" in capsys.readouterr().out
     before = {run.id for run in Store(runs).runs()}
@@ -271,7 +271,7 @@ def test_search_tries_on_the_baseline_and_measures_with_what_won(call, finished,
     tries = [run for run in new if run.result()["split"] == "held back"]
     assert len(tries) == 4, "two settings on each of two tasks"
     assert all(run.result()["rows"]["evaluation"] <= 64 for run in tries)
-    assert {run.result().get("first") for run in new if run.result()["task"] == "conll2003"} == {"entities"}
+    assert {run.result().get("intermediate_task") for run in new if run.result()["task"] == "conll2003"} == {"entities"}
     assert call("report", "--runs", runs, "--out", tmp_path / "reports") == 0
     page = (tmp_path / "reports" / "masking.md").read_text(encoding="utf-8")
     assert "chosen for all rows on the baseline" in page

@@ -39,7 +39,7 @@ def checkpoint(tmp_path_factory):
 def imported(checkpoint, call, tmp_path_factory):
     """A store with `features` measured on the checkpoint, and its row from scratch."""
     runs = tmp_path_factory.mktemp("imported") / "runs"
-    assert call(*FEATURES, "--from", checkpoint, "--scratch", "--restarts", "2", "--runs", runs) == 0
+    assert call(*FEATURES, "--from", checkpoint, "--random-init", "--finetune-seeds", "2", "--runs", runs) == 0
     return runs
 
 
@@ -78,15 +78,15 @@ def test_the_report_says_what_was_trained_elsewhere(imported, call, tmp_path):
     page = (tmp_path / "features.md").read_text(encoding="utf-8")
     assert "## Scale smoke from tiny-bert" in page
     assert "**Pre-trained elsewhere:** tiny-bert (sha256:" in page
-    assert "n counts restarts" in page
+    assert "n counts fine-tuning seeds" in page
     assert "holds for this checkpoint" in page
     assert "1 seed of pre-training" not in page
     assert "n = 2)" in page
-    assert "mean over the restarts that both rows have" in page
+    assert "mean over the fine-tuning seeds that both rows have" in page
     assert "pre-training seed" not in page.replace("by pre-training seed](figures", "")
     assert "1 pre-training" not in page, "its time was spent elsewhere"
     table = (tmp_path / "features.csv").read_text(encoding="utf-8").splitlines()
-    assert len(table) == 1 + (ROWS + 1) * 2 * 2, "rows, restarts, dev and test"
+    assert len(table) == 1 + (ROWS + 1) * 2 * 2, "rows, fine-tuning seeds, dev and test"
 
 
 def test_the_same_command_does_nothing_anew_and_a_copy_is_the_same_checkpoint(
@@ -95,7 +95,7 @@ def test_the_same_command_does_nothing_anew_and_a_copy_is_the_same_checkpoint(
     copy = tmp_path / "other-name"
     shutil.copytree(checkpoint, copy)
     before = {run.id for run in Store(imported).runs()}
-    assert call(*FEATURES, "--from", copy, "--scratch", "--restarts", "2", "--runs", imported) == 0
+    assert call(*FEATURES, "--from", copy, "--random-init", "--finetune-seeds", "2", "--runs", imported) == 0
     assert {run.id for run in Store(imported).runs()} == before
     (copy / "vocab.txt").write_text((copy / "vocab.txt").read_text() + "zzz\n")
     assert call(*FEATURES, "--from", copy, "--only", "last", "--dry-run", "--runs", imported) == 0
@@ -115,7 +115,10 @@ def test_the_same_command_does_nothing_anew_and_a_copy_is_the_same_checkpoint(
             ("finetune", "--task", "squad", "--set", "finetune.frozen=true"),
             "only span. and tasks.squad. have an effect",
         ),
-        (("finetune", "--task", "conll2003", "--features", "--first", "conll2003=wnut17"), "--features none"),
+        (
+            ("finetune", "--task", "conll2003", "--features", "--intermediate-task", "conll2003=wnut17"),
+            "--features none",
+        ),
     ],
 )
 def test_what_would_have_no_effect_is_refused(command, message, checkpoint, call, tmp_path, capsys):
@@ -167,8 +170,8 @@ def test_a_study_on_a_checkpoint_that_cannot_be_read_leaves_no_store(
 def test_an_imported_run_is_started_from_its_files_alone(imported, call, capsys):
     (run,) = (run for run in Store(imported).runs() if run.kind == "import" and not run.result()["fresh"])
     before = {each.id for each in Store(imported).runs()}
-    command = (*FEATURES, "--from", run.id, "--restarts", "2", "--runs", imported)
-    assert call(*command, "--scratch") == 2
+    command = (*FEATURES, "--from", run.id, "--finetune-seeds", "2", "--runs", imported)
+    assert call(*command, "--random-init") == 2
     assert "give its directory with --from" in capsys.readouterr().err
     assert call(*command) == 0
     assert {each.id for each in Store(imported).runs()} == before, "measured from its directory already"
@@ -240,7 +243,19 @@ def test_a_run_is_fine_tuned_and_its_metrics_are_printed_and_kept(finished, call
     runs = tmp_path / "runs"
     shutil.copytree(finished, runs)
     run = next(each for each in Store(runs).runs() if each.kind == "pretrain" and "80-10-10" in each.label)
-    command = ("finetune", "--from", run.id, "--task", "sst2", "--scale", "smoke", "--restarts", "2", "--threads", "1")
+    command = (
+        "finetune",
+        "--from",
+        run.id,
+        "--task",
+        "sst2",
+        "--scale",
+        "smoke",
+        "--finetune-seeds",
+        "2",
+        "--threads",
+        "1",
+    )
     before = {each.id for each in Store(runs).runs()}
     assert call(*command, "--runs", runs) == 0
     printed = capsys.readouterr().out

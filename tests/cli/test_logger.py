@@ -7,7 +7,7 @@ import pytest
 def logged(call, smoke, tmp_path_factory):
     """One row of the finished study, with TensorBoard told of it."""
     runs = tmp_path_factory.mktemp("logged") / "runs"
-    command = [part for part in smoke if part not in ("0/0/100", "--scratch")]
+    command = [part for part in smoke if part not in ("0/0/100", "--random-init")]
     command.pop(len(command) - 1 - command[::-1].index("--only"))
     assert call(*command, "--logger", "tensorboard", "--runs", runs) == 0
     return runs

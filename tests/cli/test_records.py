@@ -14,7 +14,18 @@ from bertlab.store.files import read_sealed, write_sealed
 from bertlab.store.runs import Store
 
 FREE = {
-    *("command", "notes", "summary", "claims", "corpus", "differences", "positions", "pretrained", "world", "first"),
+    *(
+        "command",
+        "notes",
+        "summary",
+        "claims",
+        "corpus",
+        "differences",
+        "positions",
+        "pretrained",
+        "world",
+        "intermediate_task",
+    ),
     *("substitutes", "searched", "tries", "setting", "definition", "asked", "sources"),
 }
 """What a report can do without, or has no use for."""

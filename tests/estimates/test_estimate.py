@@ -141,10 +141,10 @@ def test_what_comes_first_costs_as_much_as_a_task(machine):
     """64 rows of another task in 6 steps, before as many of its own, which alone is judged."""
     tagged = {"studies": (studies.find("features"),), "only": ()}
     alone, both = (
-        next(job for job in made(machine, **tagged, first=first).jobs if job.kind == "finetune")
+        next(job for job in made(machine, **tagged, intermediate_task=first).jobs if job.kind == "finetune")
         for first in ({}, {"conll2003": "entities"})
     )
-    assert both.first is not None
+    assert both.intermediate_task is not None
     tokens, flops = estimate.work(alone, machine)
     all_tokens, all_flops = estimate.work(both, machine)
     assert all_tokens == pytest.approx(2 * tokens, rel=0.2)

@@ -103,7 +103,8 @@ def test_training_on_another_task_before_belongs_to_the_start(machine, tmp_path,
     own, other = (SimpleNamespace(train=range(rows), evaluation=range(8)) for rows in (64, 128))
     settings, recipe = Finetuning(batch_size=32, epochs=1), find("smoke").recipe
     alone, both = (
-        measure.finetuning(tmp_path, own, settings, recipe, machine, 1e15, first=first) for first in (None, other)
+        measure.finetuning(tmp_path, own, settings, recipe, machine, 1e15, intermediate_task=first)
+        for first in (None, other)
     )
     assert alone == Speed(start=1.0, step=0.5, end=2.0)
     assert both == Speed(start=1.0 + 1.0 + 4 * 0.5, step=0.5, end=2.0)

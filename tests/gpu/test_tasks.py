@@ -39,7 +39,7 @@ def measure(still, request, monkeypatch):
         monkeypatch.setattr(finetuning, "exchanged", lambda data, rows: None)
         run = features.probe if isinstance(settings, Features) else finetuning.finetune
         task = request.getfixturevalue(data)
-        kept = run(still, task, settings, seed=0, restart=0, machine=machine, progress=silent)
+        kept = run(still, task, settings, seed=0, finetune_seed=0, machine=machine, progress=silent)
         return kept.curve, kept.scores
 
     return measured

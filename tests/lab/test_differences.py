@@ -59,7 +59,7 @@ def test_what_the_paper_does_itself_is_no_difference(differing, tmp_path):
     assert differing() == UNCASED
     vocabulary = tmp_path / "vocab.txt"
     vocabulary.write_text("[PAD]\n")
-    assert differing(CASED, vocabulary=vocabulary, seeds=(0, 1, 2), restarts=2) == {}
+    assert differing(CASED, vocabulary=vocabulary, seeds=(0, 1, 2), finetune_seeds=2) == {}
     chosen = [CASED, "tasks.mnli.peak_lr=3e-5", "tasks.mnli.epochs=2"]
     assert differing(*chosen, searched={"mnli": {"peak_lr": 3e-5, "epochs": 2.0}}) == {}
     assert differing(*chosen) == {"MNLI": ["finetune.epochs 2 (paper: 3)", "finetune.peak_lr 3e-05 (paper: 5e-05)"]}

@@ -33,7 +33,7 @@ def test_masking_has_eighteen_cells(machine):
 
 
 def test_each_job_comes_after_those_it_needs_and_measures_follow_their_training(machine):
-    made = plan.make(request(seeds=(0, 1), restarts=2, scratch=True), machine)
+    made = plan.make(request(seeds=(0, 1), finetune_seeds=2, random_init=True), machine)
     ids = [job.id for job in made.jobs]
     assert len(set(ids)) == len(ids)
     for job in made.jobs:
@@ -68,12 +68,12 @@ def test_seeds_are_paired_across_rows(machine):
 
 
 def test_the_row_without_pretraining_is_the_baseline_of_no_steps(machine):
-    made = plan.make(request(scratch=True, only=("80/10/10",)), machine)
-    trained, scratch = (job for job in made.jobs if isinstance(job, Pretrain))
-    assert scratch.recipe == dataclasses.replace(
+    made = plan.make(request(random_init=True, only=("80/10/10",)), machine)
+    trained, untrained = (job for job in made.jobs if isinstance(job, Pretrain))
+    assert untrained.recipe == dataclasses.replace(
         trained.recipe, schedule=dataclasses.replace(trained.recipe.schedule, steps=0)
     )
-    assert {cell.variant for cell in made.cells} == {"80/10/10", plan.SCRATCH}
+    assert {cell.variant for cell in made.cells} == {"80/10/10", plan.RANDOM_INIT}
 
 
 def test_a_finished_job_is_not_pending(machine, tmp_path):
@@ -98,7 +98,7 @@ def test_anything_that_changes_a_measurement_changes_its_id(machine):
     assert ids(scale=scales.find("smoke").set(["finetune.peak_lr=2e-3"])) & base != base
     assert not ids(scale=scales.find("smoke").set(["schedule.steps=21"])) & base
     assert not ids(scale=scales.find("smoke").set(["tokenizer.vocabulary=300"])) & base
-    assert ids(restarts=2) > base
+    assert ids(finetune_seeds=2) > base
     assert ids(seeds=(0, 1)) > base
 
 
@@ -144,7 +144,7 @@ def test_a_local_corpus_is_named_by_its_content(machine, text_file, tmp_path):
         ({"substitutes": {"conl2003": "bc5cdr"}}, "did you mean 'conll2003'"),
         ({"substitutes": {"conll2003": "mnli"}}, "is classification"),
         ({"seeds": ()}, "--seeds names 0"),
-        ({"restarts": -1}, "--restarts is -1"),
+        ({"finetune_seeds": -1}, "--finetune-seeds is -1"),
     ],
 )
 def test_a_wrong_request_says_what_to_do(machine, changes, message):
@@ -166,11 +166,11 @@ def test_a_metric_that_the_task_does_not_have_is_refused_before_anything_is_trai
 
 
 def test_rows_that_are_only_measured_otherwise_share_a_pre_training(machine):
-    made = plan.make(request(studies=(studies.find("features"),), restarts=2, scratch=True), machine)
+    made = plan.make(request(studies=(studies.find("features"),), finetune_seeds=2, random_init=True), machine)
     assert [kinds(made).count(kind) for kind in ("pretrain", "finetune", "features")] == [2, 2 * 2, 6 * 2]
     read = {cell.variant: cell.job.settings for cell in made.cells}
     assert read["last"].layers == "last"
-    assert read[plan.SCRATCH] == read["fine-tuning"]
+    assert read[plan.RANDOM_INIT] == read["fine-tuning"]
     (record,) = records(made, "").values()
     assert len(record["rows"]) == 8
     assert {cell["method"] for cell in record["cells"]} == {"finetune", "features"}
@@ -207,7 +207,7 @@ def test_a_test_split_that_is_not_there_is_named_before_anything_is_trained(mach
 
 
 def test_a_figure_of_the_pre_training_is_a_cell_without_a_job_of_its_own(machine):
-    made = plan.make(request(studies=(studies.find("size"),), only=("L/4",), restarts=3), machine)
+    made = plan.make(request(studies=(studies.find("size"),), only=("L/4",), finetune_seeds=3), machine)
     assert [kinds(made).count(kind) for kind in ("pretrain", "finetune")] == [1, 9]
     (cell,) = (cell for cell in made.cells if cell.measurement.method == "pretraining")
     assert cell.job is cell.pretrain
@@ -217,14 +217,14 @@ def test_a_figure_of_the_pre_training_is_a_cell_without_a_job_of_its_own(machine
 def test_milestones_are_those_that_the_scale_keeps_and_the_end(machine):
     column = Measurement("MNLI", task="mnli", milestones=(10, 50, 75))
     curves = dataclasses.replace(MASKING, measurements=[column], published={}, claims=[])
-    made = plan.make(request(studies=(curves,), only=("80/10/10",), scratch=True), machine)
+    made = plan.make(request(studies=(curves,), only=("80/10/10",), random_init=True), machine)
     asked = [(cell.variant, cell.job.milestone) for cell in made.cells]
     few = scales.find("tiny").set(["schedule.steps=20"])
     column = Measurement("MNLI", task="mnli", milestones=(1, 3, 99))
     short = dataclasses.replace(curves, measurements=[column])
     cells = plan.make(request(studies=(short,), scale=few, only=("80/10/10",)), machine).cells
     assert [cell.job.milestone for cell in cells] == [3, 100], "after step 1; weights after 1 and 99 % are not kept"
-    assert asked == [("80/10/10", 50), ("80/10/10", 100), (plan.SCRATCH, 100)]
+    assert asked == [("80/10/10", 50), ("80/10/10", 100), (plan.RANDOM_INIT, 100)]
     assert len({cell.job.id for cell in made.cells}) == 3
     assert all(("milestone" in cell.job.science()) is (cell.job.milestone < 100) for cell in made.cells)
 
@@ -251,13 +251,13 @@ def test_a_recurrent_row_is_fine_tuned_otherwise(machine):
 
 
 def test_what_comes_first_is_part_of_a_fine_tuning_and_of_no_other(machine):
-    alone, both = (plan.make(request(first=first), machine) for first in ({}, {"conll2003": "entities"}))
+    alone, both = (plan.make(request(intermediate_task=first), machine) for first in ({}, {"conll2003": "entities"}))
     changed = {job.label for job in both.jobs} - {
         job.label for job in alone.jobs if job.id in {j.id for j in both.jobs}
     }
     assert {job.data.asked for job in both.jobs if job.label in changed} == {"conll2003"}
     assert {job.kind for job in both.jobs if job.label in changed} == {"finetune"}
-    assert all(job.first.task.evaluation == "train" for job in both.jobs if job.label in changed)
+    assert all(job.intermediate_task.task.evaluation == "train" for job in both.jobs if job.label in changed)
 
 
 def test_labels_of_what_comes_first_are_those_of_the_task_in_their_order(machine, tmp_path):
@@ -267,8 +267,8 @@ def test_labels_of_what_comes_first_are_those_of_the_task_in_their_order(machine
         lines = [{"premise": "a", "hypothesis": "b", "label": label} for label in ("contradiction", "entailment")]
         (folder / f"{split}.jsonl").write_text("\n".join(map(json.dumps, lines)))
     here = dataclasses.replace(machine, data=tmp_path / "mirror")
-    made = plan.make(request(first={"mnli": "pairs"}), here)
-    first = next(job.first for job in made.jobs if isinstance(job, Measure) and job.first)
+    made = plan.make(request(intermediate_task={"mnli": "pairs"}), here)
+    first = next(job.intermediate_task for job in made.jobs if isinstance(job, Measure) and job.intermediate_task)
     assert first.task.labels == ("entailment", "neutral", "contradiction")
     assert jobs.rows(first, here).train.labels == [2, 0]
 
@@ -304,7 +304,7 @@ def test_a_task_that_nothing_measures_cannot_be_set(machine):
 @pytest.mark.parametrize(
     ("first", "message"),
     [
-        ({"squad": "questions"}, "unknown task in --first 'squad'"),
+        ({"squad": "questions"}, "unknown task in --intermediate-task 'squad'"),
         ({"mnli": "sentiment"}, "no head fits both"),
         ({"mnli": "questions"}, "questions is span"),
         ({"mnli": "nowhere"}, "unknown data set for mnli"),
@@ -312,7 +312,7 @@ def test_a_task_that_nothing_measures_cannot_be_set(machine):
 )
 def test_what_comes_first_must_fit(machine, first, message):
     with pytest.raises(BadInput, match=message):
-        plan.make(request(first=first), machine)
+        plan.make(request(intermediate_task=first), machine)
 
 
 def test_a_setting_of_a_task_goes_before_that_of_its_kind_and_what_is_set_before_both():

@@ -31,13 +31,13 @@ def finish(store, job, value):
 
 
 def test_the_grid_is_tried_on_the_baseline_and_on_rows_held_back(machine):
-    made = search.make(request("masking", seeds=(0, 1, 2), restarts=2, scratch=True), machine)
+    made = search.make(request("masking", seeds=(0, 1, 2), finetune_seeds=2, random_init=True), machine)
     assert made.tries.keys() == {"mnli", "conll2003"}
     (pretrain,) = (job for job in made.plan.jobs if job.kind == "pretrain")
     assert pretrain.recipe.seed == 0
     measured = [job for job in made.plan.jobs if isinstance(job, Measure)]
     assert len(measured) == 2 * 8
-    assert all(job.held_back and job.restart == 0 and job.kind == "finetune" for job in measured)
+    assert all(job.held_back and job.finetune_seed == 0 and job.kind == "finetune" for job in measured)
     assert len({job.label for job in measured}) == len(measured)
     for tries in made.tries.values():
         found = [(job.settings.batch_size, job.settings.peak_lr, job.settings.epochs) for _, job, _ in tries]

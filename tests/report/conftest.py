@@ -134,7 +134,7 @@ class Builder:
         measurement: str,
         value: float | None,
         seed: int = 0,
-        restart: int = 0,
+        finetune_seed: int = 0,
         pretrain_id: str = "0001",
         status: str = "done",
         run_id: str = "",
@@ -147,7 +147,7 @@ class Builder:
         task, metric, majority = TASKS[measurement]
         run_id = run_id or f"{0xF000 + len(self.cells):04x}"
         about = {"task": task, "dataset": "bc5cdr" if task == "conll2003" else task, "split": "validation"}
-        about |= {"method": "finetune", "milestone": milestone, "pretrain_seed": seed, "restart": restart}
+        about |= {"method": "finetune", "milestone": milestone, "pretrain_seed": seed, "finetune_seed": finetune_seed}
         about |= {"pretrain_id": pretrain_id}
         self.cells.append(
             {
@@ -202,17 +202,17 @@ def builder(tmp_path: Path) -> Builder:
 
 @pytest.fixture
 def fill() -> Callable[..., None]:
-    """Fills a builder with a whole study: points by row, seed and restart."""
+    """Fills a builder with a whole study: points by row, seed and fine-tuning seed."""
 
-    def filled(builder: Builder, seeds: Iterable[int] = (0, 1, 2), restarts: int = 2) -> None:
+    def filled(builder: Builder, seeds: Iterable[int] = (0, 1, 2), finetune_seeds: int = 2) -> None:
         for place, variant in enumerate(ROWS):
             for seed in seeds:
                 own = 4.5 if variant == "0/0/100" else None
                 run_id = builder.pretrain(variant, seed, loss=7.5 if own else 4.4 + place / 10 + seed / 50, own=own)
                 for index, name in enumerate(TASKS):
-                    for restart in range(restarts):
-                        value = 60.0 + 10 * index - place + (seed * 7 + place * 3 + index) % 5 / 3 + restart / 2
-                        builder.cell(variant, name, value, seed, restart, run_id)
+                    for finetune_seed in range(finetune_seeds):
+                        value = 60.0 + 10 * index - place + (seed * 7 + place * 3 + index) % 5 / 3 + finetune_seed / 2
+                        builder.cell(variant, name, value, seed, finetune_seed, run_id)
 
     return filled
 

@@ -66,11 +66,12 @@ def test_what_became_of_each_value(stores: tuple[Any, Any]) -> None:
     put(new, [70.0], OTHER)
     old.cell(BASELINE, "NER", 80.0, run_id="cc")
     new.cell(BASELINE, "NER", 80.0, run_id="dd")
-    old.cell(BASELINE, "NER", None, restart=1, run_id="ee")
-    new.cell(BASELINE, "NER", 80.0, restart=1, run_id="ee")
+    old.cell(BASELINE, "NER", None, finetune_seed=1, run_id="ee")
+    new.cell(BASELINE, "NER", 80.0, finetune_seed=1, run_id="ee")
     found = between(stores).values
     changes = {
-        (each.variant, each.measurement, each.pretrain_seed, each.restart): each.change for each in found.itertuples()
+        (each.variant, each.measurement, each.pretrain_seed, each.finetune_seed): each.change
+        for each in found.itertuples()
     }
     assert changes == {
         (BASELINE, "MNLI", 0, 0): "made again",

@@ -80,12 +80,14 @@ class Page(HTMLParser):
 def named(builder: Any, fill: Callable[..., None]) -> Callable[[str], Evidence]:
     """Evidence of a whole study in which everything that has a name has this one."""
     builder.study = PLAIN
-    fill(builder, seeds=(0, 1), restarts=1)
+    fill(builder, seeds=(0, 1), finetune_seeds=1)
     lost = builder.pretrain("80/0/20", finished=False)
     builder.cell("80/0/20", "MNLI", None, pretrain_id=lost)
     texts = {"question": PLAIN, "source": PLAIN, "baseline": "80/10/10", "notes": [PLAIN], "command": f"x {PLAIN}"}
     texts["claims"] = [{"text": PLAIN, "better": "80/10/10", "worse": "100/0/0", "on": "MNLI", "within": None}]
-    builder.record(**texts, substitutes={PLAIN: PLAIN}, first={PLAIN: PLAIN}, searched={PLAIN: {PLAIN: 1.0}})
+    builder.record(
+        **texts, substitutes={PLAIN: PLAIN}, intermediate_task={PLAIN: PLAIN}, searched={PLAIN: {PLAIN: 1.0}}
+    )
     Store(builder.root).prepare()
     written = {path: path.read_text() for path in builder.root.rglob("*.json*")}
 

@@ -69,7 +69,7 @@ def test_a_whole_study(builder: Any, fill: Callable[..., None], tmp_path: Path) 
 
 
 def test_the_same_store_gives_the_same_bytes(builder: Any, fill: Callable[..., None], tmp_path: Path) -> None:
-    fill(builder, seeds=(0, 1), restarts=1)
+    fill(builder, seeds=(0, 1), finetune_seeds=1)
     builder.record()
     shutil.copytree(builder.root, tmp_path / "copy")
     page.write([], builder.root, tmp_path / "one", page.FORMATS)
@@ -143,10 +143,10 @@ def test_left_to_right_is_judged_by_its_causal_loss(builder: Any, tmp_path: Path
 
 def test_without_pre_training(builder: Any, tmp_path: Path) -> None:
     run_id = baseline(builder)
-    builder.cell("80/10/10", "MNLI", 54.0, restart=1, pretrain_id=run_id)
+    builder.cell("80/10/10", "MNLI", 54.0, finetune_seed=1, pretrain_id=run_id)
     scratch = builder.pretrain("no pre-training", loss=8.3, steps=0)
-    builder.cell("no pre-training", "MNLI", 42.0, restart=0, pretrain_id=scratch)
-    builder.cell("no pre-training", "MNLI", 40.0, restart=1, pretrain_id=scratch)
+    builder.cell("no pre-training", "MNLI", 42.0, finetune_seed=0, pretrain_id=scratch)
+    builder.cell("no pre-training", "MNLI", 40.0, finetune_seed=1, pretrain_id=scratch)
     builder.record()
     text = written(builder, tmp_path / "out")
     # sd sqrt 8 and sqrt 2: pooled sqrt 5; 11 / 2.236
@@ -274,7 +274,7 @@ def test_formats_are_those_asked_for(builder: Any, tmp_path: Path) -> None:
 
 
 def test_the_index_says_what_became_of_each_claim(builder: Any, fill: Callable[..., None], tmp_path: Path) -> None:
-    fill(builder, seeds=(0, 1), restarts=1)
+    fill(builder, seeds=(0, 1), finetune_seeds=1)
     claim = {"text": "Random | hurts", "better": "80/10/10", "worse": "0/0/100", "on": "MNLI"}
     builder.record(claims=[claim, {**claim, "worse": "none"}])
     written(builder, tmp_path / "out")

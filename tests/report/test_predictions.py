@@ -155,7 +155,13 @@ def test_less_perplexity_is_better(builder: Any) -> None:
             result["heldout"]["perplexity"] = value
             path.write_text(json.dumps(result))
             builder.seal(path.parent)
-            cell = {"variant": variant, "measurement": "LM", "metric": "perplexity", "run_id": run_id, "restart": 0}
+            cell = {
+                "variant": variant,
+                "measurement": "LM",
+                "metric": "perplexity",
+                "run_id": run_id,
+                "finetune_seed": 0,
+            }
             about = {"task": "held-out text", "dataset": "held-out text", "split": "held-out", "milestone": 100}
             names = {"published": 4.0 if variant == BASELINE else 5.0, "pretrain_seed": seed, "pretrain_id": run_id}
             builder.cells.append(cell | about | names | {"method": "pretraining"})

@@ -28,11 +28,11 @@ def two_rows(builder: Any) -> None:
     first, second = builder.pretrain("80/10/10", 0), builder.pretrain("80/10/10", 1)
     third, fourth = builder.pretrain("100/0/0", 0), builder.pretrain("100/0/0", 1)
     for run_id, seed, values in ((first, 0, (50.0, 52.0)), (second, 1, (54.0, 56.0))):
-        for restart, value in enumerate(values):
-            builder.cell("80/10/10", "MNLI", value, seed, restart, run_id)
+        for finetune_seed, value in enumerate(values):
+            builder.cell("80/10/10", "MNLI", value, seed, finetune_seed, run_id)
     for run_id, seed, values in ((third, 0, (50.0, 50.0)), (fourth, 1, (55.0, 57.0))):
-        for restart, value in enumerate(values):
-            builder.cell("100/0/0", "MNLI", value, seed, restart, run_id)
+        for finetune_seed, value in enumerate(values):
+            builder.cell("100/0/0", "MNLI", value, seed, finetune_seed, run_id)
 
 
 def test_results_show_mean_spread_n_and_the_published_figure(builder: Any) -> None:
@@ -61,8 +61,8 @@ def test_one_seed_has_no_interval(builder: Any) -> None:
 
 def test_what_is_missing_is_said(builder: Any) -> None:
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
-    builder.cell("80/10/10", "MNLI", None, restart=1)
-    builder.cell("80/10/10", "MNLI", 33.3, restart=2, status="collapsed")
+    builder.cell("80/10/10", "MNLI", None, finetune_seed=1)
+    builder.cell("80/10/10", "MNLI", 33.3, finetune_seed=2, status="collapsed")
     lost = builder.pretrain("100/0/0", finished=False)
     builder.cell("100/0/0", "MNLI", None, pretrain_id=lost)
     later = builder.pretrain("0/0/100", finished=False)
@@ -94,12 +94,12 @@ def test_tidy_has_the_columns_of_the_interface(builder: Any, fill: Callable[...,
     lines = list(reader)
     assert reader.fieldnames == [
         "study", "variant", "measurement", "task", "dataset", "split", "method", "metric", "milestone", "pretrain_seed",
-        "restart", "status", "value", "published", "scale", "setting", "pretrain_id", "run_id",
+        "finetune_seed", "status", "value", "published", "scale", "setting", "pretrain_id", "run_id",
     ]  # fmt: skip
     assert len(lines) == 3 * 2 * 3 * 2
     first = lines[0]
     assert float(first["value"]) == evidence.cells[0].value
-    assert (first["pretrain_seed"], first["restart"], first["milestone"]) == ("0", "0", "100")
+    assert (first["pretrain_seed"], first["finetune_seed"], first["milestone"]) == ("0", "0", "100")
     assert (first["dataset"], lines[2]["task"], lines[2]["dataset"]) == ("mnli", "conll2003", "bc5cdr")
 
 

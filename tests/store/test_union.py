@@ -42,16 +42,19 @@ def keys(record):
 
 
 def test_a_command_with_less_takes_nothing_away(store, recorded):
-    whole = recorded(seeds=(0, 1), restarts=2, scratch=True)
+    whole = recorded(seeds=(0, 1), finetune_seeds=2, random_init=True)
     union.keep(store, [whole])
-    for less in (recorded(only=("80/10/10",)), recorded(), recorded(restarts=1)):
+    for less in (recorded(only=("80/10/10",)), recorded(), recorded(finetune_seeds=1)):
         assert union.keep(store, [less]) == [whole]
     assert store.studies() == [whole]
 
 
 def test_parts_that_are_joined_are_the_record_of_the_whole_in_any_order(store, recorded):
-    whole = recorded(seeds=(0, 1, 2), scratch=True)
-    parts = [recorded(seeds=(0, 1), scratch=True), recorded(seeds=(0, 1, 2), scratch=True, only=("100/0/0", "0/0/100"))]
+    whole = recorded(seeds=(0, 1, 2), random_init=True)
+    parts = [
+        recorded(seeds=(0, 1), random_init=True),
+        recorded(seeds=(0, 1, 2), random_init=True, only=("100/0/0", "0/0/100")),
+    ]
     parts += [recorded(seeds=(0, 1, 2), only=("0/20/80", "no pre-training")), recorded(seeds=(0, 1, 2))]
     for order in (parts, parts[::-1]):
         for part in order:
@@ -66,10 +69,10 @@ def test_parts_that_are_joined_are_the_record_of_the_whole_in_any_order(store, r
 def test_the_command_of_a_record_asks_for_all_of_it(store, recorded):
     (kept,) = union.keep(store, [recorded(options="--scale smoke", only=("80/10/10", "100/0/0"))])
     assert kept["command"] == "bertlab ablate masking --scale smoke --only 80/10/10 --only 100/0/0"
-    (kept,) = union.keep(store, [recorded(options="--scale smoke", restarts=2, only=("0/0/100",))])
-    assert kept["command"].split(" && ")[1] == "bertlab ablate masking --scale smoke --restarts 2 --only 0/0/100"
-    (kept,) = union.keep(store, [recorded(options="--scale smoke", seeds=(0, 1), restarts=2)])
-    assert kept["command"] == "bertlab ablate masking --scale smoke --seeds 2 --restarts 2"
+    (kept,) = union.keep(store, [recorded(options="--scale smoke", finetune_seeds=2, only=("0/0/100",))])
+    assert kept["command"].split(" && ")[1] == "bertlab ablate masking --scale smoke --finetune-seeds 2 --only 0/0/100"
+    (kept,) = union.keep(store, [recorded(options="--scale smoke", seeds=(0, 1), finetune_seeds=2)])
+    assert kept["command"] == "bertlab ablate masking --scale smoke --seeds 2 --finetune-seeds 2"
     hostile = dataclasses.replace(MASKING, name="it's; rm -rf")
     assert shlex.split(recorded(hostile)["command"])[2] == hostile.name
 

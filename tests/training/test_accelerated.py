@@ -103,7 +103,13 @@ def test_no_step_of_fine_tuning_waits(accelerated, pretrained, pairs, machine, m
     monkeypatch.setattr(Measuring, "training_step", unwaiting(Measuring.training_step, seen))
     monkeypatch.setattr("bertlab.training.learning.CURVE_POINTS", 1)
     finetune(
-        pretrained, pairs, Finetuning(max_steps=10, length=32), seed=0, restart=0, machine=machine, progress=silent
+        pretrained,
+        pairs,
+        Finetuning(max_steps=10, length=32),
+        seed=0,
+        finetune_seed=0,
+        machine=machine,
+        progress=silent,
     )
     assert len(seen) == 9
 

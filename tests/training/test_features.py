@@ -20,8 +20,8 @@ SHORT = dataclasses.replace(SETTINGS, max_steps=4)
 
 @pytest.fixture
 def run(pretrained, machine):
-    def ran(data, settings=SETTINGS, *, restart=0):
-        return probe(pretrained, data, settings, seed=0, restart=restart, machine=machine, progress=silent)
+    def ran(data, settings=SETTINGS, *, finetune_seed=0):
+        return probe(pretrained, data, settings, seed=0, finetune_seed=finetune_seed, machine=machine, progress=silent)
 
     return ran
 
@@ -40,8 +40,8 @@ def test_test_rows_are_judged_by_the_same_training(run, entities):
     assert tested.majority == tested.test.majority
 
 
-def test_the_same_bits_each_time_and_others_for_a_restart(run, entities):
-    one, two, other = run(entities, SHORT), run(entities, SHORT), run(entities, SHORT, restart=1)
+def test_the_same_bits_each_time_and_others_for_a_finetune_seed(run, entities):
+    one, two, other = run(entities, SHORT), run(entities, SHORT), run(entities, SHORT, finetune_seed=1)
     assert one.curve == two.curve
     assert (one.predictions["log_likelihood"] == two.predictions["log_likelihood"]).all()
     assert (one.predictions["log_likelihood"] != other.predictions["log_likelihood"]).any()

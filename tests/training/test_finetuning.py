@@ -26,9 +26,11 @@ SHORT = dataclasses.replace(SETTINGS, max_steps=4)
 
 @pytest.fixture
 def run(pretrained, machine):
-    def ran(data, settings=SETTINGS, *, restart=0, progress=silent, directory=pretrained, machine=machine, **others):
+    def ran(
+        data, settings=SETTINGS, *, finetune_seed=0, progress=silent, directory=pretrained, machine=machine, **others
+    ):
         return finetune(
-            directory, data, settings, seed=0, restart=restart, machine=machine, progress=progress, **others
+            directory, data, settings, seed=0, finetune_seed=finetune_seed, machine=machine, progress=progress, **others
         )
 
     return ran
@@ -220,8 +222,8 @@ def test_the_same_bits_each_time(run, kind, request):
     assert same(run(data, SHORT), run(data, SHORT))
 
 
-def test_a_restart_has_another_head_and_order(run, pairs):
-    assert not same(run(pairs, SHORT), run(pairs, SHORT, restart=1))
+def test_a_finetune_seed_has_another_head_and_order(run, pairs):
+    assert not same(run(pairs, SHORT), run(pairs, SHORT, finetune_seed=1))
 
 
 @pytest.mark.parametrize("kind", ["entities", "questions", "choices"])
@@ -340,9 +342,9 @@ def test_what_comes_first_is_what_the_second_starts_from(run, pairs):
         pairs, name="turned", train=dataclasses.replace(pairs.train, labels=[1 - label for label in pairs.train.labels])
     )
     barely = dataclasses.replace(SETTINGS, peak_lr=1e-6)
-    assert run(pairs, first=pairs).metrics["accuracy"] > 90
+    assert run(pairs, intermediate_task=pairs).metrics["accuracy"] > 90
     stages = []
-    after = run(pairs, first=turned, progress=lambda done, total, stage, **_: stages.append(stage))
+    after = run(pairs, intermediate_task=turned, progress=lambda done, total, stage, **_: stages.append(stage))
     assert list(dict.fromkeys(stages)) == ["fine-tuning turned", "fine-tuning pairs"]
     assert not same(after, run(pairs))
-    assert run(pairs, barely, first=turned).curve != run(pairs, barely).curve
+    assert run(pairs, barely, intermediate_task=turned).curve != run(pairs, barely).curve

@@ -126,8 +126,16 @@ def test_a_resumed_run_goes_on_with_its_curve(trained, loggers, monkeypatch):
 @pytest.mark.parametrize("first", [False, True])
 def test_measurements_are_logged(pretrained, machine, pairs, store, loggers, first):
     settings = Finetuning(batch_size=16, epochs=1, peak_lr=3e-3, length=32, max_steps=6)
-    asked = {"seed": 0, "restart": 0, "machine": machine, "progress": silent, "first": pairs if first else None}
-    job = SimpleNamespace(kind="finetune", id="f0", label="a/b", settings=settings, science=lambda: {"restart": 0})
+    asked = {
+        "seed": 0,
+        "finetune_seed": 0,
+        "machine": machine,
+        "progress": silent,
+        "intermediate_task": pairs if first else None,
+    }
+    job = SimpleNamespace(
+        kind="finetune", id="f0", label="a/b", settings=settings, science=lambda: {"finetune_seed": 0}
+    )
     with logs.opened(job, store, dataclasses.replace(machine, **LOGGING)) as log:
         told = finetune(pretrained, pairs, settings, **asked, log=log)
         log.result(told.steps, told.metrics)
@@ -137,7 +145,7 @@ def test_measurements_are_logged(pretrained, machine, pairs, store, loggers, fir
     assert losses == [(point["step"], point["loss"]) for point in told.curve]
     rates = [value for _, name, value in logger.told if name == "train/learning_rate"]
     assert max(rates) == 3e-3
-    assert ("first/loss" in {name for _, name, _ in logger.told}) is first
+    assert ("intermediate/loss" in {name for _, name, _ in logger.told}) is first
     assert (6, "result/accuracy", told.metrics["accuracy"]) in logger.told
     assert logger.hyperparameters["settings"]["batch_size"] == 16
 
@@ -147,7 +155,7 @@ def test_features_are_logged(pretrained, machine, entities, store, loggers):
     job = SimpleNamespace(kind="features", id="f1", label="a", settings=settings, science=dict)
     with logs.opened(job, store, dataclasses.replace(machine, **LOGGING)) as log:
         told = probe(
-            pretrained, entities, settings, seed=0, restart=0, machine=machine, progress=silent, log=log
+            pretrained, entities, settings, seed=0, finetune_seed=0, machine=machine, progress=silent, log=log
         )  # fmt: skip
     assert [value for _, name, value in loggers[0].told if name == "train/loss"] == [
         point["loss"] for point in told.curve

@@ -53,7 +53,7 @@ def draw(evidence: Evidence) -> Drawing | None:
 
 
 def _seeds(evidence: Evidence, row: str, name: str, at: Callable[[Pretraining, float], float | None]) -> list[Line]:
-    """What a row was measured at by milestone, for each seed: means over its restarts, at what is given by `at`."""
+    """What a row was measured at by milestone, by seed: means over fine-tuning seeds, at what is given by `at`."""
     lines: list[Line] = []
     for run in evidence.of(row):
         values: dict[int, list[float]] = {}

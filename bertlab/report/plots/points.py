@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SEED: dict[str, Any] = {"marker": "o", "linestyle": "", "mec": "white", "mew": 0.8}
-_RESTART: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 3, "mew": 0, "alpha": 0.45}
+_FINETUNE_SEED: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 3, "mew": 0, "alpha": 0.45}
 _COLLAPSED: dict[str, Any] = {"marker": "x", "linestyle": "", "markersize": 5, "mew": 1.1, "color": INK}
 _MEAN: dict[str, Any] = {"color": INK, "linewidth": 1.4}
 _BASELINE: dict[str, Any] = {"color": PALE, "linewidth": 1, "linestyle": LEVEL}
@@ -42,7 +42,7 @@ def draw(evidence: Evidence) -> Drawing | None:
 
 
 def _panel(axes: Axes, evidence: Evidence, name: str, colours: dict[int, str], room: float) -> list[str]:
-    """A measurement: each row's restarts small, its seeds large and one above the other, its mean as a bar.
+    """A measurement: each row's fine-tuning seeds small, its seeds large and one above the other, its mean as a bar.
 
     Returns the rows that are drawn to scale.
     """
@@ -81,7 +81,7 @@ def _row(axes: Axes, evidence: Evidence, row: str, name: str, colours: dict[int,
         at = line + (place - (len(shades) - 1) / 2) * 0.55 / len(shades)
         each = list(scores.by_seed[seed])
         if len(each) > 1:
-            axes.plot(each, [at] * len(each), color=shades[seed], **_RESTART, zorder=3)
+            axes.plot(each, [at] * len(each), color=shades[seed], **_FINETUNE_SEED, zorder=3)
         axes.plot(mean(each), at, color=shades[seed], **_SEED, markersize=_size(shades), zorder=4)
         for cell in crossed:
             if evidence.seed_of(cell) == seed and cell.value is not None:
@@ -111,7 +111,7 @@ def _keys(evidence: Evidence, colours: dict[int, str], shown: Sequence[tuple[str
             for seed, colour in colours.items()
         ]
     if any(len(each) > 1 for pair in shown for each in evidence.scores(*pair).by_seed.values()):
-        keys.append((Line2D([], [], color=PALE, **_RESTART), "one restart"))
+        keys.append((Line2D([], [], color=PALE, **_FINETUNE_SEED), "one fine-tuning seed"))
     if any(evidence.collapsed(*pair) for pair in shown):
         keys.append((Line2D([], [], **_COLLAPSED), "collapsed"))
     bar = Line2D([], [], color=INK, marker="|", linestyle="", markersize=11, markeredgewidth=1.4)

@@ -2,7 +2,7 @@
 
 Every seed judges the same examples, so the two are crossed: a seed's difference on an example is the effect, plus
 what the seed, the example and the two together add. Both samples count: other seeds would have come out otherwise, and
-so would other examples. Restarts are averaged before anything else.
+so would other examples. Fine-tuning seeds are averaged before anything else.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VERDICT_MIN_SEEDS = 4
 tests). Two or three may lie close by chance and make it too narrow, and none can tell."""
 
 Runs = Mapping[int, Sequence[Metric]]
-"""One measure for each restart, by pre-training seed; all on the same examples."""
+"""One measure for each fine-tuning seed, by pre-training seed; all on the same examples."""
 
 
 @dataclass(frozen=True, kw_only=True)

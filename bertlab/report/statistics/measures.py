@@ -153,9 +153,9 @@ class Grouped:
         return np.asarray(value + np.bincount(self.group, own - value) * self.examples / len(own))
 
 
-def averaged(restarts: Sequence[Metric]) -> Floats:
-    """The contributions to the mean over restarts, (E,)."""
-    return np.asarray(np.mean([each.contributions() for each in restarts], axis=0))
+def averaged(finetune_seeds: Sequence[Metric]) -> Floats:
+    """The contributions to the mean over fine-tuning seeds, (E,)."""
+    return np.asarray(np.mean([each.contributions() for each in finetune_seeds], axis=0))
 
 
 def accuracy(prediction: Labels, label: Labels) -> Mean:

@@ -1,8 +1,8 @@
 """The multi-bootstrap of Sellam et al. 2022: pre-training seeds and examples are both drawn anew, for both rows alike.
 
 A resample draws as many seeds as there are, and as many examples, with replacement; within it both rows are measured
-on the same seeds and examples (its paired design), restarts averaged first. Draws are keyed: the same data give the
-same interval, anywhere.
+on the same seeds and examples (its paired design), fine-tuning seeds averaged first. Draws are keyed: the same data
+give the same interval, anywhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BLOCK = 2**22
 
 Counts = npt.NDArray[np.uint8]
 Seed = tuple[Sequence[Metric], Sequence[Metric]]
-"""The restarts of a row and those of the other at one pre-training seed."""
+"""The fine-tuning seeds of a row and those of the other at one pre-training seed."""
 
 
 def resampled(seeds: Sequence[Seed], resamples: int = RESAMPLES, key: int = 0) -> Floats:

@@ -1,6 +1,6 @@
 """What the measured points say of a row: means and spreads. `effects.py` compares rows.
 
-The unit of evidence is the pre-training seed. Fine-tuning restarts within a seed are averaged before anything else:
+The unit of evidence is the pre-training seed. Fine-tuning seeds within a seed are averaged before anything else:
 they tell how well one pre-trained model was measured, not how another pre-training would have come out.
 """
 
@@ -21,10 +21,10 @@ class Scores:
     """The points of one row on one measurement."""
 
     by_seed: Mapping[int, Sequence[float]]
-    """Points by pre-training seed, one for each restart; no seed is empty."""
+    """Points by pre-training seed, one for each fine-tuning seed; no seed is empty."""
 
     def seed_means(self) -> dict[int, float]:
-        """The mean over the restarts of each pre-training seed, by seed in ascending order."""
+        """The mean over the fine-tuning seeds of each pre-training seed, by seed in ascending order."""
         return {seed: mean(self.by_seed[seed]) for seed in sorted(self.by_seed)}
 
 
@@ -33,20 +33,20 @@ class Summary:
     """A row on one measurement in three numbers."""
 
     mean: float
-    """Points: the mean over seeds of the means over restarts."""
+    """Points: the mean over seeds of the means over fine-tuning seeds."""
     sd: float | None
-    """Points: over seeds; over the restarts if there is one seed; None of a single run."""
-    over: Literal["seeds", "restarts", "nothing"]
+    """Points: over seeds; over the fine-tuning seeds if there is one seed; None of a single run."""
+    over: Literal["seeds", "fine-tuning seeds", "nothing"]
     """What `sd` is the spread of."""
     seeds: int
-    restarts: tuple[int, int]
-    """Fewest and most restarts within a seed."""
+    finetune_seeds: tuple[int, int]
+    """Fewest and most fine-tuning seeds within a seed."""
     low: float
     """Points: the least of what `sd` is the spread of."""
     high: float
     """Points: the most."""
     median: float
-    """Points: over all restarts of all seeds."""
+    """Points: over all fine-tuning seeds of all seeds."""
 
 
 @dataclass(frozen=True)
@@ -105,14 +105,16 @@ def summarise(scores: Scores) -> Summary | None:
     means = list(scores.seed_means().values())
     counts = [len(points) for points in scores.by_seed.values()]
     centre = mean(means)
-    restarts = (min(counts), max(counts))
+    finetune_seeds = (min(counts), max(counts))
     middle = median([point for points in scores.by_seed.values() for point in points])
     if len(means) > 1:
-        return Summary(centre, deviation(means), "seeds", len(means), restarts, min(means), max(means), middle)
+        return Summary(centre, deviation(means), "seeds", len(means), finetune_seeds, min(means), max(means), middle)
     points = next(iter(scores.by_seed.values()))
     within = deviation(points)
     ends = (min(points), max(points))
-    return Summary(centre, within, "nothing" if within is None else "restarts", 1, restarts, *ends, middle)
+    return Summary(
+        centre, within, "nothing" if within is None else "fine-tuning seeds", 1, finetune_seeds, *ends, middle
+    )
 
 
 def separation(one: Summary, other: Summary) -> float | None:

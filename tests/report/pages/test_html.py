@@ -191,8 +191,8 @@ def test_of_a_checkpoint_it_stands_at_the_verdicts(claimed: Any, tmp_path: Path,
 def test_what_is_missing_is_noted(builder: Any, tmp_path: Path) -> None:
     run_id = builder.pretrain("80/10/10")
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run_id)
-    builder.cell("80/10/10", "MNLI", None, restart=1)
-    builder.cell("80/10/10", "MNLI", 33.3, restart=2, status="collapsed", pretrain_id=run_id)
+    builder.cell("80/10/10", "MNLI", None, finetune_seed=1)
+    builder.cell("80/10/10", "MNLI", 33.3, finetune_seed=2, status="collapsed", pretrain_id=run_id)
     builder.cell("100/0/0", "MNLI", None, pretrain_id=builder.pretrain("100/0/0", finished=False))
     builder.record()
     page.write([], builder.root, tmp_path / "out")

@@ -33,8 +33,8 @@ def test_seeds_make_a_band_over_steps_and_time(builder: Any, figures: Figures) -
     for seed, (seconds, values) in enumerate({60.0: (40.0, 50.0), 120.0: (44.0, 56.0)}.items()):
         run_id = builder.pretrain("80/10/10", seed, timing=timed(*[seconds] * 10))
         for milestone, value in zip((25, 100), values, strict=True):
-            for restart, off in enumerate((-1.0, 1.0)):
-                builder.cell("80/10/10", "MNLI", value + off, seed, restart, run_id, milestone=milestone)
+            for finetune_seed, off in enumerate((-1.0, 1.0)):
+                builder.cell("80/10/10", "MNLI", value + off, seed, finetune_seed, run_id, milestone=milestone)
     steps, time = figures()["convergence"].axes
     for axes, along in ((steps, [0.25, 1.0]), (time, [3.75, 15.0])):
         (line,) = axes.lines

@@ -46,9 +46,9 @@ def test_seeds_have_colours_as_long_as_there_are_enough(
 
 def test_runs_that_collapsed_are_marked(builder: Any, figures: Figures) -> None:
     run_id = builder.pretrain("80/10/10")
-    for restart, value in enumerate((50.0, 33.3, 51.0)):
+    for finetune_seed, value in enumerate((50.0, 33.3, 51.0)):
         status = "collapsed" if value == 33.3 else "done"
-        builder.cell("80/10/10", "MNLI", value, restart=restart, pretrain_id=run_id, status=status)
+        builder.cell("80/10/10", "MNLI", value, finetune_seed=finetune_seed, pretrain_id=run_id, status=status)
     figure = figures()["points"]
     crosses = [line for line in figure.axes[0].lines if line.get_marker() == "x"]
     assert [float(line.get_xdata()[0]) for line in crosses] == [33.3]
@@ -56,16 +56,16 @@ def test_runs_that_collapsed_are_marked(builder: Any, figures: Figures) -> None:
     assert "collapsed" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
-def test_restarts_on_a_checkpoint_are_what_is_counted(builder: Any, figures: Figures) -> None:
+def test_finetune_seeds_on_a_checkpoint_are_what_is_counted(builder: Any, figures: Figures) -> None:
     builder.pretrain("80/10/10")
     (path,) = builder.root.glob("pretrain/*/result.json")
     path.write_text(json.dumps({"status": "done", "checkpoint": "bert", "fresh": False}))
     builder.seal(path.parent)
-    for restart, value in enumerate((50.0, 52.0, 51.0)):
-        builder.cell("80/10/10", "MNLI", value, restart=restart)
-        builder.cell("100/0/0", "MNLI", value + 1, restart=restart)
+    for finetune_seed, value in enumerate((50.0, 52.0, 51.0)):
+        builder.cell("80/10/10", "MNLI", value, finetune_seed=finetune_seed)
+        builder.cell("100/0/0", "MNLI", value + 1, finetune_seed=finetune_seed)
     found = figures(pretrained="bert")
     marks = [line for line in found["points"].axes[0].lines if line.get_marker() == "o"]
     assert [float(line.get_xdata()[0]) for line in marks] == [50, 52, 51, 51, 53, 52]
-    assert "a restart" in [text.get_text() for text in found["points"].legends[0].get_texts()]
-    assert found["effects"].legends[0].get_title().get_text() == "Each row minus 80/10/10, n = 3 restarts"
+    assert "a fine-tuning seed" in [text.get_text() for text in found["points"].legends[0].get_texts()]
+    assert found["effects"].legends[0].get_title().get_text() == "Each row minus 80/10/10, n = 3 fine-tuning seeds"

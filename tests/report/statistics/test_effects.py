@@ -28,7 +28,7 @@ NOISES = {
 
 
 def runs(scores: np.ndarray) -> Runs:
-    """One restart a seed: scores (S, E)."""
+    """One fine-tuning seed a seed: scores (S, E)."""
     return {seed: [Mean(each)] for seed, each in enumerate(scores)}
 
 
@@ -90,7 +90,7 @@ def test_equivalence_is_two_one_sided_t_tests() -> None:
     assert found.equivalence(0.05) > 0.5  # type: ignore[operator]
 
 
-def test_pairs_are_the_seeds_in_common_with_restarts_averaged() -> None:
+def test_pairs_are_the_seeds_in_common_with_finetune_seeds_averaged() -> None:
     row = {0: [Mean(np.array([100.0, 0.0])), Mean(np.array([100.0, 100.0]))], 3: [Mean(np.array([0.0, 0.0]))]}
     other = {0: [Mean(np.array([0.0, 0.0]))], 7: [Mean(np.array([100.0, 100.0]))]}
     found = effect(row, other)

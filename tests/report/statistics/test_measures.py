@@ -147,7 +147,7 @@ def test_a_metric_that_a_kind_has_not() -> None:
         measures.of("multiple-choice", "f1", {"prediction": np.zeros(1), "label": np.zeros(1)})
 
 
-def test_restarts_are_averaged_example_by_example() -> None:
+def test_finetune_seeds_are_averaged_example_by_example() -> None:
     found = measures.averaged([Mean(np.array([0.0, 100.0])), Mean(np.array([100.0, 100.0]))])
     np.testing.assert_array_equal(found, [50.0, 100.0])
 

@@ -31,10 +31,14 @@ def test_by_the_definition(metric: str) -> None:
     rng = np.random.default_rng(0)
     label = rng.integers(0, 2, 7)
 
-    def restarts(number: int) -> list[dict[str, np.ndarray]]:
+    def finetune_seeds(number: int) -> list[dict[str, np.ndarray]]:
         return [{"prediction": rng.integers(0, 2, 7), "label": label} for _ in range(number)]
 
-    runs = [(restarts(2), restarts(1)), (restarts(1), restarts(3)), (restarts(2), restarts(2))]
+    runs = [
+        (finetune_seeds(2), finetune_seeds(1)),
+        (finetune_seeds(1), finetune_seeds(3)),
+        (finetune_seeds(2), finetune_seeds(2)),
+    ]
     seeds: list[Seed] = [
         ([measures.of("classification", metric, each) for each in one],
          [measures.of("classification", metric, each) for each in other])

@@ -21,20 +21,20 @@ def test_mean_and_sample_deviation() -> None:
         mean([])
 
 
-def test_restarts_are_averaged_before_seeds() -> None:
+def test_finetune_seeds_are_averaged_before_seeds() -> None:
     summary = summarise(Scores({0: [10.0, 20.0, 30.0], 1: [40.0]}))
     assert summary is not None
     assert summary.mean == 30.0  # and not 25, the mean of the four
     assert summary.sd == pytest.approx(math.sqrt(200))
-    assert (summary.over, summary.seeds, summary.restarts) == ("seeds", 2, (1, 3))
+    assert (summary.over, summary.seeds, summary.finetune_seeds) == ("seeds", 2, (1, 3))
     assert (summary.low, summary.high) == (20.0, 40.0)
 
 
-def test_with_one_seed_the_spread_is_over_its_restarts() -> None:
+def test_with_one_seed_the_spread_is_over_its_finetune_seeds() -> None:
     summary = summarise(Scores({7: [10.0, 12.0]}))
     assert summary is not None
     assert summary.sd == pytest.approx(math.sqrt(2))
-    assert (summary.over, summary.seeds) == ("restarts", 1)
+    assert (summary.over, summary.seeds) == ("fine-tuning seeds", 1)
     assert (summary.low, summary.high) == (10.0, 12.0)
     single = summarise(Scores({7: [10.0]}))
     assert single is not None
