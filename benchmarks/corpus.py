@@ -114,7 +114,7 @@ def block(prepare: Prepare) -> tuple[Block, int]:
 
 def beside(best: bool, settings: Settings) -> Found:
     """Ours against the peer."""
-    processes = settings.machine.cores
+    processes = settings.machine.num_threads
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the peer's, of its own forks
         source, vocabulary = Path(folder) / "corpus.jsonl", Path(folder) / "vocab.txt"

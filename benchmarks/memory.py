@@ -39,7 +39,7 @@ def peer(batches: Batches, machine: Machine) -> Block:
     import torch
     from peers import through_trainer
 
-    torch.set_num_threads(machine.cores)
+    torch.set_num_threads(machine.num_threads)
     return through_trainer(MINI, batches)
 
 

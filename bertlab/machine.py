@@ -1,4 +1,4 @@
-"""What must not change a result: devices, precision, threads, and where files lie."""
+"""The machine: devices, precision, threads and paths. It never changes what a run is, and so is not part of an id."""
 
 from __future__ import annotations
 
@@ -22,52 +22,51 @@ if TYPE_CHECKING:
 PRECISIONS = ("auto", "fp32", "bf16")
 COMPILATIONS = ("auto", "yes", "no", "graphs")
 CACHE = "~/.cache/bertlab"
-LONG = 5000
-"""Steps of a training from which on compiling it, about a minute, is sure to pay."""
+COMPILE_MIN_STEPS = 5000
+"""Compiling takes about a minute: shorter trainings would not win it back."""
 LOGGERS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",)}
-"""Where curves can go as well, each with the packages of which one has to be installed."""
+"""Loggers for training curves, each with the packages of which one must be installed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """The settings of this machine. None of them enters the id of a run; the numerics are stamped on its result."""
+    """The settings of this machine. No id of a run contains them; results record the numerics."""
 
     runs: Path = Path("runs")
     """The store of runs."""
     data: Path | None = None
-    """A local mirror of tasks and corpora, looked in before the Hub."""
+    """A local mirror of tasks and corpora, searched before the Hub."""
     cache: Path = field(default_factory=lambda: expanded(os.environ.get("BERTLAB_CACHE") or CACHE, "BERTLAB_CACHE"))
-    """What can be thrown away: an index of file hashes. `BERTLAB_CACHE` sets the default."""
+    """The index of file hashes, which may be deleted. `BERTLAB_CACHE` sets the default."""
     precision: str = "auto"
-    """`auto` is bf16 where the hardware has it, fp32 elsewhere."""
+    """`auto` is bf16 where the hardware supports it, else fp32."""
     compile: str = "auto"
-    """Whether pre-training goes through a compiled graph: `yes`, `no`, or `auto`, on a GPU if it is long; `graphs`
-    replays it as CUDA graphs besides."""
+    """Whether pre-training is compiled: `yes`, `no`, or `auto` (on a GPU if it is long); `graphs` adds CUDA graphs."""
     threads: int = 0
-    """CPU threads; 0 for one a core."""
+    """CPU threads; 0 for one per core."""
     gpus: int = 0
-    """How many GPUs; 0 for the CPU."""
+    """Number of GPUs; 0 for the CPU."""
     gpus_per_run: int = 0
-    """Devices that one pre-training is spread over; 0 for 1 while there are at least as many runs as GPUs."""
+    """GPUs per pre-training; 0 to share them evenly among the pre-trainings, at least one each."""
     workers: int = 0
-    """Processes on the CPU that each carry out a run, with one thread; 0 for this process alone."""
+    """Parallel runs on the CPU, one process and one thread each; 0 for this process alone."""
     cluster: str = ""
-    """The address of a Ray cluster whose devices are used."""
+    """The address of a Ray cluster."""
     micro_batch: int = 0
-    """Sequences that go through the model at once; 0 for the whole batch of a step."""
+    """Sequences per forward pass; 0 for the whole batch of a step."""
     loggers: tuple[str, ...] = ()
-    """Which of `LOGGERS` are told of the curves of runs."""
+    """Names of `LOGGERS` that training curves also go to."""
 
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
             raise unknown("precision", self.precision, PRECISIONS)
         if self.compile not in COMPILATIONS:
-            raise unknown("way to compile", self.compile, COMPILATIONS)
+            raise unknown("value of --compile", self.compile, COMPILATIONS)
         if self.compile == "graphs" and not self.gpus:
-            raise BadInput("--compile graphs: CUDA graphs need a GPU, give --gpus or --compile yes")
+            raise BadInput("--compile graphs needs a GPU: add --gpus 1, or use --compile yes")
         if self.compile in ("yes", "graphs") and not has_compiler():
             raise BadInput(
-                f"--compile {self.compile}: there is no C++ compiler that works, with OpenMP and Python's headers: "
+                f"--compile {self.compile} needs a C++ compiler with OpenMP and Python's headers, and none works here: "
                 "install one, or leave the option out"
             )
         for name in self.loggers:
@@ -75,57 +74,57 @@ class Machine:
                 raise unknown("logger", name, LOGGERS)
             if not any(find_spec(package) for package in LOGGERS[name]):
                 raise BadInput(
-                    f"--logger {name} is not installed: in the source tree of bertlab give `pip install '.[{name}]'` "
-                    "with the pip of this environment, or leave the option out"
+                    f"--logger {name} is not installed: run `pip install '.[{name}]'` in the source tree, or "
+                    "leave the option out"
                 )
         there = os.cpu_count() or 1
         if self.threads > there:
-            raise BadInput(f"--threads is {self.threads}: this machine has {there} cores, give at most as many")
+            raise BadInput(f"--threads is {self.threads}: this machine has {there} cores, so use at most {there}")
         if not self.cluster and self.workers > max(8, 4 * there):
-            raise BadInput(f"--workers is {self.workers}: this machine has {there} cores, give about as many")
+            raise BadInput(f"--workers is {self.workers}: this machine has {there} cores, so use about {there}")
         if self.micro_batch > 1_000_000:
-            raise BadInput(f"--micro-batch is {self.micro_batch}: give at most 1,000,000 sequences")
+            raise BadInput(f"--micro-batch is {self.micro_batch}: use at most 1,000,000 sequences")
         if self.gpus and self.workers:
-            raise BadInput("--gpus and --workers: a run is on a GPU or on the CPU, give one of the two")
+            raise BadInput("--gpus and --workers exclude each other: runs use either GPUs or the CPU, leave one out")
         if self.cluster and not (self.gpus or self.workers):
-            raise BadInput(f"--cluster {self.cluster}: say how much of it to use with --gpus or --workers")
+            raise BadInput(f"--cluster {self.cluster}: add --gpus or --workers to say how much of it to use")
         if self.gpus_per_run > (self.gpus or self.workers):
-            raise BadInput(f"--gpus-per-run is {self.gpus_per_run}: give at most as many as --gpus")
+            raise BadInput(f"--gpus-per-run is {self.gpus_per_run}: use at most the number of --gpus")
         if self.data is not None and kind(self.data, "--data") != "folder":
-            raise BadInput(f"the data directory '{self.data}' does not exist: give a local mirror with --data")
+            raise BadInput(f"the data directory '{self.data}' does not exist: point --data to a local mirror")
 
     @property
-    def cores(self) -> int:
-        """CPU threads that are used."""
+    def num_threads(self) -> int:
+        """CPU threads in use."""
         if self.threads:
             return self.threads
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
     def check(self) -> None:
-        """Raises `BadInput` if there are fewer GPUs than are asked for."""
+        """Raises `BadInput` if torch finds fewer GPUs than `gpus`."""
         if self.gpus:
             import torch
 
             if self.gpus > (there := torch.cuda.device_count()):
-                raise BadInput(f"--gpus is {self.gpus}: torch finds {there} on this machine")
+                raise BadInput(f"--gpus is {self.gpus}: torch finds {there} on this machine, so use at most {there}")
 
     @property
-    def alone(self) -> bool:
-        """Whether this process carries out everything."""
+    def is_single_process(self) -> bool:
+        """Whether this process runs every job itself."""
         return self.gpus <= 1 and not self.workers and not self.cluster
 
     @property
     def devices(self) -> int:
-        """Runs of one device that are carried out side by side."""
+        """Devices that runs share: GPUs, or CPU workers."""
         return self.gpus or self.workers or 1
 
-    def here(self) -> Machine:
-        """The CPU of this machine alone, all its cores."""
+    def cpu_only(self) -> Machine:
+        """This process on the CPU, with all cores."""
         return replace(self, gpus=0, gpus_per_run=0, workers=0, cluster="")
 
-    def one(self) -> Machine:
-        """The machine of a process that has one of these devices."""
-        threads = self.threads or (max(1, self.cores // self.gpus) if self.gpus else 1)
+    def per_worker(self) -> Machine:
+        """The machine as a worker process with one of these devices sees it."""
+        threads = self.threads or (max(1, self.num_threads // self.gpus) if self.gpus else 1)
         return replace(self, gpus=min(self.gpus, 1), gpus_per_run=0, workers=0, cluster="", threads=threads)
 
     @property
@@ -134,22 +133,24 @@ class Machine:
         return "cuda" if self.gpus else "cpu"
 
     def bf16(self) -> bool:
-        """Whether matrix products run in bf16: as asked for or, with `auto`, where the hardware has it."""
+        """Whether matrix products run in bf16: if requested or, with `auto`, if the hardware supports it."""
         return self.precision == "bf16" or (self.precision == "auto" and has_bf16(self.device))
 
     def compiles(self, recipe: Recipe) -> bool:
-        """Whether pre-training `recipe` goes through a compiled graph.
+        """Whether pre-training `recipe` is compiled.
 
-        Not where batches differ in their rows, each of which would be a graph of its own; nor on the CPU if it has
-        dropout, whose random bits are drawn outside of graphs there.
+        Not if the batch size varies, as each size would be a graph of its own; nor with dropout on the CPU, where its
+        random bits are drawn outside of the graph.
         """
         if self.compile == "no" or recipe.inputs.token_matched_to or (recipe.model.dropout and not self.gpus):
             return False
-        return self.compile != "auto" or (self.gpus > 0 and recipe.schedule.steps >= LONG and has_compiler())
+        return self.compile != "auto" or (
+            self.gpus > 0 and recipe.schedule.steps >= COMPILE_MIN_STEPS and has_compiler()
+        )
 
     @property
     def device_name(self) -> str:
-        """The name of the GPU, or `cpu`; without one that is seen here, as before a group of processes, `cuda`."""
+        """The name of the GPU, or `cpu`; `cuda` where this process sees no GPU but its workers may."""
         if not self.gpus:
             return "cpu"
         import torch
@@ -162,20 +163,22 @@ class Machine:
         return "bf16" if self.bf16() else "fp32"
 
     def numerics(self, pretrained: Recipe | None = None) -> dict[str, str | int]:
-        """What can change the last bits of a number, of a recipe that is `pretrained` or of anything else: stamped on
-        each result, never part of an id."""
+        """Whatever can change the last bits of a number; `pretrained` is the recipe of a pre-training.
+
+        Recorded with each result, never part of an id.
+        """
         import torch
 
         numerics: dict[str, str | int] = {
             "torch": torch.__version__,
             "device": self.device_name,
             "precision": self.precision_used,
-            "threads": self.cores,
+            "threads": self.num_threads,
         }
         return numerics | {"compiled": "yes"} if pretrained and self.compiles(pretrained) else numerics
 
     def environment(self, pretrained: Recipe | None = None) -> dict[str, Any]:
-        """Numerics, and what else a reader of a result may ask about the machine that it was made on."""
+        """The numerics and the machine of a result, for its readers."""
         import platform
         from importlib.metadata import version
 
@@ -205,7 +208,7 @@ def processor() -> str:
 
 @cache
 def has_compiler() -> bool:
-    """Whether what torch compiles with works: a C++ compiler with OpenMP and Python's headers. Tries it, once."""
+    """Whether a C++ compiler with OpenMP and Python's headers, which torch.compile needs, works. Tries it once."""
     compiler = os.environ.get("CXX") or which("g++") or which("clang++")
     if not compiler:
         return False

@@ -18,25 +18,25 @@ from bertlab.machine import Machine, has_compiler
 )
 def test_many_devices_are_one_here_and_one_for_each_process(asked):
     machine = Machine(**asked)
-    assert not machine.alone
+    assert not machine.is_single_process
     assert machine.devices == (asked.get("gpus") or asked["workers"])
-    assert machine.here().alone
-    assert machine.here().device == "cpu"
-    assert machine.one().alone
-    assert machine.one().device == ("cuda" if "gpus" in asked else "cpu")
-    assert machine.one().cores >= 1
+    assert machine.cpu_only().is_single_process
+    assert machine.cpu_only().device == "cpu"
+    assert machine.per_worker().is_single_process
+    assert machine.per_worker().device == ("cuda" if "gpus" in asked else "cpu")
+    assert machine.per_worker().num_threads >= 1
 
 
 def test_a_worker_on_the_cpu_has_one_thread_unless_said_otherwise(monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 8)
-    assert Machine(workers=2).one().cores == 1
-    assert Machine(workers=2, threads=3).one().cores == 3
+    assert Machine(workers=2).per_worker().num_threads == 1
+    assert Machine(workers=2, threads=3).per_worker().num_threads == 3
 
 
 @pytest.mark.parametrize("asked", [{}, {"gpus": 1}, {"threads": 4}])
 def test_one_device_needs_no_other_process(monkeypatch, asked):
     monkeypatch.setattr("os.cpu_count", lambda: 8)
-    assert Machine(**asked).alone
+    assert Machine(**asked).is_single_process
     assert Machine(**asked).devices == 1
 
 
@@ -64,6 +64,6 @@ def test_a_compiler_that_does_not_work_is_none(tmp_path, monkeypatch):
         monkeypatch.setenv("CXX", str(path))
         has_compiler.cache_clear()
         assert not has_compiler()
-        with pytest.raises(BadInput, match="--compile yes: there is no C"):
+        with pytest.raises(BadInput, match="--compile yes needs a C"):
             Machine(compile="yes")
     has_compiler.cache_clear()

@@ -167,7 +167,7 @@ def makespan(jobs: Sequence[Job], machine: Machine, seconds: Seconds) -> float |
     known = {name: each for name, each in times.items() if each is not None}
     if len(known) < len(times):
         return None
-    if machine.alone or not jobs:
+    if machine.is_single_process or not jobs:
         return sum(known.values())
     here = [job for job in jobs if isinstance(job, PrepareCorpus | ImportCheckpoint)]
     now = sum(known[job.id] for job in here)

@@ -88,7 +88,7 @@ def peak(machine: Machine, precision: str, product: tuple[int, int, int] = PRODU
     """
     import torch
 
-    torch.set_num_threads(machine.cores)
+    torch.set_num_threads(machine.num_threads)
     kind = {"bf16": torch.bfloat16, "fp32": torch.float32}[precision]
     rows, inner, columns = product
     left = torch.ones(rows, inner, dtype=kind, device=machine.device)

@@ -112,12 +112,12 @@ def encoder(recipe: Recipe) -> str:
 def _computed_alike(environment: Mapping[str, Any], machine: Machine) -> bool:
     """Whether a run was computed as this machine would, on one device: the same GPU, or as many of the same cores."""
     numerics = environment["numerics"]
-    one = machine.one() if not machine.alone else machine
+    one = machine.per_worker() if not machine.is_single_process else machine
     if "earlier" in environment or numerics.get("processes", 1) > 1:
         return False
     told = [numerics["device"], numerics["precision"]]
     here: list[str | int | None] = [one.device_name, one.precision_used]
     if not one.gpus:
         told += [numerics["threads"], environment["cores"], environment["processor"]]
-        here += [one.cores, os.cpu_count(), processor()]
+        here += [one.num_threads, os.cpu_count(), processor()]
     return told == here

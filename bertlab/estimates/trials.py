@@ -40,7 +40,7 @@ class Trials:
     ) -> None:
         """`jobs` are those of the plan; `told` is called with what is tried next."""
         self._jobs, self._store, self._directory, self._told = jobs, store, directory, told
-        self._machine = machine if machine.alone else machine.one()
+        self._machine = machine if machine.is_single_process else machine.per_worker()
         told("matrix products")
         self.peaks = measure.peaks(self._machine)
         """Operations a second, by precision."""

@@ -166,7 +166,7 @@ class Workers:
         gpus = min(self.machine.gpus, 1)
         remote = self.ray.remote(num_cpus=0 if gpus else 1, num_gpus=gpus)(Worker)
         for _ in range(number):
-            worker = remote.remote(self.store.root, self.machine.one(), self.flag, self.code)
+            worker = remote.remote(self.store.root, self.machine.per_worker(), self.flag, self.code)
             self.hiring[worker.ready.remote()] = worker
 
     def begin(self, job: Job, progress: Progress) -> None:
@@ -183,7 +183,7 @@ class Workers:
         for _ in range(devices):
             self.ray.kill(self.idle.pop())
         remote = self.ray.remote(num_cpus=0, max_retries=0)(run_in_group)
-        asked = (job, self.store.root, self.machine.one(), devices, self.flag)
+        asked = (job, self.store.root, self.machine.per_worker(), devices, self.flag)
         self.running[remote.remote(*asked)] = _Running(job, progress, devices=devices)
 
     def ended(self) -> list[tuple[Job, Ended]]:

@@ -69,12 +69,12 @@ def execute(
     schedule = Schedule(jobs, store, observer, started)
     if not machine.cluster:
         machine.check()
-    if machine.alone:
+    if machine.is_single_process:
         return schedule.carry_out(ThisProcess(store, machine))
     from bertlab.execution.on_ray import workers
 
     # Text takes all cores of this machine; and what is wrong with it shows before others are started.
-    here = ThisProcess(store, machine.here())
+    here = ThisProcess(store, machine.cpu_only())
     lost = schedule.carry_out(here, (PrepareCorpus, ImportCheckpoint))
     if schedule.todo:
         with workers(store, machine, jobs) as engine:

@@ -75,7 +75,7 @@ class PrepareCorpus:
             self.located,
             work,
             given=self.given,
-            workers=1 if self.code else machine.cores,  # processes that are started do not run the code
+            workers=1 if self.code else machine.num_threads,  # processes that are started do not run the code
             progress=progress,
         )
         commits = {each.source.name: each.dataset.commit for each in self.located if each.dataset is not None}

@@ -30,7 +30,7 @@ def trainer(
 
     On one device; with the `strategy` of a group, on the one that it gives this process.
     """
-    torch.set_num_threads(machine.cores)
+    torch.set_num_threads(machine.num_threads)
     if machine.gpus:
         torch.backends.cudnn.allow_tf32 = False  # torch's default for LSTMs, which are to be as exact as all else
     else:

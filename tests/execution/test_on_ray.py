@@ -167,8 +167,8 @@ def test_what_a_killed_command_left_of_ray_is_removed_by_the_next_one():
         (("--gpus", "64"), "--gpus is 64: torch finds"),
         (("--cluster", "127.0.0.1:1", "--workers", "2"), "no Ray cluster answers at '127.0.0.1:1'"),
         (("--cluster", "auto"), "say how much of it to use with --gpus or --workers"),
-        (("--gpus", "2", "--workers", "2"), "give one of the two"),
-        (("--workers", "2", "--gpus-per-run", "3"), "give at most as many as --gpus"),
+        (("--gpus", "2", "--workers", "2"), "leave one out"),
+        (("--workers", "2", "--gpus-per-run", "3"), "at most the number of --gpus"),
     ],
 )
 def test_devices_that_are_not_there_give_one_line(options, message, tmp_path):

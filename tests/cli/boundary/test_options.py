@@ -53,14 +53,14 @@ SMOKE = ("--scale", "smoke")
         ],
         (["ablate", "masking", *SMOKE, "--workers", "100000"], "workers"),
         (["ablate", "masking", *SMOKE, "--workers", "2147483648"], "workers"),
-        (["ablate", "masking", *SMOKE, "--workers", "1", "--gpus", "1"], "give one of the two"),
+        (["ablate", "masking", *SMOKE, "--workers", "1", "--gpus", "1"], "leave one out"),
         (["ablate", "masking", *SMOKE, "--micro-batch", "2147483648"], "micro-batch"),
         (["ablate", "masking", *SMOKE, "--micro-batch", "-1"], "micro-batch"),
         (["ablate", "masking", *SMOKE, "--gpus", "2147483648"], "gpus"),
         (["ablate", "masking", *SMOKE, "--gpus-per-run", "2"], "gpus-per-run"),
         (["ablate", "masking", *SMOKE, "--cluster", "localhost:1"], "--cluster"),
         (["ablate", "masking", *SMOKE, "--precision", ""], "unknown precision"),
-        (["ablate", "masking", *SMOKE, "--compile", "maybe"], "unknown way"),
+        (["ablate", "masking", *SMOKE, "--compile", "maybe"], "unknown value of --compile"),
         (["ablate", "masking", *SMOKE, "--logger", "stdout"], "unknown logger"),
         *[
             (["plan", "masking", *SMOKE, "--on", "1xH100", option, value], option)
