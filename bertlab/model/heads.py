@@ -10,7 +10,6 @@ Shapes: B batch, T tokens, K prediction slots a sequence, D hidden, V vocabulary
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -19,16 +18,13 @@ from torch import Tensor, nn
 from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.keyed import key
+from bertlab.model.backbone import Backbone
 from bertlab.model.dropout import Noise
-from bertlab.model.encoder import EPSILON, Encoder, initialise
+from bertlab.model.encoder import Encoder
+from bertlab.model.initial import HEAD_STD, initialise
 from bertlab.model.kernels.cross_entropy import linear_cross_entropy
 from bertlab.model.kernels.eager import eager_on_cpu
-
-if TYPE_CHECKING:
-    from bertlab.model.recurrent import RecurrentEncoder
-
-DEVIATION = 0.02
-"""Standard deviation of the weights that a task's head starts from: BERT's, at any width."""
+from bertlab.model.layers import EPSILON
 
 
 class MaskedHead(nn.Module):
@@ -146,8 +142,8 @@ class PretrainingModel(nn.Module):
 
     def _read(self, x: Tensor, lengths: Tensor | None, positions: Tensor, first: bool) -> tuple[Tensor, Tensor | None]:
         """The last layer's vectors at `positions`, (B K, D), and, if asked for, at [CLS], (B, D)."""
-        rows = F.pad(positions, (1, 0)) if first else positions  # [CLS] is position 0
-        x = self.encoder.encoded(x, lengths, rows)  # (B, R, D)
+        read = F.pad(positions, (1, 0)) if first else positions  # [CLS] is position 0
+        x = self.encoder.encode(x, lengths, read)  # (B, K or K + 1, D)
         if not first:
             return x.flatten(0, 1), None
         return x[:, 1:].flatten(0, 1), x[:, 0]
@@ -183,15 +179,13 @@ def _summary(tokens: Tensor, lengths: Tensor | None, causal: bool) -> Tensor:
 class ClassificationModel(nn.Module):
     """A sequence's class, from [CLS] (BERT section 4.1), or from the last token if the encoder is causal."""
 
-    def __init__(
-        self, encoder: Encoder | RecurrentEncoder, pooler: Pooler, classes: int, dropout: float, seed: int
-    ) -> None:
+    def __init__(self, encoder: Backbone, pooler: Pooler, classes: int, dropout: float, seed: int) -> None:
         """Takes `encoder` and `pooler` over and sets the dropout of all; the output layer starts from `seed`."""
         super().__init__()
         self.encoder, self.pooler = encoder, pooler
         self.noise.rate = dropout
-        self.output = nn.Linear(encoder.hidden, classes)
-        initialise(self.output, DEVIATION, seed)
+        self.output = nn.Linear(encoder.hidden_size, classes)
+        initialise(self.output, HEAD_STD, seed)
 
     @property
     def noise(self) -> Noise:
@@ -209,13 +203,13 @@ class ClassificationModel(nn.Module):
 class TaggingModel(nn.Module):
     """A label for each token (BERT section 5.3)."""
 
-    def __init__(self, encoder: Encoder | RecurrentEncoder, labels: int, dropout: float, seed: int) -> None:
+    def __init__(self, encoder: Backbone, labels: int, dropout: float, seed: int) -> None:
         """Takes `encoder` over and sets the dropout of all; the output layer starts from `seed`."""
         super().__init__()
         self.encoder = encoder
         self.noise.rate = dropout
-        self.output = nn.Linear(encoder.hidden, labels)
-        initialise(self.output, DEVIATION, seed)
+        self.output = nn.Linear(encoder.hidden_size, labels)
+        initialise(self.output, HEAD_STD, seed)
 
     @property
     def noise(self) -> Noise:
@@ -237,18 +231,16 @@ class SpanModel(nn.Module):
     With a `pooler` also whether there is one, from [CLS] as a sequence's class (RoBERTa section 3.3).
     """
 
-    def __init__(
-        self, encoder: Encoder | RecurrentEncoder, dropout: float, seed: int, pooler: Pooler | None = None
-    ) -> None:
+    def __init__(self, encoder: Backbone, dropout: float, seed: int, pooler: Pooler | None = None) -> None:
         """Takes `encoder` over and sets the dropout of all; the two vectors start from `seed`."""
         super().__init__()
         self.encoder, self.pooler = encoder, pooler
         self.noise.rate = dropout
-        self.output = nn.Linear(encoder.hidden, 2)
-        initialise(self.output, DEVIATION, seed)
+        self.output = nn.Linear(encoder.hidden_size, 2)
+        initialise(self.output, HEAD_STD, seed)
         if pooler is not None:
-            self.answerable = nn.Linear(encoder.hidden, 2)
-            initialise(self.answerable, DEVIATION, key(seed, "answerable"))
+            self.answerable = nn.Linear(encoder.hidden_size, 2)
+            initialise(self.answerable, HEAD_STD, key(seed, "answerable"))
 
     @property
     def noise(self) -> Noise:

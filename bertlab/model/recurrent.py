@@ -4,7 +4,7 @@
 The backward direction begins at a row's last token and not in its padding: it is an LSTM of its own over rows that were
 turned round within their lengths. That equals a packed bidirectional LSTM and keeps to the faster padded kernels.
 
-Shapes: B batch, T tokens, D features, N units a direction.
+Shapes: B batch, T tokens, K positions that are read, D features, N units a direction.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from torch import Tensor, nn
 
 from bertlab.keyed import key
 from bertlab.model.dropout import Noise
-from bertlab.model.encoder import Encoder, gather_rows, initialise
-from bertlab.model.heads import DEVIATION
+from bertlab.model.encoder import Encoder
+from bertlab.model.initial import HEAD_STD, initialise
+from bertlab.model.layers import gather
 
 LAYERS = 2
 """Of the BiLSTM between an encoder and a head."""
@@ -41,8 +42,8 @@ class BiLSTM(nn.Module):
         for rightward, leftward in zip(self.rightward, self.leftward, strict=True):
             x = self.noise.drop(x, self.training)
             right, _ = rightward(x)
-            left, _ = leftward(gather_rows(x, turned))
-            x = torch.cat((right, gather_rows(left, turned)), dim=-1)
+            left, _ = leftward(gather(x, turned))
+            x = torch.cat((right, gather(left, turned)), dim=-1)
         return x
 
 
@@ -63,7 +64,7 @@ class BiLSTMTagger(nn.Module):
         self.factor = nn.Parameter(torch.ones(())) if summed else None
         self.recurrent = BiLSTM(inputs // (summed or 1), hidden, layers, self.noise, seed)
         self.output = nn.Linear(2 * hidden, labels)
-        initialise(self.output, DEVIATION, seed)
+        initialise(self.output, HEAD_STD, seed)
 
     def forward(self, features: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(B, T, D) and the tokens of each row (B,), None for T of all -> logits (B, T, labels), fp32."""
@@ -77,19 +78,20 @@ class BiLSTMTagger(nn.Module):
 
 
 class RecurrentEncoder(nn.Module):
-    """An encoder under a new two-layer BiLSTM of its width, for any head in its place (BERT section 5.1)."""
+    """A `Backbone`: an encoder under a new two-layer BiLSTM of its width (BERT section 5.1)."""
 
     def __init__(self, encoder: Encoder, seed: int) -> None:
         super().__init__()
-        self.encoder, self.hidden, self.noise, self.causal = encoder, encoder.hidden, encoder.noise, encoder.causal
-        self.recurrent = BiLSTM(encoder.hidden, encoder.hidden // 2, LAYERS, encoder.noise, seed)
+        self.encoder, self.noise, self.causal = encoder, encoder.noise, encoder.causal
+        self.hidden_size, self.num_layers = encoder.hidden_size, encoder.num_layers
+        self.recurrent = BiLSTM(self.hidden_size, self.hidden_size // 2, LAYERS, encoder.noise, seed)
 
     def forward(
-        self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, rows: Tensor | None = None
+        self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None
     ) -> Tensor:
-        """As `Encoder.forward`: (B, T, D), or (B, R, D) at the positions `rows` (B, R)."""
+        """As `Encoder.forward`: (B, T, D), or (B, K, D) at the `positions` (B, K)."""
         x: Tensor = self.recurrent(self.encoder(tokens, segments, lengths), lengths)
-        return x if rows is None else gather_rows(x, rows)
+        return x if positions is None else gather(x, positions)
 
 
 def _turned(features: Tensor, lengths: Tensor | None) -> Tensor:

@@ -16,7 +16,7 @@ from torch import Tensor
 from bertlab import keyed, recipe
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
-from bertlab.model.encoder import gather_rows
+from bertlab.model.layers import gather
 from bertlab.model.recurrent import BiLSTMTagger
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.store.faults import point
@@ -52,11 +52,11 @@ def probe(
     data = sampled(data, settings.max_eval_examples)
     train, judged = encode_training(data, opened, settings), encode_judged(data, opened, settings)
     encoder = opened.model.encoder
-    levels = settings.levels(len(encoder.layers))
+    levels = settings.levels(encoder.num_layers)
     features = {id(part): activations(opened, part, levels, machine, progress) for part in (train, *judged)}
     width = features[id(train)].shape[1]
     summed = len(levels) if settings.summed else 0
-    units = settings.lstm_size or encoder.hidden
+    units = settings.lstm_size or encoder.hidden_size
     head = keyed.key("features", seed, finetune_seed, "head")
     labels = len(data.labels)
     model = BiLSTMTagger(width, units, settings.lstm_layers, labels, settings.dropout, head, summed)
@@ -97,7 +97,7 @@ def activations(pretrained: Pretrained, part: Examples, levels: range, machine: 
     In fp32 on every machine, as task scores are.
     """
     encoder = pretrained.model.encoder.to(machine.device).eval()
-    kept = torch.empty(len(part.targets), len(levels) * encoder.hidden)
+    kept = torch.empty(len(part.targets), len(levels) * encoder.hidden_size)
     done = 0
     for rows in examples.by_length(part.lengths, EVALUATION_TOKENS):
         stop_if_asked()
@@ -105,7 +105,7 @@ def activations(pretrained: Pretrained, part: Examples, levels: range, machine: 
         batch = part.batch(rows)
         parts = {name: value.to(machine.device) for name, value in tensors(batch).items()}
         states = encoder.hidden_states(parts["tokens"], parts["segments"], parts.get("lengths"))
-        found = torch.cat([gather_rows(states[level], parts["positions"]) for level in levels], dim=-1)
+        found = torch.cat([gather(states[level], parts["positions"]) for level in levels], dim=-1)
         slots = torch.from_numpy(batch.slots)
         full = slots >= 0
         kept[slots[full]] = found.cpu()[full]

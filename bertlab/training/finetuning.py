@@ -15,7 +15,7 @@ from torch import Tensor
 from bertlab import keyed, recipe
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
-from bertlab.model.encoder import Encoder
+from bertlab.model.backbone import Backbone
 from bertlab.model.heads import ClassificationModel, Pooler, PretrainingModel, SpanModel, TaggingModel
 from bertlab.model.recurrent import RecurrentEncoder
 from bertlab.progress import Progress
@@ -56,7 +56,7 @@ def open_pretrained(directory: Path, milestone: int = 100) -> Pretrained:
     model = PretrainingModel.of(science, tokenizer.size)
     step = science.schedule.milestone(milestone)
     model.load(directory / ("model.safetensors" if milestone == 100 else f"milestones/step-{step:08d}.safetensors"))
-    return Pretrained(model=model, tokenizer=tokenizer, positions=model.encoder.positions)
+    return Pretrained(model=model, tokenizer=tokenizer, positions=model.encoder.max_positions)
 
 
 def finetune(
@@ -83,7 +83,7 @@ def finetune(
     data = sampled(data, settings.max_eval_examples)
     judged = encode_judged(data, opened, settings)
     train = encode_training(data, opened, settings)
-    encoder: Encoder | RecurrentEncoder = opened.model.encoder
+    encoder: Backbone = opened.model.encoder
     if settings.frozen:
         opened.model.encoder.freeze()
     if settings.bilstm:
@@ -191,9 +191,7 @@ def _context(rows: Rows, which: Integers) -> tagging.Context:
     return tagging.Context(whole.text[0], tagging.documents(whole.text[0], whole.groups), places)
 
 
-def _model(
-    data: TaskData, encoder: Encoder | RecurrentEncoder, pooler: Pooler, settings: recipe.Finetuning, head: int
-) -> Model:
+def _model(data: TaskData, encoder: Backbone, pooler: Pooler, settings: recipe.Finetuning, head: int) -> Model:
     dropout = settings.dropout
     if data.kind == "tagging":
         return TaggingModel(encoder, len(data.labels), dropout, head)

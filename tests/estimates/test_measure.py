@@ -50,7 +50,7 @@ def test_a_measured_pretraining_is_shortened_and_leaves_a_model(corpus, machine,
     speed = measure.pretraining(recipe, corpus, tmp_path, machine, 1e9)
     assert min(speed.start, speed.end) >= 0
     assert min(speed.step, speed.milestone) > 0
-    assert open_pretrained(tmp_path).model.encoder.hidden == recipe.model.hidden
+    assert open_pretrained(tmp_path).model.encoder.hidden_size == recipe.model.hidden
 
 
 def test_large_steps_are_measured_on_fewer_sequences(corpus, machine, tmp_path, monkeypatch):

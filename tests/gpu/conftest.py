@@ -66,10 +66,10 @@ def card(monkeypatch):
 
     Without a GPU, a model with `dropout` keeps to the CPU's way, on which alone the CPU's dropout is keyed.
     """
-    from bertlab.model import dropout, encoder, heads
+    from bertlab.model import dropout, heads, layers
     from bertlab.model.kernels import attention
 
-    modules = attention, dropout, encoder, heads
+    modules = attention, dropout, heads, layers
 
     def machine(way="no", precision="fp32", dropout=False, **options):
         if not DRY:

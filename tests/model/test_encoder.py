@@ -5,8 +5,10 @@ import torch
 from torch import nn
 
 from bertlab import recipe
-from bertlab.model.encoder import Encoder, gather_rows, initialise
+from bertlab.model.encoder import Encoder
 from bertlab.model.heads import PretrainingModel
+from bertlab.model.initial import initialise
+from bertlab.model.layers import gather
 
 POSITIONS = ("learned", "rotary")
 
@@ -90,7 +92,7 @@ def test_reading_rows_only_changes_nothing(positions, padded, causal):
     results = []
     for subset in (True, False):
         model = encoder(positions, causal).train()
-        out = model(tokens, segments, lengths, rows) if subset else gather_rows(model(tokens, segments, lengths), rows)
+        out = model(tokens, segments, lengths, rows) if subset else gather(model(tokens, segments, lengths), rows)
         (out * torch.linspace(-1, 1, out.numel()).view_as(out)).sum().backward()
         results.append((out, {name: each.grad for name, each in model.named_parameters()}))
     torch.testing.assert_close(results[0][0], results[1][0], rtol=0, atol=1e-6)
@@ -108,10 +110,10 @@ def test_batched_products_and_the_fused_kernel_agree(positions, causal, monkeypa
         monkeypatch.setattr("bertlab.model.kernels.attention._SHORT", short)
         model = encoder(positions, causal)
         lengths = torch.tensor([12, 5, 8])
-        every = gather_rows(model(tokens, segments, lengths), torch.tensor([list(range(5))] * 3))  # none of padding
+        every = gather(model(tokens, segments, lengths), torch.tensor([list(range(5))] * 3))  # none of padding
         out = torch.cat([every.flatten(), model(tokens, segments, lengths, rows).flatten()])
         out.square().sum().backward()
-        results.append((out, model.layers[0].attention_in.weight.grad))
+        results.append((out, model.layers[0].attention.qkv_proj.weight.grad))
     torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-4)
 
 
@@ -121,11 +123,11 @@ def test_attention_gradients_are_those_of_finite_differences(causal):
     initialise(model, 0.5, seed=0)
     tokens, segments = inputs(2, 6, 20)
     lengths, rows = torch.tensor([6, 4]), torch.tensor([[0, 2], [3, 1]])
-    weight = model.layers[0].attention_in.weight
-    last = model.layers[1].attention_in.weight
+    weight = model.layers[0].attention.qkv_proj.weight
+    last = model.layers[1].attention.qkv_proj.weight
 
     def run(first, second):
-        given = {"layers.0.attention_in.weight": first, "layers.1.attention_in.weight": second}
+        given = {"layers.0.attention.qkv_proj.weight": first, "layers.1.attention.qkv_proj.weight": second}
         return torch.func.functional_call(model, given, (tokens, segments, lengths, rows))
 
     free = [each.detach().clone().requires_grad_() for each in (weight, last)]

@@ -71,7 +71,7 @@ def test_under_a_bilstm_an_encoder_is_asked_as_before():
     tokens = torch.arange(16).view(2, 8)
     lengths, rows = torch.tensor([8, 5]), torch.tensor([[0, 3], [4, 1]])
     every = model(tokens, torch.zeros_like(tokens), lengths)
-    assert every.shape == (2, 8, model.hidden) == (2, 8, 16)
+    assert every.shape == (2, 8, model.hidden_size) == (2, 8, 16)
     some = model(tokens, torch.zeros_like(tokens), lengths, rows)
     assert torch.equal(some, torch.stack([every[0, rows[0]], every[1, rows[1]]]))
     torch.testing.assert_close(model(tokens[1:, :5], torch.zeros(1, 5, dtype=int))[0], every[1, :5], rtol=0, atol=1e-5)

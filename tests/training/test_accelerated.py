@@ -18,7 +18,7 @@ from bertlab.errors import RunFailed
 from bertlab.inputs.batches import Batches
 from bertlab.lab import scales
 from bertlab.machine import Machine, has_compiler
-from bertlab.model import dropout, encoder, heads
+from bertlab.model import dropout, heads, layers
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.kernels import attention
 from bertlab.progress import Interrupted, silent
@@ -60,7 +60,7 @@ class NoWaiting(TorchDispatchMode):
 @pytest.fixture
 def accelerated(monkeypatch):
     """Everything goes the way of an accelerator, but for the device."""
-    for module in (attention, dropout, encoder, heads):
+    for module in (attention, dropout, heads, layers):
         monkeypatch.setattr(module, "eager_on_cpu", lambda x: False)
     monkeypatch.setattr(figures.Figures, "due", property(lambda self: len(self._rows) >= figures.TOGETHER))
 

@@ -23,8 +23,8 @@ from torch import Tensor
 
 from bertlab import recipe
 from bertlab.errors import BadInput
-from bertlab.model.encoder import EPSILON, SEGMENTS
 from bertlab.model.heads import PretrainingModel
+from bertlab.model.layers import EPSILON, SEGMENTS
 from bertlab.names import shown
 from bertlab.text.tokenizers import files as tokenizer_files
 
@@ -115,7 +115,7 @@ def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokeni
         "intermediate_size": recipe.feedforward,
         "hidden_dropout_prob": recipe.dropout,
         "attention_probs_dropout_prob": recipe.dropout,
-        "max_position_embeddings": model.encoder.positions,
+        "max_position_embeddings": model.encoder.max_positions,
         "initializer_range": recipe.init_std,
         "layer_norm_eps": EPSILON,
         "pad_token_id": tokenizer.pad,
@@ -126,7 +126,7 @@ def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokeni
     }
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-    tokenizer_files.write(directory, tokenizer, model.encoder.positions)
+    tokenizer_files.write(directory, tokenizer, model.encoder.max_positions)
     # Not `save_file`: it tells of a full disk in an error of its own, and nobody else can read its files.
     (directory / _WEIGHTS).write_bytes(save(_published(model, recipe), metadata={"format": "pt"}))
 
@@ -238,20 +238,21 @@ _OUTSIDE_LAYERS = {
 }
 """Our names, whole or up to `.weight` and `.bias`, and theirs."""
 _IN_LAYER = {
-    "attention_out": "attention.output.dense",
+    "attention.out_proj": "attention.output.dense",
     "attention_norm": "attention.output.LayerNorm",
-    "feedforward_in": "intermediate.dense",
-    "feedforward_out": "output.dense",
-    "feedforward_norm": "output.LayerNorm",
+    "mlp.fc1": "intermediate.dense",
+    "mlp.fc2": "output.dense",
+    "mlp_norm": "output.LayerNorm",
 }
 
 
 def _names(ours: str, base: str) -> list[str]:
     """The published names of what we call `ours`: three for the fused queries, keys and values, otherwise one."""
     if ours.startswith("encoder.layers."):
-        _, _, layer, part, kind = ours.split(".")
+        layer, _, name = ours.removeprefix("encoder.layers.").partition(".")
+        part, _, kind = name.rpartition(".")
         prefix = f"{base}.encoder.layer.{layer}"
-        if part == "attention_in":
+        if part == "attention.qkv_proj":
             return [f"{prefix}.attention.self.{each}.{kind}" for each in ("query", "key", "value")]
         return [f"{prefix}.{_IN_LAYER[part]}.{kind}"]
     stem, _, kind = ours.rpartition(".")
@@ -323,7 +324,7 @@ def _fill(model: PretrainingModel, tensors: dict[str, Tensor], described: recipe
 def _check_unused(name: str, tensor: Tensor, model: PretrainingModel, path: Path) -> None:
     """Raises `BadInput` for a tensor that would be lost: neither a task's head nor a copy of what the model has."""
     copies: dict[str, Callable[[], Tensor]] = {
-        "embeddings.position_ids": lambda: torch.arange(model.encoder.positions)[None],
+        "embeddings.position_ids": lambda: torch.arange(model.encoder.max_positions)[None],
         "cls.predictions.decoder.weight": lambda: model.encoder.embeddings.tokens.weight,
         "cls.predictions.decoder.bias": lambda: model.masked.bias,
     }

@@ -1,0 +1,160 @@
+"""The parts of BERT's encoder (Vaswani et al. 2017, section 3; Devlin et al. 2019, appendix A.2).
+
+Post-norm layers, erf GELU, LayerNorm with epsilon 1e-12; learned positions, or rotary ones (Su et al. 2021).
+
+Shapes: B batch, T tokens, K positions that are read of a sequence, D hidden, H heads, d = D / H.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from bertlab import recipe
+from bertlab.model.dropout import Noise
+from bertlab.model.kernels.attention import attention
+from bertlab.model.kernels.eager import eager_on_cpu
+
+SEGMENTS = 2
+EPSILON = 1e-12
+Rotation = tuple[Tensor, Tensor]
+"""The cosines and sines of rotary angles: (T, d/2) each, or (B, 1, K, d/2)."""
+
+
+class Embeddings(nn.Module):
+    """The sum of token, segment and (if learned) position vectors, normalised."""
+
+    def __init__(self, model: recipe.Model, vocabulary: int, positions: int, noise: Noise) -> None:
+        super().__init__()
+        self.noise = noise
+        self.tokens = nn.Embedding(vocabulary, model.hidden)
+        self.segments = nn.Embedding(SEGMENTS, model.hidden)
+        self.positions = nn.Embedding(positions, model.hidden) if model.positions == "learned" else None
+        self.norm = nn.LayerNorm(model.hidden, EPSILON)
+
+    def forward(self, tokens: Tensor, segments: Tensor) -> Tensor:
+        """(B, T) and (B, T) -> (B, T, D)."""
+        x = self.tokens(tokens) + self.segments(segments)
+        if self.positions is not None:
+            x = x + self.positions.weight[: tokens.shape[1]]
+        x = self.norm(x)
+        if torch.is_autocast_enabled(x.device.type):
+            x = x.to(torch.get_autocast_dtype(x.device.type))
+        return self.noise.drop(x, self.training)
+
+
+class Layer(nn.Module):
+    """Self-attention, then an MLP, each added to its input and normalised."""
+
+    def __init__(self, model: recipe.Model, noise: Noise) -> None:
+        super().__init__()
+        self.noise = noise
+        self.attention = SelfAttention(model, noise)
+        self.attention_norm = nn.LayerNorm(model.hidden, EPSILON)
+        self.mlp = MLP(model)
+        self.mlp_norm = nn.LayerNorm(model.hidden, EPSILON)
+
+    def forward(
+        self, x: Tensor, bias: Tensor | None, rotation: Rotation | None, positions: Tensor | None = None
+    ) -> Tensor:
+        """(B, T, D) -> (B, T, D), or (B, K, D) at the `positions` (B, K) only.
+
+        `bias` is that of padding, (B, 1, 1, T), or the causal one, (1, 1, T, T).
+        """
+        read = x if positions is None else gather(x, positions)
+        x = self.attention_norm(self.noise.add(read, self.attention(read, x, bias, rotation, positions), self.training))
+        out: Tensor = self.mlp_norm(self.noise.add(x, self.mlp(x), self.training))
+        return out
+
+
+class SelfAttention(nn.Module):
+    """Heads of scaled dot-product attention, side by side (Vaswani et al. 2017, section 3.2)."""
+
+    def __init__(self, model: recipe.Model, noise: Noise) -> None:
+        super().__init__()
+        self.heads, self.noise = model.heads, noise
+        self.qkv_proj = nn.Linear(model.hidden, 3 * model.hidden)  # queries, keys and values, one product
+        self.out_proj = nn.Linear(model.hidden, model.hidden)
+
+    def forward(
+        self,
+        read: Tensor,
+        x: Tensor,
+        bias: Tensor | None,
+        rotation: Rotation | None,
+        positions: Tensor | None = None,
+    ) -> Tensor:
+        """What `read` attends to in `x` (B, T, D), in its shape: `read` is `x` or that at `positions` (B, K)."""
+        causal = bias is not None and bias.shape[-2] > 1
+        queries, query_rotation = None, None
+        if positions is None:
+            projected = self.qkv_proj(x)  # (B, T, 3D)
+        else:
+            width, weight, offset = x.shape[-1], self.qkv_proj.weight, self.qkv_proj.bias
+            queries = F.linear(read, weight[:width], offset[:width])  # (B, K, D)
+            projected = F.linear(x, weight[width:], offset[width:])  # (B, T, 2D)
+            if rotation is not None:
+                cosine, sine = (F.embedding(positions, table).unsqueeze(1) for table in rotation)  # (B, 1, K, d/2)
+                query_rotation = (cosine, sine)
+            if bias is not None and causal:
+                bias, causal = F.embedding(positions, bias[0, 0]).unsqueeze(1), False  # (B, 1, K, T)
+        mixed = attention(
+            projected, queries, self.heads, bias=bias, causal=causal, rotation=rotation, query_rotation=query_rotation,
+            noise=self.noise, training=self.training,
+        )  # fmt: skip
+        out: Tensor = self.out_proj(mixed)
+        return out
+
+
+class MLP(nn.Module):
+    """The position-wise feed-forward network: fc2(GELU(fc1(x))) (Vaswani et al. 2017, section 3.3)."""
+
+    def __init__(self, model: recipe.Model) -> None:
+        super().__init__()
+        self.fc1 = nn.Linear(model.hidden, model.feedforward)
+        self.fc2 = nn.Linear(model.feedforward, model.hidden)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, D) -> (B, T, D)."""
+        out: Tensor = self.fc2(F.gelu(self.fc1(x)))
+        return out
+
+
+class Rotary(nn.Module):
+    """Angles of rotary positions: pair i of a head turns by position x 10,000^(-2i / d) (Su et al. 2021, eq. 15)."""
+
+    cosine: Tensor
+    sine: Tensor
+
+    def __init__(self, positions: int, size: int) -> None:
+        super().__init__()
+        frequency = 10_000.0 ** (-torch.arange(0, size, 2, dtype=torch.float64) / size)
+        angle = torch.arange(positions, dtype=torch.float64)[:, None] * frequency  # (positions, d/2)
+        self.register_buffer("cosine", angle.cos().float(), persistent=False)
+        self.register_buffer("sine", angle.sin().float(), persistent=False)
+
+    def forward(self, tokens: int) -> Rotation:
+        """Cosines and sines of the first `tokens` positions, (T, d/2) each."""
+        return self.cosine[:tokens], self.sine[:tokens]
+
+
+def padding_bias(lengths: Tensor | None, tokens: int, dtype: torch.dtype) -> Tensor | None:
+    """(B, 1, 1, T): minus infinity on padding, 0 elsewhere; None where the CPU sees that there is no padding."""
+    if lengths is None or (eager_on_cpu(lengths) and bool((lengths >= tokens).all())):
+        return None
+    padding = torch.arange(tokens, device=lengths.device) >= lengths[:, None]
+    bias = torch.zeros(padding.shape, dtype=dtype, device=lengths.device)
+    return bias.masked_fill_(padding, -torch.inf)[:, None, None, :]
+
+
+def causal_bias(tokens: int, like: Tensor) -> Tensor:
+    """(1, 1, T, T): minus infinity on what stands behind each token, 0 elsewhere; type and device of `like`."""
+    return like.new_full((tokens, tokens), -torch.inf).triu_(1)[None, None]
+
+
+def gather(x: Tensor, positions: Tensor) -> Tensor:
+    """(B, T, D) at the `positions` (B, K): (B, K, D). Its backward is deterministic, that of indexing is not."""
+    batch, tokens, width = x.shape
+    flat = torch.arange(batch, device=x.device)[:, None] * tokens + positions
+    return x.reshape(batch * tokens, width).index_select(0, flat.flatten()).view(batch, -1, width)
