@@ -20,11 +20,14 @@ from bertlab.lab.scales import SCALES
 from bertlab.machine import Machine
 from bertlab.progress import silent
 from bertlab.tasks import catalog, lexical
-from bertlab.tasks.data import TaskData, load
-from bertlab.tasks.rows import Rows
-from bertlab.tasks.span import Answers
+from bertlab.tasks.data import load
+from bertlab.tasks.kinds import KINDS
+from bertlab.tasks.kinds.classification import Classification
+from bertlab.tasks.kinds.span import Answers
+from bertlab.tasks.rows import Rows, TaskData
 
 METRICS = {"similarity": "pearson", "entities": "f1", "questions": "f1", "questions-unanswerable": "f1"}
+PAIRS = ("inference", "question-inference", "paraphrase", "similarity")
 METRICS |= {task: "accuracy" for task in catalog.WORLD if task not in METRICS}
 
 
@@ -39,22 +42,28 @@ def parts(data: TaskData, *columns: int) -> TaskData:
     )
 
 
+def floor(data: TaskData) -> list[dict[str, float]]:
+    """The lexical floor."""
+    return KINDS[data.kind].lexical_floor(data)
+
+
 def floors(data: TaskData) -> Iterator[tuple[str, float]]:
     """Each floor by its name, in points of the task's first metric (of spans, of F1)."""
     metric = METRICS[data.name]
-    texts = len(data.evaluation.text)
-    if data.kind in ("classification", "regression") and texts == 2:
+    if data.name in PAIRS:
         for column, name in enumerate(("first text", "second text")):
-            yield name, lexical.lexical(parts(data, column))[0][metric]
-    if data.kind == "classification" and texts == 2:
-        yield "shared words", lexical.shared(data)[metric]
+            yield name, floor(parts(data, column))[0][metric]
+    if data.name in PAIRS and data.labels:
+        kind = cast(Classification, KINDS["classification"])
+        (shared,) = kind.lexical(data, data.train, [data.evaluation], used=lexical.COUNTS)
+        yield "shared words", kind.values(shared, data.labels)[metric]
     if data.name == "questions-unanswerable":
         for column, name in enumerate(("question: has an answer?", "context: has an answer?")):
-            yield name, lexical.lexical(parts(_answerable(data), column))[0]["accuracy"]
-    if data.kind == "multiple-choice":
+            yield name, floor(parts(_answerable(data), column))[0]["accuracy"]
+    if data.name == "completion":
         blank = dataclasses.replace(data, content=f"{data.content} endings", test=None)
-        yield "endings alone", lexical.lexical(_without_context(blank))[0][metric]
-    yield "lexical", lexical.lexical(dataclasses.replace(data, test=None))[0][metric]
+        yield "endings alone", floor(_without_context(blank))[0][metric]
+    yield "lexical", floor(dataclasses.replace(data, test=None))[0][metric]
 
 
 def _answerable(data: TaskData) -> TaskData:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from bertlab.lab.study import Measurement as Measurement
     from bertlab.lab.study import Size as Size
     from bertlab.lab.study import Study as Study
-    from bertlab.lab.study import Task as Task
     from bertlab.lab.study import Variant as Variant
     from bertlab.lab.study import table as table
     from bertlab.recipe import Inputs as Inputs
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from bertlab.recipe import Optimizer as Optimizer
     from bertlab.recipe import Schedule as Schedule
     from bertlab.recipe import Tokenizer as Tokenizer
+    from bertlab.tasks.task import Task as Task
 
 __version__ = "0.1.0"
 

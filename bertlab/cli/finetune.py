@@ -51,7 +51,7 @@ def finetune(
     from bertlab.lab.study import Measurement, Method, Study, Variant
     from bertlab.machine import Machine
     from bertlab.store.runs import Store
-    from bertlab.tasks import catalog, metrics
+    from bertlab.tasks import catalog, kinds
 
     method: Method = "features" if frozen else "finetune"
     machine = Machine(
@@ -62,7 +62,7 @@ def finetune(
         raise BadInput("--intermediate-task trains all weights, and --features none: leave one of the two out")
     pretrained = find(from_, store, machine)
     kind = catalog.find(task).kind
-    used = "features" if frozen else kind if kind in scales.FINETUNED else "finetune"
+    used = "features" if frozen else scales.group_of(kind)
     for assignment in set_ or ():
         if not assignment.startswith((f"{used}.", f"tasks.{task}.")):
             raise BadInput(f"--set {assignment}: only {used}. and tasks.{task}. have an effect here")
@@ -72,7 +72,7 @@ def finetune(
         source="",
         baseline=method,
         variants=[Variant(method)],
-        measurements=[Measurement(task, task=task, method=method, metric=metrics.NAMES[kind][0])],
+        measurements=[Measurement(task, task=task, method=method, metric=kinds.find(kind).metrics[0])],
     )
     request = planning.Request(
         studies=(one,),

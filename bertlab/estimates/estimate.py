@@ -24,8 +24,9 @@ from bertlab.machine import Machine
 from bertlab.model.interop.checkpoint import Checkpoint
 from bertlab.recipe import Recipe, cost
 from bertlab.store.runs import Store
-from bertlab.tasks.data import TaskData, held_back
-from bertlab.tasks.rows import Rows
+from bertlab.tasks import kinds
+from bertlab.tasks.data import held_back
+from bertlab.tasks.rows import Rows, TaskData
 
 Seconds = Callable[[Job, int], float | None]
 """What a job takes on so many devices; `None` if that is not known."""
@@ -232,10 +233,7 @@ def disk_bytes(job: Job, machine: Machine) -> float:
     if isinstance(job, Measure):
         data = _data(job, machine)
         judged = [part for part in (data.evaluation, data.test) if part is not None]
-        targets = sum(
-            judged_rows(job.settings, part) * (_words(part, data.kind) if data.kind == "tagging" else 1.0)
-            for part in judged
-        )
+        targets = sum(judged_rows(job.settings, part) * kinds.find(data.kind).targets(part) for part in judged)
         return RESULT_BYTES + 8 * targets
     return CORPUS_BYTES * (text_bytes(job) or 0) if isinstance(job, PrepareCorpus) else 0.0
 
@@ -274,16 +272,4 @@ def _trained_on(job: Measure, machine: Machine) -> list[TaskData]:
 
 def _tokens(part: Rows, count: int, kind: str, length: int) -> float:
     """About as many word pieces as `count` rows have, with [CLS] and [SEP], cut to `length`."""
-    return count * min(float(length), PIECES * _words(part, kind) + 3)
-
-
-def _words(part: Rows, kind: str) -> float:
-    """Mean number of words of a row, of its first two thousand."""
-    columns = [column[:2000] for column in part.text]
-    counts = [
-        [len(text) if isinstance(text, list | tuple) else text.count(" ") + 1 for text in each] for each in columns
-    ]
-    means = [sum(each) / max(1, len(each)) for each in counts]
-    if kind == "multiple-choice":  # each ending stands behind the context
-        return (len(means) - 1) * means[0] + sum(means[1:])
-    return sum(means)
+    return count * min(float(length), PIECES * kinds.find(kind).words(part) + 3)

@@ -17,7 +17,7 @@ from bertlab.machine import Machine, has_bf16
 from bertlab.recipe import Features, Finetuning, Recipe, cost
 from bertlab.recipe.identity import science
 from bertlab.store.files import read_lines, write_json
-from bertlab.tasks.data import TaskData
+from bertlab.tasks.rows import TaskData
 from bertlab.text.tokens import Part, TokenisedCorpus
 
 STEPS = 24

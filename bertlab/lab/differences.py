@@ -16,6 +16,7 @@ from bertlab.lab.plan import Cell, Plan, settings
 from bertlab.lab.scales import Scale
 from bertlab.lab.study import Measurement, Study
 from bertlab.recipe import Recipe
+from bertlab.tasks import kinds
 
 GOOGLE = "google-bert/bert-base-"
 """The published checkpoints of BERT base: what BERT's own tables are measured on."""
@@ -77,12 +78,12 @@ def _measured(plan: Plan, study: Study, measurement: Measurement, cells: Sequenc
         yield f"task: {task.dataset} in place of {job.data.asked}"
     if job.intermediate_task is not None:
         yield f"trained on {job.intermediate_task.asked} before"
-    if task.kind == "tagging" and _uncased(job):
+    if kinds.find(task.kind).cased and _uncased(job):
         yield "text in lower case"
     searched = set(plan.request.searched.get(job.data.asked, ()))
     for variant, job in {job.kind: (variant, job) for variant, job in jobs}.values():
         theirs = settings(paper, variant, job.kind, task.kind, job.data.asked)
-        group = task.kind if job.kind == "finetune" and task.kind in scales.FINETUNED else job.kind
+        group = scales.group_of(task.kind) if job.kind == "finetune" else job.kind
         yield from _fields(job.settings, theirs, searched, prefix=f"{group}.")
 
 

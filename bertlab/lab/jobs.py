@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     import numpy as np
     from lightning.pytorch.strategies import Strategy
 
-    from bertlab.lab.study import Task
     from bertlab.lab.study_file import Code
     from bertlab.model.interop.checkpoint import Checkpoint
     from bertlab.tasks.data import Located as TaskRows
-    from bertlab.tasks.data import TaskData
+    from bertlab.tasks.rows import TaskData
+    from bertlab.tasks.task import Task
     from bertlab.text.sources import Located
     from bertlab.text.tokens import TokenisedCorpus
     from bertlab.training.outcome import Judgement
@@ -258,8 +258,8 @@ class Measure:
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
         """Trains and measures; leaves the predictions in `work`."""
+        from bertlab.tasks import kinds
         from bertlab.tasks.data import held_back
-        from bertlab.tasks.lexical import lexical as lexical_floor
         from bertlab.training import features, finetuning
         from bertlab.training.logs import opened
 
@@ -284,7 +284,7 @@ class Measure:
                     pretrained.path, data, self.settings, intermediate_task=intermediate, **arguments, log=log
                 )
             log.result(outcome.steps, outcome.metrics)
-        lexical = [] if self.held_back else lexical_floor(data)
+        lexical = [] if self.held_back else kinds.find(data.kind).lexical_floor(data)
         predictions, tested = outcome.predictions, {}
         if outcome.test is not None:
             predictions = predictions | {f"test_{name}": each for name, each in outcome.test.predictions.items()}

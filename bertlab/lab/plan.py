@@ -16,14 +16,14 @@ from bertlab.errors import BadInput, unknown
 from bertlab.lab import scales, unused
 from bertlab.lab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, Pretrained, needs, rows
 from bertlab.lab.scales import Scale
-from bertlab.lab.study import Kind, Measurement, Method, Study, Variant
+from bertlab.lab.study import Measurement, Method, Study, Variant
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer
 from bertlab.recipe.identity import canonical
 from bertlab.store.files import digest, kind
 from bertlab.store.runs import Store
-from bertlab.tasks import lookup, metrics
+from bertlab.tasks import kinds, lookup
 from bertlab.tasks.data import Located as TaskRows
 from bertlab.tasks.data import untested
 from bertlab.tasks.lookup import Tasks
@@ -312,16 +312,15 @@ def check_metrics(plan: Plan, store: Store, machine: Machine) -> None:
         job, metric = cell.job, cell.measurement.metric
         if isinstance(job, Measure) and job.id in pending and metric != "accuracy":
             task = job.data.task
-            if task.kind in lookup.LABELLED and not task.labels:
+            if kinds.find(task.kind).labelled and not task.labels:
                 _has(job.data, cell.measurement, rows(job.data, machine).labels)
 
 
 def _has(data: TaskRows, measurement: Measurement, labels: tuple[str, ...]) -> None:
     """Raises `BadInput` for a metric that a task with these labels does not have; for none any of its kind is one."""
-    kind = data.task.kind
-    found = metrics.known(kind, labels) if labels else metrics.NAMES[kind]
+    found = kinds.find(data.task.kind).known(labels)
     if measurement.metric not in found:
-        what = f"metric of a {kind} task in measurement '{measurement.name}'"
+        what = f"metric of a {data.task.kind} task in measurement '{measurement.name}'"
         raise unknown(what, measurement.metric, found)
 
 
@@ -358,7 +357,7 @@ def _differ(study: Study, base: Recipe, scale: Scale, tasks: Tasks) -> None:
         )
 
 
-def settings(scale: Scale, variant: Variant, method: Method, kind: Kind, asked: str) -> Finetuning | Features:
+def settings(scale: Scale, variant: Variant, method: Method, kind: str, asked: str) -> Finetuning | Features:
     """How a row is measured at a scale on a task of `kind`, called `asked`."""
     if method == "features":
         return dataclasses.replace(scale.features, layers=variant.layers or scale.features.layers)
@@ -366,15 +365,17 @@ def settings(scale: Scale, variant: Variant, method: Method, kind: Kind, asked: 
     return dataclasses.replace(found, bilstm=variant.bilstm or found.bilstm)
 
 
-def _check(pretrain: Pretrained, measurement: Measurement, measured: Finetuning | Features, kind: Kind) -> None:
+def _check(pretrain: Pretrained, measurement: Measurement, measured: Finetuning | Features, kind: str) -> None:
     """Raises `BadInput` for options that a kind of task has not, and for sequences longer than the model has positions;
     of a checkpoint that shows when it is read."""
     length = measured.length
-    for name, of in (("context", "tagging"), ("answerability", "span")):
-        if getattr(measured, name, False) and kind != of:
-            raise BadInput(
-                f"measurement '{measurement.name}': {name} is of {of}, its task is {kind}: set it for {of} alone"
-            )
+    for other in kinds.KINDS.values():
+        for name in set(other.options) - set(kinds.find(kind).options):
+            if getattr(measured, name, False):
+                raise BadInput(
+                    f"measurement '{measurement.name}': {name} is of {other.name}, its task is {kind}: "
+                    f"set it for {other.name} alone"
+                )
     if isinstance(pretrain, Pretrain):
         positions = pretrain.recipe.model.positions_for(pretrain.recipe.inputs.longest)
         if length > positions:

@@ -12,9 +12,10 @@ from typing import Any
 from bertlab.lab.differences import differences
 from bertlab.lab.jobs import Measure, Pretrain
 from bertlab.lab.plan import Cell, Plan
-from bertlab.lab.study import Measurement, Study, Task
+from bertlab.lab.study import Measurement, Study
 from bertlab.recipe.identity import identity, science
 from bertlab.store import union
+from bertlab.tasks.task import Task
 
 
 def records(plan: Plan, options: str = "") -> dict[str, dict[str, Any]]:

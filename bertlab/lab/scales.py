@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from bertlab.errors import BadInput, unknown
 from bertlab.recipe import OPTIONS, Features, Finetuning, Inputs, Model, Optimizer, Recipe, Schedule, Tokenizer
 from bertlab.recipe.identity import set_fields
+from bertlab.tasks import kinds
 
 if TYPE_CHECKING:
     from bertlab.lab.study import Study
@@ -30,7 +31,7 @@ GROUPS = (*FINETUNED, "features")
 
 def group_of(kind: str) -> str:
     """The settings of a scale for training all weights on a kind of task."""
-    return kind if kind in FINETUNED else "finetune"
+    return kinds.find(kind).setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,11 @@ from pathlib import Path
 from types import FrameType
 
 from bertlab.errors import BadInput, unknown
-from bertlab.lab.study import Measurement, Study, Task
+from bertlab.lab.study import Measurement, Study
 from bertlab.lab.study_file import StudyFile, executed
 from bertlab.progress import Interrupted
 from bertlab.store.files import kind
+from bertlab.tasks.task import Task
 
 SECONDS = 30
 """What a study file may take to be read."""

@@ -18,8 +18,8 @@ from bertlab.names import plain
 from bertlab.recipe import OPTIONS, Inputs, Layers, Masking, Model, Objective, Optimizer, Recipe, Schedule, Tokenizer
 from bertlab.recipe.identity import field_paths, set_fields
 from bertlab.recipe.ranges import Checked, Range
+from bertlab.tasks.task import Task
 
-Kind = Literal["classification", "regression", "multiple-choice", "span", "tagging"]
 Split = Literal["evaluation", "test"]
 PRETRAINED = (
     "masked_lm_loss",
@@ -34,44 +34,6 @@ Multiple = Annotated[float, Range(0.001, 1000)]
 """A factor on a size of the scale."""
 Method = Literal["finetune", "features", "pretraining"]
 """`pretraining` reads a figure of the held-out text off the pre-training itself."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Task(Checked, group="task "):
-    """A task as a row of data: where its rows are and what its columns mean. A kind of task is a file of `tasks/`.
-
-    A task of the catalogue gives `dataset`; a user's own gives `path`, a folder of `<split>.jsonl[.gz]`, `.parquet`,
-    `.csv` or `.tsv` files.
-    """
-
-    kind: Kind
-    name: str = ""
-    dataset: str = ""
-    """The folder's name in a local mirror (`mnli`), and the name that reports show."""
-    hub: str = ""
-    """The data set on the Hugging Face Hub as `owner/name[:config][@revision]`."""
-    path: str = ""
-    """A folder of the user's own; where it is relative, from the folder of the study file."""
-    train: str = "train"
-    """The split that is trained on."""
-    evaluation: str = "validation"
-    """The split that is reported."""
-    test: str = ""
-    """A split with public labels that is judged too, for columns that report it; none if empty."""
-    text: tuple[str, ...] = ()
-    """Columns of text: one or two for classification and regression; the question, then the context for spans; the
-    context, then each ending (or one column of lists of endings) for multiple choice; one of tokens for tagging."""
-    label: str = "label"
-    """The column of what is to be found: a label a row for classification, a number for regression, the number of the
-    right ending for multiple choice, a label a token for tagging; for spans SQuAD's `answers`, that is
-    `{"text": [...], "answer_start": [...]}` in characters of the context, empty if the question has no answer."""
-    labels: tuple[str, ...] = ()
-    """Names of the labels, in the order of their integers; empty to take them from the data."""
-    group: tuple[str, ...] = ()
-    """Columns of which equal values mark examples that hang together (an article, a paragraph, a premise), the widest
-    first: the first that all splits have is used. Such examples are resampled together, and never held back apart."""
-    microworld: str = ""
-    """The counterpart in the embedded world, used when neither a mirror nor the Hub is asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from bertlab.recipe import Model
 from bertlab.report.cells import Cell, Pretraining
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.summary import mean
+from bertlab.tasks import kinds
 from bertlab.wording import count, duration
 
 _METHODS = {"finetune": "all weights fine-tuned", "features": "frozen features"}
@@ -125,7 +126,7 @@ def _task(evidence: Evidence, cells: list[Cell]) -> str:
         text += f"; {cell.train_rows:,} training and {cell.evaluation_rows:,} evaluation rows"
     if cell.length:
         text += f"; sequences of at most {cell.length} tokens"
-    if cell.kind == "tagging":
+    if cell.kind and kinds.find(cell.kind).cased:
         text += f"; {_tagged(evidence, cells)}"
     return text + _threshold(cells)
 

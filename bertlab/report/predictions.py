@@ -5,26 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bertlab.report.cells import Cell
 from bertlab.report.statistics import measures
 from bertlab.report.statistics.effects import Effect, Runs, effect
-from bertlab.report.statistics.measures import Mean, Metric
 from bertlab.store.runs import Run
-
-LIKELIHOOD = "log_likelihood"
-"""The measure beside every metric of labels and answers: nats that the right one is given, a mean over examples."""
+from bertlab.tasks.kinds.base import LIKELIHOOD as LIKELIHOOD
+from bertlab.tasks.metrics import Mean, Metric
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
     """What a run comes to."""
 
-    measure: Metric
+    metric: Metric
     examples: tuple[bytes, ...]
     """The right answers: runs with the same ones can be paired example by example."""
 
@@ -66,7 +62,7 @@ def _metrics(cells: Mapping[int, Sequence[Cell]], judged: Mapping[str, Judged | 
     """The metric of each run by seed; of runs that are not `judged` the value alone."""
     return {
         seed: [
-            Mean(np.array([cell.value], np.float64)) if known is None else known.measure
+            Mean(np.array([cell.value], np.float64)) if known is None else known.metric
             for cell in each
             for known in (judged.get(cell.run_id),)
         ]
@@ -85,18 +81,12 @@ def _read(run: Run, cell: Cell, metric: str) -> Judged | None:
         arrays = {name.removeprefix("test_"): each for name, each in arrays.items() if name.startswith("test_")}
     task = run.science()["task"]
     try:
-        measure = measures.of(task["kind"], metric, arrays, task["labels"] or _tags(arrays))
+        found = measures.of(task["kind"], metric, arrays, task["labels"])
     except (KeyError, ValueError):
         return None
-    value = float(measure.contributions().mean())
+    value = found.value
     # Tags that neither the task nor the BIO order names would be read wrongly: the reported value tells.
     if metric == cell.metric and not math.isclose(value, cell.value or 0.0, rel_tol=1e-4, abs_tol=1e-4):
         return None
     right = [arrays[name] for name in ("label", "sentence", "group") if name in arrays]
-    return Judged(measure, (str(measure.examples).encode(), *(each.tobytes() for each in right)))
-
-
-def _tags(arrays: dict[str, npt.NDArray[Any]]) -> list[str]:
-    """Tags in the order that a task without names gives them: O, then B and I of each type."""
-    most = max((int(arrays[name].max()) for name in ("prediction", "label") if name in arrays), default=0)
-    return ["O", *(f"{position}-{kind}" for kind in range((most + 1) // 2) for position in "BI")]
+    return Judged(found, (str(found.examples).encode(), *(each.tobytes() for each in right)))

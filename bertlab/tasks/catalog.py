@@ -10,7 +10,7 @@ known), its columns, splits and labels, and its counterpart in the embedded worl
 from __future__ import annotations
 
 from bertlab.errors import unknown
-from bertlab.lab.study import Kind, Task
+from bertlab.tasks.task import Task
 
 
 def _glue(
@@ -56,7 +56,7 @@ def _world(
     name: str,
     text: tuple[str, ...],
     labels: tuple[str, ...] = (),
-    kind: Kind = "classification",
+    kind: str = "classification",
     label: str = "label",
     group: str = "",
 ) -> Task:

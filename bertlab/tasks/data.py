@@ -14,32 +14,12 @@ from bertlab import keyed
 from bertlab.errors import BadInput, unknown
 from bertlab.hub import datasets as hub
 from bertlab.hub.datasets import Dataset, Reference
-from bertlab.lab.study import Kind, Task
 from bertlab.machine import Machine
 from bertlab.store.files import expanded, kind
-from bertlab.tasks import catalog, files
-from bertlab.tasks.rows import COLUMNS, Rows, checked
+from bertlab.tasks import catalog, files, kinds
+from bertlab.tasks.rows import Rows, TaskData
+from bertlab.tasks.task import Task
 from bertlab.text import sources
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaskData:
-    """A task with its rows, checked."""
-
-    name: str
-    """The task that was asked for."""
-    dataset: str
-    """The data set that its rows come from, as reports show it."""
-    kind: Kind
-    labels: tuple[str, ...]
-    """Names of the labels; none for numbers and spans."""
-    train: Rows
-    evaluation: Rows
-    test: Rows | None = None
-    """Rows that are judged too, if the task has such."""
-    content: str
-    """What the rows are: `sha256:...` over local files, `hub:...` over the hashes of those of the Hub, or
-    `microworld:<version>/<task>`, with `@<version>` of all tasks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +117,7 @@ def read(located: Located, machine: Machine) -> TaskData:
         if not rows[-1]:
             raise BadInput(f"{place} has no rows: task '{located.asked}' needs some")
     keys = [split.pop(len(used.text)) for split in values] if group else []
-    names, found = checked(used, used.labels or named, values, places)
+    names, found = kinds.find(used.kind).check(used, used.labels or named, values, places)
     if keys:
         found = [
             each.grouped(key, f"{place} column {group}") for each, key, place in zip(found, keys, places, strict=True)
@@ -202,9 +182,7 @@ def splits_of(task: Task) -> list[str]:
 
 
 def _check(task: Task, asked: str) -> None:
-    allowed = COLUMNS.get(task.kind)
-    if allowed is None:
-        raise unknown(f"kind of task '{asked}'", task.kind, COLUMNS)
+    allowed = kinds.find(task.kind, f"kind of task '{asked}'").columns
     if len(task.text) not in allowed:
         raise BadInput(
             f"task '{asked}' names {len(task.text)} text columns: {task.kind} takes {allowed[0]}"
@@ -316,8 +294,7 @@ def _from_hub(located: Located) -> tuple[list[list[list[Any]]], tuple[str, ...],
         files.require(f"{dataset.name} {split}", wanted, columns)
         values.append([columns[column] for column in wanted])
         names = declared.get(task.label, names)
-        if task.kind == "tagging":
-            values[-1][-1] = tags(values[-1][-1], names)
+        values[-1][-1] = kinds.find(task.kind).named_labels(values[-1][-1], names)
     return values, names, group
 
 
@@ -333,17 +310,6 @@ def from_hub(dataset: Dataset, split: str, advice: str) -> tuple[dict[str, list[
         raise hub.unreachable(f"split {split} of '{dataset.name}'", error, advice) from None
     features = {name: getattr(feature, "feature", feature) for name, feature in (rows.features or {}).items()}
     return columns, {name: tuple(each.names) for name, each in features.items() if getattr(each, "names", None)}
-
-
-def tags(rows: list[list[Any]], names: tuple[str, ...]) -> list[list[Any]]:
-    """Tags by their names: integers mean the data set's own order of them, whatever the task's is."""
-    if not names:
-        return rows
-    return [[_tag(tag, names) for tag in each] if isinstance(each, list) else each for each in rows]
-
-
-def _tag(tag: Any, names: tuple[str, ...]) -> Any:
-    return names[tag] if isinstance(tag, int) and 0 <= tag < len(names) else tag
 
 
 def _advice(task: Task) -> str:

@@ -6,13 +6,10 @@ import dataclasses
 from collections.abc import Mapping
 
 from bertlab.errors import BadInput
-from bertlab.lab.study import Task
 from bertlab.machine import Machine
-from bertlab.tasks import catalog
+from bertlab.tasks import catalog, kinds
 from bertlab.tasks.data import Located, content_of, locate, pinned
-
-LABELLED = ("classification", "tagging")
-"""Kinds of tasks whose answers are labels."""
+from bertlab.tasks.task import Task
 
 
 def named(task: str | Task) -> Task:
@@ -48,7 +45,7 @@ class Tasks:
             raise BadInput(
                 f"--intermediate-task {task.name}={name}: its labels are {labels}, not {ours}: no head fits both"
             )
-        named_anywhere = labels or ours or located.origin == "microworld" or task.kind not in LABELLED
+        named_anywhere = labels or ours or located.origin == "microworld" or not kinds.find(task.kind).labelled
         if not named_anywhere:
             raise BadInput(f"--intermediate-task {task.name}={name}: its labels have no names to match by: name them")
         # Nothing is judged on it, and its labels mean what those of the task do, in their order.

@@ -1,112 +1,123 @@
-"""Metrics of a task, in points (0 to 100), by scikit-learn, scipy and seqeval.
+"""Metrics as functions of weighted examples, so that a report can resample them without computing them again.
 
-Entity F1 is seqeval's default mode, which reads tags as the official script conlleval does.
+An example is what another test set would have drawn anew: an example of a task, or of a tagging task a sentence with
+all its words. A metric gives its value under any weights on the examples, as the bootstrap needs it, and a
+contribution of each example. Contributions average to the value and differ as the examples pull at it (an
+infinitesimal or plain jackknife), so that the variance of any metric over examples is that of a mean.
+
+Shapes: E examples, B weightings, K statistics an example. Values are in points (0 to 100), log-likelihoods in nats.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from bertlab.lab.study import Kind
-from bertlab.tasks.examples import Floats, Integers
-from bertlab.tasks.tagging import is_bio
+from bertlab.tasks.examples import Floats as Floats
 
-NAMES: dict[Kind, tuple[str, ...]] = {
-    "classification": ("accuracy", "matthews", "f1"),
-    "regression": ("pearson", "spearman"),
-    "multiple-choice": ("accuracy",),
-    "span": ("exact", "f1"),
-    "tagging": ("accuracy", "precision", "recall", "f1"),
-}
-"""The metrics that each kind of task may have; some need two classes, or tags of entities."""
+Labels = npt.NDArray[np.integer[Any]]
 
 
-def known(kind: Kind, names: Sequence[str]) -> tuple[str, ...]:
-    """The metrics that a task of a kind has whose labels have these names."""
-    if kind == "classification" and len(names) != 2:
-        return tuple(name for name in NAMES[kind] if name != "f1")
-    return ("accuracy",) if kind == "tagging" and not is_bio(names) else NAMES[kind]
+class Metric(Protocol):
+    """A metric of one model on E examples."""
+
+    @property
+    def examples(self) -> int:
+        """E."""
+
+    @property
+    def value(self) -> float:
+        """The metric of all examples."""
+
+    def weighted(self, weights: Floats) -> Floats:
+        """The metric with each example as often as the weights (B, E) say: (B,)."""
+
+    def contributions(self) -> Floats:
+        """The contribution of each example, (E,); their mean is the metric."""
 
 
-def classification(prediction: Integers, label: Integers, classes: int) -> dict[str, float]:
-    """Accuracy and Matthews correlation, and of two classes the F1 of the second; (R,) predictions and labels."""
-    from sklearn.metrics import f1_score
+@dataclass(frozen=True, eq=False)
+class Mean:
+    """A mean of scores: accuracy, exact match and F1 of answers (points), log-likelihood of the right label (nats)."""
 
-    found = {"accuracy": accuracy(prediction, label), "matthews": matthews(prediction, label)}
-    if classes == 2:
-        found["f1"] = 100 * float(f1_score(label, prediction, zero_division=0))
-    return found
+    scores: Floats
+    """(E,)"""
 
+    @property
+    def examples(self) -> int:
+        """E."""
+        return len(self.scores)
 
-def tagging(prediction: Integers, label: Integers, sentence: Integers, names: Sequence[str]) -> dict[str, float]:
-    """Accuracy over words and, if the tags are BIO, precision, recall and F1 over entities, all types together.
+    @property
+    def value(self) -> float:
+        """The mean."""
+        return float(self.scores.mean())
 
-    The arrays are (W,), word after word; `sentence` is the sentence of each. An entity is right if its type and both
-    its ends are.
-    """
-    found = {"accuracy": accuracy(prediction, label)}
-    if is_bio(names):
-        from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
+    def weighted(self, weights: Floats) -> Floats:
+        """The weighted means, (B,)."""
+        return np.asarray(weights @ self.scores / weights.sum(-1))
 
-        starts = np.flatnonzero(np.diff(sentence)) + 1
-        # An array of names would make seqeval's comparisons slow; plain strings are what it expects.
-        guessed, true = (
-            [[names[tag] for tag in part.tolist()] for part in np.split(tags, starts)] for tags in (prediction, label)
-        )
-        scores = precision_recall_fscore_support(true, guessed, average="micro", zero_division=0)
-        found |= {name: 100 * float(value) for name, value in zip(("precision", "recall", "f1"), scores, strict=False)}
-    return found
+    def contributions(self) -> Floats:
+        """The scores."""
+        return self.scores
 
 
-def accuracy(prediction: Integers, label: Integers) -> float:
-    """Points of exact agreement."""
-    return 100 * float(np.mean(prediction == label))
+@dataclass(frozen=True, eq=False)
+class MetricOfMeans:
+    """A smooth function of the means of sufficient statistics: F1 of entities, Matthews and Pearson correlation."""
+
+    statistics: Floats
+    """(E, K)"""
+    function: Callable[[Floats], Floats]
+    """From means (..., K) to values (...)."""
+
+    @property
+    def examples(self) -> int:
+        """E."""
+        return len(self.statistics)
+
+    @property
+    def value(self) -> float:
+        """The function of the means."""
+        return float(self.function(self.statistics.mean(0)))
+
+    def weighted(self, weights: Floats) -> Floats:
+        """The function of the weighted means, (B,)."""
+        return self.function(weights @ self.statistics / weights.sum(-1, keepdims=True))
+
+    def contributions(self) -> Floats:
+        """Jackknife pseudo-values, shifted to have the metric for their mean."""
+        total, number = self.statistics.sum(0), self.examples
+        if number == 1:
+            return self.function(self.statistics)
+        pull = -(number - 1) * self.function((total - self.statistics) / (number - 1))
+        return np.asarray(self.function(total / number) + pull - pull.mean())
 
 
-def matthews(prediction: Integers, label: Integers) -> float:
-    """Matthews correlation in points; 0 where predictions or labels are all the same."""
-    from sklearn.metrics import matthews_corrcoef
-
-    return 100 * float(matthews_corrcoef(label, prediction))
+def ratio(means: Floats) -> Floats:
+    """The first of two means by the second."""
+    return quotient(means[..., 0], means[..., 1])
 
 
-def pearson(prediction: Floats, score: Floats) -> float:
-    """Linear correlation in points; 0 where either is constant."""
-    from scipy.stats import pearsonr
-
-    return 0.0 if _constant(prediction, score) else 100 * float(pearsonr(prediction, score).statistic)
+def f1_points(means: Floats) -> Floats:
+    """F1 in points from the means of true positives, predicted positives and positives."""
+    return 200 * quotient(means[..., 0], means[..., 1] + means[..., 2])
 
 
-def spearman(prediction: Floats, score: Floats) -> float:
-    """Rank correlation in points; 0 where either is constant."""
-    from scipy.stats import spearmanr
-
-    return 0.0 if _constant(prediction, score) else 100 * float(spearmanr(prediction, score).statistic)
+def percentage(means: Floats) -> Floats:
+    """`ratio` in points."""
+    return 100 * ratio(means)
 
 
-def regression(prediction: Floats, score: Floats) -> dict[str, float]:
-    """Both correlations of (R,) predictions with the right numbers: STS-B's metrics."""
-    return {"pearson": pearson(prediction, score), "spearman": spearman(prediction, score)}
+def quotient(numerator: Floats, denominator: Floats) -> Floats:
+    """`numerator / denominator`, 0 where the denominator is not positive."""
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
 
 
-def _constant(*arrays: npt.NDArray[Any]) -> bool:
-    return any(np.ptp(array) == 0 for array in arrays)
-
-
-def of(kind: Kind, prediction: Integers, label: Integers, owner: Integers, names: Sequence[str]) -> dict[str, float]:
-    """The metrics of a kind of task with labels; `owner` is the sentence of each word, or the row of each label."""
-    if kind == "tagging":
-        return tagging(prediction, label, owner, names)
-    if kind == "multiple-choice":  # which number an ending has means nothing
-        return {"accuracy": accuracy(prediction, label)}
-    return classification(prediction, label, len(names))
-
-
-def majority(kind: Kind, train: Integers, label: Integers, owner: Integers, names: Sequence[str]) -> dict[str, float]:
-    """The metrics of always guessing the most frequent label of the training rows: the floor of a task."""
-    guess = int(np.bincount(train, minlength=len(names)).argmax())
-    return of(kind, np.full_like(label, guess), label, owner, names)
+def root(values: Floats) -> Floats:
+    """Square roots, exactly 0 for what is 0 but for rounding."""
+    return np.sqrt(np.where(values > 1e-12, values, 0))

@@ -15,10 +15,10 @@ from typing import Any
 
 from bertlab.errors import BadInput, writing
 from bertlab.hub import datasets as hub
-from bertlab.lab.study import Task
 from bertlab.machine import Machine
 from bertlab.store.files import digest, write_json
-from bertlab.tasks import data, files
+from bertlab.tasks import data, files, kinds
+from bertlab.tasks.task import Task
 
 ADVICE = "fetch it on a machine that can"
 """What to do without the Hub."""
@@ -59,8 +59,9 @@ def _write(folder: Path, tasks: list[Task], machine: Machine) -> Iterator[str]:
         if split not in there and all(split == each.test for each in tasks):
             continue  # a task is judged on its test split where there is one
         columns, names = data.from_hub(found, split, ADVICE)
-        if task.kind == "tagging" and task.label in columns:
-            columns[task.label] = data.tags(columns[task.label], names.get(task.label, ()))
+        if task.label in columns:
+            kind = kinds.find(task.kind)
+            columns[task.label] = kind.named_labels(columns[task.label], names.get(task.label, ()))
         path = folder / f"{split}.jsonl.gz"
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)

@@ -20,9 +20,10 @@ from bertlab.model.layers import gather
 from bertlab.model.recurrent import BiLSTMTagger
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.store.faults import point
-from bertlab.tasks import examples
-from bertlab.tasks.data import TaskData, sampled
+from bertlab.tasks import examples, kinds
+from bertlab.tasks.data import sampled
 from bertlab.tasks.examples import Examples, Integers
+from bertlab.tasks.rows import TaskData
 from bertlab.training.finetuning import Pretrained, encode_judged, encode_training, open_pretrained
 from bertlab.training.learning import EVALUATION_TOKENS, Stream, learn, predict, tensors
 from bertlab.training.logs import NOWHERE, Log
@@ -46,7 +47,8 @@ def probe(
     Raises `BadInput` for a task without words to tag, `RunFailed` if a loss or gradient is not finite, `Interrupted`
     when a signal came.
     """
-    if data.kind != "tagging":
+    kind = kinds.find(data.kind)
+    if not kind.tokenwise:
         raise BadInput(f"task '{data.name}' is {data.kind}: the feature-based approach tags words; use method finetune")
     opened = open_pretrained(pretrained, milestone)
     data = sampled(data, settings.max_eval_examples)
@@ -82,7 +84,7 @@ def probe(
         words, settings.batch_size, settings.epochs, settings.max_steps, lambda rows: build(train, rows), key
     )
     stage = f"training on features {data.name}"
-    curve = learn(model, logits, stream, settings, model.noise, machine, progress, stage, log)
+    curve = learn(model, logits, kind.loss, stream, settings, model.noise, machine, progress, stage, log)
     scores = []
     for part in judged:
         batches = examples.by_length(np.diff(part.target_offsets), EVALUATION_TOKENS)

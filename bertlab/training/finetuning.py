@@ -6,7 +6,6 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,20 +15,19 @@ from bertlab import keyed, recipe
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.model.backbone import Backbone
-from bertlab.model.heads import ClassificationModel, Pooler, PretrainingModel, SpanModel, TaggingModel
+from bertlab.model.heads import PretrainingModel
 from bertlab.model.recurrent import RecurrentEncoder
 from bertlab.progress import Progress
 from bertlab.recipe.identity import load
-from bertlab.tasks import classification, examples, multiple_choice, span, tagging
-from bertlab.tasks.data import TaskData, sampled
-from bertlab.tasks.examples import Examples, Integers
-from bertlab.tasks.rows import Rows
+from bertlab.tasks import examples, kinds
+from bertlab.tasks.data import sampled
+from bertlab.tasks.examples import Examples
+from bertlab.tasks.kinds.base import TaskKind
+from bertlab.tasks.rows import Rows, TaskData
 from bertlab.text.tokenizers.wordpiece import WordPiece
 from bertlab.training.learning import EVALUATION_TOKENS, Stream, built, learn, predict
 from bertlab.training.logs import NOWHERE, Log
 from bertlab.training.outcome import Outcome, exchanged, judge, outcome
-
-Model = ClassificationModel | SpanModel | TaggingModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,23 +87,20 @@ def finetune(
     if settings.bilstm:
         encoder = RecurrentEncoder(opened.model.encoder, keyed.key("finetune", seed, finetune_seed, "recurrent"))
     head = keyed.key("finetune", seed, finetune_seed, "head")
-    model = _model(data, encoder, opened.model.pooler, settings, head)
+    kind = kinds.find(data.kind)
+    model = kind.head(
+        encoder, opened.model.pooler, data.labels, settings.dropout, head, options=options(kind, settings)
+    )
+    noise = opened.model.noise
 
     def logits(batch: dict[str, Tensor]) -> Tensor:
-        """(B, K, C) at the targets of a batch: C labels, one number, the choices, or the positions of a span."""
-        inputs = batch["tokens"], batch["segments"], batch.get("lengths")
-        found: Tensor
-        if isinstance(model, ClassificationModel):
-            found = model(*inputs)  # (B, C), or (B choices, 1)
-            return found.view(len(batch["targets"]), 1, -1)
-        found = model(*inputs, batch["positions"]) if isinstance(model, TaggingModel) else model(*inputs)
-        return found
+        return kind.logits(model, batch)
 
     def trained(rows: Examples, name: str, *key: int | str) -> tuple[list[dict[str, float]], int]:
         """Trains on some rows: the curve of the loss, and the steps."""
         stream = Stream(rows.lengths, settings.batch_size, settings.epochs, settings.max_steps, built(rows), key)
         told, tag = f"fine-tuning {name}", "intermediate" if "first" in key else "train"
-        curve = learn(model, logits, stream, settings, model.noise, machine, progress, told, log, tag)
+        curve = learn(model, logits, kind.loss, stream, settings, noise, machine, progress, told, log, tag)
         return curve, stream.steps
 
     if intermediate_task is not None:
@@ -128,7 +123,7 @@ def finetune(
         mixed = exchanged(data, rows)
         if mixed is None:
             return None
-        part = _encoded(data, mixed, np.arange(len(mixed)), opened, settings, training=False)
+        part = _encoded(data, mixed, opened, settings, training=False)
         return judge(data, mixed, train, part, scores(part), found.threshold).metrics
 
     found = outcome(data, train, judged, [scores(part) for part in judged], curve, steps)
@@ -144,7 +139,7 @@ def encode_training(data: TaskData, pretrained: Pretrained, settings: recipe.Fin
     chosen = np.arange(count)
     if 0 < settings.max_train_examples < count:
         chosen = np.sort(keyed.permutation(keyed.key("training rows"), count)[: settings.max_train_examples])
-    return _encoded(data, data.train, chosen, pretrained, settings, training=True)
+    return _encoded(data, data.train.take(chosen), pretrained, settings, training=True)
 
 
 def encode_judged(
@@ -152,13 +147,12 @@ def encode_judged(
 ) -> list[Examples]:
     """The evaluation rows and, if the task has such, the test rows."""
     parts = [part for part in (data.evaluation, data.test) if part is not None]
-    return [_encoded(data, part, np.arange(len(part)), pretrained, settings, training=False) for part in parts]
+    return [_encoded(data, part, pretrained, settings, training=False) for part in parts]
 
 
 def _encoded(
     data: TaskData,
     rows: Rows,
-    which: Integers,
     pretrained: Pretrained,
     settings: recipe.Finetuning | recipe.Features,
     *,
@@ -170,32 +164,10 @@ def _encoded(
             f"task '{data.name}' is read in sequences of {length} tokens and the model has {pretrained.positions} "
             f"positions: set the length to {pretrained.positions} at most"
         )
-    tokenizer = pretrained.tokenizer
-    text: list[list[Any]] = [[column[row] for row in which] for column in rows.text]
-    labels: list[Any] = [rows.labels[row] for row in which]
-    if data.kind == "tagging":
-        around = _context(rows, which) if settings.context else None
-        return tagging.examples(text[0], labels, tokenizer, length, around)
-    if data.kind == "span":
-        classified = isinstance(settings, recipe.Finetuning) and settings.answerability
-        return span.examples(text, labels, tokenizer, length, training=training, answerability=classified)
-    if data.kind == "multiple-choice":
-        return multiple_choice.examples(text, np.array(labels), tokenizer, length)
-    return classification.examples(text, np.array(labels), tokenizer, length)
+    kind = kinds.find(data.kind)
+    return kind.encode(rows, pretrained.tokenizer, length, training=training, options=options(kind, settings))
 
 
-def _context(rows: Rows, which: Integers) -> tagging.Context:
-    """What stands around the sentences of these numbers, in the split that the rows were taken from."""
-    whole = rows.whole or rows
-    places = which if rows.places is None else rows.places[which]
-    return tagging.Context(whole.text[0], tagging.documents(whole.text[0], whole.groups), places)
-
-
-def _model(data: TaskData, encoder: Backbone, pooler: Pooler, settings: recipe.Finetuning, head: int) -> Model:
-    dropout = settings.dropout
-    if data.kind == "tagging":
-        return TaggingModel(encoder, len(data.labels), dropout, head)
-    if data.kind == "span":
-        return SpanModel(encoder, dropout, head, pooler if settings.answerability else None)
-    # A number, or the score of an ending, is one output.
-    return ClassificationModel(encoder, pooler, len(data.labels) if data.kind == "classification" else 1, dropout, head)
+def options(kind: TaskKind, settings: recipe.Finetuning | recipe.Features) -> tuple[str, ...]:
+    """The options of a kind of task that are switched on."""
+    return tuple(name for name in kind.options if getattr(settings, name, False))

@@ -15,7 +15,6 @@ import numpy.typing as npt
 import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
-from torch.nn import functional
 
 from bertlab import keyed, recipe
 from bertlab.machine import Machine
@@ -23,7 +22,7 @@ from bertlab.model.dropout import Noise
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.store.faults import point
 from bertlab.tasks import examples
-from bertlab.tasks.examples import IGNORED, Examples, Integers
+from bertlab.tasks.examples import Examples, Integers
 from bertlab.training import optimization
 from bertlab.training.figures import Figures, check
 from bertlab.training.logs import NOWHERE, Log, Pace
@@ -100,6 +99,7 @@ class Measuring(LightningModule):
         self,
         model: nn.Module,
         logits: Callable[[dict[str, Tensor]], Tensor],
+        loss: Callable[[Tensor, Tensor], Tensor],
         settings: recipe.Finetuning | recipe.Features,
         noise: Noise,
         stream: Stream,
@@ -109,7 +109,7 @@ class Measuring(LightningModule):
         super().__init__()
         self.automatic_optimization = False  # an update is `optimization.update`, as in pre-training
         self.model, self.logits, self.noise, self.key = model, logits, noise, stream.key
-        self.error = joint_loss if getattr(settings, "answerability", False) else loss
+        self.loss = loss
         self.settings, self.steps, self.step = settings, stream.steps, 0
         self.schedule = recipe.Schedule(steps=stream.steps, peak_lr=settings.peak_lr, warmup=settings.warmup)
         self.curve = _Curve(max(1, stream.steps // CURVE_POINTS))
@@ -127,7 +127,7 @@ class Measuring(LightningModule):
     def training_step(self, batch: dict[str, Tensor], index: int) -> None:
         """Forward, backward and update of step `self.step`."""
         self.noise.restart(keyed.key(*self.key, "dropout", self.step), self.device.type)
-        error = self.error(self.logits(batch), batch["targets"])
+        error = self.loss(self.logits(batch), batch["targets"])
         self.manual_backward(error)
         optimizer = self.optimizers()
         assert isinstance(optimizer, torch.optim.Optimizer)  # Lightning's, which counts the steps
@@ -157,22 +157,10 @@ class Measuring(LightningModule):
             self.curve.add(error, last=step + 1 == self.steps)
 
 
-def loss(logits: Tensor, targets: Tensor) -> Tensor:
-    """The mean over targets (B, K) of the cross-entropy of logits (B, K, C), nats; of numbers, the squared error."""
-    found = logits.flatten(0, 1).float()
-    if targets.is_floating_point():
-        return functional.mse_loss(found.squeeze(-1), targets.flatten())
-    return functional.cross_entropy(found, targets.flatten(), ignore_index=IGNORED)
-
-
-def joint_loss(logits: Tensor, targets: Tensor) -> Tensor:
-    """The loss of a span's start and end, (B, 0:2), plus that of whether there is one, (B, 2) (RoBERTa section 3.3)."""
-    return loss(logits[:, :2], targets[:, :2]) + loss(logits[:, 2:], targets[:, 2:])
-
-
 def learn(
     model: nn.Module,
     logits: Callable[[dict[str, Tensor]], Tensor],
+    loss: Callable[[Tensor, Tensor], Tensor],
     stream: Stream,
     settings: recipe.Finetuning | recipe.Features,
     noise: Noise,
@@ -187,7 +175,7 @@ def learn(
     `log` is told of the same curve, its names under `tag`.
     """
     model.to(machine.device).train()
-    module = Measuring(model, logits, settings, noise, stream, log, tag)
+    module = Measuring(model, logits, loss, settings, noise, stream, log, tag)
     fit(trainer(machine, stream.steps, [Watch(progress, stream.steps, stage)]), module, stream)
     stop_if_asked()
     return module.curve.points

@@ -19,7 +19,6 @@ from pathlib import Path
 import lightning.pytorch
 import matplotlib.backends.backend_svg
 import seaborn
-import seqeval.metrics
 import sklearn.metrics
 import tokenizers
 
@@ -29,7 +28,7 @@ from bertlab.report import page
 from bertlab.store import faults
 from bertlab.training import features, finetuning, pretraining
 
-IMPORTED = (lightning.pytorch, matplotlib.backends.backend_svg, seaborn, seqeval.metrics, sklearn.metrics, tokenizers)
+IMPORTED = (lightning.pytorch, matplotlib.backends.backend_svg, seaborn, sklearn.metrics, tokenizers)
 BERTLAB = (schedule, results, page, features, finetuning)
 
 

@@ -15,7 +15,7 @@ from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import Effect
 from bertlab.report.verdicts import trials, verdicts
 from bertlab.store.runs import Store
-from bertlab.tasks import metrics
+from bertlab.tasks.kinds import classification, tagging
 
 LABEL = np.random.default_rng(0).integers(0, 3, 50)
 ROW, BASELINE = "100/0/0", "80/10/10"
@@ -38,7 +38,7 @@ class Writer:
     def run(self, variant: str, seed: int, found: dict[str, np.ndarray] | None, **changes: Any) -> None:
         """A pre-training and its MNLI; without predictions, if there are none, 50 points."""
         self.builder.pretrain(variant, seed)
-        value = 50.0 if found is None else metrics.accuracy(found["prediction"], found["label"])
+        value = 50.0 if found is None else classification.accuracy(found["prediction"], found["label"]).value
         self.builder.cell(variant, "MNLI", changes.pop("value", value), seed, **changes)
         if found is not None:
             self.keep(found)
@@ -105,7 +105,7 @@ def test_the_test_split_has_predictions_of_its_own(writer: Writer) -> None:
     for variant, chance in ((BASELINE, 0.6), (ROW, 0.8)):
         writer.builder.pretrain(variant)
         judged, tested = guessed(chance, 0), guessed(chance, 1, LABEL[:30])
-        values = [metrics.accuracy(each["prediction"], each["label"]) for each in (judged, tested)]
+        values = [classification.accuracy(each["prediction"], each["label"]).value for each in (judged, tested)]
         writer.builder.cell(variant, "MNLI", values[0], test=values[1])
         writer.keep(judged | {f"test_{name}": each for name, each in tested.items()})
     sizes = [found.examples for name in ("MNLI", "MNLI test") if (found := writer.effect(name))]
@@ -118,7 +118,7 @@ def test_entities_with_and_without_names(writer: Writer, labels: tuple[str, ...]
     label, sentence = rng.integers(0, 5, 60), np.repeat(np.arange(12), 5)
     for variant in (BASELINE, ROW):
         tags = np.where(rng.random(60) < 0.8, label, 0)
-        value = metrics.tagging(tags, label, sentence, ("O", "B-x", "I-x", "B-y", "I-y"))["f1"]
+        value = tagging.entities("f1", tags, label, sentence, ("O", "B-x", "I-x", "B-y", "I-y")).value
         writer.builder.pretrain(variant)
         writer.builder.cell(variant, "NER", value)
         writer.keep({"prediction": tags, "label": label, "sentence": sentence}, "tagging", labels)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from bertlab.lab.study import Claim
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect, effect
-from bertlab.report.statistics.measures import Mean
 from bertlab.report.verdicts import Need, Pair, Trial, Verdict, holm, verdicts
+from bertlab.tasks.metrics import Mean
 
 BETTER = Claim("A beats B", better="A", worse="B", on="MNLI")
 WITHIN = Claim("A and B are alike", better="A", worse="B", on="MNLI", within=1.0)

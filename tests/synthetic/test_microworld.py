@@ -389,7 +389,7 @@ def test_a_sentence_answers_a_question_by_the_word_for_saying() -> None:
 
 
 def test_the_words_of_a_part_of_speech_row_are_new_and_tagged_by_the_lexicon() -> None:
-    from bertlab.tasks.tagging import is_bio
+    from bertlab.tasks.kinds.tagging import is_bio
 
     world = lexicon()
     adjectives = {word for scales in world.scales.values() for scale in scales for pole in scale.poles for word in pole}

@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 
 from bertlab.tasks import lexical
-from bertlab.tasks.data import TaskData
-from bertlab.tasks.rows import Rows
-from bertlab.tasks.span import Answers
+from bertlab.tasks.kinds import KINDS, base
+from bertlab.tasks.kinds.span import Answers
+from bertlab.tasks.rows import Rows, TaskData
 
 WORDS = ["crow", "pike", "moth", "jug", "cart", "lamp", "hill", "pond"]
+
+
+def floor(data):
+    return KINDS[data.kind].lexical_floor(data)
 
 
 def task(kind, labels, make, count=400):
@@ -77,9 +81,9 @@ def near_the_question(draw):
 )
 def test_words_are_counted(kind, labels, make, metric, least):
     data = task(kind, labels, make)
-    evaluated, tested = lexical.lexical(data)
+    evaluated, tested = floor(data)
     assert min(evaluated[metric], tested[metric]) > least
-    assert lexical.lexical(dataclasses.replace(data)) is lexical.lexical(data), "not computed once"
+    assert floor(dataclasses.replace(data)) is floor(data), "not computed once"
 
 
 def test_half_of_a_pair_tells_nothing_where_it_is_built_so():
@@ -92,9 +96,11 @@ def test_half_of_a_pair_tells_nothing_where_it_is_built_so():
             for name in ("train", "evaluation", "test")
         },
     )
-    assert 40 < lexical.lexical(half)[0]["accuracy"] < 60
+    assert 40 < floor(half)[0]["accuracy"] < 60
     alike = task("classification", ("no", "yes"), the_same_word)
-    assert lexical.shared(alike)["accuracy"] > 95
+    kind = KINDS["classification"]
+    (shared,) = kind.lexical(alike, alike.train, [alike.evaluation], used=lexical.COUNTS)
+    assert kind.values(shared, alike.labels)["accuracy"] > 95
 
 
 def test_one_label_alone_is_given_to_all():
@@ -102,14 +108,14 @@ def test_one_label_alone_is_given_to_all():
     ones = dataclasses.replace(
         data, content="ones", train=dataclasses.replace(data.train, labels=[1] * len(data.train))
     )
-    assert lexical.lexical(ones)[0]["accuracy"] == 100 * np.mean(data.evaluation.labels)
+    assert floor(ones)[0]["accuracy"] == 100 * np.mean(data.evaluation.labels)
 
 
 def test_it_is_bounded(monkeypatch):
-    monkeypatch.setattr(lexical, "EXAMPLES", 50)
+    monkeypatch.setattr(base, "LEXICAL_EXAMPLES", 50)
     seen = []
     features = lexical.features
     monkeypatch.setattr(lexical, "features", lambda text: seen.append(len(text[0])) or features(text))
-    lexical.lexical(dataclasses.replace(task("classification", ("no", "yes"), sum_of_two), content="bounded"))
+    floor(dataclasses.replace(task("classification", ("no", "yes"), sum_of_two), content="bounded"))
     assert seen == [50, 400, 400]
     assert len(lexical.words("word " * 999)) == lexical.WORDS

@@ -8,9 +8,8 @@ import pytest
 from bertlab.model.heads import PretrainingModel
 from bertlab.recipe import Inputs, Model, Recipe, Tokenizer
 from bertlab.recipe.identity import science
-from bertlab.tasks.data import TaskData
-from bertlab.tasks.rows import Rows
-from bertlab.tasks.span import Answers
+from bertlab.tasks.kinds.span import Answers
+from bertlab.tasks.rows import Rows, TaskData
 from bertlab.text.tokenizers.wordpiece import WordPiece
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh", *(f"##{letter}" for letter in "abcdefgh")]

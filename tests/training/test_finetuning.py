@@ -14,10 +14,10 @@ from bertlab.errors import BadInput, RunFailed
 from bertlab.progress import Interrupted, signals_as_flags, silent
 from bertlab.recipe import Finetuning
 from bertlab.tasks.data import sampled
+from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.rows import Rows
 from bertlab.training import finetuning
 from bertlab.training.finetuning import finetune
-from bertlab.training.learning import joint_loss
 from bertlab.training.outcome import exchanged
 
 SETTINGS = Finetuning(batch_size=16, epochs=4, peak_lr=3e-3, length=32, dropout=0.1)
@@ -126,7 +126,7 @@ def test_the_joint_loss_is_that_of_the_span_plus_that_of_the_class():
     logits[:, 2, 2:] = -torch.inf
     targets = torch.tensor([[0, 0, 0], [2, 3, 1], [1, 4, 1]])
     start, end, held = (functional.cross_entropy(logits[:, turn], targets[:, turn]) for turn in range(3))
-    torch.testing.assert_close(joint_loss(logits, targets), (start + end) / 2 + held)
+    torch.testing.assert_close(KINDS["span"].loss(logits, targets), (start + end) / 2 + held)
 
 
 def test_the_context_of_a_sentence_is_its_split(run, entities):

@@ -9,8 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from bertlab.report.statistics.measures import Floats
 from bertlab.report.statistics.summary import LEVEL, Interval
+from bertlab.tasks.metrics import Floats
 
 
 class Confidence(Protocol):

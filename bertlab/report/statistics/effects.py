@@ -16,10 +16,11 @@ from functools import cached_property, partial
 import numpy as np
 
 from bertlab.report.statistics.confidence import Confidence, Percentiles, interval, two_sided
-from bertlab.report.statistics.measures import Floats, Metric, averaged
+from bertlab.report.statistics.measures import averaged
 from bertlab.report.statistics.multibootstrap import RESAMPLES, Seed, resampled
 from bertlab.report.statistics.summary import Interval
 from bertlab.report.statistics.variance import Typical, VarianceComponents, measured
+from bertlab.tasks.metrics import Floats, Metric
 
 BOOTSTRAP_MIN_SEEDS = 20
 """Seeds from which on the multi-bootstrap judges alone. With fewer, its percentiles cover less than they promise: a few

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab import keyed
-from bertlab.report.statistics.measures import Floats, Mean, Metric, averaged
+from bertlab.report.statistics.measures import averaged
+from bertlab.tasks.metrics import Floats, Mean, Metric
 
 RESAMPLES = 1000
 BLOCK = 2**22

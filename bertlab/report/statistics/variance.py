@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bertlab.report.statistics.confidence import BehrensFisher, Component
-from bertlab.report.statistics.measures import Floats
+from bertlab.tasks.metrics import Floats
 
 MOST_BORROWED = 2.0
 """Degrees of freedom that the other comparisons of a study lend, at most, for each that a comparison has of its own."""

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from bertlab.report.statistics.confidence import Percentiles, interval
 from bertlab.report.statistics.effects import BOOTSTRAP_MIN_SEEDS, Effect, Runs, effect
-from bertlab.report.statistics.measures import Mean, accuracy
 from bertlab.report.statistics.variance import VarianceComponents, measured
+from bertlab.tasks.kinds.classification import accuracy
+from bertlab.tasks.metrics import Mean
 
 STUDIES = 1000
 SEEDS = (4, 6, 10, 25)

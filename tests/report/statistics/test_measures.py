@@ -6,16 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from bertlab.lab.study import Kind
 from bertlab.report.statistics import measures
-from bertlab.report.statistics.measures import Mean, Metric
-from bertlab.tasks import metrics
+from bertlab.tasks.kinds import KINDS as TASK_KINDS
+from bertlab.tasks.kinds import regression
+from bertlab.tasks.metrics import Mean, Metric, MetricOfMeans
 
 TAGS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
-KINDS: list[tuple[Kind, str]] = [
+KINDS: list[tuple[str, str]] = [
     ("classification", "accuracy"),
     ("classification", "f1"),
     ("classification", "matthews"),
@@ -29,7 +27,7 @@ KINDS: list[tuple[Kind, str]] = [
 ]
 
 
-def predictions(kind: Kind, rng: np.random.Generator, classes: int = 2, size: int = 40) -> dict[str, np.ndarray]:
+def predictions(kind: str, rng: np.random.Generator, classes: int = 2, size: int = 40) -> dict[str, np.ndarray]:
     """Predictions that are right more often than not."""
     if kind == "regression":
         right = rng.integers(0, 6, size)  # ties among the right numbers, as in STS-B
@@ -40,16 +38,14 @@ def predictions(kind: Kind, rng: np.random.Generator, classes: int = 2, size: in
     return {"prediction": prediction, "label": label, "sentence": np.sort(rng.integers(0, size, words))}
 
 
-def by_task(kind: Kind, metric: str, found: dict[str, np.ndarray], names: Sequence[str]) -> float:
+def by_task(kind: str, metric: str, found: dict[str, np.ndarray], names: Sequence[str]) -> float:
     """The metric as the runs report it."""
-    if kind == "regression":
-        return metrics.regression(found["prediction"].astype(float), found["label"].astype(float))[metric]
-    return metrics.of(kind, found["prediction"], found["label"], found["sentence"], names)[metric]
+    return TASK_KINDS[kind].values(found, names)[metric]
 
 
 @pytest.mark.parametrize(("kind", "metric"), KINDS)
 @pytest.mark.parametrize("seed", range(3))
-def test_the_value_is_the_reported_one(kind: Kind, metric: str, seed: int) -> None:
+def test_the_value_is_the_reported_one(kind: str, metric: str, seed: int) -> None:
     found = predictions(kind, np.random.default_rng(seed))
     measure = measures.of(kind, metric, found, TAGS)
     names = TAGS if kind == "tagging" else ("no", "yes")
@@ -60,7 +56,7 @@ def test_the_value_is_the_reported_one(kind: Kind, metric: str, seed: int) -> No
 
 
 @pytest.mark.parametrize(("kind", "metric"), KINDS)
-def test_a_weight_is_a_repetition(kind: Kind, metric: str) -> None:
+def test_a_weight_is_a_repetition(kind: str, metric: str) -> None:
     rng = np.random.default_rng(5)
     found = predictions(kind, rng)
     measure = measures.of(kind, metric, found, TAGS)
@@ -76,20 +72,13 @@ def test_a_weight_is_a_repetition(kind: Kind, metric: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "metric"), KINDS)
-def test_contributions_spread_as_the_bootstrap_does(kind: Kind, metric: str) -> None:
+def test_contributions_spread_as_the_bootstrap_does(kind: str, metric: str) -> None:
     rng = np.random.default_rng(6)
     measure = measures.of(kind, metric, predictions(kind, rng, size=400), TAGS)
     weights = rng.multinomial(measure.examples, np.full(measure.examples, 1 / measure.examples), 3000)
     by_bootstrap = measure.weighted(weights.astype(float)).std()
     by_contribution = measure.contributions().std() / np.sqrt(measure.examples)
     assert by_contribution == pytest.approx(by_bootstrap, rel=0.1)
-
-
-def test_matthews_of_three_classes() -> None:
-    found = predictions("classification", np.random.default_rng(7), classes=3)
-    measure = measures.matthews(found["prediction"], found["label"])
-    expected = metrics.matthews(found["prediction"], found["label"])
-    assert measure.weighted(np.ones((1, 40)))[0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "f1", "matthews"])
@@ -101,26 +90,16 @@ def test_a_constant_answer(metric: str) -> None:
     assert measure.contributions().mean() == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("measure", [measures.pearson, measures.Spearman])
-def test_a_constant_number_correlates_with_nothing(measure: type[measures.Spearman]) -> None:
+@pytest.mark.parametrize("measure", [regression.pearson, regression.Spearman])
+def test_a_constant_number_correlates_with_nothing(measure: type[regression.Spearman]) -> None:
     found = measure(np.full(6, 2.5), np.arange(6.0))
     assert not found.weighted(np.ones((2, 6))).any()
     assert not found.contributions().any()
 
 
-@given(st.lists(st.tuples(st.sampled_from(range(5)), st.sampled_from(range(5)), st.booleans()), min_size=1))
-def test_entities_are_those_of_seqeval(words: list[tuple[int, int, bool]]) -> None:
-    prediction, label = (np.array([word[place] for word in words]) for place in (0, 1))
-    sentence = np.cumsum([word[2] for word in words])
-    for metric in ("precision", "recall", "f1"):
-        measure = measures.entities(metric, prediction, label, sentence, TAGS)
-        expected = metrics.tagging(prediction, label, sentence, TAGS)[metric]
-        assert measure.weighted(np.ones((1, measure.examples)))[0] == pytest.approx(expected)
-
-
 def test_jackknife_of_a_mean_is_the_scores() -> None:
     scores = np.array([1.0, 4.0, 7.0])
-    ratio = measures.MetricOfMeans(np.stack([scores, np.ones(3)], -1), lambda means: means[..., 0] / means[..., 1])
+    ratio = MetricOfMeans(np.stack([scores, np.ones(3)], -1), lambda means: means[..., 0] / means[..., 1])
     np.testing.assert_allclose(ratio.contributions(), scores)
 
 
@@ -153,7 +132,7 @@ def test_finetune_seeds_are_averaged_example_by_example() -> None:
 
 
 @pytest.mark.parametrize(("kind", "metric"), KINDS)
-def test_a_group_is_drawn_and_left_out_as_a_whole(kind: Kind, metric: str) -> None:
+def test_a_group_is_drawn_and_left_out_as_a_whole(kind: str, metric: str) -> None:
     rng = np.random.default_rng(9)
     found = predictions(kind, rng, size=300)
     rows = measures.of(kind, metric, found, TAGS)
@@ -171,7 +150,7 @@ def test_a_group_is_drawn_and_left_out_as_a_whole(kind: Kind, metric: str) -> No
     assert grouped.weighted(without)[3] == pytest.approx(rows.weighted(without[3:4, _owners(found, kind, group)])[0])
 
 
-def _owners(found: dict[str, np.ndarray], kind: Kind, group: np.ndarray) -> np.ndarray:
+def _owners(found: dict[str, np.ndarray], kind: str, group: np.ndarray) -> np.ndarray:
     """The group of each example; a sentence without words is none."""
     return group[np.unique(found["sentence"])] if kind == "tagging" else group
 

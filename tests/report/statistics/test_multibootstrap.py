@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bertlab.report.statistics import measures, multibootstrap
-from bertlab.report.statistics.measures import Mean
 from bertlab.report.statistics.multibootstrap import Seed, drawn, resampled
+from bertlab.tasks.metrics import Mean
 
 
 def test_draws_are_with_replacement_and_keyed() -> None:

@@ -3,20 +3,193 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from bertlab.errors import BadInput
 from bertlab.names import shown
-from bertlab.tasks.examples import Examples, Integers
+from bertlab.tasks import lexical
+from bertlab.tasks.examples import Examples, Floats, Integers
+from bertlab.tasks.kinds import classification
+from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Predicted, TaskKind, column_words
+from bertlab.tasks.metrics import Labels, Metric, MetricOfMeans, f1_points, percentage, ratio
+from bertlab.tasks.rows import Rows, Splits, TaskData
+from bertlab.tasks.task import Task
 
 if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from bertlab.model.backbone import Backbone
+    from bertlab.model.heads import Pooler
     from bertlab.text.tokenizers.wordpiece import WordPiece
 
+CONTEXT = "context"
+"""The option by which neighbouring sentences of the document fill a sequence."""
+
 _BIO = re.compile(r"O|[BI]-.+")
+
+
+class Tagging(TaskKind):
+    """A label for each word: of entities, or any other."""
+
+    name = "tagging"
+    columns = range(1, 2)
+    metrics = ("accuracy", "precision", "recall", "f1")
+    setting = "tagging"
+    options = (CONTEXT,)
+    labelled = cased = tokenwise = True
+
+    def check(self, task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]) -> Splits:
+        """Lists of words and of as many tags; cells of tables are split at spaces. See `TaskKind.check`."""
+        words, tags = [], []
+        for (tokens, marks), place in zip(values, places, strict=True):
+            table = ".csv" in Path(place).name or ".tsv" in Path(place).name
+            tokens, marks = sentences(tokens, marks, place, table, (task.text[0], task.label))
+            words.append(tokens)
+            tags.append(named(marks, names, f"{place} column {task.label}"))
+            if not any(tokens):
+                raise BadInput(f"{place} has no words: a task needs some")
+        names = names or label_names(tags)
+        return names, [
+            Rows(text=(tokens,), labels=numbers(marks, names, place))
+            for tokens, marks, place in zip(words, tags, places, strict=True)
+        ]
+
+    def named_labels(self, values: list[Any], names: tuple[str, ...]) -> list[Any]:
+        """Tags by their names: integers mean the data set's own order of them, whatever the task's is."""
+
+        def name(tag: Any) -> Any:
+            return names[tag] if isinstance(tag, int) and 0 <= tag < len(names) else tag
+
+        return [[name(tag) for tag in each] if isinstance(each, list) else each for each in values]
+
+    def known(self, labels: Sequence[str]) -> tuple[str, ...]:
+        """Precision, recall and F1 are of entities."""
+        return self.metrics if not labels or is_bio(labels) else ("accuracy",)
+
+    def encode(
+        self, rows: Rows, tokenizer: WordPiece, length: int, *, training: bool = False, options: Collection[str] = ()
+    ) -> Examples:
+        """[CLS] sentence [SEP], a long sentence in several."""
+        context = None
+        if CONTEXT in options:
+            whole = rows.whole or rows
+            places = np.arange(len(rows)) if rows.places is None else rows.places
+            context = Context(whole.text[0], documents(whole.text[0], whole.groups), places)
+        return examples(rows.text[0], rows.labels, tokenizer, length, context)
+
+    def head(
+        self,
+        encoder: Backbone,
+        pooler: Pooler,
+        labels: Sequence[str],
+        dropout: float,
+        seed: int,
+        options: Collection[str] = (),
+    ) -> nn.Module:
+        """One output a tag at every token."""
+        from bertlab.model.heads import TaggingModel
+
+        return TaggingModel(encoder, len(labels), dropout, seed)
+
+    def logits(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
+        """(B, K, tags) at the words."""
+        found: Tensor = model(batch["tokens"], batch["segments"], batch.get("lengths"), batch["positions"])
+        return found
+
+    def predict(
+        self, data: TaskData, rows: Rows, examples: Examples, scores: Floats, threshold: float | None = None
+    ) -> Predicted:
+        """The likeliest tag of each word."""
+        found = classification.likeliest(scores, examples.targets)
+        return Predicted(arrays=found.arrays | {"sentence": examples.owners}, collapsed=found.collapsed)
+
+    def majority(self, data: TaskData, rows: Rows, train: Examples, examples: Examples) -> Arrays:
+        """The most frequent tag of the training words."""
+        return {**classification.most_frequent(train.targets, examples.targets), "sentence": examples.owners}
+
+    def lexical(self, data: TaskData, train: Rows, judged: Sequence[Rows]) -> list[Arrays]:
+        """A logistic regression on `lexical.windows`."""
+        model = lexical.separator(lexical.windows(train.text[0]), np.concatenate(train.labels))
+        return [
+            {
+                "prediction": model.predict(lexical.windows(rows.text[0])),
+                "label": np.concatenate(rows.labels),
+                "sentence": np.repeat(np.arange(len(rows)), [len(each) for each in rows.labels]),
+            }
+            for rows in judged
+        ]
+
+    def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
+        """Accuracy of words; precision, recall and F1 of entities, all types together. Sentences are the examples.
+
+        Without `labels`, tags are in the order of `label_names`.
+        """
+        sentence = arrays["sentence"]
+        if name == LIKELIHOOD:
+            scores = arrays[name].astype(np.float64)
+            return MetricOfMeans(_by_sentence(sentence, scores, np.ones(len(scores))), ratio)
+        if name not in self.metrics:
+            raise self.unknown_metric(name)
+        prediction, label = arrays["prediction"], arrays["label"]
+        if name == "accuracy":
+            counts = _by_sentence(sentence, prediction == label, np.ones(len(label)))
+            return MetricOfMeans(counts, percentage)
+        return entities(name, prediction, label, sentence, labels or _usual(prediction, label))
+
+    def examples_of(self, arrays: Arrays) -> Integers:
+        """The sentences that have a word."""
+        return np.unique(arrays["sentence"])
+
+    def targets(self, rows: Rows) -> float:
+        """A prediction a word."""
+        return column_words(rows)[0]
+
+
+def entities(metric: str, prediction: Labels, label: Labels, sentence: Labels, names: Sequence[str]) -> MetricOfMeans:
+    """`precision`, `recall` or `f1` of entities in points, as conlleval has them; BIO tags of words, (W,) each.
+
+    An entity is right if its type and both its ends are. Words of a sentence stand side by side.
+    """
+    types = list(dict.fromkeys(name[2:] for name in names))
+    of_type = np.array([types.index(name[2:]) for name in names])
+    letter = np.array([name[0] for name in names])
+    opens = np.diff(sentence, prepend=sentence[:1] - 1) != 0
+    (guessed, one), (true, other) = (_spans(letter[tags], of_type[tags], opens) for tags in (prediction, label))
+    right = guessed & true & (one == other).all(0)
+    counts = _by_sentence(sentence, right, guessed, true)
+    if metric == "f1":
+        return MetricOfMeans(counts, f1_points)
+    return MetricOfMeans(counts[:, [0, 1 if metric == "precision" else 2]], percentage)
+
+
+def _spans(
+    letter: npt.NDArray[np.str_], of_type: Labels, opens: npt.NDArray[np.bool_]
+) -> tuple[npt.NDArray[np.bool_], Labels]:
+    """Where entities start, (W,), and there their end and type, (2, W); `opens` where a sentence starts."""
+    inside = letter != "O"
+    before = np.roll(inside, 1) & (np.roll(of_type, 1) == of_type) & ~opens  # the word before is of the same type
+    starts = inside & ((letter == "B") | ~before)
+    bounds = np.append(np.flatnonzero(starts | ~inside), len(letter))
+    ends = bounds[np.searchsorted(bounds, np.arange(len(letter)), side="right")]
+    return starts, np.stack([ends, of_type])
+
+
+def _by_sentence(sentence: Labels, *counts: npt.NDArray[Any]) -> Floats:
+    """Sums of the words of each sentence: K times (W,) -> (E, K)."""
+    _, owner = np.unique(sentence, return_inverse=True)
+    return np.stack([np.bincount(owner, each) for each in counts], -1)
+
+
+def _usual(*tags: Labels) -> list[str]:
+    """Tags in the order that a task without names gives them: O, then B and I of each type."""
+    types = (max(int(each.max()) for each in tags) + 1) // 2
+    return ["O", *(f"{position}-{each}" for each in range(types) for position in "BI")]
 
 
 def is_bio(names: Iterable[str]) -> bool:

@@ -7,19 +7,34 @@ was written. Rows are in SQuAD's columns, 1.1 or 2.0; a question without answers
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from scipy.special import log_softmax
 
 from bertlab import keyed
 from bertlab.errors import BadInput
 from bertlab.names import shown
+from bertlab.tasks import lexical
 from bertlab.tasks.examples import Examples, Floats, Integers
+from bertlab.tasks.kinds import squad
+from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Predicted, TaskKind, likelihood
+from bertlab.tasks.metrics import Mean, Metric
+from bertlab.tasks.rows import Rows, Splits, TaskData, texts
+from bertlab.tasks.task import Task
 
 if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from bertlab.model.backbone import Backbone
+    from bertlab.model.heads import Pooler
     from bertlab.text.tokenizers.wordpiece import WordPiece
+
+ANSWERABILITY = "answerability"
+"""The option by which a classifier decides whether a question has an answer (RoBERTa section 3.3)."""
 
 LONGEST_ANSWER = 30
 """Word pieces of an answer that is given, at most: as in BERT's released code."""
@@ -27,6 +42,118 @@ LONGEST_ANSWER = 30
 SPARE_WINDOWS = 2
 """Windows without the answer that are trained on, of a question, at most. At 384 tokens few questions have more: so
 it is BERT's training; in short windows nearly all are without, and a model would learn to answer nothing."""
+
+
+class Span(TaskKind):
+    """A span of a context that answers a question, or none."""
+
+    name = "span"
+    columns = range(2, 3)
+    metrics = ("exact", "f1")
+    setting = "span"
+    options = (ANSWERABILITY,)
+    exchanged = 0
+
+    def check(self, task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]) -> Splits:
+        """SQuAD's `answers`; see `TaskKind.check`."""
+        splits = []
+        for columns, place in zip(values, places, strict=True):
+            text = texts(task.text, columns[:-1], place)
+            found = answers(text[1], columns[-1], f"{place} column {task.label}")
+            splits.append(Rows(text=text, labels=found))
+        return (), splits
+
+    def encode(
+        self, rows: Rows, tokenizer: WordPiece, length: int, *, training: bool = False, options: Collection[str] = ()
+    ) -> Examples:
+        """Windows of a context behind its question; those without the answer are a few in training."""
+        answerability = ANSWERABILITY in options
+        return examples(rows.text, rows.labels, tokenizer, length, training=training, answerability=answerability)
+
+    def head(
+        self,
+        encoder: Backbone,
+        pooler: Pooler,
+        labels: Sequence[str],
+        dropout: float,
+        seed: int,
+        options: Collection[str] = (),
+    ) -> nn.Module:
+        """The vectors S and E; with answerability the pooler and a classifier too."""
+        from bertlab.model.heads import SpanModel
+
+        return SpanModel(encoder, dropout, seed, pooler if ANSWERABILITY in options else None)
+
+    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """The mean over start and end; plus, as the third target, whether the window holds the answer."""
+        error = super().loss(logits[:, :2], targets[:, :2])
+        return error if targets.shape[1] == 2 else error + super().loss(logits[:, 2:], targets[:, 2:])
+
+    def predict(
+        self, data: TaskData, rows: Rows, examples: Examples, scores: Floats, threshold: float | None = None
+    ) -> Predicted:
+        """The best span of each question; none where its score is not above the threshold."""
+        windows, contexts, right = cast(Windows, examples), rows.text[1], rows.labels
+        found = best(windows, scores)
+        if windows.turns == 3:  # a classifier says which questions have an answer, at a probability of one half
+            threshold = 0.0
+        places = np.stack([found.begins, found.ends], axis=1)
+        if threshold is None and not all(each.texts for each in (*data.train.labels, *right)):
+            answered = _scores(_cut(contexts, places), right)["f1"]
+            silent = np.array([float(not each.texts) for each in right])
+            threshold = squad.threshold(found.margins, answered, silent)
+        if threshold is not None:
+            places = np.where(found.margins[:, None] > threshold, places, 0)
+        said = _cut(contexts, places)
+        return Predicted(
+            arrays={
+                "prediction": places,
+                **_scores(said, right),
+                LIKELIHOOD: log_likelihoods(windows, right, log_softmax(scores, -1)),
+            },
+            collapsed=len(set(said)) == 1,
+            threshold=threshold,
+        )
+
+    def majority(self, data: TaskData, rows: Rows, train: Examples, examples: Examples) -> Arrays:
+        """The most frequent answer of the training questions in its normal form, or none."""
+        given = (squad.normalised(each.texts[0]) if each.texts else "" for each in data.train.labels)
+        guess = Counter(given).most_common(1)[0][0]
+        return _scores([guess] * len(rows), rows.labels)
+
+    def lexical(self, data: TaskData, train: Rows, judged: Sequence[Rows]) -> list[Arrays]:
+        """The run of words nearest to those of the question, where enough of these are in the context."""
+
+        def said(threshold: float, rows: Rows, found: list[tuple[str, float]]) -> Arrays:
+            return _scores([text if share >= threshold else "" for text, share in found], rows.labels)
+
+        found = [[lexical.nearest(*pair) for pair in zip(*rows.text, strict=True)] for rows in (train, *judged)]
+        levels = sorted({share for _, share in found[0]}) if any(not each.texts for each in train.labels) else [0.0]
+        levels = [*levels[:: max(1, len(levels) // 20)], 2.0] if len(levels) > 1 else [0.0]
+        threshold = max(levels, key=lambda level: float(said(level, train, found[0])["f1"].mean()))
+        return [said(threshold, rows, each) for rows, each in zip(judged, found[1:], strict=True)]
+
+    def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
+        """Exact match and F1 of SQuAD, a question an example."""
+        if name == LIKELIHOOD:
+            return likelihood(arrays)
+        if name not in self.metrics:
+            raise self.unknown_metric(name)
+        return Mean(100 * arrays[name].astype(np.float64))
+
+
+def _cut(contexts: Sequence[str], places: Integers) -> list[str]:
+    """The spans of contexts at `places` (Q, 2), in characters."""
+    return [context[begin:end] for context, (begin, end) in zip(contexts, places, strict=True)]
+
+
+def _scores(said: Sequence[str], right: Sequence[Answers]) -> dict[str, Floats]:
+    """Exact match and F1 of each question, (Q,) each, 0 to 1."""
+    pairs = [(text, each.texts) for text, each in zip(said, right, strict=True)]
+    return {
+        "exact": np.array([squad.exact(*pair) for pair in pairs]),
+        "f1": np.array([squad.f1(*pair) for pair in pairs]),
+    }
 
 
 @dataclass(frozen=True)

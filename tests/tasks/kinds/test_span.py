@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertlab.errors import BadInput
-from bertlab.tasks import span
-from bertlab.tasks.span import Answers
+from bertlab.tasks.kinds import span
+from bertlab.tasks.kinds.span import Answers
 
 WORD = st.text("abcdefgh", min_size=1, max_size=4)
 CONTEXT = st.lists(st.tuples(WORD, st.sampled_from([" ", "  ", "\n"])), min_size=1, max_size=40).map(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertlab.errors import BadInput
-from bertlab.tasks import classification
+from bertlab.tasks.kinds import classification
 
 NAMES = ("no", "yes")
 

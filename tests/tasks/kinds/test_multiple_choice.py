@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from bertlab.errors import BadInput
-from bertlab.tasks import examples, multiple_choice
+from bertlab.tasks import examples
+from bertlab.tasks.kinds import multiple_choice
 
 
 def test_an_example_is_as_many_rows_as_it_has_endings(tokenizer):

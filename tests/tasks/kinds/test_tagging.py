@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertlab.errors import BadInput
-from bertlab.tasks import tagging
 from bertlab.tasks.examples import IGNORED
+from bertlab.tasks.kinds import tagging
 
 
 @pytest.mark.parametrize(

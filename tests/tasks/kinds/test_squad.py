@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertlab.tasks import squad
+from bertlab.tasks.kinds import squad
 
 CASES = [
     # said, right answers, exact, F1 as (words in common, words said, words right) or a number

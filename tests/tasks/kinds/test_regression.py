@@ -3,7 +3,7 @@
 import pytest
 
 from bertlab.errors import BadInput
-from bertlab.tasks import regression
+from bertlab.tasks.kinds import regression
 
 
 def test_numbers_and_cells_of_tables():

@@ -1,0 +1,200 @@
+"""Regression on a text or a pair of texts: one number read off [CLS], as BERT section 4.1 does for STS-B."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bertlab.errors import BadInput
+from bertlab.names import shown
+from bertlab.tasks import lexical
+from bertlab.tasks.examples import Examples, Floats
+from bertlab.tasks.kinds import classification
+from bertlab.tasks.kinds.base import Arrays, Predicted, TaskKind
+from bertlab.tasks.metrics import Metric, MetricOfMeans, quotient, root
+from bertlab.tasks.rows import Rows, Splits, TaskData, texts
+from bertlab.tasks.task import Task
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from bertlab.model.backbone import Backbone
+    from bertlab.model.heads import Pooler
+    from bertlab.text.tokenizers.wordpiece import WordPiece
+
+LARGEST = 1e15
+"""Of a score: squared errors are summed in float32, which ends at 3e38."""
+
+
+class Regression(TaskKind):
+    """A number for a text or a pair of texts."""
+
+    name = "regression"
+    columns = range(1, 3)
+    metrics = ("pearson", "spearman")
+
+    def check(self, task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]) -> Splits:
+        """Finite numbers; see `TaskKind.check`."""
+        splits = []
+        for columns, place in zip(values, places, strict=True):
+            found = numbers(columns[-1], f"{place} column {task.label}")
+            splits.append(Rows(text=texts(task.text, columns[:-1], place), labels=found.tolist()))
+        return (), splits
+
+    def encode(
+        self, rows: Rows, tokenizer: WordPiece, length: int, *, training: bool = False, options: Collection[str] = ()
+    ) -> Examples:
+        """As a classification, with numbers for labels."""
+        return classification.examples(rows.text, np.array(rows.labels), tokenizer, length)
+
+    def head(
+        self,
+        encoder: Backbone,
+        pooler: Pooler,
+        labels: Sequence[str],
+        dropout: float,
+        seed: int,
+        options: Collection[str] = (),
+    ) -> nn.Module:
+        """The pooler and one output."""
+        from bertlab.model.heads import ClassificationModel
+
+        return ClassificationModel(encoder, pooler, 1, dropout, seed)
+
+    def logits(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
+        """(B, 1, 1)."""
+        return super().logits(model, batch).unsqueeze(1)
+
+    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """The mean squared error."""
+        from torch.nn.functional import mse_loss
+
+        return mse_loss(logits.flatten(0, 1).float().squeeze(-1), targets.flatten())
+
+    def predict(
+        self, data: TaskData, rows: Rows, examples: Examples, scores: Floats, threshold: float | None = None
+    ) -> Predicted:
+        """The outputs as they are."""
+        prediction, label = scores[:, 0].astype(np.float64), examples.targets
+        return Predicted(
+            arrays={"prediction": prediction, "label": label},
+            # Numbers are never quite the same: a hundredth of the spread of the right ones is nothing.
+            collapsed=bool(prediction.std() <= label.std() / 100),
+        )
+
+    def majority(self, data: TaskData, rows: Rows, train: Examples, examples: Examples) -> Arrays:
+        """The mean of the training examples."""
+        label = examples.targets
+        return {"prediction": np.full(len(label), train.targets.mean()), "label": label}
+
+    def lexical(self, data: TaskData, train: Rows, judged: Sequence[Rows]) -> list[Arrays]:
+        """A ridge regression on `lexical.features`."""
+        from sklearn.linear_model import Ridge
+
+        model = Ridge(alpha=10.0, solver="sparse_cg", tol=1e-3)
+        model.fit(lexical.features(train.text), np.array(train.labels))
+        return [
+            {"prediction": model.predict(lexical.features(rows.text)), "label": np.array(rows.labels)}
+            for rows in judged
+        ]
+
+    def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
+        """Linear and rank correlation: STS-B's metrics."""
+        if name not in self.metrics:
+            raise self.unknown_metric(name)
+        prediction, label = arrays["prediction"].astype(np.float64), arrays["label"].astype(np.float64)
+        if name == "pearson":
+            return pearson(prediction, label)
+        return Spearman(prediction, label)
+
+
+def pearson(prediction: Floats, label: Floats) -> MetricOfMeans:
+    """Linear correlation in points; 0 where either is constant."""
+    # Standardised first: the products of means far from zero would cancel.
+    one, other = ((each - each.mean()) / (each.std() or 1.0) for each in (prediction, label))
+    return MetricOfMeans(np.stack([one, other, one * one, other * other, one * other], -1), _pearson)
+
+
+def _pearson(means: Floats) -> Floats:
+    """From the means of x, y, x^2, y^2 and xy."""
+    one, other, one_2, other_2, product = np.moveaxis(means, -1, 0)
+    return 100 * quotient(product - one * other, root((one_2 - one * one) * (other_2 - other * other)))
+
+
+@dataclass(frozen=True, eq=False)
+class Spearman:
+    """Rank correlation in points; 0 where either is constant. Every resample is ranked anew."""
+
+    prediction: Floats
+    """(E,)"""
+    label: Floats
+    """(E,)"""
+
+    @property
+    def examples(self) -> int:
+        """E."""
+        return len(self.label)
+
+    @property
+    def value(self) -> float:
+        """The correlation of all examples."""
+        return float(self.weighted(np.ones((1, self.examples)))[0])
+
+    def weighted(self, weights: Floats) -> Floats:
+        """The correlation of the weighted mid-ranks, (B,)."""
+        shares = weights / weights.sum(-1, keepdims=True)
+        one, other = _ranks(self.prediction, shares), _ranks(self.label, shares)
+        squares = [np.einsum("be,be,be->b", shares, *pair) for pair in ((one, one), (other, other), (one, other))]
+        middle = np.full(len(weights), 0.5)  # the mean of mid-ranks is always this
+        return _pearson(np.stack([middle, middle, *squares], -1))
+
+    def contributions(self) -> Floats:
+        """The influence function: an example has a rank of its own, and moves those of all others."""
+        same = np.full((1, self.examples), 1 / self.examples)
+        value = self.weighted(same)
+        ranks = [_ranks(values, same)[0] for values in (self.prediction, self.label)]
+        if any(np.ptp(each) == 0 for each in ranks):
+            return np.zeros(self.examples)
+        (one, other), rho = [(each - each.mean()) / each.std() for each in ranks], value / 100
+        pull = one * other - rho / 2 * (one**2 + other**2)
+        for values, mine, its, rank in (
+            (self.prediction, one, other, ranks[0]),
+            (self.label, other, one, ranks[1]),
+        ):
+            slope = (its - rho * mine) / rank.std()  # of the correlation in the rank of each example, times E
+            pull -= _ranks(values, slope[None])[0] / self.examples
+        return np.asarray(value + 100 * (pull - pull.mean()))
+
+
+def _ranks(values: Floats, weights: Floats) -> Floats:
+    """The weight below each of `values` (E,) and half of that beside it: weights (B, E) -> mid-ranks (B, E)."""
+    _, place = np.unique(values, return_inverse=True)
+    order = np.argsort(place, kind="stable")
+    mass = np.add.reduceat(weights[:, order], np.flatnonzero(np.diff(place[order], prepend=-1)), axis=1)
+    return np.asarray((np.cumsum(mass, axis=1) - mass / 2)[:, place])
+
+
+def numbers(values: Sequence[Any], where: str) -> Floats:
+    """The numbers of a split, (R,); cells of tables are read as such. `BadInput` names the row of what is none."""
+    found = np.empty(len(values), np.float64)
+    for row, value in enumerate(values):
+        number = _number(value)
+        if number is None:
+            raise BadInput(
+                f"{where} row {row + 1} is {shown(value)}: give a finite number, {LARGEST:g} at most either way"
+            )
+        found[row] = number
+    return found
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if abs(number) <= LARGEST else None
