@@ -20,27 +20,27 @@ def below(group, *names):
 INTEGERS = [
     "tokenizer.vocabulary",
     "masking.copies",
-    *below("inputs", "length", "copies", "passes", "final_length"),
+    *below("inputs", "length", "dupe_factor", "epochs", "phase2_length"),
     *below("model", "layers", "hidden", "heads", "intermediate", "max_positions"),
-    *below("schedule", "batch", "steps"),
-    *below("features", "recurrent_layers", "recurrent_hidden"),
+    *below("schedule", "batch_size", "steps"),
+    *below("features", "lstm_layers", "lstm_size"),
     *(
         path
         for group in (*TUNED, "features")
-        for path in below(group, "batch", "rows", "steps", "evaluation_rows", "length")
+        for path in below(group, "batch_size", "max_train_examples", "max_steps", "max_eval_examples", "length")
     ),
 ]
 FLOATS = [
     "corpus.heldout",
     "model.dropout",
-    *below("inputs", "short", "final_share"),
-    *below("masking", "rate", "mask", "keep", "random"),
-    *below("schedule", "peak", "warmup"),
-    *below("optimizer", "beta1", "beta2", "epsilon", "weight_decay", "clip"),
+    *below("inputs", "short_seq_prob", "phase2_share"),
+    *below("masking", "mask_prob", "mask", "keep", "random"),
+    *below("schedule", "peak_lr", "warmup"),
+    *below("optimizer", "beta1", "beta2", "epsilon", "weight_decay", "max_grad_norm"),
     *(
         path
         for group in (*TUNED, "features")
-        for path in below(group, "epochs", "peak", "warmup", "dropout", "weight_decay")
+        for path in below(group, "epochs", "peak_lr", "warmup", "dropout", "weight_decay")
     ),
     *(f"{group}.layer_decay" for group in TUNED),
 ]
@@ -146,9 +146,7 @@ def test_seeds(refused, seed):
     refused("pretrain", "--scale", "smoke", "--seed", seed, says="seed")
 
 
-CHECKED = [
-    each for each in vars(recipe).values() if dataclasses.is_dataclass(each) and each.__module__ == "bertlab.recipe"
-]
+CHECKED = [each for each in vars(recipe).values() if isinstance(each, type) and dataclasses.is_dataclass(each)]
 
 
 @pytest.mark.parametrize("kind", CHECKED)
