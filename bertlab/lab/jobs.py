@@ -284,7 +284,9 @@ class Measure:
                     pretrained.path, data, self.settings, intermediate_task=intermediate, **arguments, log=log
                 )
             log.result(outcome.steps, outcome.metrics)
-        lexical = [] if self.held_back else kinds.find(data.kind).lexical_floor(data)
+        lexical: list[dict[str, float]] = []
+        if not self.held_back:
+            lexical = kinds.find(data.kind).lexical_floor(data, self.settings.max_train_examples)
         predictions, tested = outcome.predictions, {}
         if outcome.test is not None:
             predictions = predictions | {f"test_{name}": each for name, each in outcome.test.predictions.items()}

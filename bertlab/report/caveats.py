@@ -62,8 +62,8 @@ def intervals(evidence: Evidence) -> list[str]:
 
 
 _FLOORS = {
-    "lexical baseline": " (a linear model of words, pairs of words and counts of shared ones; of up to 4,000 training "
-    "examples)",
+    "lexical baseline": " (a linear model of words, pairs of words and counts of shared ones; of up to 4,000 of the "
+    "training examples)",
     "second text exchanged": " (the baseline where one of two texts is another example's)",
 }
 

@@ -74,11 +74,15 @@ def separator(inputs: csr_matrix, labels: Integers) -> Any:
     from sklearn.dummy import DummyClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
 
     if len(np.unique(labels)) == 1:
         return DummyClassifier(strategy="most_frequent").fit(inputs, labels)
     model: Any = LogisticRegression(solver="liblinear", max_iter=100)
     model = model if len(np.unique(labels)) == 2 else OneVsRestClassifier(model)
+    used = np.unique(inputs.indices)  # the others have no weight, and each step of the fit would read them all
+    model = make_pipeline(FunctionTransformer(lambda rows: rows[:, used], accept_sparse=True), model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a label of no training example; a fit that could go on
         model.fit(inputs, labels)

@@ -118,4 +118,6 @@ def test_it_is_bounded(monkeypatch):
     monkeypatch.setattr(lexical, "features", lambda text: seen.append(len(text[0])) or features(text))
     floor(dataclasses.replace(task("classification", ("no", "yes"), sum_of_two), content="bounded"))
     assert seen == [50, 400, 400]
+    KINDS["classification"].lexical_floor(task("classification", ("no", "yes"), sum_of_two), 20)
+    assert seen[3:] == [20, 400, 400], "no more than the encoder trains on"
     assert len(lexical.words("word " * 999)) == lexical.WORDS

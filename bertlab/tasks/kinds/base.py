@@ -143,18 +143,20 @@ class TaskKind(ABC):
         """All metrics of a task with these labels."""
         return {name: self.metric(name, arrays, labels).value for name in self.known(labels)}
 
-    def lexical_floor(self, data: TaskData) -> list[dict[str, float]]:
+    def lexical_floor(self, data: TaskData, max_train_examples: int = 0) -> list[dict[str, float]]:
         """The metrics of `lexical` on the evaluation rows and, if there are any, on the test rows.
 
-        Computed once a process for the same content.
+        It is fitted to as many examples as the encoder, `max_train_examples` (0 for all), and to at most
+        `LEXICAL_EXAMPLES`. Computed once a process for the same content.
         """
+        most = min(LEXICAL_EXAMPLES, max_train_examples or LEXICAL_EXAMPLES)
         first = [str(column[0]) for rows in (data.train, data.evaluation) for column in rows.text]
-        key = (data.content, data.name, data.kind, *data.labels, *first)
+        key = (str(most), data.content, data.name, data.kind, *data.labels, *first)
         if key not in _floors:
             train, judged = data.train, [rows for rows in (data.evaluation, data.test) if rows]
-            if len(train) > LEXICAL_EXAMPLES:
+            if len(train) > most:
                 order = keyed.permutation(keyed.key("lexical"), len(train))
-                train = train.take(np.sort(order[:LEXICAL_EXAMPLES]))
+                train = train.take(np.sort(order[:most]))
             _floors[key] = [self.values(each, data.labels) for each in self.lexical(data, train, judged)]
         return _floors[key]
 
