@@ -83,7 +83,7 @@ def ours(shape: Shape, here: Machine, rows: Examples) -> Block:
 
     def train(epoch: int) -> None:
         stream = Stream(rows.lengths, BATCH, 1, 0, built(rows), ("epoch", epoch))
-        learn(model, logits, stream, settings, model.noise, here, silent, "fine-tuning")
+        learn(model, logits, stream, settings, here, silent, "fine-tuning")
 
     return epochs(train, len(rows))
 

@@ -17,6 +17,7 @@ from shapes import Shape
 from bertlab.inputs.batches import Batches
 from bertlab.keyed import key
 from bertlab.machine import Machine
+from bertlab.model.dropout import seed_dropout
 from bertlab.model.heads import PretrainingModel
 from bertlab.training import evaluation, figures, optimization
 from bertlab.training.pretraining import Pretraining, PretrainingData
@@ -62,7 +63,7 @@ def by_hand(shape: Shape, machine: Machine, batches: Batches) -> Block:
         parts = evaluation.on_device(batch, machine.device)
         if (batch.lengths == batch.tokens.shape[1]).all():
             del parts["lengths"]
-        model.noise.restart(key(recipe.seed, "dropout", step, 0))
+        seed_dropout(key(recipe.seed, "dropout", step, 0))
         with evaluation.autocast(machine):
             predicting, related = model.losses(**{"lengths": None, **parts})
             loss = predicting / float(batch.weights.sum()) + related / len(batch.tokens)

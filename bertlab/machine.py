@@ -139,10 +139,9 @@ class Machine:
     def compiles(self, recipe: Recipe) -> bool:
         """Whether pre-training `recipe` is compiled.
 
-        Not if the batch size varies, as each size would be a graph of its own; nor with dropout on the CPU, where its
-        random bits are drawn outside of the graph.
+        Not if the batch size varies, as each size would be a graph of its own.
         """
-        if self.compile == "no" or recipe.inputs.token_matched_to or (recipe.model.dropout and not self.gpus):
+        if self.compile == "no" or recipe.inputs.token_matched_to:
             return False
         return self.compile != "auto" or (
             self.gpus > 0 and recipe.schedule.steps >= COMPILE_MIN_STEPS and has_compiler()

@@ -6,8 +6,6 @@ from typing import Protocol
 
 from torch import Tensor
 
-from bertlab.model.dropout import Noise
-
 
 class Backbone(Protocol):
     """Tokens in, one vector a token out: a module such as `Encoder`, or `RecurrentEncoder` on top of one.
@@ -26,10 +24,6 @@ class Backbone(Protocol):
     @property
     def num_layers(self) -> int:
         """Transformer layers."""
-
-    @property
-    def noise(self) -> Noise:
-        """The dropout of all its layers."""
 
     def __call__(
         self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None

@@ -10,7 +10,6 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from bertlab import recipe
-from bertlab.model.dropout import Noise
 from bertlab.model.layers import Embeddings, Layer, Rotary, Rotation, causal_bias, padding_bias
 
 
@@ -20,10 +19,10 @@ class Encoder(nn.Module):
     def __init__(self, model: recipe.Model, vocabulary: int, positions: int, causal: bool = False) -> None:
         """`positions` is the number of tokens that a sequence can have."""
         super().__init__()
-        self.noise, self.causal = Noise(model.dropout), causal
+        self.causal = causal
         self.hidden_size, self.num_layers, self.max_positions = model.hidden, model.layers, positions
-        self.embeddings = Embeddings(model, vocabulary, positions, self.noise)
-        self.layers = nn.ModuleList(Layer(model, self.noise) for _ in range(model.layers))
+        self.embeddings = Embeddings(model, vocabulary, positions)
+        self.layers = nn.ModuleList(Layer(model) for _ in range(model.layers))
         self.rotary = Rotary(positions, model.hidden // model.heads) if model.positions == "rotary" else None
 
     def freeze(self) -> None:

@@ -19,12 +19,11 @@ from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.keyed import key
 from bertlab.model.backbone import Backbone
-from bertlab.model.dropout import Noise
+from bertlab.model.dropout import set_dropout
 from bertlab.model.encoder import Encoder
 from bertlab.model.initial import HEAD_STD, initialise
-from bertlab.model.kernels.cross_entropy import linear_cross_entropy
 from bertlab.model.kernels.eager import eager_on_cpu
-from bertlab.model.layers import EPSILON
+from bertlab.model.layers import EPSILON, linear_cross_entropy
 
 
 class MaskedHead(nn.Module):
@@ -73,11 +72,6 @@ class PretrainingModel(nn.Module):
         """The model of a recipe with a vocabulary of so many entries, its weights as they start."""
         positions = science.model.positions_for(science.inputs.longest)
         return cls(science.model, vocabulary, positions, science.seed, science.objective.causal)
-
-    @property
-    def noise(self) -> Noise:
-        """The dropout of the whole model: `noise.fine-tuning seed(key)` before a step."""
-        return self.encoder.noise
 
     def losses(
         self,
@@ -183,20 +177,16 @@ class ClassificationModel(nn.Module):
         """Takes `encoder` and `pooler` over and sets the dropout of all; the output layer starts from `seed`."""
         super().__init__()
         self.encoder, self.pooler = encoder, pooler
-        self.noise.rate = dropout
+        self.dropout = nn.Dropout()
+        set_dropout(self, dropout)
         self.output = nn.Linear(encoder.hidden_size, classes)
         initialise(self.output, HEAD_STD, seed)
-
-    @property
-    def noise(self) -> Noise:
-        """The dropout of the whole model."""
-        return self.encoder.noise
 
     def forward(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(B, T), (B, T), (B,) -> logits (B, C), fp32."""
         place = _summary(tokens, lengths, self.encoder.causal)
         x = self.pooler(self.encoder(tokens, segments, lengths, place)[:, 0])
-        logits: Tensor = self.output(self.noise.drop(x, self.training)).float()
+        logits: Tensor = self.output(self.dropout(x)).float()
         return logits
 
 
@@ -207,20 +197,16 @@ class TaggingModel(nn.Module):
         """Takes `encoder` over and sets the dropout of all; the output layer starts from `seed`."""
         super().__init__()
         self.encoder = encoder
-        self.noise.rate = dropout
+        self.dropout = nn.Dropout()
+        set_dropout(self, dropout)
         self.output = nn.Linear(encoder.hidden_size, labels)
         initialise(self.output, HEAD_STD, seed)
-
-    @property
-    def noise(self) -> Noise:
-        """The dropout of the whole model."""
-        return self.encoder.noise
 
     def forward(
         self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None
     ) -> Tensor:
         """(B, T), (B, T), (B,) -> logits (B, T, labels), fp32; with `positions` (B, K), those only, (B, K, labels)."""
-        x = self.noise.drop(self.encoder(tokens, segments, lengths, positions), self.training)
+        x = self.dropout(self.encoder(tokens, segments, lengths, positions))
         logits: Tensor = self.output(x).float()
         return logits
 
@@ -235,17 +221,13 @@ class SpanModel(nn.Module):
         """Takes `encoder` over and sets the dropout of all; the two vectors start from `seed`."""
         super().__init__()
         self.encoder, self.pooler = encoder, pooler
-        self.noise.rate = dropout
+        self.dropout = nn.Dropout()
+        set_dropout(self, dropout)
         self.output = nn.Linear(encoder.hidden_size, 2)
         initialise(self.output, HEAD_STD, seed)
         if pooler is not None:
             self.answerable = nn.Linear(encoder.hidden_size, 2)
             initialise(self.answerable, HEAD_STD, key(seed, "answerable"))
-
-    @property
-    def noise(self) -> Noise:
-        """The dropout of the whole model."""
-        return self.encoder.noise
 
     def forward(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(B, T), (B, T), (B,) -> logits of start and end at every token (B, 2, T), fp32, minus infinity on padding.
@@ -260,5 +242,5 @@ class SpanModel(nn.Module):
         if self.pooler is None:
             return logits
         x = states.gather(1, _summary(tokens, lengths, self.encoder.causal)[..., None].expand(-1, -1, states.shape[2]))
-        held = self.answerable(self.noise.drop(self.pooler(x[:, 0]), self.training)).float()
+        held = self.answerable(self.dropout(self.pooler(x[:, 0]))).float()
         return torch.cat([logits, F.pad(held, (0, tokens.shape[1] - 2), value=-torch.inf)[:, None]], 1)

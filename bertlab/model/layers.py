@@ -12,7 +12,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bertlab import recipe
-from bertlab.model.dropout import Noise
 from bertlab.model.kernels.attention import attention
 from bertlab.model.kernels.eager import eager_on_cpu
 
@@ -25,13 +24,13 @@ Rotation = tuple[Tensor, Tensor]
 class Embeddings(nn.Module):
     """The sum of token, segment and (if learned) position vectors, normalised."""
 
-    def __init__(self, model: recipe.Model, vocabulary: int, positions: int, noise: Noise) -> None:
+    def __init__(self, model: recipe.Model, vocabulary: int, positions: int) -> None:
         super().__init__()
-        self.noise = noise
         self.tokens = nn.Embedding(vocabulary, model.hidden)
         self.segments = nn.Embedding(SEGMENTS, model.hidden)
         self.positions = nn.Embedding(positions, model.hidden) if model.positions == "learned" else None
         self.norm = nn.LayerNorm(model.hidden, EPSILON)
+        self.dropout = nn.Dropout(model.dropout)
 
     def forward(self, tokens: Tensor, segments: Tensor) -> Tensor:
         """(B, T) and (B, T) -> (B, T, D)."""
@@ -41,19 +40,20 @@ class Embeddings(nn.Module):
         x = self.norm(x)
         if torch.is_autocast_enabled(x.device.type):
             x = x.to(torch.get_autocast_dtype(x.device.type))
-        return self.noise.drop(x, self.training)
+        out: Tensor = self.dropout(x)
+        return out
 
 
 class Layer(nn.Module):
     """Self-attention, then an MLP, each added to its input and normalised."""
 
-    def __init__(self, model: recipe.Model, noise: Noise) -> None:
+    def __init__(self, model: recipe.Model) -> None:
         super().__init__()
-        self.noise = noise
-        self.attention = SelfAttention(model, noise)
+        self.attention = SelfAttention(model)
         self.attention_norm = nn.LayerNorm(model.hidden, EPSILON)
         self.mlp = MLP(model)
         self.mlp_norm = nn.LayerNorm(model.hidden, EPSILON)
+        self.dropout = nn.Dropout(model.dropout)
 
     def forward(
         self, x: Tensor, bias: Tensor | None, rotation: Rotation | None, positions: Tensor | None = None
@@ -63,19 +63,20 @@ class Layer(nn.Module):
         `bias` is that of padding, (B, 1, 1, T), or the causal one, (1, 1, T, T).
         """
         read = x if positions is None else gather(x, positions)
-        x = self.attention_norm(self.noise.add(read, self.attention(read, x, bias, rotation, positions), self.training))
-        out: Tensor = self.mlp_norm(self.noise.add(x, self.mlp(x), self.training))
+        x = self.attention_norm(read + self.dropout(self.attention(read, x, bias, rotation, positions)))
+        out: Tensor = self.mlp_norm(x + self.dropout(self.mlp(x)))
         return out
 
 
 class SelfAttention(nn.Module):
     """Heads of scaled dot-product attention, side by side (Vaswani et al. 2017, section 3.2)."""
 
-    def __init__(self, model: recipe.Model, noise: Noise) -> None:
+    def __init__(self, model: recipe.Model) -> None:
         super().__init__()
-        self.heads, self.noise = model.heads, noise
+        self.heads = model.heads
         self.qkv_proj = nn.Linear(model.hidden, 3 * model.hidden)  # queries, keys and values, one product
         self.out_proj = nn.Linear(model.hidden, model.hidden)
+        self.dropout = nn.Dropout(model.dropout)  # of attention probabilities
 
     def forward(
         self,
@@ -87,23 +88,23 @@ class SelfAttention(nn.Module):
     ) -> Tensor:
         """What `read` attends to in `x` (B, T, D), in its shape: `read` is `x` or that at `positions` (B, K)."""
         causal = bias is not None and bias.shape[-2] > 1
-        queries, query_rotation = None, None
+        of_query = rotation
         if positions is None:
-            projected = self.qkv_proj(x)  # (B, T, 3D)
+            query, key, value = split_heads(self.qkv_proj(x), 3, self.heads)
         else:
             width, weight, offset = x.shape[-1], self.qkv_proj.weight, self.qkv_proj.bias
-            queries = F.linear(read, weight[:width], offset[:width])  # (B, K, D)
-            projected = F.linear(x, weight[width:], offset[width:])  # (B, T, 2D)
+            (query,) = split_heads(F.linear(read, weight[:width], offset[:width]), 1, self.heads)
+            key, value = split_heads(F.linear(x, weight[width:], offset[width:]), 2, self.heads)
             if rotation is not None:
                 cosine, sine = (F.embedding(positions, table).unsqueeze(1) for table in rotation)  # (B, 1, K, d/2)
-                query_rotation = (cosine, sine)
+                of_query = cosine, sine
             if bias is not None and causal:
                 bias, causal = F.embedding(positions, bias[0, 0]).unsqueeze(1), False  # (B, 1, K, T)
-        mixed = attention(
-            projected, queries, self.heads, bias=bias, causal=causal, rotation=rotation, query_rotation=query_rotation,
-            noise=self.noise, training=self.training,
-        )  # fmt: skip
-        out: Tensor = self.out_proj(mixed)
+        if rotation is not None and of_query is not None:
+            query, key = rotate(query, of_query), rotate(key, rotation)
+        dropout = self.dropout.p if self.training else 0.0
+        mixed = attention(query, key, value, bias, causal=causal, dropout=dropout)  # (B, H, K, d)
+        out: Tensor = self.out_proj(mixed.transpose(1, 2).flatten(2))
         return out
 
 
@@ -139,6 +140,19 @@ class Rotary(nn.Module):
         return self.cosine[:tokens], self.sine[:tokens]
 
 
+def rotate(x: Tensor, rotation: Rotation) -> Tensor:
+    """`x` (B, H, T, d) with the pair (i, i + d/2) of each head turned by its angle."""
+    cosine, sine = (each.to(x.dtype) for each in rotation)
+    first, second = x.chunk(2, -1)
+    return torch.cat((first * cosine - second * sine, second * cosine + first * sine), -1)
+
+
+def split_heads(x: Tensor, parts: int, heads: int) -> Tensor:
+    """(B, T, parts D) -> (parts, B, H, T, d), a view."""
+    batch, tokens, width = x.shape
+    return x.view(batch, tokens, parts, heads, width // (parts * heads)).permute(2, 0, 3, 1, 4)
+
+
 def padding_bias(lengths: Tensor | None, tokens: int, dtype: torch.dtype) -> Tensor | None:
     """(B, 1, 1, T): minus infinity on padding, 0 elsewhere; None where the CPU sees that there is no padding."""
     if lengths is None or (eager_on_cpu(lengths) and bool((lengths >= tokens).all())):
@@ -158,3 +172,14 @@ def gather(x: Tensor, positions: Tensor) -> Tensor:
     batch, tokens, width = x.shape
     flat = torch.arange(batch, device=x.device)[:, None] * tokens + positions
     return x.reshape(batch * tokens, width).index_select(0, flat.flatten()).view(batch, -1, width)
+
+
+def linear_cross_entropy(x: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
+    """The weighted sum of the cross-entropies of softmax(x weight' + bias): nats, a scalar, at least in fp32.
+
+    `x` (N, D), `weight` (V, D), `bias` (V,), `targets` (N,) integers, `weights` (N,).
+    """
+    logits = F.linear(x, weight, bias)
+    wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    losses = F.cross_entropy(wide, targets.long(), reduction="none")
+    return torch.dot(losses, weights.to(losses.dtype))

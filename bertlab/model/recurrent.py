@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from bertlab.keyed import key
-from bertlab.model.dropout import Noise
 from bertlab.model.encoder import Encoder
 from bertlab.model.initial import HEAD_STD, initialise
 from bertlab.model.layers import gather
@@ -25,10 +24,10 @@ LAYERS = 2
 class BiLSTM(nn.Module):
     """Layers that read a sequence in both directions; dropout before each."""
 
-    def __init__(self, inputs: int, hidden: int, layers: int, noise: Noise, seed: int) -> None:
+    def __init__(self, inputs: int, hidden: int, layers: int, dropout: float, seed: int) -> None:
         """`inputs` features a token, `hidden` units a direction. All weights start from `seed`."""
         super().__init__()
-        self.noise = noise
+        self.dropout = nn.Dropout(dropout)
         widths = [inputs] + [2 * hidden] * (layers - 1)
         self.rightward = nn.ModuleList(nn.LSTM(width, hidden, batch_first=True) for width in widths)
         self.leftward = nn.ModuleList(nn.LSTM(width, hidden, batch_first=True) for width in widths)
@@ -40,7 +39,7 @@ class BiLSTM(nn.Module):
         """(B, T, D) and the tokens of each row (B,), None for T of all -> (B, T, 2N)."""
         turned = _turned(x, lengths)
         for rightward, leftward in zip(self.rightward, self.leftward, strict=True):
-            x = self.noise.drop(x, self.training)
+            x = self.dropout(x)
             right, _ = rightward(x)
             left, _ = leftward(gather(x, turned))
             x = torch.cat((right, gather(left, turned)), dim=-1)
@@ -59,10 +58,10 @@ class BiLSTMTagger(nn.Module):
         weights that are learned: a softmax, level at first, and a common factor (Peters et al. 2018, equation 1).
         """
         super().__init__()
-        self.noise = Noise(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.shares = nn.Parameter(torch.zeros(summed)) if summed else None
         self.factor = nn.Parameter(torch.ones(())) if summed else None
-        self.recurrent = BiLSTM(inputs // (summed or 1), hidden, layers, self.noise, seed)
+        self.recurrent = BiLSTM(inputs // (summed or 1), hidden, layers, dropout, seed)
         self.output = nn.Linear(2 * hidden, labels)
         initialise(self.output, HEAD_STD, seed)
 
@@ -72,7 +71,7 @@ class BiLSTMTagger(nn.Module):
         if self.shares is not None and self.factor is not None:
             levels = features.view(*features.shape[:2], len(self.shares), -1)  # (B, T, levels, D / levels)
             x = self.factor * torch.einsum("btld,l->btd", levels, self.shares.softmax(0).to(levels.dtype))
-        x = self.noise.drop(self.recurrent(x, lengths), self.training)
+        x = self.dropout(self.recurrent(x, lengths))
         logits: Tensor = self.output(x).float()
         return logits
 
@@ -82,9 +81,9 @@ class RecurrentEncoder(nn.Module):
 
     def __init__(self, encoder: Encoder, seed: int) -> None:
         super().__init__()
-        self.encoder, self.noise, self.causal = encoder, encoder.noise, encoder.causal
+        self.encoder, self.causal = encoder, encoder.causal
         self.hidden_size, self.num_layers = encoder.hidden_size, encoder.num_layers
-        self.recurrent = BiLSTM(self.hidden_size, self.hidden_size // 2, LAYERS, encoder.noise, seed)
+        self.recurrent = BiLSTM(self.hidden_size, self.hidden_size // 2, LAYERS, encoder.embeddings.dropout.p, seed)
 
     def forward(
         self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None

@@ -84,7 +84,7 @@ def probe(
         words, settings.batch_size, settings.epochs, settings.max_steps, lambda rows: build(train, rows), key
     )
     stage = f"training on features {data.name}"
-    curve = learn(model, logits, kind.loss, stream, settings, model.noise, machine, progress, stage, log)
+    curve = learn(model, logits, kind.loss, stream, settings, machine, progress, stage, log)
     scores = []
     for part in judged:
         batches = examples.by_length(np.diff(part.target_offsets), EVALUATION_TOKENS)

@@ -91,7 +91,6 @@ def finetune(
     model = kind.head(
         encoder, opened.model.pooler, data.labels, settings.dropout, head, options=options(kind, settings)
     )
-    noise = opened.model.noise
 
     def logits(batch: dict[str, Tensor]) -> Tensor:
         return kind.logits(model, batch)
@@ -100,7 +99,7 @@ def finetune(
         """Trains on some rows: the curve of the loss, and the steps."""
         stream = Stream(rows.lengths, settings.batch_size, settings.epochs, settings.max_steps, built(rows), key)
         told, tag = f"fine-tuning {name}", "intermediate" if "first" in key else "train"
-        curve = learn(model, logits, kind.loss, stream, settings, noise, machine, progress, told, log, tag)
+        curve = learn(model, logits, kind.loss, stream, settings, machine, progress, told, log, tag)
         return curve, stream.steps
 
     if intermediate_task is not None:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from bertlab import keyed, recipe
 from bertlab.machine import Machine
-from bertlab.model.dropout import Noise
+from bertlab.model.dropout import seed_dropout
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.store.faults import point
 from bertlab.tasks import examples
@@ -101,14 +101,13 @@ class Measuring(LightningModule):
         logits: Callable[[dict[str, Tensor]], Tensor],
         loss: Callable[[Tensor, Tensor], Tensor],
         settings: recipe.Finetuning | recipe.Features,
-        noise: Noise,
         stream: Stream,
         log: Log = NOWHERE,
         tag: str = "train",
     ) -> None:
         super().__init__()
         self.automatic_optimization = False  # an update is `optimization.update`, as in pre-training
-        self.model, self.logits, self.noise, self.key = model, logits, noise, stream.key
+        self.model, self.logits, self.key = model, logits, stream.key
         self.loss = loss
         self.settings, self.steps, self.step = settings, stream.steps, 0
         self.schedule = recipe.Schedule(steps=stream.steps, peak_lr=settings.peak_lr, warmup=settings.warmup)
@@ -126,7 +125,7 @@ class Measuring(LightningModule):
 
     def training_step(self, batch: dict[str, Tensor], index: int) -> None:
         """Forward, backward and update of step `self.step`."""
-        self.noise.restart(keyed.key(*self.key, "dropout", self.step), self.device.type)
+        seed_dropout(keyed.key(*self.key, "dropout", self.step))
         error = self.loss(self.logits(batch), batch["targets"])
         self.manual_backward(error)
         optimizer = self.optimizers()
@@ -163,7 +162,6 @@ def learn(
     loss: Callable[[Tensor, Tensor], Tensor],
     stream: Stream,
     settings: recipe.Finetuning | recipe.Features,
-    noise: Noise,
     machine: Machine,
     progress: Progress,
     stage: str,
@@ -175,7 +173,7 @@ def learn(
     `log` is told of the same curve, its names under `tag`.
     """
     model.to(machine.device).train()
-    module = Measuring(model, logits, loss, settings, noise, stream, log, tag)
+    module = Measuring(model, logits, loss, settings, stream, log, tag)
     fit(trainer(machine, stream.steps, [Watch(progress, stream.steps, stage)]), module, stream)
     stop_if_asked()
     return module.curve.points

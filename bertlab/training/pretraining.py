@@ -26,6 +26,7 @@ from bertlab.inputs.batches import Batches, heldout_pairs
 from bertlab.inputs.collator import Batch
 from bertlab.keyed import key
 from bertlab.machine import Machine
+from bertlab.model.dropout import seed_dropout
 from bertlab.model.heads import PretrainingModel
 from bertlab.progress import Interrupted, Progress, stop_if_asked
 from bertlab.recipe import Recipe
@@ -82,7 +83,7 @@ class Pretraining(LightningModule):
             parts.pop("lengths")  # no padding, no mask
         losses = torch.zeros(2, dtype=torch.float64, device=self.device)
         for number, low, high in pieces:
-            self.model.noise.restart(key(recipe.seed, "dropout", self.step, number), self.device.type)
+            seed_dropout(key(recipe.seed, "dropout", self.step, number))
             part = {name: value[low - begin : high - begin] for name, value in parts.items()}
             lm_sum, next_sum = self.model.losses(
                 part["tokens"],

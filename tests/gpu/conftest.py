@@ -62,19 +62,13 @@ def cpu():
 
 @pytest.fixture
 def card(monkeypatch):
-    """Makes the machine with one GPU; to be called after all that runs on the CPU for reference.
+    """Makes the machine with one GPU; to be called after all that runs on the CPU for reference."""
+    from bertlab.model import heads, layers
 
-    Without a GPU, a model with `dropout` keeps to the CPU's way, on which alone the CPU's dropout is keyed.
-    """
-    from bertlab.model import dropout, heads, layers
-    from bertlab.model.kernels import attention
-
-    modules = attention, dropout, heads, layers
-
-    def machine(way="no", precision="fp32", dropout=False, **options):
+    def machine(way="no", precision="fp32", **options):
         if not DRY:
             return Machine(gpus=1, threads=1, precision=precision, compile=way, **options)
-        for module in () if dropout else modules:
+        for module in (heads, layers):
             monkeypatch.setattr(module, "eager_on_cpu", lambda x: False)
         return Machine(threads=1, precision=precision, compile="yes" if way == "graphs" else way, **options)
 

@@ -134,7 +134,7 @@ def test_stopped_and_resumed_equals_never_stopped(corpus, card, tmp_path, monkey
             signals._received.append(2)
 
     monkeypatch.setattr(signals, "_received", [])
-    machine = card(way, precision, dropout=True)
+    machine = card(way, precision)
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     whole.mkdir()
     stopped.mkdir()

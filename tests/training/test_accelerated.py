@@ -18,9 +18,9 @@ from bertlab.errors import RunFailed
 from bertlab.inputs.batches import Batches
 from bertlab.lab import scales
 from bertlab.machine import Machine, has_compiler
-from bertlab.model import dropout, heads, layers
+from bertlab.model import heads, layers
+from bertlab.model.dropout import set_dropout
 from bertlab.model.heads import PretrainingModel
-from bertlab.model.kernels import attention
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Finetuning, Inputs, Objective, Optimizer
 from bertlab.training import checkpoints, figures, optimization, pretraining
@@ -60,7 +60,7 @@ class NoWaiting(TorchDispatchMode):
 @pytest.fixture
 def accelerated(monkeypatch):
     """Everything goes the way of an accelerator, but for the device."""
-    for module in (attention, dropout, heads, layers):
+    for module in (heads, layers):
         monkeypatch.setattr(module, "eager_on_cpu", lambda x: False)
     monkeypatch.setattr(figures.Figures, "due", property(lambda self: len(self._rows) >= figures.TOGETHER))
 
@@ -167,7 +167,7 @@ def test_the_compiled_graph_is_one_and_computes_the_same(corpus, monkeypatch, ch
     batch = Batches(recipe, corpus, trimmed=False).batch(0)
     model = PretrainingModel.of(recipe, corpus.tokenizer.size).train()
     expected, gradients = losses_and_gradients(model, batch)
-    model.noise.rate = rate
+    set_dropout(model, rate)
     model.compile_losses()
     with torch.random.fork_rng():  # graphs draw their dropout from the device's generator
         torch.manual_seed(0)
@@ -200,17 +200,17 @@ def test_untrimmed_batches_have_one_shape_and_the_same_rows(corpus, changed):
 @pytest.mark.skipif(not has_compiler(), reason="there is no compiler on this machine")
 @pytest.mark.filterwarnings(*OF_TORCH)
 def test_a_compiled_training_is_the_same_one(corpus, machine, tmp_path, monkeypatch):
-    """Its losses are those of the other up to rounding, and stopping it changes no bit."""
+    """Its losses are those of the other up to rounding and dropout's masks, and stopping it changes no bit."""
     compiled = dataclasses.replace(machine, compile="yes")
-    shape = dataclasses.replace(STILL.model, layers=1)
-    recipe = dataclasses.replace(STILL, model=shape, **OBJECTIVES["full sentences"])
+    shape = dataclasses.replace(SMOKE.model, layers=1)
+    recipe = dataclasses.replace(SMOKE, model=shape, **OBJECTIVES["full sentences"])
     plain, whole, stopped = (tmp_path / name for name in ("plain", "whole", "stopped"))
     for work in (plain, whole, stopped):
         work.mkdir()
     pretrain(recipe, corpus, plain, dataclasses.replace(machine, compile="no"), (100,), silent)
     pretrain(recipe, corpus, whole, compiled, (100,), silent)
     losses = [[line["loss"] for line in lines(work) if "loss" in line] for work in (plain, whole)]
-    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+    assert losses[0] == pytest.approx(losses[1], rel=0.05)
     assert losses[0] != losses[1]
 
     def ask(done, total, stage="", /, **figures):
@@ -255,8 +255,7 @@ def test_long_trainings_on_a_gpu_are_compiled_where_there_is_a_compiler(monkeypa
     machine = Machine(**asked)
     schedule = dataclasses.replace(STILL.schedule, **changed)
     assert machine.compiles(dataclasses.replace(STILL, schedule=schedule)) == expected
-    dropping = machine.compiles(dataclasses.replace(SMOKE, schedule=schedule))
-    assert dropping == (expected and machine.gpus > 0)
+    assert machine.compiles(dataclasses.replace(SMOKE, schedule=schedule)) == expected, "dropout compiles too"
     counted = dataclasses.replace(STILL, schedule=schedule, **OBJECTIVES["documents"])
     assert not machine.compiles(counted)
 

@@ -1,4 +1,4 @@
-"""Where a step may look at its data, and draw its dropout by itself: on the CPU, outside of compiled graphs."""
+"""Where a step may look at its data: on the CPU, outside of compiled graphs."""
 
 from __future__ import annotations
 
