@@ -1,6 +1,7 @@
 """What many tests share: a small tokenised corpus, a machine of one thread, and a store with a finished study."""
 
 import json
+import os
 import time
 from pathlib import Path
 
@@ -8,6 +9,10 @@ import pytest
 
 from bertlab.machine import Machine
 from bertlab.progress import silent
+
+for each in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    # Before numpy, torch and scikit-learn load. Threads of small models mostly wait for each other, and they spin.
+    os.environ.setdefault(each, "1")
 
 
 @pytest.fixture(scope="session")
