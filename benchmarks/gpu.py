@@ -29,7 +29,6 @@ import ids
 import script
 
 from bertlab.estimates import measure
-from bertlab.estimates.cards import CARDS
 from bertlab.lab import scales
 from bertlab.machine import Machine
 from bertlab.recipe import Recipe, cost
@@ -278,9 +277,8 @@ def written(result: dict[str, Any]) -> str:
     """The tables in Markdown."""
     numerics = result["environment"]["numerics"]
     peak = f"{result['peak'] / 1e12:,.1f} TFLOP/s" if result["peak"] else "not measured"
-    sheet = f", {result['data_sheet'] / 1e12:,.0f} on the data sheet" if result["data_sheet"] else ""
     lines = [
-        f"{numerics['device']}, {numerics['precision']}, torch {numerics['torch']}; matrix products: {peak}{sheet}.",
+        f"{numerics['device']}, {numerics['precision']}, torch {numerics['torch']}; matrix products: {peak}.",
         "",
         "| model | tokens a sequence | sequences a step | tokens/s | share of the peak | peak memory | compiled |",
         "|---|---:|---:|---:|---:|---:|---|",
@@ -336,7 +334,6 @@ def main() -> int:
         "environment": script.environment(machine),
         "seconds": round(time.monotonic() - began, 1),
         "peak": run.peak,
-        "data_sheet": next((card.peak for card in CARDS.values() if card.name in machine.device_name), 0.0),
         "rows": run.rows,
         "side_by_side": {str(count): row for count, row in run.side_by_side.items()},
     }

@@ -1,4 +1,4 @@
-"""How long work says where it is, and how it is asked to stop."""
+"""Progress callbacks, and signals that stop long work."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Told of progress by long work; the command line draws it."""
+    """Called by long work with its progress; the command line shows it."""
 
     def __call__(self, done: int, total: int, stage: str = "", /, **figures: float) -> None:
         """`done` of `total` units of `stage` are finished; `figures` are shown beside (loss, tokens/s)."""
 
 
 def silent(done: int, total: int, stage: str = "", /, **figures: float) -> None:
-    """Progress that nobody watches."""
+    """Ignores progress."""
 
 
 class Interrupted(BaseException):
-    """A signal asked for the end. Work that can be resumed has been saved when this is raised by a loop."""
+    """A signal stops the process. Loops save what can be resumed before they raise this."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"interrupted by {signal.Signals(number).name}")
         self.number = number
 
     def __reduce__(self) -> tuple[type[Interrupted], tuple[int]]:
-        return Interrupted, (self.number,)  # another process may have to be told
+        return Interrupted, (self.number,)  # it may pass to another process
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
-"""SIGUSR1 is how a cluster says that it is about to take the machine away."""
+"""Clusters send SIGUSR1 before they preempt a machine."""
 
 SECONDS_BETWEEN_LOOKS = 0.3
-"""At the flag of the process that this one works for."""
+"""Between two checks of the flag file."""
 
 _received: list[int] = []
 
@@ -53,7 +53,7 @@ _flag = _Flag()
 
 
 def asked_to_stop() -> bool:
-    """Whether a signal has asked this process, or the one that it works for, to end."""
+    """Whether a signal stops this process, or the process that started it."""
     if not _received and _flag.path is not None:
         now = time.monotonic()
         if now - _flag.looked > SECONDS_BETWEEN_LOOKS:
@@ -64,14 +64,14 @@ def asked_to_stop() -> bool:
 
 
 def stop_if_asked() -> None:
-    """Raises `Interrupted` if a signal has asked this process to end. Long loops call it at each turn."""
+    """Raises `Interrupted` if a signal stops this process. Long loops call it in each iteration."""
     if asked_to_stop():
         raise Interrupted(_received[0])
 
 
 @contextmanager
 def listening_to(flag: Path) -> Iterator[None]:
-    """Within it, a file `flag` asks this process to end: signals reach only the one that it works for."""
+    """Within it, the file `flag` stops this process: signals reach only the process that started it."""
     _received.clear()
     _flag.path = flag
     try:
@@ -82,7 +82,7 @@ def listening_to(flag: Path) -> Iterator[None]:
 
 @contextmanager
 def signals_as_flags() -> Iterator[None]:
-    """Within it, the signals only set a flag that loops look at; a second one ends the process at once."""
+    """Within it, signals only set a flag that loops check; a second signal ends the process at once."""
 
     def note(number: int, frame: FrameType | None) -> None:
         if _received:

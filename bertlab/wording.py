@@ -1,10 +1,10 @@
-"""Numbers and times as a person reads them."""
+"""Formats numbers and times for people."""
 
 from __future__ import annotations
 
 
 def count(number: int, what: str) -> str:
-    """A number of things: `1 seed`, `3 seeds`, `1,200 measurements`."""
+    """A number with its noun: `1 seed`, `3 seeds`, `1,200 measurements`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 

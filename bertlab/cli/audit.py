@@ -1,14 +1,13 @@
-"""`bertlab audit`: draws the batches of every row of a study and proves what they contain, before anything is spent."""
+"""`bertlab audit`: tests what the batches of every variant of a study contain, before any training."""
 
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bertlab.cli import options
 from bertlab.cli.carry_out import carry_out
-from bertlab.cli.console import complain, console, exit_codes, print_json, say
+from bertlab.cli.console import command, complain, print_json, print_table, say
+from bertlab.cli.options import AuditOptions, Json
 
 if TYPE_CHECKING:
     from bertlab.inputs.audit import Audited, Check
@@ -21,36 +20,23 @@ if TYPE_CHECKING:
 VERDICTS = {True: "holds", False: "FAILS", None: "not tested"}
 
 
-@exit_codes
-def audit(
-    study: options.Studies,
-    scale: options.ScaleName = "tiny",
-    corpus: options.Corpora = None,
-    vocab: options.Vocabulary = None,
-    data: options.Data = None,
-    only: options.Only = None,
-    set_: options.Assignments = None,
-    runs: options.Runs = Path("runs"),
-    json: options.Json = False,
-) -> int:
-    """Draw the batches of every row and test what they contain: shares, pairs, lengths, masks, tokens lost."""
+@command
+def audit(what: AuditOptions, json: Json = False) -> int:
+    """Test what the batches of every variant contain.
+
+    Checks shares, pairs, lengths, masks and lost tokens on a sample of batches; exits with 1 if a check fails.
+    """
     from bertlab.lab import plan as planning
-    from bertlab.lab import scales, studies, unused
+    from bertlab.lab import unused
     from bertlab.machine import Machine
     from bertlab.store.runs import Store
 
-    unused.recipe_only(set_ or ())
-    request = planning.Request(
-        studies=tuple(_unmeasured(each) for each in studies.chosen(study)),
-        scale=scales.find(scale).set(set_ or []),
-        corpora=tuple(corpus or ()),
-        vocabulary=vocab,
-        only=tuple(only or ()),
-        measured=False,
-    )
-    machine = Machine(runs=runs, data=data)
+    unused.recipe_only(what.set_ or ())
+    studies = tuple(map(_unmeasured, what.chosen()))
+    request = what.request(studies, only=tuple(what.only or ()), measured=False)
+    machine = Machine(runs=what.runs, data=what.data)
     plan = planning.make(request, machine)
-    opened = _prepare(plan, Store(runs), machine, quiet=json)
+    opened = _prepare(plan, Store(what.runs), machine, quiet=json)
     if opened is None:
         return 1
     found = _audit(plan, opened, show=not json)
@@ -63,21 +49,21 @@ def audit(
     if not json:
         untested = sum(check.holds is None for _, check in checks)
         held = len(checks) - len(failures) - untested
-        say(f"{held} figures hold, {len(failures)} fail; of {untested} too little was drawn to test them")
+        say(f"{held} checks hold, {len(failures)} fail, {untested} lack data for a test")
     return 1 if failures else 0
 
 
 def _unmeasured(study: Study) -> Study:
-    """The study without its tasks and ways to measure: what is left is what its rows are trained on."""
+    """The study without its measurements: only the pre-training of its variants is left."""
     from bertlab.lab.study import Measurement
 
-    rows = [dataclasses.replace(row, method=None, layers=None, bilstm=False) for row in study.variants]
+    variants = [dataclasses.replace(variant, method=None, layers=None, bilstm=False) for variant in study.variants]
     loss = Measurement("loss", method="pretraining", metric="perplexity")
-    return dataclasses.replace(study, variants=rows, measurements=[loss], published={}, claims=[])
+    return dataclasses.replace(study, variants=variants, measurements=[loss], published={}, claims=[])
 
 
 def _prepare(plan: Plan, store: Store, machine: Machine, quiet: bool) -> dict[str, TokenisedCorpus] | None:
-    """The corpora of a plan by their ids, prepared if the store does not have them; None if that fails."""
+    """The corpora of a plan by id, prepared if the store lacks them; None if that fails."""
     from bertlab.lab.jobs import PrepareCorpus
     from bertlab.text.tokens import open_corpus
 
@@ -88,7 +74,7 @@ def _prepare(plan: Plan, store: Store, machine: Machine, quiet: bool) -> dict[st
 
 
 def _audit(plan: Plan, opened: dict[str, TokenisedCorpus], show: bool) -> list[tuple[list[str], list[Audited]]]:
-    """What was found, for each set of rows that share their batches; the same sequences are drawn in full only once."""
+    """The results for each group of variants that share their batches; equal sequences are fully drawn only once."""
     from bertlab.inputs.audit import LESS, MOST, same_batches, same_sequences
     from bertlab.inputs.audit import audit as audited
     from bertlab.lab.jobs import Pretrain
@@ -114,32 +100,25 @@ def _audit(plan: Plan, opened: dict[str, TokenisedCorpus], show: bool) -> list[t
 
 
 def _draw(rows: list[str], audited: Audited) -> None:
-    """Prints the figures of rows that share their batches."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    passes = f"pass{'es' if len(audited.passes) > 1 else ''} {', '.join(map(str, audited.passes))}"
-    drawn = f"{audited.rows:,} sequences, {audited.tokens:,} tokens of {passes}"
-    title = f"{', '.join(rows)}: at most {audited.length} tokens a sequence; drawn: {drawn}"
-    table = Table(title=Text(title), title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for name in ("figure", "found", "expected", "test", ""):
-        table.add_column(name, overflow="fold")
-    for check in audited.checks:
-        style = "bold red" if check.holds is False else ""
-        texts = (check.figure, check.found, check.expected, check.test, VERDICTS[check.holds])
-        table.add_row(*(Text(text, style=style) for text in texts))
-    console().print(table)
+    """Prints the checks of variants that share their batches."""
+    epochs = f"epoch{'s' if len(audited.passes) > 1 else ''} {', '.join(map(str, audited.passes))}"
+    sample = f"{audited.rows:,} sequences, {audited.tokens:,} tokens of {epochs}"
+    print_table(
+        ("figure", "found", "expected", "test", ""),
+        [(each.figure, each.found, each.expected, each.test, VERDICTS[each.holds]) for each in audited.checks],
+        f"{', '.join(rows)}: at most {audited.length} tokens per sequence; sample: {sample}",
+        left=5,
+    )
 
 
 def _line(rows: list[str], check: Check) -> str:
-    """What is wrong, and where, in a line."""
+    """A failed check in one line."""
     place = f", first in {check.where}" if check.where else ""
     return f"{', '.join(rows)}: {check.figure}: {check.found}; expected {check.expected} ({check.test}){place}"
 
 
 def _record(rows: list[str], audited: Audited) -> dict[str, Any]:
-    """The figures of rows that share their batches, as JSON."""
+    """The checks of variants that share their batches, as JSON."""
     return {"variants": rows, "holds": all(check.holds is not False for check in audited.checks)} | dataclasses.asdict(
         audited
     )

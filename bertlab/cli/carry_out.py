@@ -1,4 +1,4 @@
-"""Carries out jobs with live progress, and says of those that have no result why."""
+"""Runs jobs with live progress, and prints why some have no result."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def carry_out(
     quiet: bool = False,
     started: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Runs those of `jobs` that are not finished; whether all have a result then.
+    """Runs the unfinished ones of `jobs`; returns whether all have a result.
 
-    Tasks are read before anything is spent. `started` is called when the first training begins, and at the end. With
-    `quiet` progress goes to the error stream. Raises `BadInput`, and then leaves no store where there was none.
+    Reads all tasks first. Calls `started` when the first training begins, and at the end. With `quiet`, progress goes
+    to standard error. Raises `BadInput`, without leaving a new store behind.
     """
     from bertlab.cli import environment
     from bertlab.cli.live import Live
@@ -64,9 +64,9 @@ def carry_out(
             store.remove_if_empty()
         raise
     if lost:
-        complain(f"{len(lost)} of {len(jobs)} jobs have no result; `bertlab runs` says why:")
+        complain(f"{len(lost)} of {len(jobs)} jobs have no result (see `bertlab runs`):")
     for job in lost:
         failure = store.failure(job.id)
-        reason = stated(failure["status"], failure["reason"]) if failure else "what it needs has failed"
+        reason = stated(failure["status"], failure["reason"]) if failure else "a job that it needs has failed"
         complain(f"  {job.kind} {job.label}: {reason}")
     return not lost

@@ -1,22 +1,22 @@
-"""The one place that all output goes through, and the one that turns errors into a line and an exit status."""
+"""Output, commands, and how errors become one line and an exit status."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import inspect
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-P = ParamSpec("P")
-
 FAULT = 70
-"""The exit status of what is a fault of bertlab and not of its input (EX_SOFTWARE of sysexits.h)."""
+"""The exit status of a fault of bertlab itself (EX_SOFTWARE of sysexits.h)."""
 
 debugging = False
 """Whether `--debug` asks for the traceback of a fault."""
@@ -27,41 +27,78 @@ def console() -> Console:
     """Standard output."""
     from bertlab.cli.terminal import Terminal
 
-    # Where nobody looks at a window, tables are as wide as they need to be.
+    # Outside of a terminal, tables are as wide as their content.
     return Terminal() if sys.stdout.isatty() else Terminal(width=160, soft_wrap=True)
 
 
 def say(text: str) -> None:
-    """A line on standard output."""
+    """Prints a line on standard output."""
     console().print(text)
 
 
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", *, left: int = 1) -> None:
+    """Prints a table whose first `left` columns are flushed left and the others right."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from bertlab.names import plain
+
+    table = Table(box=SIMPLE_HEAD, title_justify="left", pad_edge=False, collapse_padding=True)
+    table.title = Text(plain(title)) if title else None
+    for index, name in enumerate(columns):
+        table.add_column(Text(plain(name)), justify="left" if index < left else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(plain(cell)) for cell in row))
+    console().print(table)
+
+
 def complain(text: str) -> None:
-    """A line on standard error."""
+    """Prints a line on standard error."""
     from bertlab.names import visible
 
     with suppress(OSError, ValueError):  # nobody listens
         print(visible(text), file=sys.stderr, flush=True)
 
 
-def exit_codes(command: Callable[P, int | None]) -> Callable[P, None]:
-    """Turns what a command raises into one line and its exit status: bad input 2, signals 130 and 143, failures 1."""
+def command(function: Callable[..., int | None]) -> Callable[..., None]:
+    """Makes a command of a function.
 
-    @functools.wraps(command)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
+    A parameter that is a dataclass becomes the options of its fields. Exceptions become one line and an exit status:
+    2 for bad input, 130 and 143 for signals, 1 for failed runs.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    groups: dict[str, Any] = {}
+    options: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if dataclasses.is_dataclass(hints[name]):
+            groups[name] = hints[name]
+            types = get_type_hints(hints[name], include_extras=True)
+            for field in dataclasses.fields(groups[name]):
+                default = parameter.empty if field.default is dataclasses.MISSING else field.default
+                options.append(
+                    inspect.Parameter(field.name, parameter.KEYWORD_ONLY, default=default, annotation=types[field.name])
+                )
+        else:
+            options.append(parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name]))
+
+    @functools.wraps(function)
+    def wrapped(**given: Any) -> None:
         from bertlab.cli import environment
 
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in dataclasses.fields(group)})
         code, line = 0, ""
         try:
             environment.check()
-            code = command(*args, **kwargs) or 0
+            code = function(**given) or 0
         except Exception as error:
             code, line = status(error)
         except BaseException as error:
             from bertlab.progress import Interrupted
 
             if isinstance(error, Interrupted):
-                line = f"{error}; what was done is kept: give the same command again to go on"
+                line = f"{error}; finished work is kept: give the same command again to resume"
                 code = 130 if error.number == signal.SIGINT else 143
             elif isinstance(error, KeyboardInterrupt):
                 code = 130
@@ -73,6 +110,8 @@ def exit_codes(command: Callable[P, int | None]) -> Callable[P, None]:
             complain(f"bertlab: {line}")
         raise SystemExit(code)
 
+    wrapped.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {}
     return wrapped
 
 
@@ -84,16 +123,16 @@ def status(error: Exception) -> tuple[int, str]:
     usage = getattr(error, "format_message", None)  # typer's usage errors, whose classes are private
     if usage is not None:
         said = str(BadInput(usage()))
-        return 2, f"{said} (`bertlab --help` and `bertlab COMMAND --help` show what there is)"
+        return 2, f"{said} (see `bertlab --help` and `bertlab COMMAND --help`)"
     if isinstance(error, BadInput):
         return 2, plain(str(error))
     if isinstance(error, BrokenPipeError):
         return 1, ""
     if isinstance(error, MemoryError):
-        return 1, "there is not enough memory: free some, or take a smaller model or batch"
+        return 1, "out of memory: free some, or use a smaller model, batch or --micro-batch"
     if isinstance(error, OSError) and error.errno is not None:
         return 2, str(unusable(error))
-    return FAULT, f"this is a fault of bertlab: {type(error).__name__}: {_short(error)}; {_kept(error)}"
+    return FAULT, f"internal error: {type(error).__name__}: {_short(error)}; {_kept(error)}"
 
 
 def _short(error: Exception) -> str:
@@ -101,12 +140,12 @@ def _short(error: Exception) -> str:
 
     try:
         return plain(str(error))[:300]
-    except Exception:  # the text of an error that a user's code raises
+    except Exception:  # str() of an error in a user's code may raise
         return "no text"
 
 
 def _kept(error: Exception) -> str:
-    """Writes the traceback of a fault to a file, or with `--debug` to standard error; says where it is."""
+    """Writes the traceback of a fault to a file, or with `--debug` to standard error, and returns where it is."""
     import platform
     import tempfile
     import traceback
@@ -116,7 +155,7 @@ def _kept(error: Exception) -> str:
     text = "".join(traceback.format_exception(error))
     if debugging:
         complain(text)
-        return "its traceback stands above"
+        return "the traceback is above"
     head = f"bertlab {__version__}, Python {platform.python_version()}: {sys.argv[1:]}\n"
     try:
         descriptor, name = tempfile.mkstemp(prefix="bertlab-fault-", suffix=".txt")
@@ -124,11 +163,11 @@ def _kept(error: Exception) -> str:
             file.write(head + text)
     except OSError:
         return "`bertlab --debug COMMAND` shows its traceback"
-    return f"its traceback is in {name}, please report it"
+    return f"please report it with the traceback in {name}"
 
 
 def _flushed() -> bool:
-    """Whether all output has gone out; what cannot, as to a closed pipe or a full disk, is given up."""
+    """Whether all output was written; drops what a closed pipe or a full disk refuses."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
@@ -139,7 +178,7 @@ def _flushed() -> bool:
 
 
 def print_json(data: Any) -> None:
-    """Machine-readable output, in ASCII: any name passes any terminal and any encoding."""
+    """Prints JSON in ASCII, which any terminal and encoding can show."""
     import json
 
     print(json.dumps(data, indent=2, allow_nan=False))

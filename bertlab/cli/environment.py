@@ -1,4 +1,4 @@
-"""The environment of a command, checked before anything else is done: directories, variables, descriptors, limits."""
+"""Checks the environment of a command first: directories, variables, file descriptors, limits."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from bertlab.errors import BadInput
 
 LEAST_MEMORY = 2 * 2**30
-"""Bytes of addresses that a command which trains needs: below, importing torch fails or hangs."""
+"""Bytes of address space that training needs: with less, importing torch fails or hangs."""
 SECONDS = {"BERTLAB_COLLECTIVE_SECONDS": "45"}
-"""Variables that hold whole seconds, with their defaults."""
+"""Environment variables in whole seconds, with their defaults."""
 
 
 def open_descriptors() -> None:
-    """Opens standard input, output and error where they are closed, so that no file of a store takes their place.
+    """Opens closed standard streams, so that no file of a store takes their numbers.
 
-    What is written to a closed output fails then, as on a full disk.
+    Writing to a closed output then fails as on a full disk.
     """
     for number, mode in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
@@ -32,15 +32,15 @@ def open_descriptors() -> None:
 
 
 def check() -> None:
-    """Raises `BadInput` for an environment in which no command can work, and completes one that lacks a name."""
+    """Raises `BadInput` where no command can work; sets variables that libraries need."""
     try:
         os.getcwd()
     except OSError:
-        raise BadInput("the current directory is gone: change to one that is there") from None
+        raise BadInput("the current directory no longer exists: change to another") from None
     try:
         folder = tempfile.gettempdir()
     except OSError:
-        raise BadInput("no temporary folder can be written: make room in /tmp, or name one with TMPDIR") from None
+        raise BadInput("no temporary directory is writable: free space in /tmp, or set TMPDIR") from None
     for name in SECONDS:
         seconds(name)
     fault = os.environ.get("BERTLAB_FAULT")
@@ -50,18 +50,18 @@ def check() -> None:
         try:
             Faults(fault)
         except ValueError as error:
-            raise BadInput(f"{error}: leave it out, or write as bertlab/store/faults.py says") from None
+            raise BadInput(f"{error}: unset it, or see bertlab/store/faults.py") from None
     if os.path.expanduser("~") == "~":  # a user without a name, as containers have
         os.environ["HOME"] = folder
     os.environ.setdefault("USER", f"user{os.getuid()}")
-    os.environ["MPLBACKEND"] = "agg"  # figures are drawn into files, whatever a user draws on otherwise
+    os.environ["MPLBACKEND"] = "agg"  # figures go to files, whatever the user's setting
 
 
 def seconds(name: str, environment: Mapping[str, str] = os.environ) -> int:
-    """The whole seconds that a variable holds, or its default. Raises `BadInput` for anything else."""
+    """The value of a variable in whole seconds, or its default. Raises `BadInput` for anything else."""
     text = environment.get(name) or SECONDS[name]
     if not (text.isascii() and text.isdecimal() and int(text[:9]) >= 1 and len(text) < 9):
-        raise BadInput(f"{name} is '{text}': give whole seconds, at least 1")
+        raise BadInput(f"{name} is '{text}': set whole seconds, at least 1")
     return int(text)
 
 
@@ -72,6 +72,6 @@ def require_memory() -> None:
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < LEAST_MEMORY:
         raise BadInput(
-            f"a limit leaves this process {limit / 1e6:,.0f} MB of addresses (`ulimit -v`): raise it to "
-            f"{LEAST_MEMORY / 1e6:,.0f} MB at least"
+            f"`ulimit -v` limits this process to {limit / 1e6:,.0f} MB: raise it to at least "
+            f"{LEAST_MEMORY / 1e6:,.0f} MB"
         )

@@ -1,4 +1,4 @@
-"""`bertlab export`: a transformers checkpoint directory of a run, or the results of a study without weights."""
+"""`bertlab export`: writes a transformers checkpoint of a run, or the results of a study."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from typing import Annotated
 
 import typer
 
-from bertlab.cli.console import exit_codes, say
-from bertlab.cli.options import Runs
+from bertlab.cli.console import command, say
+from bertlab.cli.options import Run, Runs, option
 
 
-@exit_codes
+@command
 def export(
-    run: Annotated[str, typer.Argument(help="A pre-training: its id, label or directory.", metavar="RUN")],
+    run: Run,
     directory: Annotated[Path, typer.Argument(help="The directory to write; it must not exist.", metavar="DIR")],
-    results: Annotated[bool, typer.Option("--results", help="RUN is a study: write its results, no weights.")] = False,
+    results: Annotated[bool, option("--results", None, "RUN is a study: write its results without weights.")] = False,
     runs: Runs = Path("runs"),
 ) -> None:
-    """Write a pre-trained model as a transformers checkpoint (BERT, or RoFormer where positions are rotary)."""
+    """Write a model as a transformers checkpoint.
+
+    BERT, or RoFormer where positions are rotary. With --results, write the results of a study for `bertlab merge`.
+    """
     import os
 
     from bertlab.errors import BadInput, filling
@@ -27,7 +30,7 @@ def export(
     from bertlab.store.runs import Store
 
     if kind(directory, "DIR"):
-        raise BadInput(f"export target '{directory}' exists already: give a directory that does not")
+        raise BadInput(f"export target '{directory}' exists already: name a new directory")
     store = Store(runs)
     missing = [path for path in directory.parents if not path.exists()]
     beside = directory.with_name(f".{directory.name}.{os.getpid()}.part")
@@ -49,7 +52,7 @@ def export(
 
             shutil.rmtree(beside)
         if not directory.exists():
-            for path in missing:  # what was made for it
+            for path in missing:  # made for it
                 with suppress(OSError):
                     path.rmdir()
     say(f"wrote {what} to {directory}")

@@ -1,42 +1,85 @@
-"""`bertlab fill-mask`: what a finished model puts in the place of [MASK]."""
+"""`bertlab fill-mask`: the words that a masked LM predicts for [MASK]. A look at the model, not a measurement."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
-from bertlab.cli.console import console, exit_codes, print_json
-from bertlab.cli.options import Json, Runs
+from bertlab.cli.console import command, print_json, print_table
+from bertlab.cli.options import Json, Run, Runs, option
+
+MASK = "[MASK]"
 
 
-@exit_codes
+class Guess(NamedTuple):
+    """A predicted word piece."""
+
+    piece: str
+    probability: float
+
+
+@command
 def fill_mask(
-    run: Annotated[str, typer.Argument(help="A pre-training: its id, label or directory.", metavar="RUN")],
-    text: Annotated[str, typer.Argument(help='A text with [MASK] in it, as "the [MASK] sat down".')],
-    top: Annotated[int, typer.Option(min=1, max=1000, help="Words to show.")] = 5,
+    run: Run,
+    text: Annotated[str, typer.Argument(help='A text with [MASK] in it, such as "the [MASK] sat down".')],
+    top: Annotated[int, option("--top", "N", "Words per [MASK].", min=1, max=1000)] = 5,
     runs: Runs = Path("runs"),
     json: Json = False,
 ) -> None:
-    """Show the words that a pre-trained model finds likeliest in the place of [MASK]."""
-    from bertlab.fill_mask import fill
+    """Print the most probable words for each [MASK] of a text."""
     from bertlab.store.runs import PRETRAINED, Store
 
     found = Store(runs).match(run, lambda each: each.kind in PRETRAINED)
     found.verify()
     places = fill(found.path, text, top)
     if json:
-        print_json([[vars(guess) for guess in guesses] for guesses in places])
+        print_json([[guess._asdict() for guess in guesses] for guesses in places])
         return
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
+    numbers = [""] if len(places) == 1 else [f" {number}" for number in range(1, len(places) + 1)]
+    print_table(
+        [name for number in numbers for name in (f"{MASK}{number}", "%")],
+        [
+            [cell for guess in row for cell in (guess.piece, f"{100 * guess.probability:.1f}")]
+            for row in zip(*places, strict=True)
+        ],
+    )
 
-    table = Table(box=SIMPLE_HEAD)
-    for number in range(1, len(places) + 1):
-        table.add_column(Text("[MASK]" if len(places) == 1 else f"[MASK] {number}"))
-        table.add_column("%", justify="right")
-    for row in zip(*places, strict=True):
-        table.add_row(*(cell for guess in row for cell in (Text(guess.piece), f"{100 * guess.probability:.1f}")))
-    console().print(table)
+
+def fill(directory: Path, text: str, count: int) -> list[list[Guess]]:
+    """The `count` most probable word pieces for each [MASK] of `text`, in descending order.
+
+    `directory` is that of a finished pre-training. Raises `BadInput` for a text without [MASK] or longer than the
+    model's positions, for a causal model, and for a checkpoint without an LM head.
+    """
+    import torch
+
+    from bertlab.errors import BadInput
+    from bertlab.store.files import read_json
+    from bertlab.training.finetuning import open_pretrained
+
+    parts = text.split(MASK)
+    if len(parts) == 1:
+        raise BadInput(f"the text has no {MASK}: write {MASK} in place of a word")
+    if not read_json(directory / "result.json").get("predicts", True):
+        raise BadInput(f"{directory.name} was published without its LM head and cannot predict words: use another")
+    opened = open_pretrained(directory)
+    model, tokenizer = opened.model.eval(), opened.tokenizer
+    if model.encoder.causal:
+        raise BadInput(f"{directory.name} is a left-to-right model and cannot see words after {MASK}: use a masked LM")
+    ids = [tokenizer.cls]
+    for number, part in enumerate(tokenizer.encode(parts)):
+        ids += [tokenizer.mask, *part] if number else part
+    ids.append(tokenizer.sep)
+    if len(ids) > opened.positions:
+        raise BadInput(f"the text has {len(ids)} tokens, and the model {opened.positions} positions: shorten it")
+    tokens = torch.tensor([ids])
+    places = (tokens == tokenizer.mask).nonzero()[:, 1]
+    with torch.inference_mode():
+        logits, _ = model.predictions(tokens, torch.zeros_like(tokens), None, places[None])
+    best = logits[0].softmax(-1).topk(min(count, tokenizer.size))
+    return [
+        [Guess(tokenizer.vocabulary[piece], value) for value, piece in zip(values, pieces, strict=True)]
+        for values, pieces in zip(best.values.tolist(), best.indices.tolist(), strict=True)
+    ]

@@ -1,4 +1,4 @@
-"""Live progress of a plan: bars on a terminal, a line now and then elsewhere."""
+"""Live progress of a plan: bars on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from bertlab.store.runs import Run
 
 SECONDS_BETWEEN_LINES = 15.0
-"""Where output is not a terminal."""
+"""If the output is not a terminal."""
 
 SECONDS_BETWEEN_FRAMES = 0.1
 
 
 class Live:
-    """An observer that draws the job at work and the whole plan, and keeps a line for each finished job."""
+    """An observer that shows running jobs and the whole plan, and prints a line for each finished job."""
 
     def __init__(self) -> None:
         self.began = time.monotonic()
         self.bars = _bars() if console().is_terminal else None
         self.shown: dict[str, TaskID] = {}
-        """The bars of the jobs at work, by their ids."""
+        """The bars of running jobs by id."""
 
     def __enter__(self) -> Live:
         if self.bars is not None:
@@ -44,25 +44,25 @@ class Live:
             self.bars.stop()
 
     def begin(self, job: Job, number: int, total: int) -> Progress:
-        """Shows a job; what is returned is told of its progress."""
+        """Shows a job; returns its progress callback."""
         if self.bars is None:
             return _Lines(f"[{number}/{total}] {title(job)}")
-        if job.id in self.shown:  # begun again: a signal, or another command, was faster
+        if job.id in self.shown:  # it starts again after a signal, or another command had it
             self.bars.remove_task(self.shown.pop(job.id))
         bar = _Bar(self.bars, title(job), number - len(self.shown), total)
         self.shown[job.id] = bar.task
         return bar
 
     def end(self, job: Job, run: Run, seconds: float) -> None:
-        """Keeps a line for a finished job."""
+        """Prints a line for a finished job."""
         self._line(job, f"{title(job)}: {outcome(job, run)} in {duration(seconds)}")
 
     def again(self, job: Job, reason: str) -> None:
-        """Keeps a line for a job that is tried once more."""
-        self._line(job, f"{title(job)}: {reason}; it is tried once more")
+        """Prints a line for a job that is tried once more."""
+        self._line(job, f"{title(job)}: {reason}; trying once more")
 
     def failed(self, job: Job, reason: str) -> None:
-        """Keeps a line for a job without a result."""
+        """Prints a line for a job without a result."""
         self._line(job, f"{title(job)}: {reason}")
 
     def _line(self, job: Job, text: str) -> None:
@@ -75,18 +75,18 @@ class Live:
 
 
 def title(job: Job) -> str:
-    """What a person calls a job."""
+    """The name of a job for people."""
     if isinstance(job, PrepareCorpus):
         return f"corpus {' + '.join(source.name for source in job.corpus.sources)}"
     if isinstance(job, Pretrain):
         return f"pre-train {job.name} seed {job.seed}"
     if isinstance(job, ImportCheckpoint):
-        return f"take in {job.label}"
+        return f"import {job.label}"
     return f"measure {job.name} pre-training seed {job.pretrain.seed} fine-tuning seed {job.finetune_seed}"
 
 
 def outcome(job: Job, run: Run) -> str:
-    """The figure that a person wants to see when a job is finished."""
+    """The main figures of a finished job."""
     result = run.result()
     if isinstance(job, PrepareCorpus):
         return f"{result['train']['tokens']:,} tokens, vocabulary {result['vocabulary']:,}"
@@ -95,11 +95,11 @@ def outcome(job: Job, run: Run) -> str:
     if isinstance(job, ImportCheckpoint):
         return f"{result['parameters']:,} parameters, vocabulary {result['vocabulary']:,}"
     figures = ", ".join(f"{name} {value:.1f}" for name, value in result["metrics"].items())
-    return figures + (" (collapsed to one class)" if result["status"] == "collapsed" else "")
+    return figures + (" (collapsed: one answer for all examples)" if result["status"] == "collapsed" else "")
 
 
 class _Bar:
-    """Progress of a job, as a bar below that of the plan."""
+    """The progress of a job as a bar below that of the plan."""
 
     def __init__(self, bars: Bars, name: str, number: int, total: int) -> None:
         self.bars, self.name, self.frame = bars, name, 0.0
@@ -122,7 +122,7 @@ class _Bar:
 
 
 class _Lines:
-    """Progress of a job, as a line now and then."""
+    """The progress of a job as a line now and then."""
 
     def __init__(self, name: str) -> None:
         self.name, self.last, self.stage = name, 0.0, ""
@@ -136,7 +136,7 @@ class _Lines:
 
 
 def shown(figures: dict[str, float], stage: str) -> str:
-    """Figures beside a bar, as `loss 2.31 41,200 tokens/s`."""
+    """Figures beside a bar, such as `loss 2.31 41,200 tokens/s`."""
     texts = [stage]
     for name, value in figures.items():
         words = name.replace("_per_second", "/s").replace("_", " ")

@@ -1,4 +1,4 @@
-"""`bertlab`: the commands, each in a file of its own."""
+"""`bertlab`: registers the commands, each in a file of its own."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from bertlab.cli.studies import studies
 
 app = typer.Typer(
     name="bertlab",
-    help="Reproduces the ablations behind BERT: pre-trains the variants, measures them, sets them beside the paper.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     add_completion=False,
+    rich_markup_mode=None,  # importing rich takes longer than all else that --help does
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 commands = (ablate, report, plan, audit, studies, runs, pretrain, finetune, fill_mask, export, merge, fetch, bench)
 for command in commands:
-    app.command()(command)
+    app.command(context_settings={"help_option_names": ["-h", "--help"]})(command)
 
 
 def _version(asked: bool) -> None:
@@ -43,17 +44,23 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def options(
+    context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a fault of bertlab itself.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an internal error.")] = False,
 ) -> None:
-    """Reproduces the ablations behind BERT: pre-trains the variants, measures them, sets them beside the paper."""
+    """Reproduce the ablations behind BERT: pre-train variants, measure them, and compare with the published tables.
+
+    Start with `bertlab ablate masking --scale smoke` (about a minute) and `bertlab report`.
+    """
     console.debugging = debug
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def main() -> None:
-    """Carries out the command line: whatever happens, errors are one line and an exit status."""
+    """Runs the command line: every error becomes one line and an exit status."""
     from bertlab.cli.environment import open_descriptors
 
     open_descriptors()

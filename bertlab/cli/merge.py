@@ -1,4 +1,4 @@
-"""`bertlab merge`: joins the stores of several people, or the results that they exported."""
+"""`bertlab merge`: joins several stores, or exported results."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from bertlab.cli.console import exit_codes, say
+from bertlab.cli.console import command, say
 
 
-@exit_codes
+@command
 def merge(
     stores: Annotated[
         list[Path], typer.Argument(help="Stores, or results written by `export --results`.", metavar="STORE")
@@ -23,13 +23,13 @@ def merge(
             envvar="BERTLAB_RUNS",
             show_envvar=True,
             metavar="DIR",
-            help="The store that they are joined into: a new one, or one that holds runs.",
+            help="The store to write: a new or an existing one.",
         ),
     ] = Path("runs"),
 ) -> None:
-    """Join stores of several people: runs by their checksums, studies by all that was asked for.
+    """Join several stores into one.
 
-    Each trains its own seeds (`ablate masking --seeds 0-2`, `--seeds 3-5`); joined, they are one study.
+    Several people can train different seeds of a study (`--seeds 0-2`, `--seeds 3-5`) and report them together.
     """
     from bertlab.cli.console import console
     from bertlab.names import plain
@@ -37,11 +37,11 @@ def merge(
     from bertlab.store.union import spelled
 
     with console().status("comparing checksums") as status:
-        found = joined(stores, into, lambda done, total: status.update(f"{done} of {total} runs are copied"))
+        found = joined(stores, into, lambda done, total: status.update(f"copying runs: {done} of {total}"))
     for note in found.notes:
         say(note)
     for record in found.records:
         seeds = sorted({row["pretrain_seed"] for row in record["rows"]})
         text = f"{record['study']}, scale {record['scale']}: {len(record['cells'])} values, --seeds {spelled(seeds)}"
         say(plain(text))
-    say(f"{into}: {found.copied} runs are new, {found.known} were there; `bertlab report --runs {into}` reports them")
+    say(f"{into}: {found.copied} new runs, {found.known} known. Next: `bertlab report --runs {into}`")

@@ -1,4 +1,4 @@
-"""The plan as a table: what is done, what will run, how much it takes. Shown before anything is spent."""
+"""Prints a plan as a table: what is finished, what will run, and what it takes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bertlab.cli.console import console, say
+from bertlab.cli.console import print_table, say
 from bertlab.errors import BadInput
 from bertlab.lab.jobs import Job, Pretrain
 from bertlab.recipe import cost
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 KINDS = {
     "corpus": "prepare the corpus",
     "pretrain": "pre-train",
-    "import": "take in a checkpoint",
+    "import": "import a checkpoint",
     "finetune": "fine-tune",
-    "features": "train on features",
+    "features": "train on frozen features",
 }
 
 
 def draw(plan: Plan, store: Store, machine: Machine, what: str = "") -> None:
-    """Prints the plan of what a store still lacks; `what` says what it is of, if not of the studies' rows.
+    """Prints the jobs that a store still lacks; `what` describes them, unless they are those of the studies.
 
-    Times are those of finished runs alike: nothing is measured, and nothing is said where there is none.
+    Times are those of similar finished runs, and left out without any.
     """
     from bertlab.estimates.estimate import amount
     from bertlab.estimates.recorded import Recorded
@@ -42,7 +42,7 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "") -> None:
         kind: sum(job.kind == kind for job in plan.jobs) - sum(job.kind == kind for job in pending) for kind in KINDS
     }
     amounts = {
-        kind: amount([job for job in pending if job.kind == kind], machine, seconds, whole=False)
+        kind: amount([job for job in pending if job.kind == kind], machine, seconds, read_tasks=False)
         for kind in KINDS
         if any(job.kind == kind for job in plan.jobs)
     }
@@ -52,8 +52,8 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "") -> None:
     if sum(plan.asked) > sum(plan.distinct) > 0 and not plan.request.pretrained:
         (trainings, measurements), (trained, measured) = plan.asked, plan.distinct
         say(
-            f"Shared: the rows ask for {trainings} pre-trainings and {measurements} measurements; {trained} and "
-            f"{measured} are run."
+            f"Variants share runs: {trained} of {trainings} pre-trainings and {measured} of {measurements} "
+            "measurements are run."
         )
     if plan.request.scale.name == "paper" and not what:
         for line in unlike_paper(plan):
@@ -61,7 +61,7 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "") -> None:
 
 
 def unlike_paper(plan: Plan) -> list[str]:
-    """A line for each study that is not set up as in its paper, with all that differs."""
+    """A line for each study whose setting differs from its paper's."""
     from bertlab.lab.differences import differences
 
     lines = []
@@ -69,34 +69,26 @@ def unlike_paper(plan: Plan) -> list[str]:
         concerned: dict[str, list[str]] = {}
         for each in differences(plan, study):
             concerned.setdefault(each["what"], []).append(each["on"])
-        told = [f"{what} ({', '.join(on)})" if any(on) else what for what, on in concerned.items()]
-        if told:
-            lines.append(f"Not the setting of {study.source} (directions alone will compare): {'; '.join(told)}.")
+        parts = [f"{what} ({', '.join(on)})" if any(on) else what for what, on in concerned.items()]
+        if parts:
+            lines.append(f"Differs from {study.source}, so only signs can be compared: {'; '.join(parts)}.")
     return lines
 
 
 def table(plan: Plan, done: Mapping[str, int], amounts: Mapping[str, Amount], what: str = "") -> None:
-    """Prints the finished jobs of each kind, and what those to do come to."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
+    """Prints finished and pending jobs of each kind, and what the pending ones take."""
     names = ", ".join(study.name for study in plan.request.studies)
     given = plan.request.pretrained
     text = f"from {given.label}" if given else f"on {' + '.join(plan.corpora)}"
-    title = f"{names}{what and ', '}{what}: scale {plan.request.scale.name} {text}"
-    drawn = Table(title=Text(title), box=SIMPLE_HEAD)
-    drawn.title_justify = "left"
-    for name in ("job", "done", "to run", "tokens", "FLOP", "disk", "about"):
-        drawn.add_column(name, justify="left" if name == "job" else "right")
-    for kind, name in KINDS.items():
-        if kind in amounts:
-            drawn.add_row(name, str(done[kind]), *_figures(amounts[kind]))
-    console().print(drawn)
+    print_table(
+        ("job", "done", "to run", "tokens", "FLOPs", "disk", "time"),
+        [(name, str(done[kind]), *_figures(amounts[kind])) for kind, name in KINDS.items() if kind in amounts],
+        f"{names}{what and ', '}{what}: scale {plan.request.scale.name} {text}",
+    )
 
 
 def _figures(amount: Amount) -> tuple[str, ...]:
-    """How many jobs, and their tokens, operations, disk and time as far as they are known."""
+    """Number of jobs, tokens, FLOPs, disk and time, as far as they are known."""
     return (
         str(amount.pretrainings + amount.measurements + amount.others),
         f"{amount.tokens:,.0f}" if amount.tokens else "",
@@ -107,13 +99,13 @@ def _figures(amount: Amount) -> tuple[str, ...]:
 
 
 def models(jobs: Iterable[Job]) -> list[str]:
-    """What jobs train, a line for each model and schedule: its size, and how long it sees how much."""
+    """A line for each model and schedule that jobs pre-train."""
     rows = Counter(described(recipe) for recipe in _trained(jobs))
     return [f"{count} x {line}" for line, count in rows.items()]
 
 
 def trained_models(jobs: Iterable[Job]) -> list[dict[str, Any]]:
-    """The same as JSON: each shape that is trained, its parameters, and how many are trained of it."""
+    """The shapes that jobs pre-train, their parameters and their number, as JSON."""
     rows = Counter((recipe.model, parameters(recipe)) for recipe in _trained(jobs))
     return [
         {
@@ -132,13 +124,13 @@ def _trained(jobs: Iterable[Job]) -> list[Recipe]:
 
 
 def parameters(recipe: Recipe) -> int:
-    """Trained numbers of a recipe's model."""
+    """The number of parameters of a recipe's model."""
     positions = recipe.model.positions_for(recipe.inputs.longest)
     return cost.parameters(recipe.model, recipe.tokenizer.vocabulary, positions, recipe.objective.next_sentence)
 
 
 def described(recipe: Recipe) -> str:
-    """A pre-training in one line: layers, width, heads and parameters; batch, steps and tokens a sequence."""
+    """A pre-training in one line: layers, width, heads and parameters; batch, steps and sequence length."""
     model, schedule = recipe.model, recipe.schedule
     count = parameters(recipe) / 1e6
     batch = f"{schedule.batch_size:,} sequences" + (" or as many tokens" if recipe.inputs.token_matched_to else "")
@@ -150,16 +142,16 @@ def described(recipe: Recipe) -> str:
 
 
 def require_room(jobs: list[Job], store: Store) -> None:
-    """Raises `BadInput` if the disk of the store has less room than the weights of the jobs will take."""
+    """Raises `BadInput` if the weights of the jobs do not fit on the disk of the store."""
     from bertlab.estimates.estimate import milestone_bytes
 
     largest = max((milestone_bytes(job) for job in jobs if isinstance(job, Pretrain)), default=0)
-    # The weights at each milestone, and while one is trained two checkpoints of weights and moments.
+    # The weights at each milestone, and during training two checkpoints of weights and moments.
     needed = sum(milestone_bytes(job) * len(job.milestones) for job in jobs if isinstance(job, Pretrain)) + 6 * largest
     place = next(path for path in (store.root.absolute(), *store.root.absolute().parents) if path.exists())
     free = shutil.disk_usage(place).free
     if needed > free:
         raise BadInput(
-            f"the runs need {needed / 1e6:,.0f} MB and '{store.root}' has {free / 1e6:,.0f}: make room, or give "
+            f"the runs need {needed / 1e6:,.0f} MB and '{store.root}' has {free / 1e6:,.0f}: free space, or choose "
             "another directory with --runs"
         )

@@ -1,52 +1,39 @@
-"""`bertlab pretrain`: one pre-training outside a study."""
+"""`bertlab pretrain`: one pre-training outside of a study."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import dataclasses
 from typing import Annotated
 
-import typer
-
-from bertlab.cli import options
 from bertlab.cli.carry_out import carry_out
-from bertlab.cli.console import exit_codes, print_json, say
+from bertlab.cli.console import command, print_json, say
+from bertlab.cli.options import DryRun, Json, Loggers, Retry, TextOptions, TrainingOptions, option
 
 
-@exit_codes
+@command
 def pretrain(
-    scale: options.ScaleName = "tiny",
-    corpus: options.Corpora = None,
-    vocab: options.Vocabulary = None,
-    data: options.Data = None,
-    set_: options.Assignments = None,
-    seed: Annotated[int, typer.Option(min=0, help="The seed of initial weights, order and masks.")] = 0,
-    gpus: options.Gpus = 0,
-    threads: options.Threads = 0,
-    precision: options.Precision = "auto",
-    compile: options.Compile = "auto",
-    micro_batch: options.MicroBatch = 0,
-    logger: options.Loggers = None,
-    runs: options.Runs = Path("runs"),
-    retry: options.Retry = False,
-    dry_run: options.DryRun = False,
-    json: options.Json = False,
+    what: TextOptions,
+    devices: TrainingOptions,
+    seed: Annotated[int, option("--seed", "N", "Seed of initial weights, data order and masks.", min=0)] = 0,
+    logger: Loggers = None,
+    retry: Retry = False,
+    dry_run: DryRun = False,
+    json: Json = False,
 ) -> int:
-    """Pre-train one model: the recipe of a scale, with any field set.
+    """Pre-train one model outside of a study.
 
-    It is kept until `bertlab runs --prune`, as no study asks for it.
+    The recipe is that of a scale, in which --set changes any field. The store keeps the
+    model until `bertlab runs --prune`.
     """
-    import dataclasses
-
     from bertlab.cli.plan_table import draw
     from bertlab.errors import BadInput
     from bertlab.lab import plan as planning
     from bertlab.lab import scales
     from bertlab.lab.jobs import Pretrain
     from bertlab.lab.study import Measurement, Study, Variant
-    from bertlab.machine import Machine
     from bertlab.store.runs import Store
 
-    for assignment in set_ or ():
+    for assignment in what.set_ or ():
         if assignment.startswith(tuple(f"{group}." for group in (*scales.GROUPS, "tasks"))):
             raise BadInput(f"--set {assignment}: nothing is measured here; give it to `bertlab finetune`")
     one = Study(
@@ -57,24 +44,8 @@ def pretrain(
         variants=[Variant("pretrain")],
         measurements=[Measurement("perplexity", method="pretraining", metric="perplexity")],
     )
-    request = planning.Request(
-        studies=(one,),
-        scale=scales.find(scale).set(set_ or []),
-        corpora=tuple(corpus or ()),
-        vocabulary=vocab,
-    )
-    machine = Machine(
-        runs=runs,
-        data=data,
-        precision=precision,
-        compile=compile,
-        threads=threads,
-        gpus=gpus,
-        micro_batch=micro_batch,
-        loggers=tuple(logger or ()),
-    )
-    store = Store(runs)
-    plan = planning.make(request, machine)
+    machine, store = devices.machine(what, logger), Store(what.runs)
+    plan = planning.make(what.request((one,)), machine)
     (cell,) = plan.cells
     assert isinstance(cell.job, Pretrain)
     job = dataclasses.replace(cell.job, recipe=dataclasses.replace(cell.job.recipe, seed=seed))
@@ -92,5 +63,5 @@ def pretrain(
         return 0
     figures = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in run.result()["heldout"].items())
     say(f"{run.id} on held-out text: {figures} (losses in nats)")
-    say(f"next: `bertlab finetune --from {run.id} --task mnli`, `bertlab fill-mask`, `bertlab export {run.id} DIR`")
+    say(f"Next: `bertlab finetune --from {run.id} --task mnli`, `bertlab fill-mask`, `bertlab export {run.id} DIR`")
     return 0

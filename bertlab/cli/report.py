@@ -1,4 +1,4 @@
-"""`bertlab report`: tables and plots of everything that is finished."""
+"""`bertlab report`: writes the tables and figures of all finished runs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from bertlab.cli.console import exit_codes, say
+from bertlab.cli.console import command, say
 
 
-@exit_codes
+@command
 def report(
     studies: Annotated[list[str] | None, typer.Argument(help="Studies to report; all that were run, if none.")] = None,
     runs: Annotated[
@@ -31,7 +31,7 @@ def report(
         Path | None, typer.Option("--compare", help="Show what changed since another store.", metavar="OLD_STORE")
     ] = None,
 ) -> None:
-    """Write the tables and plots of everything finished."""
+    """Write tables, figures and verdicts of all finished runs."""
     from bertlab.cli.results import print_changes, print_result
     from bertlab.report import page
     from bertlab.store.merge import Joined

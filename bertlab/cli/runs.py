@@ -1,30 +1,29 @@
-"""`bertlab runs`: what is finished, running or failed; and removing it."""
+"""`bertlab runs`: lists runs, finished, running or failed, and removes them."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from bertlab.cli.console import command, print_json, print_table, say
+from bertlab.cli.options import Json, Names, Runs, option
 
-from bertlab.cli.console import console, exit_codes, print_json, say
-from bertlab.cli.options import Json, Runs
+if TYPE_CHECKING:
+    from bertlab.store.runs import Store
+
+RESUMES = "the same command resumes it"
 
 
-@exit_codes
+@command
 def runs(
     runs: Runs = Path("runs"),
-    remove: Annotated[list[str] | None, typer.Option(help="Remove a finished run.", metavar="RUN")] = None,
+    remove: Annotated[Names, option("--remove", "RUN", "Remove a finished run; repeatable.")] = None,
     prune: Annotated[
-        bool,
-        typer.Option(
-            help="Remove runs that no study ever asked for, finished or not, of `pretrain` and `finetune` too, and "
-            "what killed and damaged runs left."
-        ),
+        bool, option("--prune", None, "Remove runs outside of studies, and the remains of killed and damaged runs.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """List the runs of the store."""
+    """List or remove the runs of the store."""
     from bertlab.errors import BadInput
     from bertlab.store.runs import Store
 
@@ -45,50 +44,48 @@ def runs(
     if json:
         print_json(listed)
     elif not remove and not prune:
-        _draw(listed)
+        columns = ("id", "kind", "label", "status", "reason")
+        print_table(columns, [[str(run[name]) for name in columns] for run in listed], left=5)
 
 
-def _listed(store: Any) -> list[dict[str, Any]]:
-    finished = [
-        {
-            "id": run.id,
-            "kind": run.kind,
-            "status": run.result().get("status", "done"),
-            "reason": "",
-            "path": str(run.path),
-            "recipe": run.science(),
-            "label": run.label,
-        }
-        for run in store.runs()
-    ]
-    failed = [
-        {
-            "id": record["id"],
-            "kind": record.get("kind", ""),
-            "status": record.get("status", "failed"),
-            "reason": record.get("reason", ""),
-            "path": "",
-            "recipe": record.get("science", {}),
-            "label": record.get("label", ""),
-        }
-        for record in store.failures()
-    ]
-    failed += [
-        {
-            "id": run.id,
-            "kind": run.kind,
-            "status": "damaged",
-            "reason": f"{path.relative_to(run.path)} is not as it was: the command that made it makes it anew",
-            "path": str(run.path),
-            "recipe": {},
-            "label": run.label,
-        }
-        for run, path in store.damaged()
-    ]
-    known = {record["id"] for record in failed}
+def _entry(
+    run_id: str, kind: str, status: str, reason: str, path: str, science: dict[str, Any], label: str
+) -> dict[str, Any]:
+    return {
+        "id": run_id,
+        "kind": kind,
+        "status": status,
+        "reason": reason,
+        "path": path,
+        "recipe": science,
+        "label": label,
+    }
+
+
+def _listed(store: Store) -> list[dict[str, Any]]:
     from bertlab.errors import BadInput
     from bertlab.store.files import read_json
 
+    finished = [
+        _entry(run.id, run.kind, run.result().get("status", "done"), "", str(run.path), run.science(), run.label)
+        for run in store.runs()
+    ]
+    failed = [
+        _entry(
+            each["id"],
+            each.get("kind", ""),
+            each.get("status", "failed"),
+            each.get("reason", ""),
+            "",
+            each.get("science", {}),
+            each.get("label", ""),
+        )
+        for each in store.failures()
+    ]
+    for run, path in store.damaged():
+        reason = f"{path.relative_to(run.path)} has changed: the command that made the run repeats it"
+        failed.append(_entry(run.id, run.kind, "damaged", reason, str(run.path), {}, run.label))
+    known = {record["id"] for record in failed}
     for kind, run_id, active in store.unfinished():
         if run_id in known:
             continue
@@ -97,32 +94,16 @@ def _listed(store: Any) -> list[dict[str, Any]]:
             record = read_json(path / "recipe.json", {"science": dict, "label": str})
         except BadInput:  # not there yet, or being written
             record = {}
+        status, reason = ("running", _at(store.progress(run_id))) if active else ("interrupted", RESUMES)
         failed.append(
-            {
-                "id": run_id,
-                "kind": kind,
-                "status": "running" if active else "interrupted",
-                "reason": _at(store.progress(run_id)) if active else "the same command goes on with it",
-                "path": str(path),
-                "recipe": record.get("science", {}),
-                "label": record.get("label", ""),
-            }
+            _entry(run_id, kind, status, reason, str(path), record.get("science", {}), record.get("label", ""))
         )
     return finished + failed
 
 
-def _at(told: dict[str, Any]) -> str:
-    """How far a run is that somebody works on, and where."""
-    if not told.get("total"):
+def _at(progress: dict[str, Any]) -> str:
+    """The progress of a running job, and its process."""
+    if not progress.get("total"):
         return ""
-    return f"{told['done']:,}/{told['total']:,} {told['stage']}, process {told['pid']} on {told['host']}"
-
-
-def _draw(listed: list[dict[str, Any]]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("id", "kind", "run", "status", "reason")
-    for run in listed:
-        table.add_row(*(Text(str(run[name])) for name in ("id", "kind", "label", "status", "reason")))
-    console().print(table)
+    at = f"{progress['done']:,}/{progress['total']:,} {progress['stage']}"
+    return f"{at}, process {progress['pid']} on {progress['host']}"

@@ -1,14 +1,14 @@
-"""`bertlab studies`: what there is to run."""
+"""`bertlab studies`: lists the studies."""
 
 from __future__ import annotations
 
-from bertlab.cli.console import console, exit_codes, print_json
+from bertlab.cli.console import command, print_json, print_table
 from bertlab.cli.options import Json
 
 
-@exit_codes
+@command
 def studies(json: Json = False) -> None:
-    """List the studies, with their sources."""
+    """List the studies."""
     from bertlab.lab.studies import find, names
 
     found = [find(name) for name in names()]
@@ -26,10 +26,17 @@ def studies(json: Json = False) -> None:
             ]
         )
         return
-    from rich.table import Table
-
-    table = Table("study", "question", "source", "rows", "columns")
-    for study in found:
-        rows, columns = str(len(study.variants)), ", ".join(each.name for each in study.measurements)
-        table.add_row(study.name, study.question, study.source, rows, columns)
-    console().print(table)
+    print_table(
+        ("study", "question", "source", "variants", "measurements"),
+        [
+            (
+                each.name,
+                each.question,
+                each.source,
+                f"{len(each.variants)}",
+                ", ".join(m.name for m in each.measurements),
+            )
+            for each in found
+        ],
+        left=5,
+    )

@@ -1,4 +1,4 @@
-"""A console on which names are only text."""
+"""A console that prints names as plain text."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from bertlab.names import visible
 
 
 class Terminal(Console):
-    """Rich's console, strings on it being neither markup nor emoji codes.
+    """Rich's console without markup and emoji codes.
 
-    Every escape sequence is its own: those in a string, and marks that turn the direction of a line, are left out.
+    Removes escape sequences in strings, and marks that change the direction of a line.
     """
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **settings)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """What is drawn, as pieces of text and of control."""
+        """The segments of text and of control codes."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=visible(segment.text))

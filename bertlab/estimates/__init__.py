@@ -1,1 +1,1 @@
-"""What a plan will cost: from finished runs alike, from short trials on this machine, or from published figures."""
+"""Estimates what a plan costs: from similar finished runs, from short trials on this machine, or from a GPU's peak."""

@@ -57,7 +57,7 @@ def test_a_second_time_everything_is_finished(smoke, call, finished, monkeypatch
     before = contents(finished)
     assert call(*smoke, "--runs", finished) == 0
     assert contents(finished) == before
-    assert "everything is finished" in capsys.readouterr().out
+    assert "All runs are finished" in capsys.readouterr().out
 
 
 def test_a_dry_run_writes_nothing(smoke, call, tmp_path, capsys):

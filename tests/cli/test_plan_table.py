@@ -62,9 +62,7 @@ def test_sizes_at_the_papers_scale_are_table_6(machine):
 def test_a_plan_at_scale_paper_says_what_is_not_the_papers(machine):
     request = plan.Request(studies=(studies.find("masking"),), scale=scales.find("paper"), corpora=("microworld",))
     (line,) = unlike_paper(plan.make(request, machine))
-    assert line.startswith(
-        "Not the setting of Devlin et al. 2019, Table 8 (directions alone will compare): text: micro"
-    )
+    assert line.startswith("Differs from Devlin et al. 2019, Table 8, so only signs can be compared: text: micro")
     assert "text in lower case (NER fine-tuned, NER feature-based)" in line
 
 
@@ -73,7 +71,7 @@ def test_too_little_room_is_told_before_anything_is_spent(machine, tmp_path, mon
     request = plan.Request(studies=(studies.find("features"),), scale=scales.find("paper"), corpora=("microworld",))
     jobs, store = plan.make(request, machine).jobs, Store(tmp_path / "runs")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=18 * 4 * 109e6))
-    with pytest.raises(BadInput, match=r"the runs need 7,\d\d\d MB and .* has 7,848: make room"):
+    with pytest.raises(BadInput, match=r"the runs need 7,\d\d\d MB and .* has 7,848: free space"):
         require_room(jobs, store)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=18 * 4 * 111e6))
     require_room(jobs, store)

@@ -4,12 +4,13 @@ import dataclasses
 
 import pytest
 
-from bertlab.estimates import cards, estimate
-from bertlab.estimates.recorded import alike
+from bertlab.estimates import estimate
+from bertlab.estimates.estimate import Gpu
+from bertlab.estimates.recorded import similarity
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import Measure, Pretrain
 from bertlab.lab.study import Measurement, Study, Variant
-from bertlab.recipe import Masking, cost
+from bertlab.recipe import Finetuning, Masking, cost
 from bertlab.store.runs import Store
 
 TIMES = {"corpus": 10.0, "finetune": 20.0, "features": 5.0}
@@ -29,27 +30,26 @@ def made(machine, **changes):
 
 
 def test_one_device_takes_the_sum(machine):
-    assert estimate.makespan(made(machine).jobs, machine, seconds) == 10 + 100 + 60 + 4 * 20 + 2 * 5
-    assert estimate.makespan([], machine, seconds) == 0
+    assert estimate.wall_seconds(made(machine).jobs, machine, seconds) == 10 + 100 + 60 + 4 * 20 + 2 * 5
+    assert estimate.wall_seconds([], machine, seconds) == 0
 
 
 def test_two_workers_share_the_jobs(machine):
-    """Text first, then both trainings at once; from 60 s on one worker measures the other row, 20 + 20 s, until the
-    baseline is ready at 100. Of the 50 s that are left each takes 25: 20 and 5."""
+    """Text first; an even share of the other 250 s is longer than the longest chain, of 100 + 20 s."""
     both = dataclasses.replace(machine, workers=2, threads=0)
-    start = 10 + estimate.SECONDS_TO_START_WORKERS
-    assert estimate.makespan(made(machine).jobs, both, seconds) == start + 100 + 25
+    start = 10 + estimate.RAY_START_SECONDS
+    assert estimate.wall_seconds(made(machine).jobs, both, seconds) == start + 125
 
 
 def test_four_gpus_are_two_for_each_of_two_trainings(machine):
-    """The baseline takes 50 s and the other 30; its fine-tunings follow until 50, and all that is left fits in 20."""
+    """The longest chain, 50 s of the baseline and 20 s of a measurement, is longer than an even share of all work."""
     four = dataclasses.replace(machine, gpus=4, threads=0)
-    start = 10 + estimate.SECONDS_TO_START_WORKERS
-    assert estimate.makespan(made(machine).jobs, four, seconds) == start + 50 + 20
+    start = 10 + estimate.RAY_START_SECONDS
+    assert estimate.wall_seconds(made(machine).jobs, four, seconds) == start + 50 + 20
 
 
-def test_what_is_not_known_is_not_told(machine):
-    assert estimate.makespan(made(machine).jobs, machine, lambda job, devices: None) is None
+def test_an_unknown_time_makes_the_total_unknown(machine):
+    assert estimate.wall_seconds(made(machine).jobs, machine, lambda job, devices: None) is None
 
 
 def test_kinds_studies_seeds_and_sharing(machine, tmp_path):
@@ -92,8 +92,8 @@ def test_tokens_operations_and_disk(machine):
     assert 5 * 64 * 5 < found.tokens < 5 * 64 * 32
     forward = cost.encoder_flops_per_token(pretrain.recipe.model, 32)
     assert 3 * found.tokens * forward < found.flops < 3 * found.tokens * forward * 2
-    assert found.disk_bytes in (estimate.RESULT_BYTES + 8 * 64, estimate.RESULT_BYTES + 8 * 128)
-    assert estimate.amount([finetune], machine, seconds, whole=False).flops == 0
+    assert found.disk_bytes == estimate.MEASUREMENT_BYTES
+    assert estimate.amount([finetune], machine, seconds, read_tasks=False).flops == 0
 
 
 def test_operations_of_measurements():
@@ -110,34 +110,32 @@ def test_operations_of_measurements():
     assert cost.measurement_flops(model, scale.features, 100, 10, 6) == expected
 
 
-def test_cards_take_what_their_figures_say(machine):
-    """Two cards for two trainings: each takes its operations at 30 % of the peak, and its steps' kernels."""
-    card = cards.Accelerator("card", 1e9, 80e9, 400)
-    two = dataclasses.replace(machine, gpus=2, threads=0)
+def test_a_gpu_elsewhere_takes_what_its_peak_says(machine):
+    """Two GPUs for two trainings: each takes its FLOPs at 30 % of the peak, and at least its steps' kernel launches."""
+    gpu = Gpu(peak_flops=1e9)
     jobs = made(machine).jobs
     pretrain = next(job for job in jobs if isinstance(job, Pretrain))
-    taken = estimate.on_cards(card, two)
-    work, launching = cost.flops(pretrain.recipe), 20 * 5 * cards.SECONDS_A_LAYER
-    assert taken(pretrain, 1) == pytest.approx(cards.SECONDS_A_JOB + work / 0.3e9 + launching)
-    assert taken(pretrain, 4) == pytest.approx(cards.SECONDS_A_JOB + work / 1.2e9 + launching)
+    taken = gpu.seconds(dataclasses.replace(machine, gpus=2, threads=0))
+    work, launching = cost.flops(pretrain.recipe), 20 * 5 * gpu.LAYER_SECONDS
+    assert taken(pretrain, 1) == pytest.approx(estimate.JOB_SECONDS + work / 0.3e9 + launching)
+    assert taken(pretrain, 4) == pytest.approx(estimate.JOB_SECONDS + work / 1.2e9 + launching)
     assert taken(jobs[0], 1) == 0
 
 
-def test_what_is_shared_would_take_one_card_as_long_however_many_there_are(machine, tmp_path):
-    """Two pre-trainings, asked for twice: on one card, or on eight that are four for each."""
-    card = cards.Accelerator("card", 1e9, 80e9, 400)
+def test_shared_jobs_take_one_gpu_as_long_however_many_there_are(machine, tmp_path):
+    """Two pre-trainings that two studies need: on one GPU, or on eight of which each would get four."""
     other = dataclasses.replace(MASKING, name="other")
     saved, alone = set(), 0.0
     for gpus in (1, 8):
         many = dataclasses.replace(machine, gpus=gpus, threads=0)
         asked = made(many, studies=(MASKING, other))
-        taken = estimate.on_cards(card, many)
+        taken = Gpu(peak_flops=1e9).seconds(many)
         saved.add(estimate.estimate(asked, Store(tmp_path / "runs"), many, taken).shared.seconds)
         alone = sum(taken(job, 1) for job in asked.jobs)
     assert saved == {alone}
 
 
-def test_what_comes_first_costs_as_much_as_a_task(machine):
+def test_an_intermediate_task_costs_as_much_as_a_task(machine):
     """64 rows of another task in 6 steps, before as many of its own, which alone is judged."""
     tagged = {"studies": (studies.find("features"),), "only": ()}
     alone, both = (
@@ -150,15 +148,21 @@ def test_what_comes_first_costs_as_much_as_a_task(machine):
     assert all_tokens == pytest.approx(2 * tokens, rel=0.2)
     forward = cost.encoder_flops_per_token(estimate.recipe_of(both).model, both.settings.length)
     assert all_flops - flops == pytest.approx(3 * (all_tokens - tokens) * forward)
-    card = cards.Accelerator("card", 1e30, 80e9, 400)  # all that takes time is the launching of kernels
-    taken = estimate.on_cards(card, machine)
-    assert taken(both, 1) - taken(alone, 1) == pytest.approx(6 * 5 * cards.SECONDS_A_LAYER)
+    taken = Gpu(peak_flops=1e30).seconds(machine)  # only kernel launches take time
+    assert taken(both, 1) - taken(alone, 1) == pytest.approx(6 * 5 * Gpu.LAYER_SECONDS)
 
 
 def test_jobs_alike_take_as_long(machine):
     jobs = made(machine, only=(), seeds=(0, 1)).jobs
     pretrainings = [job for job in jobs if isinstance(job, Pretrain)]
     # The baseline is evaluated under its own masking already, the others once more.
-    assert len({alike(job, machine) for job in pretrainings}) == 2
+    assert len({similarity(job, machine) for job in pretrainings}) == 2
     measured = [job for job in jobs if isinstance(job, Measure)]
-    assert len({alike(job, machine) for job in measured}) == 3
+    assert len({similarity(job, machine) for job in measured}) == 3
+
+
+def test_steps_of_a_training():
+    settings = Finetuning(batch_size=32, epochs=2.5)
+    assert estimate.training_steps(settings, 100) == 10
+    assert estimate.training_steps(Finetuning(batch_size=32, epochs=3, max_steps=7), 100) == 7
+    assert estimate.training_steps(Finetuning(batch_size=32, epochs=0.01), 100) == 1

@@ -1,110 +1,144 @@
-"""Measurements of this machine: what they come to, not how fast it is."""
+"""Measurements of this machine: what is timed, not how fast it is."""
 
-from types import SimpleNamespace
+import dataclasses
 
 import pytest
+import torch
 
 from bertlab.estimates import measure
-from bertlab.estimates.measure import Clock, Speed, middle
+from bertlab.estimates.measure import Speed, StepTimer
+from bertlab.estimates.trials import Trials
+from bertlab.lab import plan, scales, studies
 from bertlab.lab.scales import find
 from bertlab.machine import Machine
-from bertlab.recipe import Finetuning
-
-TAKEN = Speed(start=1.0, step=1.0, end=1.0)
+from bertlab.store.runs import Store
 
 
-def test_seconds_of_a_job():
-    speed = Speed(start=1.0, step=0.5, end=2.0, milestone=3.0)
-    assert speed.seconds(10) == 1 + 5 + 2
-    assert speed.seconds(10, milestones=4) == 1 + 5 + 2 + 3 * 3
-    assert speed.seconds(0, milestones=0) == 3
+def test_seconds_of_a_pretraining():
+    speed = Speed(start=1.0, step=0.5, evaluation=2.0, flops_per_second=1.0)
+    assert speed.seconds(10, 1) == 1 + 5 + 2 + 0.5
+    assert speed.seconds(10, 4) == 1 + 5 + 2 + 4 * 0.5
 
 
-def test_the_middle_does_not_count_what_is_rare():
-    assert middle([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 100.0]) == 1.0
-    assert middle([2.0]) == 2.0
-    assert middle([0.0, 1.0, 3.0, 50.0]) == 2.0
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that the test moves."""
+    now = [0.0]
+    monkeypatch.setattr(measure.time, "perf_counter", lambda: now[0])
+    return now
 
 
-def test_a_clock_splits_a_job(monkeypatch):
-    """Begun at 0; steps end at 5, 6, 7 and 8; all is over at 10. The first of them took as long as the others."""
-    monkeypatch.setattr(measure.time, "perf_counter", iter([5.0, 6.0, 7.0, 8.0, 10.0]).__next__)
-    clock = Clock(began=0.0)
-    clock(100, 200, "reading features")
-    for step in range(4):
-        clock(step + 1, 4, "pre-training")
-    assert clock.speed() == Speed(start=4.0, step=1.0, end=2.0)
+def stopped(timer, clock, seconds, total):
+    """Steps of these seconds each until the timer stops them; how many there were."""
+    for number, step in enumerate(seconds, start=1):
+        clock[0] += step
+        try:
+            timer(number, total, "pre-training")
+        except measure._Timed:
+            return number
+    raise AssertionError("it did not stop")
 
 
-def test_steps_of_a_training():
-    settings = Finetuning(batch_size=32, epochs=2.5)
-    assert measure.training_steps(settings, 100) == 10
-    assert measure.training_steps(Finetuning(batch_size=32, epochs=3, max_steps=7), 100) == 7
-    assert measure.training_steps(Finetuning(batch_size=32, epochs=0.01), 100) == 1
+def test_the_clock_starts_after_warm_up_steps(clock, machine):
+    timer = StepTimer(machine)
+    assert stopped(timer, clock, [10.0, 8.0, *[1.0] * 50], 1000) == 2 + 3
+    assert timer.step == 1.0
+    assert timer.start == 16.0
 
 
-def test_a_measured_pretraining_is_shortened_and_leaves_a_model(corpus, machine, tmp_path):
-    from bertlab.training.finetuning import open_pretrained
-
-    recipe = find("smoke").recipe
-    speed = measure.pretraining(recipe, corpus, tmp_path, machine, 1e9)
-    assert min(speed.start, speed.end) >= 0
-    assert min(speed.step, speed.milestone) > 0
-    assert open_pretrained(tmp_path).model.encoder.hidden_size == recipe.model.hidden
+def test_short_steps_are_timed_until_there_are_enough(clock, machine):
+    assert stopped(StepTimer(machine, 24), clock, [0.01] * 50, 1000) == 2 + 24
+    assert stopped(StepTimer(machine, 24), clock, [0.01] * 50, 7) == 7
+    assert stopped(StepTimer(machine, 24), clock, [0.01], 1) == 1
 
 
-def test_large_steps_are_measured_on_fewer_sequences(corpus, machine, tmp_path, monkeypatch):
-    """A step of 8 sequences would take the machine long: it is tried with 2, and takes four times as long."""
+def test_a_gpu_is_waited_for_twice_only(clock, machine, monkeypatch):
+    waited = []
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: waited.append(clock[0]))
+    assert stopped(StepTimer(dataclasses.replace(machine, gpus=1)), clock, [0.25] * 100, 1000) == 10 + 12
+    assert waited == [2.5, 5.5]
+
+
+def timed(monkeypatch):
+    """Replaces trainings by those of a second a step; the recipes and machines that they are called with."""
     seen = []
 
-    def tried(recipe, corpus, work, machine):
-        seen.append(recipe.schedule.batch_size)
-        return TAKEN
+    def train(recipe, corpus, work, machine, max_steps):
+        seen.append((recipe, machine))
+        timer = StepTimer(machine)
+        timer.step, timer.start = 1.0, 2.0
+        return timer
 
-    monkeypatch.setattr(measure, "_pretrained", tried)
-    speed = measure.pretraining(find("smoke").recipe, corpus, tmp_path, machine, 1.0)
-    assert seen == [2]
-    assert speed.step == 4.0
-
-
-@pytest.mark.parametrize("whole", [True, False])
-def test_a_short_training_is_compiled_if_the_whole_one_would_be(corpus, machine, tmp_path, monkeypatch, whole):
-    recipe, seen = find("smoke").recipe, []
-    monkeypatch.setattr(Machine, "compiles", lambda machine, given: whole and given == recipe)
-    monkeypatch.setattr("bertlab.machine.has_compiler", lambda: True)
-    monkeypatch.setattr(measure, "_pretrained", lambda recipe, corpus, work, machine: seen.append(machine) or TAKEN)
-    measure.pretraining(recipe, corpus, tmp_path, machine, 1.0)
-    assert [each.compile for each in seen] == ["yes" if whole else "no"]
+    monkeypatch.setattr(measure, "_timed", train)
+    return seen
 
 
-def test_peaks_are_of_each_precision(machine, monkeypatch):
-    monkeypatch.setattr(measure, "PRODUCT", (64, 32, 16))
-    monkeypatch.setattr(measure, "has_bf16", lambda device: False)
-    (name, figure), *others = measure.peaks(machine).items()
-    assert name == "fp32"
-    assert not others
-    assert figure > 0
+def test_a_plan_times_large_steps_on_fewer_sequences(corpus, machine, tmp_path, monkeypatch):
+    """A step of 8 sequences would take this machine long: it is timed with 2, and takes four times as long."""
+    seen = timed(monkeypatch)
+    recipe = find("smoke").recipe
+    speed = measure.pretraining(recipe, corpus, tmp_path, machine, 1.0)
+    assert [each.schedule.batch_size for each, _ in seen] == [2]
+    assert [each.schedule.steps for each, _ in seen] == [recipe.schedule.steps]  # compiled as the whole one would be
+    assert (speed.start, speed.step) == (2.0, 4.0)
 
 
-@pytest.mark.parametrize(("hardware", "measured"), [(True, {"fp32", "bf16"}), (False, {"fp32"})])
-def test_throughput_tells_the_peak_of_each_precision(corpus, machine, tmp_path, monkeypatch, hardware, measured):
-    monkeypatch.setattr(measure, "peak", lambda machine, precision: {"fp32": 1e9, "bf16": 3e9}[precision])
-    monkeypatch.setattr(measure, "has_bf16", lambda device: hardware)
+def test_phases_count_by_their_steps(corpus, machine, tmp_path, monkeypatch):
+    seen = timed(monkeypatch)
+    recipe = find("smoke").recipe
+    inputs = dataclasses.replace(recipe.inputs, phase2_length=64, phase2_share=0.5)
+    speed = measure.pretraining(dataclasses.replace(recipe, inputs=inputs), corpus, tmp_path, machine, 1e15)
+    assert [each.inputs.length for each, _ in seen] == [32, 64]
+    assert speed.step == 1.0
+
+
+def test_throughput_is_that_of_the_scales_own_batch(corpus, machine, tmp_path, monkeypatch):
+    monkeypatch.setattr(measure, "peak", lambda machine, precision: 1.0)  # so slow that a plan would take fewer
     found = measure.throughput(find("smoke").recipe, corpus, tmp_path, machine)
-    assert found.peaks_flops_per_second.keys() == measured
-    assert found.peak_flops_per_second == found.peaks_flops_per_second["fp32"] == 1e9
-    assert found.share_of_peak == found.flops_per_second / 1e9
+    assert (found.sequences_per_step, found.micro_batch) == (8, 8)
+    assert found.share_of_peak == found.flops_per_second
 
 
-def test_training_on_another_task_before_belongs_to_the_start(machine, tmp_path, monkeypatch):
-    """The other task takes 1 s to read and four steps of half a second; only the own one is judged."""
-    monkeypatch.setattr("bertlab.training.finetuning.finetune", lambda *given, **named: None)
-    monkeypatch.setattr(Clock, "speed", lambda clock: Speed(start=1.0, step=0.5, end=2.0))
-    own, other = (SimpleNamespace(train=range(rows), evaluation=range(8)) for rows in (64, 128))
-    settings, recipe = Finetuning(batch_size=32, epochs=1), find("smoke").recipe
-    alone, both = (
-        measure.finetuning(tmp_path, own, settings, recipe, machine, 1e15, intermediate_task=first)
-        for first in (None, other)
+@pytest.mark.parametrize(("asked", "free", "expected"), [(0, 10**12, 8), (0, 10**6, 1), (4, 10**6, 4)])
+def test_the_batch_is_split_where_memory_is_short(corpus, machine, tmp_path, monkeypatch, asked, free, expected):
+    seen = timed(monkeypatch)
+    monkeypatch.setattr(measure, "peak", lambda machine, precision: 1e9)
+    monkeypatch.setattr(measure, "free_memory", lambda machine: free)
+    chosen = dataclasses.replace(machine, micro_batch=asked)
+    found = measure.throughput(find("smoke").recipe, corpus, tmp_path, chosen)
+    assert found.micro_batch == expected
+    assert seen[0][0].schedule.batch_size == 8
+
+
+def test_the_peak_multiplies_random_entries(machine, monkeypatch):
+    seen = []
+    product = torch.nn.functional.linear
+    monkeypatch.setattr(torch.nn.functional, "linear", lambda *given: seen.append(given) or product(*given))
+    assert measure.peak(machine, "fp32", (64, 32, 16)) > 0
+    left, right = seen[0]
+    assert min(left.std(), right.std()) > 0.5
+
+
+def test_free_memory_is_some(machine: Machine):
+    assert measure.free_memory(machine) > 10**6
+
+
+def test_trials_time_each_shape_once(machine, tmp_path, monkeypatch):
+    """Both seeds of two variants: two trials, and measurements take their FLOPs at the speed of these."""
+    seen = timed(monkeypatch)
+    monkeypatch.setattr(measure, "peak", lambda machine, precision: 1e12)
+    request = plan.Request(
+        studies=(studies.find("masking"),),
+        scale=scales.find("smoke"),
+        seeds=(0, 1),
+        only=("80/10/10", "0/0/100"),
+        random_init=True,
     )
-    assert alone == Speed(start=1.0, step=0.5, end=2.0)
-    assert both == Speed(start=1.0 + 1.0 + 4 * 0.5, step=0.5, end=2.0)
+    jobs = plan.make(request, machine).jobs
+    trials = Trials(Store(tmp_path / "runs"), machine, tmp_path, lambda trial: None)
+    times = {job: trials.seconds(job) for job in jobs}
+    assert len(seen) == 2
+    assert all(seconds > 0 for seconds in times.values())
+    trained = {seconds for job, seconds in times.items() if job.kind == "pretrain" and job.steps}
+    assert trained == {trials.seconds(next(job for job in jobs if job.kind == "pretrain"))}
+    assert max(trained) > 20

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from bertlab.estimates.recorded import Recorded, _computed_alike
+from bertlab.estimates.recorded import Recorded, _same_machine
 from bertlab.lab.jobs import Measure, PrepareCorpus, Pretrain
 from bertlab.lab.plan import Request, make
 from bertlab.lab.scales import find
@@ -98,4 +98,4 @@ def test_runs_of_another_machine_say_nothing(planned, store, machine, monkeypatc
 def test_runs_on_a_gpu_tell_of_the_same_gpu_in_the_same_precision(monkeypatch, device, precision, alike):
     monkeypatch.setattr(Machine, "device_name", "card")
     numerics = {"device": device, "precision": precision, "threads": 3}
-    assert _computed_alike({"numerics": numerics}, Machine(gpus=1, precision="bf16")) is alike
+    assert _same_machine({"numerics": numerics}, Machine(gpus=1, precision="bf16")) is alike

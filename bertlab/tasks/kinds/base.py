@@ -164,10 +164,6 @@ class TaskKind(ABC):
         """Mean number of words that an example is read as, over the first two thousand."""
         return sum(column_words(rows))
 
-    def targets(self, rows: Rows) -> float:
-        """Mean number of predictions an example."""
-        return 1.0
-
     def unknown_metric(self, name: str) -> ValueError:
         """The error for a metric that this kind does not have."""
         return ValueError(f"{self.name} has no metric {name}")

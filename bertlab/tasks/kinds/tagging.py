@@ -16,7 +16,7 @@ from bertlab.names import shown
 from bertlab.tasks import lexical
 from bertlab.tasks.examples import Examples, Floats, Integers
 from bertlab.tasks.kinds import classification
-from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Predicted, TaskKind, column_words
+from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Predicted, TaskKind
 from bertlab.tasks.metrics import Labels, Metric, MetricOfMeans, f1_points, percentage, ratio
 from bertlab.tasks.rows import Rows, Splits, TaskData
 from bertlab.tasks.task import Task
@@ -145,10 +145,6 @@ class Tagging(TaskKind):
     def examples_of(self, arrays: Arrays) -> Integers:
         """The sentences that have a word."""
         return np.unique(arrays["sentence"])
-
-    def targets(self, rows: Rows) -> float:
-        """A prediction a word."""
-        return column_words(rows)[0]
 
 
 def entities(metric: str, prediction: Labels, label: Labels, sentence: Labels, names: Sequence[str]) -> MetricOfMeans:

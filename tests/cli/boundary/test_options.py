@@ -63,11 +63,15 @@ SMOKE = ("--scale", "smoke")
         (["ablate", "masking", *SMOKE, "--compile", "maybe"], "unknown value of --compile"),
         (["ablate", "masking", *SMOKE, "--logger", "stdout"], "unknown logger"),
         *[
-            (["plan", "masking", *SMOKE, "--on", "1xH100", option, value], option)
-            for option in ("--price", "--watts")
-            for value in ("inf", "nan", "-1", "1e400", "x", "")
+            (["plan", "masking", *SMOKE, "--peak-tflops", "100", option, value], option)
+            for option in ("--peak-tflops", "--device-memory-gb")
+            for value in ("inf", "nan", "0", "-1", "1e400", "x", "")
         ],
-        *[(["plan", "masking", *SMOKE, "--on", card], "x|card|number") for card in ("", "H", "0xH100", "-1xH100", "x")],
+        (["plan", "masking", *SMOKE, "--device-memory-gb", "80"], "add --peak-tflops"),
+        (["plan", "masking", *SMOKE, "--peak-tflops", "100", "--workers", "2"], "leave one out"),
+        (["plan", "masking", *SMOKE, "--restarts", "2"], "--restarts"),
+        (["ablate", "masking", *SMOKE, "--scratch"], "--scratch"),
+        (["ablate", "masking", *SMOKE, "--first", "mnli=rte"], "--first"),
         *[(["fill-mask", "a", "b", "--top", top], "top") for top in ("0", "-1", "1001", "x", "")],
         *[(["pretrain", *SMOKE, "--seed", seed], "seed") for seed in ("-1", "1.5", str(2**63), "x")],
         (["report", "--format", "pdf"], "unknown format"),

@@ -69,7 +69,7 @@ def test_too_little_memory(refused, monkeypatch):
 def test_odd_places(tmp_path):
     gone = run(tmp_path, "mkdir gone; cd gone; rmdir ../gone; bertlab studies")
     assert (gone.returncode, gone.stderr.count("\n")) == (2, 1)
-    assert "current directory is gone" in gone.stderr
+    assert "current directory no longer exists" in gone.stderr
     nobody = run(tmp_path, "bertlab pretrain --scale smoke --dry-run", HOME=None, USER=None, MPLBACKEND="garbage")
     assert nobody.returncode == 0, nobody.stderr
 
@@ -102,7 +102,7 @@ def test_the_last_resort_is_one_line(call, place, capsys, monkeypatch, error):
     assert call("studies") == console.FAULT
     line = capsys.readouterr().err.strip()
     assert line.count("\n") == 0
-    found = re.match(r"bertlab: this is a fault of bertlab: (\w+).*; its traceback is in (\S+), please report it", line)
+    found = re.match(r"bertlab: internal error: (\w+).*; please report it with the traceback in (\S+)", line)
     assert found
     assert type(error).__name__ == found[1]
     assert "Traceback" in Path(found[2]).read_text(encoding="utf-8")
