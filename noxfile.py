@@ -53,9 +53,9 @@ def types(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
-    """Behaviour: pytest, warnings are errors."""
+    """Behaviour: pytest, warnings are errors; up to four processes, a file of tests in one of them."""
     installed(session)
-    run(session, "pytest", *session.posargs)
+    run(session, "pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", *session.posargs)
 
 
 @nox.session(venv_backend="none", default=False)
