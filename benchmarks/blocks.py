@@ -97,15 +97,16 @@ def compare(one: Block, other: Block, settings: Settings, probe: Callable[[], fl
     return found(measured, dropped, peaks)
 
 
-def repeated(work: Callable[[], float], fewest: int = 5) -> Block:
-    """A block that repeats `work`, which gives the units it did, so many times at least: units a second."""
+def repeated(work: Callable[[], float], fewest: int = 5, clock: Callable[[], float] | None = None) -> Block:
+    """A block that repeats `work`, which gives the units it did, so many times at least: units a second of `clock`."""
+    clock = clock or time.perf_counter
 
     def block(seconds: float) -> float:
-        begin, times, done = time.perf_counter(), 0, 0.0
-        while times < fewest or time.perf_counter() - begin < seconds:
+        begin, times, done = clock(), 0, 0.0
+        while times < fewest or clock() - begin < seconds:
             done += work()
             times += 1
-        return done / (time.perf_counter() - begin)
+        return done / (clock() - begin)
 
     return block
 

@@ -24,11 +24,11 @@ import torch
 import transformers
 from blocks import Found, Settings, compare, repeated
 from ids import VOCABULARY
-from shapes import TINY
+from shapes import BASE
 
 from bertlab.inputs.batches import Batches
 
-SHAPE = dataclasses.replace(TINY, batch=256)
+SHAPE = dataclasses.replace(BASE, batch=256)
 
 
 def ours(batches: Batches) -> Callable[[], float]:
@@ -55,7 +55,7 @@ def peer(directory: Path, best: bool) -> Callable[[], float]:
     tokenizer = transformers.BertTokenizer(vocab=str(directory / "vocab.txt"))
     assert len(tokenizer) == VOCABULARY
     collator = transformers.DataCollatorForLanguageModeling(tokenizer, return_tensors="np" if best else "pt")
-    draw, inside = np.random.default_rng(0), SHAPE.length - 2
+    draw, inside = np.random.default_rng(0), SHAPE.recipe.inputs.length - 2
     rows = []
     for _ in range(20 * SHAPE.batch):
         row = {"input_ids": [2, *draw.integers(5, VOCABULARY, inside).tolist(), 3]}
@@ -69,7 +69,7 @@ def peer(directory: Path, best: bool) -> Callable[[], float]:
         for array in made.values() if best else ():
             torch.from_numpy(array)
         step += 1
-        return SHAPE.batch * SHAPE.length
+        return SHAPE.batch * SHAPE.recipe.inputs.length
 
     collate()
     return collate

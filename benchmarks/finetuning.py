@@ -75,7 +75,7 @@ def ours(shape: Shape, here: Machine, rows: Examples) -> Block:
     """A block of our fine-tuning, through Lightning."""
     settings = Finetuning(batch_size=BATCH, epochs=1)
     encoder = Encoder(shape.model, VOCABULARY, TOKENS)
-    model = ClassificationModel(encoder, Pooler(shape.hidden), LABELS, settings.dropout, 0)
+    model = ClassificationModel(encoder, Pooler(shape.model.hidden), LABELS, settings.dropout, 0)
 
     def logits(batch: dict[str, torch.Tensor]) -> torch.Tensor:
         found: torch.Tensor = model(batch["tokens"], batch["segments"], batch.get("lengths"))

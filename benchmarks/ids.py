@@ -44,8 +44,8 @@ def read(directory: Path, vocabulary: int = VOCABULARY) -> Any:
 def batches(shape: Shape) -> Iterator[Batches]:
     """The batches of a shape, for as long as they are needed."""
     with tempfile.TemporaryDirectory() as folder:
-        write(Path(folder))
-        yield Batches(shape.recipe, read(Path(folder)))
+        write(Path(folder), shape.vocabulary)
+        yield Batches(shape.recipe, read(Path(folder), shape.vocabulary))
 
 
 def tokens_a_step(batches: Batches) -> float:

@@ -1,4 +1,4 @@
-"""Peak resident memory of pre-training the mini shape, beside the Trainer of transformers at its defaults.
+"""Peak resident memory of pre-training at scale mini, beside the Trainer of transformers at its defaults.
 
     python benchmarks/memory.py [--pairs 3] [--out FILE.json]
 
@@ -45,7 +45,7 @@ def peer(batches: Batches, machine: Machine) -> Block:
 
 def peak(side: Side, directory: Path, machine: Machine) -> int:
     """Peak resident bytes of this process after it has trained on what is in `directory`."""
-    block = side(Batches(MINI.recipe, ids.read(directory)), machine)
+    block = side(Batches(MINI.recipe, ids.read(directory, MINI.vocabulary)), machine)
     block(0.0)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
@@ -59,7 +59,7 @@ def afresh(side: Side, directory: Path, machine: Machine) -> int:
 def memory(settings: Settings) -> Found:
     """Ours against the peer; nothing of it depends on how busy the machine is."""
     with tempfile.TemporaryDirectory() as folder:
-        ids.write(Path(folder))
+        ids.write(Path(folder), MINI.vocabulary)
         mine, theirs = (
             [afresh(side, Path(folder), settings.machine) for _ in range(settings.pairs)] for side in (ours, peer)
         )

@@ -5,12 +5,13 @@ Batches are made and masked as they are needed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from blocks import Block, repeated
 from clock import Clock, nothing
-from ids import VOCABULARY, tokens_a_step
+from ids import tokens_a_step
 from lightning.pytorch import Callback
 from shapes import Shape
 
@@ -53,8 +54,13 @@ def through_lightning(shape: Any, machine: Machine, batches: Batches) -> Block:
 
 def by_hand(shape: Shape, machine: Machine, batches: Batches) -> Block:
     """A block of the same updates in a plain loop, in tokens a second."""
+    return repeated(updates(shape, machine, batches), shape.fewest)
+
+
+def updates(shape: Shape, machine: Machine, batches: Batches) -> Callable[[], float]:
+    """Makes one more update at each call, and gives its tokens."""
     recipe, tokens, step = shape.recipe, tokens_a_step(batches), 0
-    model = PretrainingModel(recipe.model, VOCABULARY, recipe.model.max_positions, 0).to(machine.device).train()
+    model = PretrainingModel.of(recipe, shape.vocabulary).to(machine.device).train()
     optimizer = optimization.build(model, recipe.optimizer)
 
     def update() -> float:
@@ -75,4 +81,4 @@ def by_hand(shape: Shape, machine: Machine, batches: Batches) -> Block:
         step += 1
         return tokens
 
-    return repeated(update, shape.fewest)
+    return update

@@ -15,7 +15,7 @@ import torch
 import transformers
 from blocks import Block, repeated
 from clock import Clock
-from ids import VOCABULARY, tokens_a_step
+from ids import tokens_a_step
 from shapes import Shape
 
 from bertlab.inputs.batches import Batches
@@ -38,13 +38,15 @@ class _Ending(transformers.TrainerCallback):
 
 
 def configuration(shape: Shape, **more: Any) -> transformers.BertConfig:
-    """The same encoder."""
+    """The same encoder and dropout; its positions are learned ones, which cost less than rotary ones."""
     return transformers.BertConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=shape.hidden,
-        num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads,
-        intermediate_size=4 * shape.hidden,
+        vocab_size=shape.vocabulary,
+        hidden_size=shape.model.hidden,
+        num_hidden_layers=shape.model.layers,
+        num_attention_heads=shape.model.heads,
+        intermediate_size=shape.model.feedforward,
+        hidden_dropout_prob=shape.model.dropout,
+        attention_probs_dropout_prob=shape.model.dropout,
         **more,
     )
 
@@ -71,7 +73,7 @@ def through_trainer(shape: Shape, batches: Batches, **flags: Any) -> Block:
     """A block of the Trainer with these flags, in tokens a second."""
     model = transformers.BertForPreTraining(configuration(shape))
     rows = [row for step in range(MADE) for row in examples(batches, step)]
-    arguments = {"per_device_train_batch_size": shape.batch, "max_steps": 1_000_000, **flags}
+    arguments = {"per_device_train_batch_size": shape.recipe.schedule.batch_size, "max_steps": 1_000_000, **flags}
     tokens = tokens_a_step(batches)
 
     def block(seconds: float) -> float:

@@ -2,11 +2,11 @@
 
     python benchmarks/pretraining.py [--only mini-trainer ...] [--pairs 8] [--seconds 4] [--out FILE.json]
 
-128 tokens a sequence, vocabulary 30,522, learned positions, dropout 0.1, AdamW with clipping, masked LM and next
-sentence; batches of 32 sequences, of 16 for the base shape. Ours goes through Lightning as `bertlab ablate` does, in
-the precision that the machine has the hardware for. Padding does not count. The peers: the Trainer at its defaults
-(fp32, fused AdamW), with `bf16`, and with `bf16` and `torch_compile` too, the best of what it documents; and a plain
-loop around `BertForPreTraining`.
+What is trained is the pre-training of a scale: its model, positions, dropout, vocabulary, length and batch (16
+sequences at scale base). Ours goes through Lightning as `bertlab ablate` does, in the precision that the machine has
+the hardware for. Padding does not count. The peers have the same dropout and learned positions: the Trainer with `bf16`
+and `torch_compile`, the best of what it documents, with `bf16` alone, and at its defaults (fp32, fused AdamW); and a
+plain loop around `BertForPreTraining`.
 
 Our Trainer has the C library keep freed memory (`bertlab.model.kernels.memory`). That holds for the whole process, so
 the peer gains by it as well: a ratio measured here is less than one of two processes.
@@ -56,11 +56,12 @@ def share(shape: Shape, settings: Settings) -> Found:
 
 
 MEASURED = {
-    "mini-trainer": partial(beside, MINI, peers.through_trainer),
-    "mini-trainer-bf16": partial(beside, MINI, partial(peers.through_trainer, bf16=True)),
     "mini-trainer-best": partial(beside, MINI, partial(peers.through_trainer, bf16=True, torch_compile=True)),
-    "base-loop": partial(beside, BASE, peers.by_hand),
+    "mini-trainer-bf16": partial(beside, MINI, partial(peers.through_trainer, bf16=True)),
+    "mini-trainer": partial(beside, MINI, peers.through_trainer),
     "base-loop-bf16": partial(beside, BASE, partial(peers.by_hand, bf16=True)),
+    "base-loop": partial(beside, BASE, peers.by_hand),
+    "tiny-loop-bf16": partial(beside, TINY, partial(peers.by_hand, bf16=True)),
     "tiny-loop": partial(beside, TINY, peers.by_hand),
     "mini-lightning": partial(without_lightning, MINI),
     "tiny-lightning": partial(without_lightning, TINY),

@@ -39,28 +39,50 @@ class Row:
         return digits + ("x" if self.told == "times" else " s")
 
 
-def _pretraining(name: str, shape: str, peer: str, floor: float | None = None, aim: float | None = None) -> Row:
-    return Row(name=name, quantity=f"pre-training, {shape}", peer=peer, unit="tokens/s", floor=floor, aim=aim)
+def _pretraining(scale: str, name: str, peer: str, floor: float | None = None, aim: float | None = None) -> Row:
+    quantity = f"pre-training, scale {scale}"
+    return Row(name=f"{scale}-{name}", quantity=quantity, peer=peer, unit="tokens/s", floor=floor, aim=aim)
 
 
-def _share(name: str, what: str, peer: str, floor: float, aim: float) -> Row:
-    quantity = f"share of the peak, {what}"
-    return Row(name=name, quantity=quantity, peer=peer, unit="FLOP/s", told="share", floor=floor, aim=aim)
+def _share(scale: str, floor: float, aim: float) -> Row:
+    return Row(
+        name=f"{scale}-share",
+        quantity=f"share of the peak, scale {scale}",
+        peer="bf16 matrix product",
+        unit="FLOP/s",
+        told="share",
+        floor=floor,
+        aim=aim,
+    )
 
 
-TRAINER, LOOP, PRODUCT = "transformers Trainer", "loop on BertForPreTraining", "bf16 matrix product"
+def _kernel(scale: str, name: str, what: str, peer: str, floor: float | None = None) -> Row:
+    quantity = f"training step, scale {scale}, {what}"
+    return Row(name=f"{scale}-{name}", quantity=quantity, peer=peer, unit="tokens/s", floor=floor)
+
+
+TRAINER, LOOP = "transformers Trainer", "loop on BertForPreTraining"
+ATTENTION = "attention", "attention by products", "scaled_dot_product_attention"
+MALLOC = "malloc", "freed memory kept", "malloc at its defaults"
 
 ROWS = (
-    _pretraining("mini-trainer", "4/256/4", f"{TRAINER}, defaults", 6.0, 10.0),
-    _pretraining("mini-trainer-bf16", "4/256/4", f"{TRAINER}, bf16", 4.5, 7.0),
-    _pretraining("mini-trainer-best", "4/256/4", f"{TRAINER}, bf16, fused, compiled"),
-    _pretraining("base-loop", "12/768/12", f"{LOOP}, fp32", 4.0, 6.5),
-    _pretraining("base-loop-bf16", "12/768/12", f"{LOOP}, bf16", 1.8, 2.8),
-    _pretraining("tiny-loop", "2/128/2", f"{LOOP}, fp32", 6.0, 9.0),
-    _pretraining("mini-lightning", "4/256/4", "our model without Lightning", 0.95, 0.99),
-    _pretraining("tiny-lightning", "2/128/2", "our model without Lightning", 0.95, 0.99),
-    _share("base-share", "12/768/12", PRODUCT, 0.28, 0.45),
-    _share("mini-share", "4/256/4", PRODUCT, 0.16, 0.30),
+    _pretraining("mini", "trainer-best", f"{TRAINER}, bf16, fused, compiled"),
+    _pretraining("mini", "trainer-bf16", f"{TRAINER}, bf16"),
+    _pretraining("mini", "trainer", f"{TRAINER}, defaults"),
+    _pretraining("base", "loop-bf16", f"{LOOP}, bf16", 1.8, 2.8),
+    _pretraining("base", "loop", f"{LOOP}, fp32", 4.0, 6.5),
+    _pretraining("tiny", "loop-bf16", f"{LOOP}, bf16"),
+    _pretraining("tiny", "loop", f"{LOOP}, fp32"),
+    _pretraining("mini", "lightning", "our model without Lightning", 0.95, 0.99),
+    _pretraining("tiny", "lightning", "our model without Lightning", 0.95, 0.99),
+    _share("base", 0.28, 0.45),
+    _share("mini", 0.16, 0.30),
+    _kernel("tiny", *ATTENTION, 1.15),
+    _kernel("mini", *ATTENTION, 1.15),
+    _kernel("base", *ATTENTION),
+    _kernel("tiny", *MALLOC, 1.15),
+    _kernel("mini", *MALLOC),
+    _kernel("base", *MALLOC),
     Row(
         name="collating",
         quantity="masking and collating",
@@ -86,7 +108,7 @@ ROWS = (
     Row(name="corpus-best", quantity="text to tokenised corpus", peer="the same, 16-bit ids alone", unit="tokens/s"),
     Row(
         name="finetuning",
-        quantity="fine-tuning, 12/768/12",
+        quantity="fine-tuning, scale base",
         peer=f"{TRAINER}, run_glue's defaults",
         unit="rows/s",
         floor=7.0,
@@ -94,7 +116,7 @@ ROWS = (
     ),
     Row(
         name="finetuning-best",
-        quantity="fine-tuning, 12/768/12",
+        quantity="fine-tuning, scale base",
         peer=f"{TRAINER}, by length, bf16",
         unit="rows/s",
         floor=1.2,
@@ -114,7 +136,7 @@ ROWS = (
     ),
     Row(
         name="memory",
-        quantity="peak memory, 4/256/4",
+        quantity="peak memory, scale mini",
         peer=f"{TRAINER}, defaults",
         unit="bytes",
         floor=0.5,

@@ -1,38 +1,44 @@
-"""The models that are measured, and how much of them a step trains."""
+"""The pre-trainings that are measured: those of the scales, in batches that a processor carries."""
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
-from bertlab.recipe import Inputs, Model, Recipe, Schedule
+from bertlab.lab import scales
+from bertlab.recipe import Model, Recipe
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """A model with learned positions and a dropout of 0.1, and a batch of it."""
+    """The recipe of a scale: its model with its positions and dropout, its vocabulary and its length."""
 
-    layers: int
-    hidden: int
-    heads: int
-    batch: int = 32
-    """Sequences a step."""
-    length: int = 128
-    """Tokens a sequence."""
+    scale: str
+    batch: int = 0
+    """Sequences a step; 0 for those of the scale."""
     fewest: int = 5
     """Steps of a block, at least."""
 
     @property
-    def model(self) -> Model:
-        """The encoder."""
-        return Model(layers=self.layers, hidden=self.hidden, heads=self.heads, max_positions=512)
+    def recipe(self) -> Recipe:
+        """What is trained, for longer than anybody measures."""
+        found = scales.find(self.scale).recipe
+        batch = self.batch or found.schedule.batch_size
+        return dataclasses.replace(
+            found, schedule=dataclasses.replace(found.schedule, batch_size=batch, steps=1_000_000)
+        )
 
     @property
-    def recipe(self) -> Recipe:
-        """Masked LM and next sentence, for longer than anybody measures."""
-        schedule = Schedule(batch_size=self.batch, steps=1_000_000, peak_lr=1e-4)
-        return Recipe(model=self.model, inputs=Inputs(length=self.length), schedule=schedule)
+    def model(self) -> Model:
+        """The encoder."""
+        return self.recipe.model
+
+    @property
+    def vocabulary(self) -> int:
+        """Entries of the vocabulary."""
+        return self.recipe.tokenizer.vocabulary
 
 
-TINY = Shape(layers=2, hidden=128, heads=2)
-MINI = Shape(layers=4, hidden=256, heads=4)
-BASE = Shape(layers=12, hidden=768, heads=12, batch=16, fewest=3)  # a step of the peer takes seconds
+TINY = Shape(scale="tiny")
+MINI = Shape(scale="mini")
+BASE = Shape(scale="base", batch=16, fewest=3)  # a step of the peer takes seconds

@@ -23,12 +23,14 @@ def initialise(module: nn.Module, deviation: float, seed: int) -> None:
     """Sets every parameter of `module` as BERT does, each as a function of `seed` and its own name.
 
     Weights are a normal of standard deviation `deviation` cut at two of them, biases 0, LayerNorm 1. A parameter that
-    two recipes share starts from the same values in both.
+    two recipes share starts from the same values in both. On the meta device there is nothing to set.
     """
     norms = {name for name, child in module.named_modules() if isinstance(child, nn.LayerNorm)}
     with torch.no_grad():
         for name, parameter in module.named_parameters():
             owner, _, kind = name.rpartition(".")
+            if parameter.is_meta:
+                continue
             if kind.startswith("bias"):
                 parameter.zero_()
             elif owner in norms:

@@ -365,3 +365,19 @@ def test_any_seeds_are_planned(machine, text, seeds):
     assert options.seeds(union.spelled(record["asked"][0]["seeds"])) == seeds
     whole = plan.make(request(seeds=range(8)), machine)
     assert {job.id for job in made.jobs} < {job.id for job in whole.jobs}
+
+
+@pytest.mark.parametrize("scale", ["tiny", "base"])
+def test_parameters_are_those_of_the_model_that_is_built(scale):
+    import torch
+
+    from bertlab.cli.plan_table import parameters
+    from bertlab.model.heads import PretrainingModel
+
+    every = [studies.find(name) for name in studies.names()]
+    recipes = [each.recipe(variant, scales.find(scale).recipe) for each in every for variant in each.variants]
+    assert len(recipes) > 20
+    for recipe in recipes:
+        with torch.device("meta"):
+            model = PretrainingModel.of(recipe, recipe.tokenizer.vocabulary)
+        assert parameters(recipe) == sum(each.numel() for each in model.parameters()), recipe

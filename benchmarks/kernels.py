@@ -1,0 +1,96 @@
+"""What each fast path of `bertlab.model.kernels` gains over a whole training step: forward, backward and update.
+
+    python benchmarks/kernels.py [--only tiny-attention ...] [--pairs 8] [--seconds 2] [--out FILE.json]
+
+Attention by matrix products beside torch's fused kernel, in one process; memory that the C library keeps beside its
+defaults, in two processes that take turns, as the setting holds for a whole process. Everything is on one thread, so
+processor time counts, and what other programs take does not. A fast path that gains less than 1.15x at all of these
+scales goes.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import ids
+import ours
+import script
+import torch
+from blocks import Block, Found, Settings, compare, repeated
+from shapes import BASE, MINI, TINY, Shape
+
+from bertlab.inputs.batches import Batches
+from bertlab.machine import Machine
+from bertlab.model import layers
+from bertlab.model.kernels.attention import attention, fused
+from bertlab.model.kernels.memory import keep_freed_memory
+
+SHAPES = {"tiny": TINY, "mini": MINI, "base": BASE}
+
+
+def steps(shape: Shape, machine: Machine, batches: Batches) -> Block:
+    """A block of updates, in tokens a second of processor time; without Lightning, which sets the C library."""
+    torch.set_num_threads(1)
+    block = repeated(ours.updates(shape, machine, batches), fewest=2, clock=time.process_time)
+    block(0.0)  # the first steps are slower
+    return block
+
+
+def beside_fused(shape: Shape, settings: Settings) -> Found:
+    """The same model with one attention and the other."""
+    with ids.batches(shape) as batches:
+        block = steps(shape, settings.machine, batches)
+
+        def by(way: Callable[..., torch.Tensor]) -> Block:
+            def measured(seconds: float) -> float:
+                layers.attention = way  # type: ignore[assignment]
+                try:
+                    return block(seconds)
+                finally:
+                    layers.attention = attention
+
+            return measured
+
+        return compare(by(attention), by(fused), settings, probe=lambda: 1.0)
+
+
+_blocks: list[Block] = []
+
+
+def _start(shape: Shape, machine: Machine, directory: Path, keeps: bool) -> None:
+    if keeps:
+        keep_freed_memory()
+    _blocks.append(steps(shape, machine, Batches(shape.recipe, ids.read(directory, shape.vocabulary))))
+
+
+def _measure(seconds: float) -> float:
+    return _blocks[0](seconds)
+
+
+def beside_malloc(shape: Shape, settings: Settings) -> Found:
+    """A process that keeps freed memory and one that does not, in turns."""
+    context = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory() as folder:
+        ids.write(Path(folder), shape.vocabulary)
+
+        def pool(keeps: bool) -> ProcessPoolExecutor:
+            given = (shape, settings.machine, Path(folder), keeps)
+            return ProcessPoolExecutor(1, mp_context=context, initializer=_start, initargs=given)
+
+        with pool(True) as kept, pool(False) as plain:
+            one, other = (lambda seconds, own=own: own.submit(_measure, seconds).result() for own in (kept, plain))
+            return compare(one, other, settings, probe=lambda: 1.0)
+
+
+MEASURED = {f"{name}-attention": partial(beside_fused, shape) for name, shape in SHAPES.items()}
+MEASURED |= {f"{name}-malloc": partial(beside_malloc, shape) for name, shape in SHAPES.items()}
+
+if __name__ == "__main__":
+    sys.exit(script.main(__doc__, MEASURED, seconds=2.0, threads=1))
