@@ -8,8 +8,7 @@ from rows import Row
 from table import Results, measured
 
 from bertlab.report.plots import svg
-from bertlab.report.plots.labels import wrapped
-from bertlab.report.plots.layout import blank, legend
+from bertlab.report.plots.layout import blank, label, legend
 from bertlab.report.plots.style import COLOURS, INK, PALE, SMALL, applied, bare
 
 _FOUND: dict[str, Any] = {"color": COLOURS[0], "marker": "o", "markersize": 6, "linewidth": 2.2}
@@ -50,12 +49,12 @@ def drawn(results: Results) -> bytes:
         axes.xaxis.set_major_locator(FixedLocator(numbers))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xticklabels([f"{number:g}x" for number in numbers])
-        names = [f"{wrapped(row.quantity, _NAMES, lines=1)}\n{wrapped(row.peer, _NAMES, SMALL, 1)}" for row, _ in lines]
+        names = [f"{label(row.quantity, _NAMES)}\n{label(row.peer, _NAMES)}" for row, _ in lines]
         axes.set_yticks(range(len(lines)), names, linespacing=1.1)
         keys = [(_FOUND, "measured, 95 % interval"), (_FLOOR, "floor"), (_AIM, "aim")]
         told = "How many times as good as the peer, whose name is below; 1x is the peer"
         legend(figure, [(Line2D([], [], **style), text) for style, text in keys], told)
-        return svg.written(figure, "benchmarks")
+        return svg(figure, "benchmarks")
 
 
 def _better(row: Row, value: float) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bertlab.cli.console import print_table, say
-from bertlab.report import claims, tables
+from bertlab.report import findings, tables
 from bertlab.report.compare import Changes
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
@@ -26,7 +26,7 @@ def print_result(evidence: Evidence) -> None:
     title = f"{evidence.study}: scale {evidence.scale} {evidence.setting}"
     results, differences = tables.brief(evidence)
     print_table(results.columns, results.rows, title)
-    for table in (differences, claims.brief(claims.findings(evidence))):
+    for table in (differences, findings.brief(findings.findings(evidence))):
         if table.rows:
             print_table(table.columns, table.rows)
     seeds = len({each.seed for each in evidence.pretrainings})

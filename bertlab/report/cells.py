@@ -7,10 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from bertlab.recipe import Objective, Recipe
+
 PLATEAU = 0.25
-"""Nats: an LM that ends this close to the unigram entropy of its held-out text has learnt next to nothing of context.
-Rows that never left the plateau were seen to end up to 0.23 below it: some tokens can be told from the length
-of the row, or are shown."""
+"""Nats: an LM that ends this close to the unigram entropy of its held-out text has learned next to nothing of context.
+Models that never left the plateau ended up to 0.23 below it: the length of a sequence gives some tokens away, others
+are shown."""
 
 
 @dataclass(frozen=True)
@@ -35,31 +39,31 @@ class Cell:
     status: str
     """`done`, `collapsed`, `pending`, or why there is no value (`diverged`, `failed`, `damaged`)."""
     reason: str
-    """What a failed run said."""
+    """The message of a failed run."""
     value: float | None
     """Points, or what is read off the pre-training in its own unit."""
     majority: float | None
     """Points of always giving the most frequent answer."""
     lexical: float | None
-    """Points of counting words, see `tasks/lexical.py`."""
+    """Points of a bag-of-words model, see `tasks/lexical.py`."""
     exchanged: float | None
     """Points where one of two texts is another example's."""
-    train_rows: int
-    evaluation_rows: int
+    train_examples: int
+    eval_examples: int
     seconds: float
     numerics: tuple[tuple[str, str], ...]
     kind: str
-    """The kind of the task; empty while it is not measured."""
+    """The kind of the task; empty until it is measured."""
     length: int
     """Tokens of its sequences at most; 0 if unknown."""
     settings: Mapping[str, Any]
     """How it was trained, fields at their defaults left out."""
     threshold: float | None
-    """Above which a question of SQuAD 2.0 is answered."""
+    """Score above which a question of SQuAD 2.0 is answered."""
 
     @property
     def fate(self) -> str:
-        """The status, of what diverged with the step."""
+        """The status; a diverged run adds the step."""
         return fate(self.status, self.reason)
 
 
@@ -72,18 +76,18 @@ class Point:
     tokens: float
     """Tokens trained on until then."""
     seconds: float | None
-    """What the updates until then took, evaluations not counted; None where no time was kept."""
+    """Training time of these updates, without evaluations; None where it was not recorded."""
     loss: float | None
     """Masked-LM loss at 15 %, 80/10/10, in nats."""
     own_loss: float | None
-    """Masked-LM loss under the row's own masking, in nats."""
+    """Masked-LM loss under the variant's own masking, in nats."""
     causal_loss: float | None = None
-    """Loss of a left-to-right LM, in nats; it has no masked-LM loss."""
+    """Next-token loss of a left-to-right LM, in nats; it has no masked-LM loss."""
 
 
 @dataclass(frozen=True)
 class Pretraining:
-    """One pre-training of a study: a row and a seed."""
+    """One pre-training of a study: a variant and a seed."""
 
     variant: str
     seed: int
@@ -92,8 +96,10 @@ class Pretraining:
     reason: str
     result: Mapping[str, Any]
     """The run's `result.json`; empty if it is not finished."""
-    science: Mapping[str, Any]
-    """The recipe, fields at their defaults left out; empty if it is not finished."""
+    recipe: Recipe | None
+    """None if it is not finished."""
+    corpus: str
+    """The id of its tokenised corpus, empty if it has none."""
     curve: tuple[Point, ...]
     seconds: float
     numerics: tuple[tuple[str, str], ...]
@@ -104,7 +110,7 @@ class Pretraining:
 
     @property
     def fate(self) -> str:
-        """The status, of what diverged with the step."""
+        """The status; a diverged run adds the step."""
         return fate(self.status, self.reason)
 
     @property
@@ -114,32 +120,42 @@ class Pretraining:
 
     @property
     def imported(self) -> str:
-        """The name of the checkpoint that it was taken from, if it was trained elsewhere."""
+        """The name of the published checkpoint that it is; empty if it was trained here."""
         return "" if self.result.get("fresh") else str(self.result.get("checkpoint", ""))
 
     @property
+    def steps(self) -> int:
+        """Updates that it was trained for."""
+        return int(self.result.get("steps") or 0)
+
+    @property
     def untrained(self) -> bool:
-        """Whether it is the row without pre-training."""
-        return self.finished and not self.result.get("steps") and not self.imported
+        """Whether it is a model without pre-training."""
+        return self.finished and not self.steps and not self.imported
 
     @property
     def rotary(self) -> bool:
         """Whether its positions are rotary; BERT's are learned."""
-        return self.group("model").get("positions") == "rotary"
+        return self.recipe is not None and self.recipe.model.positions == "rotary"
+
+    @property
+    def objective(self) -> Objective | None:
+        """What it was trained to predict; None if it is not finished."""
+        return None if self.recipe is None else self.recipe.objective
 
     @property
     def causal(self) -> bool:
-        """Whether it is a left-to-right LM, whose loss and perplexity are not of a masked LM's kind."""
-        return self.group("objective").get("kind") == "left-to-right"
+        """Whether it is a left-to-right LM, whose loss and perplexity do not compare with a masked LM's."""
+        return self.recipe is not None and self.recipe.objective.causal
 
     @property
     def sees_mask(self) -> bool:
-        """Whether [MASK] occurs in its inputs. A row that never saw it is not judged by 80/10/10."""
-        return float(self.group("masking").get("mask", 0.8)) > 0
+        """Whether [MASK] occurs in its inputs. A variant that never saw it is not judged by 80/10/10."""
+        return self.recipe is None or self.recipe.masking.mask > 0
 
     @property
     def loss(self) -> float | None:
-        """The final held-out loss that judges the row, in nats."""
+        """The final held-out loss that judges the variant, in nats."""
         if self.causal:
             return self.heldout("causal_loss")
         return self.heldout("masked_lm_loss" if self.sees_mask else "own_loss")
@@ -150,27 +166,29 @@ class Pretraining:
         return number(self.result.get("unigram_entropy"))
 
     @property
-    def learnt_nothing(self) -> bool:
+    def learned_nothing(self) -> bool:
         """Whether it ends on the unigram plateau, or next to it."""
         if self.untrained or self.loss is None or self.plateau is None:
             return False
         return self.loss > self.plateau - PLATEAU
 
     def heldout(self, name: str) -> float | None:
-        """A figure of its final held-out evaluation."""
+        """A metric of its final held-out evaluation."""
         return number(self.result.get("heldout", {}).get(name))
 
-    def group(self, name: str) -> Mapping[str, Any]:
-        """A group of its recipe, fields at their defaults left out."""
-        recipe: Mapping[str, Any] = self.science.get("recipe", self.science)
-        group: Mapping[str, Any] = recipe.get(name, {})
-        return group
+    def seconds_at(self, step: float) -> float | None:
+        """Training time until a step, interpolated between evaluations; None where it was not recorded."""
+        known = [(float(point.step), point.seconds) for point in self.curve if point.seconds is not None]
+        if not known or step > known[-1][0]:
+            return None
+        steps, seconds = zip((0.0, 0.0), *known, strict=True)
+        return float(np.interp(step, np.array(steps), np.array(seconds)))
 
 
 def fate(status: str, reason: str) -> str:
-    """A status as a row shows it: of what diverged, `diverged at step K`."""
-    told = reason.partition(":")[0]
-    return told if told.startswith(f"{status} at step") else status
+    """A status as a table shows it; of a diverged run `diverged at step K`."""
+    beginning = reason.partition(":")[0]
+    return beginning if beginning.startswith(f"{status} at step") else status
 
 
 def number(value: Any) -> float | None:

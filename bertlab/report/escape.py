@@ -1,8 +1,4 @@
-"""Names that come from data, made harmless for Markdown, LaTeX, CSV and figures.
-
-A study's file, a data set and a label may carry any text. What reaches a page is text again: no table cell ends early,
-no link, no HTML, no command, no formula of a spreadsheet.
-"""
+"""Names that come from data, escaped for Markdown and CSV: no table cell ends early, no link, no HTML, no formula."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import re
 
 from bertlab.names import plain
 
-# Entities for what some renderers do not let a backslash escape; backslashes for the rest, which stays readable.
+# entities for what some renderers do not let a backslash escape; backslashes for the rest, which stays readable
 _MARKDOWN = {
     "&": "&amp;",
     "<": "&lt;",
@@ -24,27 +20,6 @@ _MARKDOWN = {
     "*": "\\*",
     "[": "\\[",
     "]": "\\]",
-}
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-    "`": r"\textasciigrave{}",
-    "†": r"\textdagger{}",
-    "*": "{*}",  # a row that begins with one, or with a bracket, would be read as an option of the line before
-    "[": "{[}",
-    "]": "{]}",
 }
 _FORMULA = re.compile("'*[-=+@－＝＋＠]")
 """What a spreadsheet computes, and what looks as if it had been escaped, so that one apostrophe less is the name."""
@@ -65,22 +40,7 @@ def paragraph(text: str) -> str:
     return re.sub(r"(?<=[^\\])#$", r"\\#", line)
 
 
-def latex(text: str) -> str:
-    """`text` as words within a line of LaTeX, or in a table's cell; signs stay apart that fonts would join."""
-    line = "".join(_LATEX.get(each, each) for each in plain(text))
-    return re.sub(r"([-',!?])(?=[-',\\])", r"\1{}", line)
-
-
 def csv(text: str) -> str:
     """`text` as a CSV field of one line that no spreadsheet takes for a formula: behind an apostrophe if need be."""
     line = plain(text)
     return "'" + line if _FORMULA.match(line) else line
-
-
-def figure(text: str, longest: int = 26) -> str:
-    """`text` as a label in a figure: one line, cut to `longest` characters, dollars not opening a formula."""
-    line = plain(text) or "…"  # of nothing matplotlib cannot tell the width
-    if len(line) > longest:
-        line = line[: longest - 1] + "…"
-    # matplotlib hides labels that start with an underscore
-    return (" " + line if line.startswith("_") else line).replace("$", r"\$")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from bertlab.recipe import Model
+from bertlab.recipe import Recipe
 from bertlab.report.cells import Cell, Pretraining
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.summary import mean
@@ -37,21 +37,18 @@ def facts(evidence: Evidence) -> list[tuple[str, str]]:
         (f"Before {task}", f"trained on {name}") for task, name in evidence.record.get("intermediate_task", {}).items()
     ]
     for task, setting in evidence.record.get("searched", {}).items():
-        told = ", ".join(f"{name} {value:g}" for name, value in setting.items())
-        found.append(
-            (f"Fine-tuning on {task}", f"{told}; chosen for all rows on the baseline, by held-back training rows")
-        )
+        values = ", ".join(f"{name} {value:g}" for name, value in setting.items())
+        chosen = "chosen on the baseline for all variants, by held-back training examples"
+        found.append((f"Fine-tuning on {task}", f"{values}; {chosen}"))
     return found + _machine(evidence) + _time(evidence)
 
 
 def _seeds(evidence: Evidence) -> str:
-    finetune_seeds = (
-        f"{count(len({cell.finetune_seed for cell in evidence.cells}), 'fine-tuning seed')} of each measurement"
-    )
+    tuned = f"{count(len({cell.finetune_seed for cell in evidence.cells}), 'fine-tuning seed')} of each measurement"
     if evidence.imported:
-        return f"one checkpoint, {finetune_seeds}: n counts fine-tuning seeds on it"
+        return f"one checkpoint, {tuned}: n counts these"
     seeds = list(dict.fromkeys(str(each.seed) for each in evidence.pretrainings))
-    return f"{count(len(seeds), 'seed')} of pre-training ({', '.join(seeds)}), paired across rows; {finetune_seeds}"
+    return f"{count(len(seeds), 'seed')} of pre-training ({', '.join(seeds)}), paired across variants; {tuned}"
 
 
 def _pretraining(runs: list[Pretraining], baseline: str) -> list[tuple[str, str]]:
@@ -76,38 +73,38 @@ def _pretraining(runs: list[Pretraining], baseline: str) -> list[tuple[str, str]
 
 
 def _tokens(runs: list[Pretraining]) -> list[tuple[str, str]]:
-    """The real tokens of each row, means over its seeds, where they differ by more than 1 %."""
+    """The real tokens of each variant, means over its seeds, where they differ by more than 1 %."""
     seen: dict[str, list[int]] = {}
     for each in runs:
         if isinstance(number := each.result.get("real_tokens"), int):
             seen.setdefault(each.variant, []).append(number)
-    means = {row: mean(numbers) for row, numbers in seen.items()}
+    means = {variant: mean(numbers) for variant, numbers in seen.items()}
     if not means or max(means.values()) <= 1.01 * min(means.values()):
         return []
-    return [("Real tokens a run differ", "; ".join(f"{row}: {number:,.0f}" for row, number in means.items()))]
+    return [("Real tokens a run differ", "; ".join(f"{variant}: {number:,.0f}" for variant, number in means.items()))]
 
 
 def _multiples(runs: list[Pretraining], baseline: str) -> list[tuple[str, str]]:
-    """Rows of another size than the baseline's, as the multiples of it that whole layers and heads come to."""
-    shapes = {each.variant: _shape(each) for each in runs}
+    """Variants of another size than the baseline's, as multiples of its layers, width and heads."""
+    shapes = {each.variant: _shape(each.recipe) for each in runs if each.recipe}
     own = shapes.get(baseline)
     if own is None:
         return []
-    told = []
-    for row, shape in shapes.items():
+    differing = []
+    for variant, shape in shapes.items():
         parts = [f"{name} x {shape[name] / own[name]:.3g}" for name in shape if shape[name] != own[name]]
         if parts:
-            told.append(f"{row}: {', '.join(parts)}")
-    return [("Sizes beside the baseline's", "; ".join(told))] if told else []
+            differing.append(f"{variant}: {', '.join(parts)}")
+    return [("Sizes relative to the baseline", "; ".join(differing))] if differing else []
 
 
 def _imported(runs: list[Pretraining]) -> list[tuple[str, str]]:
-    told = dict.fromkeys(
+    texts = dict.fromkeys(
         f"{each.imported} ({_content(each)}); {_size(each)}; {each.result.get('parameters', 0):,} "
         f"parameters, vocabulary {each.result.get('vocabulary', 0):,}"
         for each in runs
     )
-    return [("Pre-trained elsewhere", text) for text in told]
+    return [("Published checkpoint", text) for text in texts]
 
 
 def _content(pretraining: Pretraining) -> str:
@@ -122,8 +119,8 @@ def _task(evidence: Evidence, cells: list[Cell]) -> str:
     how = " or ".join(dict.fromkeys(_METHODS[each.method] for each in cells if each.method in _METHODS))
     dataset = cell.dataset if cell.dataset == cell.task else f"{cell.dataset} (for {cell.task})"
     text = f"{cell.metric} on {dataset}, split {cell.split}; {how}"
-    if cell.train_rows or cell.evaluation_rows:
-        text += f"; {cell.train_rows:,} training and {cell.evaluation_rows:,} evaluation rows"
+    if cell.train_examples or cell.eval_examples:
+        text += f"; {cell.train_examples:,} training and {cell.eval_examples:,} evaluation examples"
     if cell.length:
         text += f"; sequences of at most {cell.length} tokens"
     if cell.kind and kinds.find(cell.kind).cased:
@@ -132,27 +129,26 @@ def _task(evidence: Evidence, cells: list[Cell]) -> str:
 
 
 def _tagged(evidence: Evidence, cells: list[Cell]) -> str:
-    """Whether a tagger sees capitals, and what it sees of the document."""
-    cased = {True: "lower-cased text", False: "cased text"}
-    text = [cased[each] for each in (True, False) if each in evidence.lowercase]
+    """Whether a tagger sees capitals, and whether it sees the document."""
+    text = [name for case, name in ((True, "lower-cased text"), (False, "cased text")) if case in evidence.lowercase]
     contexts = {bool(each.settings.get("context")) for each in cells if each.value is not None}
-    told = {True: "in the context of their document", False: "without the context of their document"}
-    return f"{' or '.join(text)}, sentences {' or '.join(told[each] for each in sorted(contexts))}"
+    seen = [f"with{'' if each else 'out'} the context of their document" for each in sorted(contexts)]
+    return f"{' or '.join(text)}, sentences {' or '.join(seen)}"
 
 
 def _threshold(cells: list[Cell]) -> str:
-    """How it is decided which questions are answered, where some have no answer."""
+    """How a span task decides which questions have an answer."""
     known = [each for each in cells if each.threshold is not None]
     if not known:
         return ""
     if any(each.settings.get("answerability") for each in known):
-        return "; answered where a classifier trained beside the span says so with a probability of one half"
+        return "; a classifier trained with the span decides which questions are answered, at a probability of one half"
     least, most = (side(each.threshold or 0.0 for each in known) for side in (min, max))
     span = f"{least:.2f}" if len(known) == 1 else f"{least:.2f} to {most:.2f}"
-    rows = "those reported" if known[0].split != "test" else "the evaluation rows"
+    examples = "the reported examples" if known[0].split != "test" else "the evaluation examples"
     return (
-        f"; answered above a threshold ({span}) that was chosen for each run on {rows}, "
-        "so the figures are a little better than an unseen set's"
+        f"; answered above a threshold ({span}) that is chosen for each run on {examples}, "
+        "so the figures are a little better than those of an unseen set"
     )
 
 
@@ -170,7 +166,7 @@ def _machine(evidence: Evidence) -> list[tuple[str, str]]:
 
 
 def _time(evidence: Evidence) -> list[tuple[str, str]]:
-    # by id: rows that coincide are one run
+    # by id: duplicates are one run
     runs = [each for each in evidence.pretrainings if each.finished and not each.untrained and not each.imported]
     trained = {each.id: each.seconds for each in runs}
     judged = [cell for cell in evidence.cells if cell.value is not None and cell.method != "pretraining"]
@@ -180,18 +176,18 @@ def _time(evidence: Evidence) -> list[tuple[str, str]]:
     parts += [(sum(measured.values()), count(len(measured), "measurement"))] if measured else []
     if not parts:
         return []
-    told = ", ".join(f"{what} {duration(seconds)}" for seconds, what in parts)
-    return [("Time", f"{duration(sum(seconds for seconds, _ in parts))}: {told}")]
+    spent = ", ".join(f"{what} {duration(seconds)}" for seconds, what in parts)
+    return [("Time", f"{duration(sum(seconds for seconds, _ in parts))}: {spent}")]
 
 
-def _shape(run: Pretraining) -> dict[str, int]:
-    model, given = run.group("model"), Model()
-    names = {"layers": "layers", "width": "hidden", "heads": "heads"}
-    return {called: int(model.get(name, getattr(given, name))) for called, name in names.items()}
+def _shape(recipe: Recipe) -> dict[str, int]:
+    return {"layers": recipe.model.layers, "width": recipe.model.hidden, "heads": recipe.model.heads}
 
 
 def _size(run: Pretraining) -> str:
-    shape, positions = _shape(run), run.group("model").get("positions", Model().positions)
+    assert run.recipe
+    shape = _shape(run.recipe)
+    positions = run.recipe.model.positions
     return f"{shape['layers']} layers, {shape['width']} wide, {shape['heads']} heads, {positions} positions"
 
 

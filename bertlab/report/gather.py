@@ -1,4 +1,4 @@
-"""Records of studies joined with the finished runs that are their cells. No study code, no logs."""
+"""Records of studies joined with their finished runs. No study code, no logs."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from bertlab.errors import BadInput, warn
+from bertlab.names import plain
+from bertlab.recipe import Recipe
+from bertlab.recipe.identity import load
 from bertlab.report.cells import Cell, Point, Pretraining, number
-from bertlab.report.claims import claimed
 from bertlab.report.evidence import NUMERICS, Evidence
+from bertlab.report.findings import claimed
 from bertlab.report.predictions import Predictions
 from bertlab.store.forms import REPORTED
 from bertlab.store.runs import Run, Store
 
 SCALES = ("paper", "base", "mini", "tiny", "smoke")
-"""The order of sections: the most evidence first."""
+"""The order of sections: largest first."""
 
 
 def gather(store: Store, records: Iterable[Mapping[str, Any]]) -> list[Evidence]:
@@ -32,12 +35,12 @@ def gather_all(store: Store) -> list[Evidence]:
 
 
 def _complete(store: Store) -> Iterator[dict[str, Any]]:
-    """The records that a report can be made of; the others are named on standard error."""
+    """The records that a report can read; a warning names the others."""
     for name, record in store.records(REPORTED, needed=()).items():
         try:
             claimed(record)
         except BadInput as error:
-            warn(f"'{store.root / 'studies' / name}.json': {error}; the record is passed over")
+            warn(f"'{store.root / 'studies' / name}.json': {error}; the record is skipped")
         else:
             yield record
 
@@ -47,11 +50,20 @@ def _rank(scale: str) -> int:
 
 
 def _damaged(store: Store) -> dict[str, str]:
-    """Why runs that were finished do not count any more, by id."""
+    """Why runs that were finished do not count, by id."""
     return {
-        run.id: f"{path.relative_to(run.path)} is not as it was: the same `bertlab ablate` makes the run anew"
+        run.id: f"{path.relative_to(run.path)} has changed on disk: the same `bertlab ablate` repeats the run"
         for run, path in store.damaged()
     }
+
+
+def _plain(value: Any) -> Any:
+    """JSON data with all text on one line and without control characters."""
+    if isinstance(value, Mapping):
+        return {plain(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return plain(value) if isinstance(value, str) else value
 
 
 def _join(
@@ -61,11 +73,12 @@ def _join(
     damaged: Mapping[str, str],
     predictions: Predictions,
 ) -> Evidence:
+    record = _plain(record)
     pretrainings = []
     for row in record["rows"]:
         run = runs.get(row["pretrain_id"])
         status, reason = _fate(store, damaged, [row["pretrain_id"]])
-        result = run.result() if run else {}
+        result, science = (_plain(run.result()), run.science()) if run else ({}, {})
         environment = run.environment() if run else {}
         versions = environment.get("versions", {})
         pretrainings.append(
@@ -76,7 +89,8 @@ def _join(
                 status=str(result.get("status", "done")) if run else status,
                 reason="" if run else reason,
                 result=result,
-                science=run.science() if run else {},
+                recipe=load(Recipe, science.get("recipe", {})) if run else None,
+                corpus=str(science.get("corpus", "")),
                 curve=_curve(run, result) if run else (),
                 seconds=run.seconds() if run else 0.0,
                 numerics=_stamp({"compiled": "no"} | environment.get("numerics", {}) if run else {}, NUMERICS),
@@ -85,21 +99,21 @@ def _join(
             )
         )
     cells = [_cell(store, cell, runs.get(cell["run_id"]), damaged) for cell in record["cells"]]
-    corpora = sorted({str(each.science.get("corpus")) for each in pretrainings} & runs.keys())
+    corpora = sorted({each.corpus for each in pretrainings} & runs.keys())
     preparation = math.fsum(runs[run_id].seconds() for run_id in corpora)
     return Evidence(record, tuple(cells), tuple(pretrainings), preparation, predictions)
 
 
 def _cell(store: Store, cell: Mapping[str, Any], run: Run | None, damaged: Mapping[str, str]) -> Cell:
     status, reason = ("", "") if run else _fate(store, damaged, [cell["run_id"], cell["pretrain_id"]])
-    result = run.result() if run else {}
-    rows = result.get("rows", {})
-    judged = result  # on the evaluation split; the test split, if it is that which is asked for, stands beside it
+    result = _plain(run.result()) if run else {}
+    examples = result.get("rows", {})
+    judged = result  # of the evaluation split; the result of the test split stands in it
     if result.get("split", cell["split"]) != cell["split"]:
         judged = result.get("test", {})
-        rows = {**rows, "evaluation": judged.get("rows", 0)}
-    figures = judged.get("heldout" if cell["method"] == "pretraining" else "metrics", {})
-    value = number(figures.get(cell["metric"]))
+        examples = {**examples, "evaluation": judged.get("rows", 0)}
+    metrics = judged.get("heldout" if cell["method"] == "pretraining" else "metrics", {})
+    value = number(metrics.get(cell["metric"]))
     if run:
         status = str(result.get("status", "done"))
         if value is None and status == "done":
@@ -124,9 +138,9 @@ def _cell(store: Store, cell: Mapping[str, Any], run: Run | None, damaged: Mappi
         majority=number(judged.get("majority", {}).get(cell["metric"])),
         lexical=number(judged.get("lexical", {}).get(cell["metric"])),
         exchanged=number(judged.get("exchanged", {}).get(cell["metric"])),
-        train_rows=int(rows.get("train", 0)),
-        evaluation_rows=int(rows.get("evaluation", 0)),
-        # what is read off a pre-training takes none of its own
+        train_examples=int(examples.get("train", 0)),
+        eval_examples=int(examples.get("evaluation", 0)),
+        # what is read off a pre-training takes no time of its own
         seconds=run.seconds() if run and cell["method"] != "pretraining" else 0.0,
         numerics=_stamp(run.environment().get("numerics", {}), NUMERICS) if run else (),
         kind=str(run.science().get("task", {}).get("kind", "")) if run else "",
@@ -137,13 +151,13 @@ def _cell(store: Store, cell: Mapping[str, Any], run: Run | None, damaged: Mappi
 
 
 def _fate(store: Store, damaged: Mapping[str, str], run_ids: Iterable[str]) -> tuple[str, str]:
-    """Why there is no result: the first of the runs that ended without one says it, else it is still to come."""
+    """Why there is no result: the failure of the first run that has one, else `pending`."""
     for run_id in run_ids:
         if run_id in damaged:
             return "damaged", damaged[run_id]
         failure = store.failure(run_id)
         if failure:
-            return str(failure.get("status", "failed")), str(failure.get("reason", ""))
+            return plain(str(failure.get("status", "failed"))), plain(str(failure.get("reason", "")))
     return "pending", ""
 
 

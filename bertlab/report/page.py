@@ -1,6 +1,6 @@
-"""`bertlab report`: gathers what a store knows, and writes pages, tables and figures of it.
+"""`bertlab report`: writes pages, tables and figures of the finished runs of a store.
 
-A report is made of records and finished runs alone and holds no clock: the same store gives the same bytes.
+A report reads records and finished runs alone and contains no date: the same store gives the same bytes.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ def write(
     for name in studies:
         if name not in known:
             raise unknown("study", name, known)
-    asked = [each for each in everything if each.study in studies or not studies]
-    if not any(each.started for each in asked):
+    chosen = [each for each in everything if each.study in studies or not studies]
+    if not any(each.started for each in chosen):
         names = ", ".join(f"'{each}'" for each in studies)
         raise BadInput(f"nothing of {names} is finished in '{store.root}': run `bertlab ablate` first")
-    changes = None if since is None else compare(_older(since, studies), asked, str(since))
+    changes = None if since is None else compare(_older(since, studies), chosen, str(since))
     point("report.begin")
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ def write(
                 pages += _write_pages(chapters[-1], out, formats)
         if changes:
             files.write(out / "compare.csv", tidy.csv(changes.values))
-        return Report([*_write_fronts(chapters, out, formats, changes), *pages], asked, changes)
+        return Report([*_write_fronts(chapters, out, formats, changes), *pages], chosen, changes)
     except OSError as error:
         raise Unwritable(out, error) from error
 
@@ -91,7 +91,7 @@ def _older(root: Path, studies: Sequence[str]) -> list[Evidence]:
 
 
 def _write_data(chapter: Chapter, evidences: Sequence[Evidence], out: Path) -> None:
-    """The figures and the values of a study."""
+    """The figures and the CSV files of a study."""
     for section in chapter.sections:
         for picture in section.pictures:
             path = out / section.figure(picture)
@@ -105,7 +105,7 @@ def _write_data(chapter: Chapter, evidences: Sequence[Evidence], out: Path) -> N
 
 
 def _write_pages(chapter: Chapter, out: Path, formats: Collection[str]) -> list[Path]:
-    """A study's own pages."""
+    """The pages of a study."""
     pages = []
     for name, suffix, render in (("md", "md", markdown.study), ("latex", "tex", latex.study)):
         if name in formats:
@@ -118,7 +118,7 @@ def _write_pages(chapter: Chapter, out: Path, formats: Collection[str]) -> list[
 def _write_fronts(
     chapters: Sequence[Chapter], out: Path, formats: Collection[str], changes: Changes | None
 ) -> list[Path]:
-    """The pages that show all studies of the store."""
+    """The pages of all studies of the store."""
     written = {each.stem for each in chapters if (out / f"{each.stem}.md").is_file()}
     fronts = []
     for name, file in (("html", "index.html"), ("md", "index.md")):

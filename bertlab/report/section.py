@@ -1,8 +1,4 @@
-"""What a report says of a study, apart from how: Markdown, HTML and LaTeX each render these in a file of their own.
-
-Records of a study at several scales or on several corpora are sections of their own and are never mixed. All text is
-raw: whoever renders it escapes it for where it goes.
-"""
+"""The parts of a report: a chapter a study, in it a section for each scale and corpus. Text is raw: pages escape it."""
 
 from __future__ import annotations
 
@@ -11,55 +7,41 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bertlab.names import filename, plain
-from bertlab.report import caveats, claims, facts, tables
-from bertlab.report.claims import Finding
-from bertlab.report.comparison import Comparison, comparisons
+from bertlab.report import findings
 from bertlab.report.evidence import Evidence
+from bertlab.report.findings import Finding
 from bertlab.report.plots import Picture, pictures
-from bertlab.report.tables import Table
 from bertlab.wording import count
 
 VERDICTS = ("reproduced", "contradicted", "undecided")
-"""What a summary always counts; other words where they occur."""
+"""What a summary always counts; others where they occur."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
     """A study at one scale on one corpus."""
 
+    evidence: Evidence
     stem: str
     """Names its figures and its place on a page: letters, digits, `.`, `_` and `-`."""
     title: str
-    question: str
-    source: str
-    progress: str
-    """How much is measured, or nothing if all is."""
-    facts: list[tuple[str, str]]
-    command: str
-    """What was typed to run it."""
-    results: Table
-    legend: list[str]
-    differences: Table
-    intervals: list[str]
-    """How differences are read."""
-    comparisons: tuple[Comparison, ...]
-    """Results and differences once more, a measurement at a time."""
-    claims: Table
     findings: tuple[Finding, ...]
-    """The same claims, in a line each."""
-    verdicts: list[str]
-    """How verdicts are read."""
-    floors: list[str]
-    imported: bool
-    """Whether it was pre-trained elsewhere."""
-    pretraining: Table
-    judged: list[str]
-    """How the table of pre-training is read."""
-    warnings: list[str]
-    timed: list[str]
-    """How curves over time are read."""
-    caveats: list[str]
     pictures: tuple[Picture, ...]
+
+    @property
+    def question(self) -> str:
+        """What the study asks."""
+        return str(self.evidence.record["question"])
+
+    @property
+    def source(self) -> str:
+        """The paper and its table."""
+        return str(self.evidence.record["source"])
+
+    @property
+    def command(self) -> str:
+        """The command that ran it."""
+        return plain(str(self.evidence.record.get("command", "")))
 
     def figure(self, picture: Picture) -> str:
         """The file of one of its pictures, from the folder of the report."""
@@ -68,7 +50,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Chapter:
-    """A study in all settings that it was run in."""
+    """A study in all settings that were run."""
 
     study: str
     stem: str
@@ -80,7 +62,7 @@ class Chapter:
     """How many values of how many."""
     sections: tuple[Section, ...]
     written: bool
-    """Whether it was asked for, and has pages; of the others claims alone are shown."""
+    """Whether it has pages; other studies show their claims alone."""
 
     @property
     def data(self) -> str:
@@ -94,12 +76,12 @@ class Chapter:
 
     @property
     def verdicts(self) -> str:
-        """The file of its claims and what became of each, from the folder of the report."""
+        """The file of its claims and verdicts, from the folder of the report."""
         return f"{self.stem}-claims.csv"
 
 
 def chapter(evidences: Sequence[Evidence], *, written: bool = True) -> Chapter:
-    """What is known of a study in each of its settings; figures are left out unless it is `written`."""
+    """A study in each of its settings; without figures unless it is `written`."""
     first = evidences[0]
     stem = filename(first.study)
     titles = [f"Scale {each.scale} {each.setting}" for each in evidences]
@@ -114,49 +96,25 @@ def chapter(evidences: Sequence[Evidence], *, written: bool = True) -> Chapter:
         settings="; ".join(f"{each.scale} {each.setting}" for each in evidences),
         measured=f"{sum(cell.value is not None for cell in cells)} of {len(cells)}",
         sections=tuple(
-            # two settings of the same scale and corpus: the command in each section says what was set
-            section(each, own, f"{title} ({each.key})" if titles.count(title) > 1 else title, written)
+            Section(
+                evidence=each,
+                stem=own,
+                # two settings of the same scale and corpus: the command in each section says what was set
+                title=f"{title} ({each.key})" if titles.count(title) > 1 else title,
+                findings=findings.findings(each),
+                pictures=tuple(pictures(each)) if written else (),
+            )
             for each, own, title in zip(evidences, stems, titles, strict=True)
         ),
         written=written,
     )
 
 
-def section(evidence: Evidence, stem: str, title: str, drawn: bool) -> Section:
-    """What is known of a study in one setting."""
-    found = claims.findings(evidence)
-    return Section(
-        stem=stem,
-        title=title,
-        question=str(evidence.record["question"]),
-        source=str(evidence.record["source"]),
-        progress=facts.progress(evidence),
-        facts=facts.facts(evidence),
-        command=plain(str(evidence.record.get("command", ""))),
-        results=tables.results(evidence),
-        legend=caveats.legend(evidence),
-        differences=tables.differences(evidence),
-        intervals=caveats.intervals(evidence),
-        comparisons=comparisons(evidence),
-        claims=claims.table(found),
-        findings=found,
-        verdicts=claims.lines(evidence, found),
-        floors=caveats.floors(evidence),
-        imported=evidence.imported,
-        pretraining=tables.pretraining(evidence),
-        judged=caveats.judged(evidence),
-        warnings=caveats.warnings(evidence),
-        timed=caveats.timed(evidence),
-        caveats=caveats.caveats(evidence),
-        pictures=tuple(pictures(evidence)) if drawn else (),
-    )
-
-
 def summary(chapters: Iterable[Chapter]) -> str:
-    """How many claims came out how, in one sentence; nothing where none was made."""
+    """How many claims have which verdict, in one sentence; empty without claims."""
     verdicts = [finding.verdict for each in chapters for section in each.sections for finding in section.findings]
     if not verdicts:
         return ""
     counts = dict.fromkeys(VERDICTS, 0) | Counter(verdicts)
-    told = [f"{number or 'none'} {'are' if number > 1 else 'is'} {name}" for name, number in counts.items()]
-    return f"Of {count(len(verdicts), 'claim')} {', '.join(told)}."
+    parts = [f"{number or 'none'} {'are' if number > 1 else 'is'} {name}" for name, number in counts.items()]
+    return f"Of {count(len(verdicts), 'claim')} {', '.join(parts)}."

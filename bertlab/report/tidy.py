@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bertlab.names import plain
 from bertlab.report import escape
-from bertlab.report.claims import findings
 from bertlab.report.evidence import Evidence
+from bertlab.report.findings import findings
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.confidence import interval
 from bertlab.report.statistics.effects import Effect
@@ -120,11 +119,10 @@ def _ends(prefix: str, found: Interval | None) -> dict[str, float]:
 
 
 def _table(columns: Sequence[str], lines: Iterable[dict[str, Any]]) -> pandas.DataFrame:
-    """Names as pages show them; counts stay whole numbers beside absent ones."""
+    """Counts stay whole numbers beside absent ones."""
     import pandas
 
-    shown = ({name: plain(each) if isinstance(each, str) else each for name, each in line.items()} for line in lines)
-    return pandas.DataFrame(shown, columns=list(columns)).astype(dict.fromkeys(_COUNTS & {*columns}, "Int64"))
+    return pandas.DataFrame(lines, columns=list(columns)).astype(dict.fromkeys(_COUNTS & {*columns}, "Int64"))
 
 
 def csv(table: pandas.DataFrame) -> str:

@@ -1,4 +1,4 @@
-"""What the evidence says of a study's claims: reproduced, contradicted, or undecided and how many seeds it would take.
+"""The verdicts on a study's claims: reproduced, contradicted, or undecided with the seeds that would decide.
 
 A verdict is given where Holm's adjusted p-value over all claims of the study is at most 1 - `LEVEL`, and never with
 fewer than `VERDICT_MIN_SEEDS` seeds. Claims without measurements yet count as well: what is decided stays so when they
@@ -24,20 +24,20 @@ Outcome = Literal["reproduced", "contradicted", "undecided"]
 
 @dataclass(frozen=True)
 class Pair:
-    """A row that is said to be better than another, and what was measured of it."""
+    """A variant that is claimed to be better than another, and the measured effect."""
 
     better: str
     worse: str
     effect: Effect | None
-    """Of the first over the second, above 0 if it is better; None if they share no seed yet."""
+    """Of the first over the second, above 0 if it is better; None without a shared seed."""
     published: float | None
     """The same difference in the paper."""
     true: float | None = None
-    """What the effect is taken to be where seeds are reckoned: the paper's where sizes compare, else the measured."""
+    """The effect that the estimate of needed seeds assumes: the paper's where sizes compare, else the measured."""
     collapses: bool = False
     """Whether a run of either collapsed."""
     without: Effect | None = None
-    """Then the effect on the seeds in which none did; None if no seed is left."""
+    """The effect on the seeds without a collapse; None if no seed is left."""
 
     def as_claimed(self, margin: float | None) -> bool:
         """Whether the measured mean lies on the claim's side."""
@@ -46,16 +46,16 @@ class Pair:
 
 @dataclass(frozen=True)
 class Trial:
-    """A claim and what was measured for it."""
+    """A claim and its measured pairs."""
 
     claim: Claim
     pairs: tuple[Pair, ...]
     validity_issue: str = ""
-    """Why the data cannot carry a verdict, if they cannot."""
+    """Why the data cannot support a verdict; empty if they can."""
 
     @property
     def deciding(self) -> Pair:
-        """Of the pairs that are measured, the one that speaks most against the claim."""
+        """The measured pair with the strongest evidence against the claim."""
         margin = self.claim.within
         measured = [pair for pair in self.pairs if pair.effect is not None]
         against = [pair for pair in measured if not pair.as_claimed(margin)]
@@ -71,40 +71,40 @@ class Trial:
 
 @dataclass(frozen=True)
 class Need:
-    """How many seeds would give a verdict with a chance of `POWER`, at the spread that was measured."""
+    """How many seeds would give a verdict with probability `POWER`, at the measured variance."""
 
     seeds: float
-    """`math.inf` if no number does on these examples."""
+    """`math.inf` if no number suffices on these examples."""
     true: float
-    """Were this the effect."""
+    """The assumed effect."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What the evidence says of a claim."""
+    """The verdict on a claim."""
 
     claim: Claim
     outcome: Outcome
     pair: Pair
-    """The pair that decides; the only one of most claims."""
+    """The pair that decides; most claims have one."""
     measured: int
-    """How many of its pairs are."""
+    """How many of its pairs are measured."""
     validity_issue: str
-    """Why the data cannot carry a verdict, if they cannot."""
+    """Why the data cannot support a verdict; empty if they can."""
     p: float | None
-    """Of the claim's own test: two-sided of no effect; of a margin, the smaller of that of lying in it (two one-sided
-    tests) and that of lying beyond it (two-sided). Of several pairs, the largest if all means are as claimed; otherwise
+    """Of the claim's own test: two-sided of no effect; of a margin, the smaller of those of lying in it (two one-sided
+    tests) and beyond it (two-sided). Of several pairs, the largest if all means are as claimed; otherwise
     the smallest of those that are not, times the number of pairs (Bonferroni). None below `VERDICT_MIN_SEEDS` seeds and
     with a validity issue."""
     adjusted: float | None
-    """By Holm over the study's claims; what the outcome is read off."""
+    """By Holm over the study's claims; decides the outcome."""
     need: Need | None
-    """Of the pair that takes most; for a margin, were the true effect the paper's or none. None if too few seeds were
-    measured to say."""
+    """Of the pair that needs most; for a margin, if the true effect is the paper's or none. None if too few seeds are
+    measured to estimate it."""
 
     @property
     def effect(self) -> Effect | None:
-        """What was measured of the pair."""
+        """The measured effect of the pair."""
         return self.pair.effect
 
     @property
@@ -114,31 +114,31 @@ class Verdict:
 
 
 def trials(evidence: Evidence, claims: Sequence[Claim]) -> list[Trial]:
-    """The claims of a study with what its finished runs say of each."""
+    """The claims of a study with the measured effects of each."""
     return [
-        Trial(claim, tuple(_pair(evidence, claim, *rows) for rows in claim.pairs), _validity_issue(evidence, claim))
+        Trial(claim, tuple(_pair(evidence, claim, *pair) for pair in claim.pairs), _validity_issue(evidence, claim))
         for claim in claims
     ]
 
 
 def _validity_issue(evidence: Evidence, claim: Claim) -> str:
     if claim.within is not None and not evidence.comparable(claim.on):
-        return "a margin of the paper's scale and data"
+        return "the margin holds for the paper's scale and data"
     compared = (zip(pair, (claim.at, claim.before), strict=True) for pair in claim.pairs)
     return evidence.validity_issue(dict.fromkeys(itertools.chain(*compared)), claim.on)
 
 
 def _pair(evidence: Evidence, claim: Claim, better: str, worse: str) -> Pair:
-    row, other, at = better, worse, (claim.at, claim.before)
+    variant, other, at = better, worse, (claim.at, claim.before)
     if evidence.less_is_more(claim.on):
-        row, other, at = other, row, (claim.before, claim.at)
-    difference = evidence.published_difference(row, claim.on, other, at)
+        variant, other, at = worse, better, (claim.before, claim.at)
+    difference = evidence.published_difference(variant, claim.on, other, at)
     published = None if difference is None else float(difference)
-    effect = evidence.effect(row, other, claim.on, at=at)
+    effect = evidence.effect(variant, other, claim.on, at=at)
     true = published if evidence.comparable(claim.on) else None
-    collapsed = (evidence.collapsed(*each) for each in ((row, claim.on, at[0]), (other, claim.on, at[1])))
+    collapsed = (evidence.collapsed(*each) for each in ((variant, claim.on, at[0]), (other, claim.on, at[1])))
     seeds = frozenset(map(evidence.seed_of, itertools.chain(*collapsed)))
-    without = evidence.effect(row, other, claim.on, at=at, without=seeds) if seeds else None
+    without = evidence.effect(variant, other, claim.on, at=at, without=seeds) if seeds else None
     return Pair(better, worse, effect, published, true, bool(seeds), without)
 
 
@@ -175,13 +175,13 @@ def _p(trial: Trial) -> float | None:
     tests = [(pair.as_claimed(margin), _test(pair, margin)) for pair in trial.pairs]
     if trial.validity_issue or any(p is None for _, p in tests):
         return None
-    # At most one of the two sides is wrong to take, whatever the truth is: neither is corrected for the other.
+    # whatever the truth is, at most one of the two sides is wrong: neither is corrected for the other
     against = [p for as_claimed, p in tests if p is not None and not as_claimed]
     return min(1.0, len(tests) * min(against)) if against else max(p for _, p in tests if p is not None)
 
 
 def _test(pair: Pair, margin: float | None) -> float | None:
-    """The p-value of a pair. Where runs collapsed it has to say the same without their seeds, and the larger counts."""
+    """The p-value of a pair. Where runs collapsed, the larger of those with and without their seeds."""
     p = _alone(pair.effect, margin)
     if not pair.collapses or p is None:
         return p
@@ -201,12 +201,12 @@ def _alone(effect: Effect | None, margin: float | None) -> float | None:
 
 
 def _side(trial: Trial) -> Outcome:
-    """Which verdict a test that rejects gives."""
+    """The verdict of a test that rejects."""
     return "reproduced" if all(pair.as_claimed(trial.claim.within) for pair in trial.pairs) else "contradicted"
 
 
 def _needed(trial: Trial, family: int) -> Need | None:
-    """The most that any pair takes; each has to be seen, so each with a greater chance than all together."""
+    """The most that any pair needs; all pairs must be significant, so each needs a greater power than the whole."""
     level = 1 - (1 - LEVEL) / family  # the hardest step of Holm's
     chance = 1 - (1 - POWER) / len(trial.pairs)
     needed = [_need(pair, trial.claim.within, level, chance) for pair in trial.pairs]

@@ -67,10 +67,3 @@ def test_no_formula_in_csv(name: str) -> None:
 @pytest.mark.parametrize("name", ["80/10/10", "", "1-1", "'", "'quoted'"])
 def test_csv_leaves_what_is_no_formula(name: str) -> None:
     assert escape.csv(name) == name
-
-
-def test_figure_labels_are_not_formulas() -> None:
-    assert escape.figure("$x$") == "\\$x\\$"
-    assert escape.figure("a" * 40, 10) == "a" * 9 + "…"
-    assert not escape.figure("_hidden").startswith("_")
-    assert escape.figure("\u200b") == "…"

@@ -4,6 +4,8 @@ import dataclasses
 
 import pytest
 
+from bertlab.recipe import Model, Recipe
+from bertlab.recipe.identity import load
 from bertlab.report import caveats, facts, tables
 from bertlab.report.gather import gather_all
 from bertlab.store.runs import Store
@@ -18,11 +20,11 @@ def evidence(builder):
             builder.cell("80/10/10", "NER", value, seed, 0, builder.pretrain("80/10/10", seed))
         builder.record(**record)
         found = gather_all(Store(builder.root))[0]
-        science = {"recipe": pretraining or {}}
+        recipe = load(Recipe, pretraining or {})
         return dataclasses.replace(
             found,
             cells=tuple(dataclasses.replace(each, **(cell or {})) for each in found.cells),
-            pretrainings=tuple(dataclasses.replace(each, science=science) for each in found.pretrainings),
+            pretrainings=tuple(dataclasses.replace(each, recipe=recipe) for each in found.pretrainings),
         )
 
     return made
@@ -35,7 +37,7 @@ def evidence(builder):
         (
             {"tokenizer": {"lowercase": False}},
             {"context": True},
-            "cased text, sentences in the context of their document",
+            "cased text, sentences with the context of their document",
         ),
     ],
 )
@@ -47,9 +49,9 @@ def test_of_names_it_says_casing_and_context(evidence, recipe, settings, told):
 @pytest.mark.parametrize(
     ("cell", "told"),
     [
-        ({"threshold": -1.25}, "answered above a threshold (-1.25) that was chosen for each run on those reported"),
-        ({"threshold": 0.5, "split": "test"}, "chosen for each run on the evaluation rows"),
-        ({"threshold": 0.0, "settings": {"answerability": True}}, "a classifier trained beside the span"),
+        ({"threshold": -1.25}, "answered above a threshold (-1.25) that is chosen for each run on the reported"),
+        ({"threshold": 0.5, "split": "test"}, "chosen for each run on the evaluation examples"),
+        ({"threshold": 0.0, "settings": {"answerability": True}}, "a classifier trained with the span"),
     ],
 )
 def test_it_says_how_questions_without_an_answer_are_found(evidence, cell, told):
@@ -73,12 +75,12 @@ def test_sizes_are_told_as_the_multiples_that_they_came_to(builder):
     found = gather_all(Store(builder.root))[0]
     shapes = [{"layers": 4, "hidden": 128, "heads": 2}, {"layers": 4, "hidden": 192, "heads": 3}]
     runs = [
-        dataclasses.replace(run, science={"recipe": {"model": shape}})
+        dataclasses.replace(run, recipe=Recipe(model=Model(**shape)))
         for run, shape in zip(found.pretrainings, shapes, strict=True)
     ]
     told = dict(facts.facts(dataclasses.replace(found, pretrainings=tuple(runs))))
-    assert told["Sizes beside the baseline's"] == "100/0/0: width x 1.5, heads x 1.5"
-    assert "Sizes beside the baseline's" not in dict(facts.facts(found))
+    assert told["Sizes relative to the baseline"] == "100/0/0: width x 1.5, heads x 1.5"
+    assert "Sizes relative to the baseline" not in dict(facts.facts(found))
 
 
 def test_real_tokens_of_each_row_are_shown_where_they_differ(builder):

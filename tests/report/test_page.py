@@ -44,7 +44,7 @@ def test_a_whole_study(builder: Any, fill: Callable[..., None], tmp_path: Path) 
         "bc5cdr in place of conll2003",
         "Positions are rotary",
         "microworld, an invented world",
-        "n is small: with 3 pre-training seeds",
+        "n is small: 3 pre-training seeds",
         "95 % interval over pre-training seeds and examples",
         "Majority guess: MNLI 33.30, NER 0.00",
         "No pre-training: not measured here",
@@ -126,7 +126,7 @@ def test_a_row_on_the_unigram_plateau_has_learnt_nothing(
     builder.pretrain(variant, loss=loss, own=own)
     builder.record()
     text = written(builder, tmp_path / "out")
-    assert (f"Row {variant}, seed 0, has learnt next to nothing" in text) is warned
+    assert (f"{variant}, seed 0 (" in text) is warned
 
 
 @pytest.mark.parametrize(("loss", "warned"), [(5.64, False), (5.66, True)])
@@ -135,7 +135,7 @@ def test_left_to_right_is_judged_by_its_causal_loss(builder: Any, tmp_path: Path
     builder.pretrain("left to right", loss=loss, causal=True)
     builder.record()
     text = written(builder, tmp_path / "out")
-    assert ("Row left to right, seed 0, has learnt next to nothing" in text) is warned
+    assert ("left to right, seed 0 (" in text) is warned
     row = next(line for line in text.splitlines() if line.startswith("| left to right") and f"{loss:.3f}" in line)
     cells = [cell.strip() for cell in row.split("|")[1:-1]]
     assert cells == ["left to right", "", "", f"{loss:.3f}", f"{5.9 - loss:.2f}", "81.5", "", "", "1"]
@@ -150,8 +150,8 @@ def test_without_pre_training(builder: Any, tmp_path: Path) -> None:
     builder.record()
     text = written(builder, tmp_path / "out")
     # sd sqrt 8 and sqrt 2: pooled sqrt 5; 11 / 2.236
-    assert "MNLI, no pre-training: 41.00. The baseline is +11.00 points from it, 4.9 standard deviations." in text
-    assert "has learnt next to nothing" not in text
+    assert "MNLI, no pre-training: 41.00. Pre-training gains +11.00 points (4.9 standard deviations)." in text
+    assert "learned next to nothing" not in text
     assert "does not help" not in text
 
 
@@ -181,8 +181,8 @@ def test_a_collapsed_floor_is_warned_of_and_gives_no_gain(builder: Any, tmp_path
     builder.cell("no pre-training", "MNLI", 33.3, pretrain_id=scratch, status="collapsed")
     builder.record()
     text = written(builder, tmp_path / "out")
-    assert "MNLI, no pre-training: 33.30, collapsed. No gain is stated." in text
-    assert "MNLI: no pre-training gave one answer to everything there" in text
+    assert "MNLI, no pre-training: 33.30, collapsed; no gain can be computed." in text
+    assert "MNLI: no pre-training predicts one answer for all examples" in text
 
 
 def test_one_seed_is_undecided(builder: Any, tmp_path: Path) -> None:
@@ -242,8 +242,8 @@ def test_hostile_names_stay_text(builder: Any, tmp_path: Path) -> None:
         assert "<img" not in "\n".join(outside)
         assert not any(line.startswith("# \\[a") for line in outside)
         table = [line for line in outside if line.startswith("|")]
-        assert {line.count("|") for line in table} <= {4, 5, 6, 9}
-    assert "'=cmd()" in next((tmp_path / "out").glob("*.csv")).read_text()
+        assert {line.count("|") for line in table} <= {3, 4, 5, 6, 9}
+    assert any("'=cmd()" in each.read_text() for each in (tmp_path / "out").glob("*.csv"))
     for figure in (tmp_path / "out" / "figures").iterdir():
         assert ElementTree.parse(figure).getroot().tag.endswith("svg")
 

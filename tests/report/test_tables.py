@@ -38,7 +38,7 @@ def two_rows(builder: Any) -> None:
 def test_results_show_mean_spread_n_and_the_published_figure(builder: Any) -> None:
     two_rows(builder)
     table = tables.results(gathered(builder))
-    assert table.columns == ("row", "MNLI", "published")
+    assert table.columns == ("variant", "MNLI", "published")
     assert row(table, "80/10/10") == ("80/10/10 (baseline)", "53.00 (2.83, n = 2x2)", "84.2")
     assert row(table, "100/0/0") == ("100/0/0", "53.00 (4.24, n = 2x2)", "84.3")
     assert row(table, "majority")[1] == "33.30"
@@ -113,7 +113,7 @@ def test_both_splits_of_one_run_are_columns_with_their_own_figures(builder: Any)
     lines = list(csv.DictReader(io.StringIO(tidy.csv(tidy.values([evidence])))))
     assert [(line["split"], line["value"]) for line in lines] == [("validation", "95.0"), ("test", "91.0")]
     assert len({line["run_id"] for line in lines}) == 1
-    assert [cell.evaluation_rows for cell in evidence.cells] == [500, 70]
+    assert [cell.eval_examples for cell in evidence.cells] == [500, 70]
 
 
 def test_a_result_from_before_there_were_test_splits_has_none(builder: Any) -> None:

@@ -1,7 +1,6 @@
-"""A report as one page of HTML that needs nothing beside it: no script, no font, no image from elsewhere.
+"""A report as one self-contained page of HTML: no script, no font, no image from elsewhere.
 
-Everything that comes from data is text: jinja2 escapes it, and `plain` takes out what acts and is not seen. Figures are
-part of the page, in its own ink, so that they follow its light and dark.
+jinja2 escapes all text from data. Figures are part of the page and use its colours, so that they follow light and dark.
 """
 
 from __future__ import annotations
@@ -9,56 +8,36 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bertlab.names import plain
-from bertlab.report.claims import Finding
 from bertlab.report.compare import Changes
+from bertlab.report.findings import Finding
+from bertlab.report.pages import environment
 from bertlab.report.section import Chapter, summary
 
 if TYPE_CHECKING:
-    import jinja2
     from markupsafe import Markup
 
 _INKS = {"#222222": "currentColor", "#e4e4e4": "var(--grid)", "#ffffff": "var(--ground)"}
-"""The colours of a figure that follow the page's; all others are readable on both grounds."""
+"""The colours of a figure that follow the page's; all others are readable on light and dark."""
 
 
 def page(chapters: Sequence[Chapter], changes: Changes | None = None) -> str:
     """The page of all studies: the verdict of each claim, what changed, then a part for each study `written`."""
-    template = _environment().get_template("index.html.j2")
-    return template.render(chapters=chapters, summary=summary(chapters), changes=changes).strip() + "\n"
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("bertlab.report.pages", "templates"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=True,
-        finalize=_visible,
-    )
-    environment.filters |= {"minus": _minus, "inline": _inline, "bar": _bar}
-    return environment
-
-
-def _visible(value: Any) -> Any:
-    """Text without what acts and is not seen; markup of our own as it is."""
-    return plain(value) if type(value) is str else value
+    made = environment(autoescape=True).overlay()
+    made.filters = {**made.filters, "minus": _minus, "inline": _inline, "bar": _bar}
+    text = made.get_template("index.html.j2").render(chapters=chapters, summary=summary(chapters), changes=changes)
+    return text.strip() + "\n"
 
 
 def _minus(text: str) -> str:
-    """Numbers with the minus that is as wide as a plus."""
+    """Numbers with a typographic minus."""
     return re.sub(r"(?<![\w.])-(?=\d)", "−", text)
 
 
 def _inline(svg: bytes, label: str) -> Markup:
-    """A figure as an element of the page: one image to who cannot see it, as wide as there is room."""
+    """A figure as an element of the page, one image to a screen reader."""
     from markupsafe import Markup, escape
 
     text = svg.decode()

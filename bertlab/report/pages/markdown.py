@@ -1,4 +1,4 @@
-"""A report in Markdown: a page a study, and an index. Each name goes through `escape`: nothing is escaped by itself."""
+"""A report in Markdown: a page a study, and an index."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from bertlab.report import escape
 from bertlab.report.compare import Changes
+from bertlab.report.pages import environment
 from bertlab.report.section import Chapter, summary
 
 
@@ -38,15 +39,4 @@ def index(chapters: Sequence[Chapter], written: Collection[str], changes: Change
 
 
 def _render(template: str, **context: Any) -> str:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("bertlab.report.pages", "templates"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,  # the page is Markdown, not HTML: every name goes through the `md` filter
-    )
-    environment.filters["md"] = escape.paragraph
-    environment.filters["words"] = escape.markdown
-    return environment.get_template(template).render(**context).strip() + "\n"
+    return environment(autoescape=False).get_template(template).render(**context).strip() + "\n"

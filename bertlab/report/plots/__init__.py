@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bertlab.report.evidence import Evidence
-from bertlab.report.plots import convergence, curves, effects, points, sizes, svg
+from bertlab.report.plots import curves, effects, points, sizes
 from bertlab.report.plots.layout import Drawing
 from bertlab.report.plots.style import applied
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -18,20 +24,16 @@ class Picture:
     kind: str
     """Part of its file's name: `effects`, `points`, `convergence`, `curves` or `sizes`."""
     title: str
-    """Its heading."""
     alt: str
-    """One sentence that says what it shows, for who cannot see it."""
+    """One sentence that says what it shows, for readers who cannot see it."""
     svg: bytes
 
 
 def pictures(evidence: Evidence) -> list[Picture]:
-    """What there is to draw of a section, in the order of the page.
-
-    No id within an SVG occurs in that of another section or kind, so that one page can hold them all.
-    """
+    """The figures of a section, in the order of the page."""
     with applied():
         return [
-            Picture(each.kind, each.title, each.alt, svg.written(each.figure, _prefix(evidence, each.kind)))
+            Picture(each.kind, each.title, each.alt, svg(each.figure, f"{evidence.study} {evidence.key} {each.kind}"))
             for each in drawings(evidence)
         ]
 
@@ -41,14 +43,23 @@ def drawings(evidence: Evidence) -> list[Drawing]:
     every = (
         effects.draw(evidence),
         points.draw(evidence),
-        convergence.draw(evidence),
-        curves.draw(evidence),
+        curves.convergence(evidence),
+        curves.losses(evidence),
         sizes.draw(evidence),
     )
     return [each for each in every if each is not None]
 
 
-def _prefix(evidence: Evidence, kind: str) -> str:
-    return (
-        "f" + hashlib.sha256(f"{evidence.study} {evidence.key} {kind}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    )
+def svg(figure: Figure, name: str) -> bytes:
+    """A figure as SVG, the same bytes each time; ids are unique to `name`, so that one page can hold many figures.
+
+    Text is drawn as shapes, comments and the style sheet are removed: a style sheet would hold for the whole page, and
+    matplotlib writes names from data into comments.
+    """
+    file = io.StringIO()
+    figure.savefig(file, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    text = file.getvalue()
+    text = re.sub(r"<!--.*?-->\s*|\s*<style.*?</style>", "", text[text.index("<svg") :], flags=re.DOTALL)
+    text = text.replace("<svg ", '<svg stroke-linejoin="round" stroke-linecap="butt" ', 1)
+    prefix = "f" + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return re.sub(r'\bid="|href="#|url\(#', lambda found: f"{found[0]}{prefix}-", text).encode()

@@ -1,85 +1,157 @@
-"""Held-out losses during pre-training, over steps, tokens and training time."""
+"""Lines over the pre-training: held-out losses, and measurements at milestones; bands over the seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from bertlab.report.cells import Pretraining
 from bertlab.report.evidence import Evidence
-from bertlab.report.plots import bands, style
-from bertlab.report.plots.bands import Line
-from bertlab.report.plots.layout import Drawing, blank, legend
-from bertlab.report.plots.units import COUNTS, TIMES, unit
+from bertlab.report.plots import style
+from bertlab.report.plots.layout import WIDTH, Drawing, Key, axis_name, blank, label, legend
 from bertlab.wording import count
 
-_ALONG = (("step", "steps", COUNTS), ("tokens", "tokens", COUNTS), ("seconds", bands.TIME, TIMES))
-"""What losses are drawn over: a field of a point, its name on the axis, its units."""
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
 
-_Panel = tuple[str, list[str], str]
-"""Title, rows, and the loss that is drawn."""
+_COUNTS = ((1e9, " (billions)"), (1e6, " (millions)"), (1e3, " (thousands)"), (1.0, ""))
+_TIMES = ((3600.0, " (hours)"), (60.0, " (minutes)"), (1.0, " (seconds)"))
+_UNITS = {"step": ("steps", _COUNTS), "tokens": ("tokens", _COUNTS), "seconds": ("training time", _TIMES)}
+"""What is drawn over, by column: the name of the axis and its units, the largest first."""
 
 
-def draw(evidence: Evidence) -> Drawing | None:
+@dataclass(frozen=True)
+class _Panel:
+    title: str
+    unit: str
+    lines: pandas.DataFrame
+    """Columns variant, seed, step, tokens, seconds, value."""
+
+
+def losses(evidence: Evidence) -> Drawing | None:
     """A line of panels for each kind of loss, the unigram entropy dashed; None without curves."""
-    from matplotlib.lines import Line2D
+    import pandas
 
-    drawn = [row for row in evidence.trained if any(each.curve for each in evidence.of(row))]
+    drawn = [each for each in evidence.trained if any(run.curve for run in evidence.of(each))]
     if not drawn:
         return None
-    panels = _panels(evidence, drawn)
-    along = [(*each, most) for each in _ALONG if (most := max(_values(evidence, each[0]), default=None)) is not None]
-    lines = {row: style.line(row, drawn, evidence.baseline) for row in drawn}
-    keys = bands.keys(lines)
+    points = pandas.DataFrame(
+        {"variant": each, "seed": run.seed, **vars(point)}
+        for each in drawn
+        for run in evidence.of(each)
+        for point in run.curve
+    )
+    causal = {each.variant for each in evidence.pretrainings if each.causal}
+    masked = [each for each in drawn if each not in causal]
+    own = bool((points["own_loss"].notna() & (points["own_loss"] != points["loss"])).any())
+    # a variant that never saw [MASK] is not judged by it, where there is another curve to judge it by
+    fixed = [each for each in masked if not own or any(run.sees_mask for run in evidence.of(each))]
+    kinds = [
+        ("15 % masked as 80/10/10", "masked-LM loss (nats)", "loss", fixed),
+        ("15 % masked as in its own training", "masked-LM loss (nats)", "own_loss", masked if own else []),
+        ("left to right", "next-token loss (nats)", "causal_loss", [each for each in drawn if each in causal]),
+    ]
+    panels = [
+        _Panel(f"Held-out text, {title}", unit, points[points["variant"].isin(variants)].assign(value=points[column]))
+        for title, unit, column, variants in kinds
+        if variants
+    ]
     plateaus = sorted({each.plateau for each in evidence.pretrainings if each.plateau is not None and each.curve})
-    if plateaus:
+    alt = f"Held-out loss of {count(len(drawn), 'variant')} during pre-training, the unigram entropy dashed."
+    return _draw(evidence, "curves", "Learning curves", alt, drawn, panels, plateaus)
+
+
+def convergence(evidence: Evidence) -> Drawing | None:
+    """A line of panels a measurement, over steps and time; None where only the end of pre-training was measured."""
+    import pandas
+
+    drawn = [each for each in evidence.variants if each not in evidence.duplicates and not evidence.untrained(each)]
+    runs = {(run.variant, run.seed): run for each in drawn for run in evidence.of(each)}
+    points = pandas.DataFrame(
+        {
+            "measurement": cell.measurement,
+            "variant": cell.variant,
+            "seed": cell.pretrain_seed,
+            "step": (step := run.steps * cell.milestone / 100),
+            "tokens": None,
+            "seconds": run.seconds_at(step),
+            "value": cell.value,
+        }
+        for cell in evidence.cells
+        if cell.value is not None and (run := runs.get((cell.variant, cell.pretrain_seed)))
+    )
+    if points.empty:
+        return None
+    steps = points.groupby(["measurement", "variant"])["step"].nunique()
+    several = set(steps[steps > 1].index.get_level_values("measurement"))
+    names = [each for each in evidence.measurements if each in several]
+    panels = [
+        _Panel(label(each, WIDTH / 2), axis_name(evidence, each), points[points["measurement"] == each])
+        for each in names
+    ]
+    alt = f"{count(len(names), 'measurement')} of {count(len(drawn), 'variant')} during pre-training."
+    return _draw(evidence, "convergence", "Convergence", alt, drawn, panels) if panels else None
+
+
+def _draw(
+    evidence: Evidence,
+    kind: str,
+    title: str,
+    alt: str,
+    variants: Sequence[str],
+    panels: Sequence[_Panel],
+    levels: Sequence[float] = (),
+) -> Drawing:
+    """A line of panels for each of `panels`, over each of steps, tokens and time that is known."""
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import MaxNLocator
+
+    styles = style.lines(variants, evidence.baseline)
+    keys: list[Key] = [(Line2D([], [], **each), label(name, 2.6)) for name, each in styles.items()]
+    if levels:
         keys.append((Line2D([], [], color=style.INK, linewidth=1, linestyle=style.LEVEL), "unigram entropy"))
-    reading = bands.told(max(len(evidence.of(row)) for row in drawn))
-    figure = blank(0.55 + 2.05 * len(panels))
+    along = {}
+    for column, (_, units) in _UNITS.items():
+        known = [most for panel in panels if (most := panel.lines[column].max()) == most and most is not None]
+        if known:
+            along[column] = next((each for each in units if max(known) >= each[0]), units[-1])
+    figure = blank(0.55 + 2.1 * len(panels))
     grid = figure.subplots(len(panels), len(along), sharex="col", sharey="row", squeeze=False)
-    for across, (title, shown, name) in zip(grid, panels, strict=True):
-        across[0].set_title(f"Held-out text, {title}", loc="left")
-        across[0].set_ylabel("next-token loss (nats)" if name == "causal_loss" else "masked-LM loss (nats)")
-        for axes, (what, _, sizes, most) in zip(across, along, strict=True):
-            for row in shown:
-                seeds = _seeds(evidence.of(row), what, unit(most, sizes)[0], name)
-                if seeds:
-                    bands.draw(axes, bands.band(seeds), lines[row])
-            for plateau in plateaus:
-                axes.axhline(plateau, color=style.INK, linewidth=1, linestyle=style.LEVEL, zorder=1)
-            style.bare(axes)
-    bands.along(grid[-1], [called + unit(most, sizes)[1] for _, called, sizes, most in along], evidence)
-    legend(figure, keys, reading)
-    alt = f"Held-out loss of {count(len(drawn), 'row')} over "
-    alt += f"{', '.join(called for _, called, _, _ in along)}, the unigram entropy dashed."
-    return Drawing("curves", "Learning curves", alt, figure)
+    for across, panel in zip(grid, panels, strict=True):
+        across[0].set_title(panel.title, loc="left")
+        across[0].set_ylabel(label(panel.unit, 2.0, lines=2))
+        for axes, (column, (size, _)) in zip(across, along.items(), strict=True):
+            points = panel.lines.dropna(subset=[column, "value"])
+            _lines(axes, points.assign(along=points[column].astype(float) / size), styles)
+            for level in levels:
+                axes.axhline(level, color=style.INK, linewidth=1, linestyle=style.LEVEL, zorder=1)
+    for axes, (column, (_, unit)) in zip(grid[-1], along.items(), strict=True):
+        differ = "\non machines that differ" if column == "seconds" and len(evidence.machines) > 1 else ""
+        axes.set_xlabel(f"{_UNITS[column][0]}{unit}{differ}")
+        axes.set_xlim(left=0)
+        axes.xaxis.set_major_locator(MaxNLocator(5, steps=style.ROUND))
+    several = any(panel.lines.groupby("variant")["seed"].nunique().max() > 1 for panel in panels)
+    legend(figure, keys, "Line: mean over the seeds. Band: from the lowest to the highest seed." if several else "")
+    return Drawing(kind, title, alt, figure)
 
 
-def _panels(evidence: Evidence, drawn: Sequence[str]) -> list[_Panel]:
-    causal = [row for row in drawn if any(each.causal for each in evidence.of(row))]
-    rows = [row for row in drawn if row not in causal]
-    own = any(point.own_loss not in (None, point.loss) for each in evidence.pretrainings for point in each.curve)
-    # a row that never saw [MASK] is not judged by it, where there is another curve to judge it by
-    judged = [row for row in rows if not own or any(each.sees_mask for each in evidence.of(row))]
-    panels: list[_Panel] = [("15 % masked as 80/10/10", judged, "loss")] if judged else []
-    if own:
-        panels.append(("15 % masked as in its own training", rows, "own_loss"))
-    if causal:  # a loss of another kind, on axes of its own
-        panels.append(("left to right", causal, "causal_loss"))
-    return panels
+def _lines(axes: Axes, points: pandas.DataFrame, styles: Mapping[str, dict[str, object]]) -> None:
+    """The mean of each variant over its seeds and a band, at the steps that all of its seeds have."""
+    import seaborn
 
-
-def _values(evidence: Evidence, name: str) -> list[float]:
-    """The field `name` of all points of all curves, where it is known."""
-    found = [getattr(point, name) for each in evidence.pretrainings for point in each.curve]
-    return [value for value in found if value is not None]
-
-
-def _seeds(runs: Sequence[Pretraining], along: str, scale: float, name: str) -> list[Line]:
-    """The losses `name` of each run that has any."""
-    lines: list[Line] = []
-    for run in runs:
-        known = [(point.step, getattr(point, along), getattr(point, name)) for point in run.curve]
-        line = {step: (at / scale, loss) for step, at, loss in known if at is not None and loss is not None}
-        if line:
-            lines.append(line)
-    return lines
+    runs = points.groupby(["variant", "seed", "step"], as_index=False)[
+        ["along", "value"]
+    ].mean()  # over fine-tuning seeds
+    common = runs.groupby(["variant", "step"])["seed"].transform("count")
+    runs = runs[common == runs.groupby("variant")["seed"].transform("nunique")]
+    # seeds take different times to a step: a point stands at their mean
+    runs["along"] = runs.groupby(["variant", "step"])["along"].transform("mean")
+    for name, line in styles.items():
+        each = runs[runs["variant"] == name]
+        if each.empty:
+            continue
+        band = ("pi", 100) if each["seed"].nunique() > 1 else None
+        drawn = seaborn.lineplot(each, x="along", y="value", errorbar=band, ax=axes, **line)
+        drawn.set(xlabel=None, ylabel=axes.get_ylabel())
+    style.bare(axes)

@@ -1,14 +1,16 @@
-"""Where things stand in a figure: its width, panels side by side, names of rows, keys below."""
+"""Where things stand in a figure: its width, panels side by side, names of variants, the legend below."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bertlab.report.plots.labels import cut, width, wrapped
-from bertlab.report.plots.style import ROUND, SMALL, TITLE, bare
+from bertlab.names import plain
+from bertlab.report.evidence import Evidence
+from bertlab.report.plots.style import ROUND, bare
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -17,16 +19,15 @@ if TYPE_CHECKING:
 
 WIDTH = 7.2
 """Inches: 691 pixels at the 96 a browser gives an inch."""
-
-_ACROSS = 3
-"""Panels side by side at most."""
-_GAP = 0.09
-"""Inches around a panel: the last number of an axis and the first of the next stay apart."""
-_NAMES = 1.55
-"""Inches that the names of rows take at most."""
+SPAN = 2.0
+"""Points that a panel shows at least: a tenth of a point must not look like an effect."""
+_CHARACTERS = 12.5
+"""Characters that fit into an inch of 9-point type, on average."""
+_FAR, _OFF = 3.0, 1.5
+"""How many times farther from the baseline than the next a variant is drawn off the scale, and an untrained one."""
 
 Key = tuple["Artist", str]
-"""What a legend shows, and its text, escaped."""
+"""What a legend shows, and its text."""
 
 
 @dataclass(frozen=True)
@@ -39,56 +40,97 @@ class Drawing:
     figure: Figure
 
 
+def label(name: str, inches: float = 2.0, lines: int = 1) -> str:
+    """A name from data as text in a figure: wrapped to `inches`, dollars and underscores without a meaning."""
+    width = max(4, int(inches * _CHARACTERS))
+    text = "\n".join(textwrap.wrap(plain(name), width, max_lines=lines, placeholder="…")) or "…"
+    # matplotlib hides labels that start with an underscore
+    return (" " + text if text.startswith("_") else text).replace("$", r"\$")
+
+
+def axis_name(evidence: Evidence, measurement: str) -> str:
+    """What a measurement is in: its metric in points, or what is read off the pre-training in its own unit."""
+    cell = evidence.column(measurement)[0]
+    metric = cell.metric.upper() if len(cell.metric) < 3 else cell.metric.replace("_", " ")
+    name = metric if cell.method == "pretraining" else f"{metric} (points)"
+    return f"{name}, less is better" if evidence.less_is_more(measurement) else name
+
+
 def blank(height: float) -> Figure:
     """An empty figure of `height` inches."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    return Figure(figsize=(WIDTH, height), layout=ConstrainedLayoutEngine(w_pad=_GAP, h_pad=0.05), facecolor="white")
+    return Figure(figsize=(WIDTH, height), layout=ConstrainedLayoutEngine(w_pad=0.09, h_pad=0.05), facecolor="white")
 
 
-def by_row(titles: Sequence[str], rows: Sequence[str]) -> tuple[Figure, list[Axes], float]:
-    """A panel a title, and in each a line a row, at 0, 1, ... from above; with the panels' width in inches."""
-    across = 2 if len(titles) == 4 else min(_ACROSS, len(titles))
-    down = math.ceil(len(titles) / across)
-    names = [wrapped(row, _NAMES) for row in rows]
-    taken = max(width(line) for name in names for line in name.split("\n"))
-    room = (WIDTH - taken - 0.1) / across - 2 * _GAP
-    figure = blank(down * (0.95 + 0.33 * len(rows)) + 0.2)
-    grid = figure.subplots(down, across, sharey=True, squeeze=False)
-    for title, axes in zip(titles, grid.flat, strict=False):
-        axes.set_title(wrapped(title, room, TITLE))
-        bare(axes)
-    for axes in grid.flat[len(titles) :]:
-        axes.set_visible(False)
-    grid[0, 0].set_yticks(range(len(rows)), names, linespacing=1.05)
-    grid[0, 0].set_ylim(len(rows) - 0.45, -0.55)
-    return figure, list(grid.flat[: len(titles)]), room
-
-
-def numbers(axes: Axes, room: float) -> None:
-    """As many round numbers along a panel `room` inches wide as it has room for."""
+def by_variant(evidence: Evidence, names: Sequence[str], variants: Sequence[str]) -> tuple[Figure, list[Axes]]:
+    """A panel a measurement, and in each a line a variant, at 0, 1, ... from above."""
     from matplotlib.ticker import MaxNLocator
 
-    axes.xaxis.set_major_locator(MaxNLocator(min(8, max(2, int(room / 0.45))), steps=ROUND))
+    across = 2 if len(names) == 4 else min(3, len(names))
+    down = math.ceil(len(names) / across)
+    room = (WIDTH - 1.7) / across - 0.2
+    figure = blank(down * (0.95 + 0.33 * len(variants)) + 0.2)
+    grid = figure.subplots(down, across, sharey=True, squeeze=False)
+    for name, axes in zip(names, grid.flat, strict=False):
+        axes.set_title(label(name, room, lines=2))
+        axes.set_xlabel(label(axis_name(evidence, name), room, lines=2))
+        axes.xaxis.set_major_locator(MaxNLocator(min(6, max(2, int(room / 0.5))), steps=ROUND))
+        bare(axes)
+    for axes in grid.flat[len(names) :]:
+        axes.set_visible(False)
+    grid[0, 0].set_yticks(range(len(variants)), [label(each, 1.5, lines=2) for each in variants], linespacing=1.05)
+    grid[0, 0].set_ylim(len(variants) - 0.45, -0.55)
+    return figure, list(grid.flat[: len(names)])
 
 
-def legend(figure: Figure, keys: Sequence[Key], told: str = "") -> None:
-    """Makes a figure higher by its keys, as many side by side as there is room for, under what is `told` of all."""
-    lines = math.ceil(len(keys) / columns(keys)) + bool(told)
-    figure.set_figheight(figure.get_figheight() + 0.19 * lines)
-    figure.legend(
-        [key[0] for key in keys],
-        [key[1] for key in keys],
-        title=cut(told, WIDTH - 0.4, SMALL) if told else None,
-        loc="outside lower center",
-        ncols=columns(keys),
-        columnspacing=1.4,
-        handletextpad=0.5,
+def off_scale(evidence: Evidence, name: str, away: Mapping[str, float], marks: Sequence[float] = ()) -> set[str]:
+    """The variants that would squeeze the others together: `away` is how far each lies from the baseline.
+
+    Those are untrained variants far from all others, and of three or more trained ones those far from the rest;
+    `marks` are drawn as well.
+    """
+    near, off = max([least(evidence, name), *map(abs, marks)]), set()
+    order = sorted(away, key=lambda each: (evidence.untrained(each), abs(away[each])))
+    for place, variant in enumerate(order):
+        factor = _OFF if evidence.untrained(variant) and place else _FAR if place > 1 else math.inf
+        if abs(away[variant]) > factor * near:
+            off.add(variant)
+        else:
+            near = max(near, abs(away[variant]))
+    return off
+
+
+def at_edge(axes: Axes, place: float, value: str, *, left: bool) -> None:
+    """The value of a variant that is drawn off the scale."""
+    text, x, side = (f"◂ {value}", 0.02, "left") if left else (f"{value} ▸", 0.98, "right")
+    axes.text(
+        x, place, text.replace("-", "−"), transform=axes.get_yaxis_transform(), ha=side, va="center", fontsize=8.5
     )
 
 
-def columns(keys: Sequence[Key]) -> int:
-    """How many keys fit side by side, four at most."""
-    widest = max(width(name, SMALL) for _, name in keys)
-    return max(1, min(4, len(keys), int(WIDTH / (widest + 0.5))))  # half an inch for the line and the spaces beside it
+def least(evidence: Evidence, name: str) -> float:
+    """What an axis shows at least, in the measurement's unit; next to nothing of what is not in points."""
+    return 0.0 if evidence.column(name)[0].method == "pretraining" else SPAN
+
+
+def limit(axes: Axes, low: float, high: float, least: float) -> None:
+    """An axis from `low` to `high` with a margin, and `least` wide at least."""
+    half = max((high - low) / 2, least / 2, 1e-3 * max(abs(low), abs(high)), 1e-9) * 1.16
+    axes.set_xlim((low + high) / 2 - half, (low + high) / 2 + half)
+
+
+def legend(figure: Figure, keys: Sequence[Key], title: str = "") -> None:
+    """Makes a figure higher by its keys, as many side by side as there is room for, under a `title`."""
+    longest = max(len(text) for _, text in keys)
+    columns = max(1, min(4, len(keys), int(WIDTH / (longest / _CHARACTERS + 0.6))))
+    figure.set_figheight(figure.get_figheight() + 0.19 * (math.ceil(len(keys) / columns) + bool(title)))
+    figure.legend(
+        *zip(*keys, strict=True),
+        title=label(title, WIDTH) if title else None,
+        loc="outside lower center",
+        ncols=columns,
+        columnspacing=1.4,
+        handletextpad=0.5,
+    )

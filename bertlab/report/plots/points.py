@@ -2,117 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bertlab.report.evidence import Evidence
-from bertlab.report.plots import units
-from bertlab.report.plots.labels import width, wrapped
-from bertlab.report.plots.layout import Drawing, Key, by_row, legend, numbers
-from bertlab.report.plots.reach import beside, distant, least, padded
-from bertlab.report.plots.style import COLOURS, INK, LEVEL, PALE, SMALL
-from bertlab.report.statistics.summary import mean
+from bertlab.report.plots.layout import Drawing, Key, at_edge, by_variant, least, legend, limit, off_scale
+from bertlab.report.plots.style import COLOURS, INK, LEVEL, PALE
 from bertlab.wording import count
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    import pandas
 
-_SEED: dict[str, Any] = {"marker": "o", "linestyle": "", "mec": "white", "mew": 0.8}
-_FINETUNE_SEED: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 3, "mew": 0, "alpha": 0.45}
-_COLLAPSED: dict[str, Any] = {"marker": "x", "linestyle": "", "markersize": 5, "mew": 1.1, "color": INK}
-_MEAN: dict[str, Any] = {"color": INK, "linewidth": 1.4}
-_BASELINE: dict[str, Any] = {"color": PALE, "linewidth": 1, "linestyle": LEVEL}
+_MEAN: dict[str, Any] = {"color": INK, "marker": "|", "linestyle": "", "markersize": 13, "markeredgewidth": 1.4}
 
 
 def draw(evidence: Evidence) -> Drawing | None:
-    """A panel a measurement, a line a row; None if nothing has been measured."""
-    rows = evidence.variants
-    names = [name for name in evidence.measurements if any(evidence.scores(row, name).by_seed for row in rows)]
-    if not names:
+    """A panel a measurement, a line a variant, a colour a seed; None if nothing has been measured."""
+    import seaborn
+    from matplotlib.lines import Line2D
+
+    points = _points(evidence)
+    if points.empty:
         return None
-    seeds = sorted({cell.pretrain_seed for cell in evidence.cells})
-    colours = {seed: COLOURS[0 if len(seeds) > len(COLOURS) else place] for place, seed in enumerate(seeds)}
-    figure, panels, room = by_row(names, rows)
-    shown: list[tuple[str, str]] = []
+    variants = evidence.variants
+    names = [each for each in evidence.measurements if each in set(points["measurement"])]
+    seeds = sorted(points["seed"].unique())
+    several = len(seeds) <= len(COLOURS)
+    palette = dict(zip(seeds, COLOURS if several else [COLOURS[0]] * len(seeds), strict=False))
+    size = 6.5 if several else 4.5
+    figure, panels = by_variant(evidence, names, variants)
+    common: dict[str, Any] = {"x": "value", "y": "place", "hue": "seed", "hue_order": seeds, "palette": palette}
+    common |= {"orient": "h", "dodge": len(seeds) > 1, "jitter": False, "legend": False, "native_scale": True}
     for name, axes in zip(names, panels, strict=True):
-        shown += [(row, name) for row in _panel(axes, evidence, name, colours, room)]
-    legend(figure, _keys(evidence, colours, shown))
-    alt = f"Points of {count(len(rows), 'row')} on {count(len(names), 'measurement')}, by {evidence.unit}, with means."
+        each = points[points["measurement"] == name]
+        means = {variant: found.mean for variant in variants if (found := evidence.summary(variant, name))}
+        centre = means.get(evidence.baseline, sum(means.values()) / len(means))
+        off = off_scale(evidence, name, {variant: mean - centre for variant, mean in means.items()})
+        shown = each[~each["variant"].isin(off)]
+        before = axes.get_xlabel(), axes.get_yticks(), axes.get_ylim()
+        if shown.duplicated(["variant", "seed"]).any():
+            seaborn.stripplot(shown, ax=axes, size=3, alpha=0.45, **common)
+        means_of_seeds = shown.groupby(["variant", "place", "seed"], as_index=False)["value"].mean()
+        seaborn.stripplot(means_of_seeds, ax=axes, size=size, linewidth=0.8, edgecolor="white", zorder=4, **common)
+        axes.plot(shown["value"][shown["collapsed"]], shown["place"][shown["collapsed"]], "x", color=INK, zorder=6)
+        for variant, mean in means.items():
+            place = variants.index(variant)
+            if variant in off:
+                at_edge(axes, place, f"{mean:.1f}", left=mean < centre)
+            else:
+                axes.plot(mean, place, **_MEAN, zorder=5)
+        if evidence.baseline in means:
+            axes.axvline(centre, color=PALE, linewidth=1, linestyle=LEVEL, zorder=1)
+        limit(axes, min(shown["value"].min(), centre), max(shown["value"].max(), centre), least(evidence, name))
+        axes.set(xlabel=before[0], ylabel=None, yticks=before[1], ylim=before[2])
+    keys: list[Key] = [
+        (Line2D([], [], color=palette[each], marker="o", linestyle=""), f"seed {each}") for each in seeds
+    ]
+    if evidence.imported or not several:
+        keys = [(keys[0][0], f"a {evidence.unit}")]
+    if points.duplicated(["measurement", "variant", "seed"]).any():
+        keys.append((Line2D([], [], color=PALE, marker="o", linestyle="", markersize=3), "one fine-tuning seed"))
+    if points["collapsed"].any():
+        keys.append((Line2D([], [], color=INK, marker="x", linestyle=""), "collapsed"))
+    keys.append((Line2D([], [], **_MEAN), "mean of the variant"))
+    keys.append((Line2D([], [], color=PALE, linewidth=1, linestyle=LEVEL), "mean of the baseline"))
+    legend(figure, keys)
+    alt = f"Points of {count(len(variants), 'variant')} on {count(len(names), 'measurement')}, by seed, with means."
     return Drawing("points", "Points by seed", alt, figure)
 
 
-def _panel(axes: Axes, evidence: Evidence, name: str, colours: dict[int, str], room: float) -> list[str]:
-    """A measurement: each row's fine-tuning seeds small, its seeds large and one above the other, its mean as a bar.
+def _points(evidence: Evidence) -> pandas.DataFrame:
+    import pandas
 
-    Returns the rows that are drawn to scale.
-    """
-    found = {row: evidence.summary(row, name) for row in evidence.variants}
-    means = {row: summary.mean for row, summary in found.items() if summary}
-    centre = means.get(evidence.baseline, mean(list(means.values())))
-    away = {row: value - centre for row, value in means.items() if row != evidence.baseline}
-    far = distant(evidence, away, least(evidence, name))
-    beyond = {row: f"◂ {_signed(means[row])}" if away[row] < 0 else f"{_signed(means[row])} ▸" for row in far}
-    values = [centre]
-    for line, row in enumerate(evidence.variants):
-        if row in far:
-            side, x = ("left", 0.02) if away[row] < 0 else ("right", 0.98)
-            at = axes.get_yaxis_transform()
-            axes.text(x, line, beyond[row], transform=at, ha=side, va="center", fontsize=SMALL)
-        elif row in means:
-            values += _row(axes, evidence, row, name, colours, line)
-            axes.plot([means[row]] * 2, [line - 0.38, line + 0.38], **_MEAN, zorder=5)
-    if evidence.baseline in means:
-        axes.axvline(centre, **_BASELINE, zorder=1)
-    sides = [max((width(text) for text in beyond.values() if sign in text), default=0.0) / room for sign in "◂▸"]
-    axes.set_xlim(beside(*padded(min(values), max(values), least(evidence, name)), *sides))
-    axes.set_xlabel(wrapped(units.of(evidence, name), room))
-    numbers(axes, room)
-    return [row for row in means if row not in far]
-
-
-def _row(axes: Axes, evidence: Evidence, row: str, name: str, colours: dict[int, str], line: int) -> list[float]:
-    """Draws the points of a row, and returns them."""
-    scores, drawn = evidence.scores(row, name), []
-    crossed = evidence.collapsed(row, name)
-    shades = colours if set(scores.by_seed) <= set(colours) else dict.fromkeys(scores.by_seed, COLOURS[0])
-    for place, seed in enumerate(shades):
-        if seed not in scores.by_seed:
-            continue
-        at = line + (place - (len(shades) - 1) / 2) * 0.55 / len(shades)
-        each = list(scores.by_seed[seed])
-        if len(each) > 1:
-            axes.plot(each, [at] * len(each), color=shades[seed], **_FINETUNE_SEED, zorder=3)
-        axes.plot(mean(each), at, color=shades[seed], **_SEED, markersize=_size(shades), zorder=4)
-        for cell in crossed:
-            if evidence.seed_of(cell) == seed and cell.value is not None:
-                axes.plot(cell.value, at, **_COLLAPSED, zorder=6)
-        drawn += each
-    return drawn
-
-
-def _size(seeds: Collection[int]) -> float:
-    """Of the mark of a seed, in points."""
-    return 6.5 if len(seeds) <= len(COLOURS) else 4.5
-
-
-def _signed(value: float) -> str:
-    return f"{value:.1f}".replace("-", "−")
-
-
-def _keys(evidence: Evidence, colours: dict[int, str], shown: Sequence[tuple[str, str]]) -> list[Key]:
-    from matplotlib.lines import Line2D
-
-    keys: list[Key] = []
-    if evidence.imported or len(set(colours.values())) < len(colours):
-        keys.append((Line2D([], [], color=COLOURS[0], **_SEED, markersize=_size(colours)), f"a {evidence.unit}"))
-    else:
-        keys += [
-            (Line2D([], [], color=colour, **_SEED, markersize=_size(colours)), f"seed {seed}")
-            for seed, colour in colours.items()
-        ]
-    if any(len(each) > 1 for pair in shown for each in evidence.scores(*pair).by_seed.values()):
-        keys.append((Line2D([], [], color=PALE, **_FINETUNE_SEED), "one fine-tuning seed"))
-    if any(evidence.collapsed(*pair) for pair in shown):
-        keys.append((Line2D([], [], **_COLLAPSED), "collapsed"))
-    bar = Line2D([], [], color=INK, marker="|", linestyle="", markersize=11, markeredgewidth=1.4)
-    return [*keys, (bar, "mean of the row"), (Line2D([], [], **_BASELINE), "mean of the baseline")]
+    return pandas.DataFrame(
+        {
+            "measurement": name,
+            "variant": variant,
+            "place": place,
+            "seed": evidence.seed_of(cell),
+            "value": cell.value,
+            "collapsed": cell.status == "collapsed",
+        }
+        for name in evidence.measurements
+        for place, variant in enumerate(evidence.variants)
+        for cell in evidence.at(variant, name)
+        if cell.value is not None
+    )

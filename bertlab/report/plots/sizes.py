@@ -2,148 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bertlab.report.cells import Pretraining
 from bertlab.report.evidence import Evidence
-from bertlab.report.plots import style, units
-from bertlab.report.plots.labels import cut, wrapped
-from bertlab.report.plots.layout import WIDTH, Drawing, Key, blank, legend
-from bertlab.report.plots.units import COUNTS, unit
-from bertlab.report.statistics.summary import mean
+from bertlab.report.plots import style
+from bertlab.report.plots.layout import Drawing, Key, axis_name, blank, label, legend
 from bertlab.wording import count
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.axes import Axes
 
 _APART = 1.05
 """How many times as large as the smallest the largest model is at least."""
 _ACROSS = 3
-_FEWER = ((1, 1.5, 2, 3, 4, 5, 7), (1, 2, 5), (1,))
-"""Numbers on a logarithmic axis, but for powers of ten: the first that are not too many."""
-
-Marks = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Size:
-    """A row that can be set beside the others by size."""
-
-    row: str
-    parameters: float
-    perplexities: Mapping[int, float]
-    """On held-out text, by seed."""
-
-
-def sizes(evidence: Evidence) -> list[Size]:
-    """The rows by size: masked LMs of the baseline's objective, vocabulary and positions, as others do not compare."""
-    reference = next((run for run in evidence.of(evidence.baseline) if _judged(run)), None)
-    found = []
-    for row in evidence.trained:
-        runs = [run for run in evidence.of(row) if _judged(run) and reference and _kind(run) == _kind(reference)]
-        known = {run.seed: value for run in runs if (value := run.heldout("perplexity")) is not None}
-        if known:
-            found.append(Size(row, float(runs[0].result["parameters"]), known))
-    return sorted(found, key=lambda each: each.parameters)
 
 
 def draw(evidence: Evidence) -> Drawing | None:
-    """Perplexity over parameters, each task over perplexity; None where all rows are of a size."""
+    """Perplexity over parameters, each task over perplexity; None where all variants are of a size."""
+    import seaborn
     from matplotlib.lines import Line2D
+    from matplotlib.ticker import MaxNLocator
 
-    rows = sizes(evidence)
-    if not rows or rows[-1].parameters <= _APART * rows[0].parameters:
+    found = sizes(evidence)
+    if found.empty or found["parameters"].max() <= _APART * found["parameters"].min():
         return None
+    variants = list(found.sort_values("parameters", kind="stable")["variant"].unique())
+    colours = [style.INK if each == evidence.baseline else style.COLOURS[i % 7] for i, each in enumerate(variants)]
+    palette, markers = dict(zip(variants, colours, strict=True)), dict(zip(variants, style.MARKERS * 9, strict=False))
     tasks = [
         name
         for name in evidence.measurements
         if evidence.column(name)[0].method != "pretraining"
-        and any(evidence.scores(each.row, name).by_seed for each in rows)
+        and any(evidence.scores(each, name).by_seed for each in variants)
     ]
-    size, called = unit(rows[-1].parameters, COUNTS)
-    marks = {each.row: _mark(each.row, place, evidence.baseline) for place, each in enumerate(rows)}
-    keys: list[Key] = [
-        (Line2D([], [], **marks[each.row], markersize=6.5), cut(each.row, 2.6, style.SMALL)) for each in rows
-    ]
-    several = max(len(each.perplexities) for each in rows) > 1
-    reading = "Large: mean of the row. Small: one pre-training seed." if several else ""
-    down = -(-len(tasks) // _ACROSS)
+    across, down = min(_ACROSS, max(1, len(tasks))), -(-len(tasks) // _ACROSS)
     figure = blank(0.3 + 2.5 + 2.2 * down)
-    grid = figure.add_gridspec(1 + down, min(_ACROSS, max(1, len(tasks))), height_ratios=[2.5, *[2.2] * down])
+    grid = figure.add_gridspec(1 + down, across, height_ratios=[2.5, *[2.2] * down])
+    marks: dict[str, Any] = {"hue": "variant", "style": "variant", "palette": palette, "markers": markers}
+
+    def scatter(axes: Axes, points: pandas.DataFrame, x: str, y: str) -> None:
+        """Seeds small, their mean large."""
+        if points.duplicated("variant").any():
+            seaborn.scatterplot(points, x=x, y=y, **marks, s=14, alpha=0.45, linewidth=0, legend=False, ax=axes)
+        means = points.groupby("variant", as_index=False, sort=False)[[x, y]].mean()
+        seaborn.scatterplot(means, x=x, y=y, **marks, s=55, edgecolor="white", legend=False, ax=axes, zorder=4)
+        style.bare(axes)
+
     top = figure.add_subplot(grid[0, :])
-    for each in rows:
-        points = [(each.parameters / size, value) for value in each.perplexities.values()]
-        _points(top, points, marks[each.row])
-    _parameters(top, rows[0].parameters / size, rows[-1].parameters / size)
-    top.set_xlabel(f"parameters{called}")
-    top.set_ylabel("held-out perplexity")
-    panels: list[Axes] = []
+    scatter(top, found, "parameters", "perplexity")
+    _parameters(top)
+    top.set(xlabel="parameters", ylabel="held-out perplexity")
+    shared = None
     for place, name in enumerate(tasks):
-        shared = panels[0] if panels else None
         axes = figure.add_subplot(grid[1 + place // _ACROSS, place % _ACROSS], sharex=shared)
-        panels.append(axes)
-        _task(axes, evidence, rows, marks, name, WIDTH / min(_ACROSS, len(tasks)) - 0.9)
-    legend(figure, keys, reading)
-    alt = f"Held-out perplexity of {count(len(rows), 'model')} over their parameters"
+        shared = shared or axes
+        scores = {each: evidence.scores(each, name).seed_means() for each in variants}
+        values = [
+            scores[each].get(seed, float("nan")) for each, seed in zip(found["variant"], found["seed"], strict=True)
+        ]
+        scatter(axes, found.assign(value=values).dropna(subset="value"), "perplexity", "value")
+        axes.margins(0.12)
+        axes.set_title(label(name, 7.2 / across - 0.9, lines=2))
+        axes.set(xlabel="held-out perplexity", ylabel=label(axis_name(evidence, name), 1.6, lines=2))
+        axes.xaxis.set_major_locator(MaxNLocator(4, steps=style.ROUND))
+        axes.yaxis.set_major_locator(MaxNLocator(5))
+    keys: list[Key] = [
+        (Line2D([], [], color=palette[each], marker=markers[each], linestyle=""), label(each, 2.6)) for each in variants
+    ]
+    several = found.duplicated("variant").any()
+    legend(figure, keys, "Large: mean of the variant. Small: one pre-training seed." if several else "")
+    alt = f"Held-out perplexity of {count(len(variants), 'model')} over their parameters"
     alt += f", and {count(len(tasks), 'measurement')} over perplexity." if tasks else "."
     return Drawing("sizes", "Size, perplexity and tasks", alt, figure)
 
 
-def _judged(run: Pretraining) -> bool:
-    return not run.untrained and not run.causal and run.sees_mask and bool(run.result.get("parameters"))
+def sizes(evidence: Evidence) -> pandas.DataFrame:
+    """Variant, seed, parameters and perplexity of masked LMs of the baseline's kind: others do not compare."""
+    import pandas
+
+    def judged(run: Pretraining) -> bool:
+        known = run.result.get("parameters") and run.heldout("perplexity") is not None
+        return bool(known) and not run.untrained and not run.causal and run.sees_mask
+
+    def kind(run: Pretraining) -> tuple[object, ...]:
+        return run.objective, run.result.get("vocabulary"), run.rotary
+
+    reference = next((run for run in evidence.of(evidence.baseline) if judged(run)), None)
+    return pandas.DataFrame(
+        (
+            (each, run.seed, float(run.result["parameters"]), run.heldout("perplexity"))
+            for each in evidence.trained
+            for run in evidence.of(each)
+            if judged(run) and reference and kind(run) == kind(reference)
+        ),
+        columns=["variant", "seed", "parameters", "perplexity"],
+    )
 
 
-def _kind(run: Pretraining) -> tuple[object, ...]:
-    """What has to be equal for perplexities to compare."""
-    return (sorted(run.group("objective").items()), run.result.get("vocabulary"), run.rotary)
-
-
-def _mark(row: str, place: int, baseline: str) -> Marks:
-    colour = style.INK if row == baseline else style.colour(place)
-    return {"color": colour, "marker": style.MARKERS[place % len(style.MARKERS)], "linestyle": ""}
-
-
-def _points(axes: Axes, points: Sequence[tuple[float, float]], mark: Marks) -> None:
-    """The seeds of a row small, their mean large."""
-    if len(points) > 1:
-        axes.plot(*zip(*points, strict=True), **mark, markersize=3.5, alpha=0.45, markeredgewidth=0, zorder=3)
-    x, y = (mean([point[part] for point in points]) for part in (0, 1))
-    axes.plot(x, y, **mark, markersize=7.5, markeredgecolor="white", zorder=4)
-
-
-def _parameters(axes: Axes, low: float, high: float) -> None:
+def _parameters(axes: Axes) -> None:
     """A logarithmic axis with a few round numbers."""
-    from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, ScalarFormatter
+    from matplotlib.ticker import EngFormatter, FixedLocator, LogLocator, MaxNLocator, NullLocator
 
-    slack = (high / low) ** 0.08
     axes.set_xscale("log")
-    axes.set_xlim(low / slack, high * slack)
-    for ticks in (*(LogLocator(subs=subs) for subs in _FEWER), MaxNLocator(4, steps=style.ROUND)):
-        rounded = [each for each in ticks.tick_values(low, high) if low / slack <= each <= high * slack]
+    axes.margins(x=0.08)
+    low, high = axes.get_xlim()
+    for ticks in (*(LogLocator(subs=subs) for subs in ((1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1,))), MaxNLocator(4)):
+        rounded = [each for each in ticks.tick_values(low, high) if low <= each <= high]
         if 3 <= len(rounded) <= 8:
             break
     axes.xaxis.set_major_locator(FixedLocator(rounded))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(ScalarFormatter())
-    style.bare(axes)
-
-
-def _task(
-    axes: Axes, evidence: Evidence, rows: Sequence[Size], marks: Mapping[str, Marks], name: str, room: float
-) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    for each in rows:
-        scores = evidence.scores(each.row, name).seed_means()
-        points = [(each.perplexities[seed], value) for seed, value in scores.items() if seed in each.perplexities]
-        if points:
-            _points(axes, points, marks[each.row])
-    axes.margins(0.12)
-    axes.set_title(wrapped(name, room, style.TITLE))
-    axes.set_xlabel("held-out perplexity")
-    axes.set_ylabel(wrapped(units.of(evidence, name), 1.6))
-    axes.xaxis.set_major_locator(MaxNLocator(4, steps=style.ROUND))
-    axes.yaxis.set_major_locator(MaxNLocator(5))
-    style.bare(axes)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))

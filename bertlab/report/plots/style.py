@@ -74,19 +74,22 @@ def applied() -> Iterator[None]:
         yield
 
 
-def colour(place: int) -> str:
-    """The colour of the row or seed at `place`; they come again after the last."""
-    return COLOURS[place % len(COLOURS)]
-
-
-def line(row: str, rows: Sequence[str], baseline: str) -> dict[str, Any]:
-    """The line of a row: the baseline in ink and bold, the others in colours and dashes that differ."""
-    if row == baseline:
-        return {"color": INK, "linewidth": 2.2, "linestyle": "solid", "marker": "o", "markersize": 3, "zorder": 4}
-    place = [each for each in rows if each != baseline].index(row)
-    dashes = DASHES[(place + place // len(COLOURS)) % len(DASHES)]
-    marked = {"marker": "o", "markersize": 2.5}
-    return {"color": colour(place), "linewidth": 1.7, "linestyle": dashes, "zorder": 3, **marked}
+def lines(variants: Sequence[str], baseline: str) -> dict[str, dict[str, Any]]:
+    """The line of each variant: the baseline in ink and bold, the others in colours and dashes that differ."""
+    others = [each for each in variants if each != baseline]
+    styles = {
+        each: {
+            "color": COLOURS[place % len(COLOURS)],
+            "linewidth": 1.7,
+            "linestyle": DASHES[(place + place // len(COLOURS)) % len(DASHES)],
+            "marker": "o",
+            "markersize": 2.5,
+            "zorder": 3,
+        }
+        for place, each in enumerate(others)
+    }
+    bold = {"color": INK, "linewidth": 2.2, "linestyle": "solid", "marker": "o", "markersize": 3, "zorder": 4}
+    return {each: styles.get(each, bold) for each in variants}
 
 
 def bare(axes: Axes) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from bertlab.report import page
-from bertlab.report.comparison import comparisons
 from bertlab.report.gather import gather_all
+from bertlab.report.tables import columns
 from bertlab.store.runs import Store
 
 VOID = ("meta", "br", "hr", "img", "input", "link")
@@ -87,12 +87,13 @@ def test_verdicts_come_first(written: Elements) -> None:
 def test_the_numbers_are_those_of_the_csv(
     written: Elements, of_csv: Callable[[Path], dict[tuple[str, str], tuple[str, str, str]]], tmp_path: Path
 ) -> None:
-    found, measurement = {}, ""
-    for row in written.rows("results")[2:]:
-        if len(row) == 1:
-            measurement = row[0].split()[0]
-        elif row[0] != "majority guess":
-            found[measurement, row[0].removesuffix(" (baseline)")] = (row[1], row[4], row[5])
+    found: dict[tuple[str, str], tuple[str, str, str]] = {}
+    results, minus = written.rows("Mean"), {row[0]: row for row in written.rows("Minus the baseline")}
+    for row in results[1:]:
+        for place, name in enumerate(("MNLI", "NER"), start=1):
+            value, _, paper = row[place].partition("paper ")
+            effect = minus.get(row[0], ["", "", ""])[place]
+            found[name, row[0].removesuffix(" (baseline)")] = (value.split(" ")[0], paper, effect.split(" ")[0])
     known = of_csv(tmp_path / "out" / "masking.csv")
     assert len(known) == 7
     assert {key: found[key] for key in known} == known
@@ -101,12 +102,8 @@ def test_the_numbers_are_those_of_the_csv(
 
 def test_the_best_of_each_column_is_bold(written: Elements) -> None:
     bold = [each["text"] for each in written.all("b") if "table" in each["within"]]
-    rows = written.rows("results")
-    best = {row[1] for row in rows if row[0].startswith("80/10/10")}
-    assert best < set(bold)
-    assert {"84.3", "95.4"} < set(bold)
-    assert len(bold) == 4
-    assert next(row[1] for row in rows if row[0] == "no pre-training") not in bold
+    rows = {row[0]: [cell.split()[:1] for cell in row] for row in written.rows("Mean")}
+    assert bold == [*rows["80/10/10 (baseline)"][1], *rows["80/10/10 (baseline)"][2], "95.4", "84.3"]
 
 
 def test_less_is_better_of_a_perplexity_and_what_looks_equal_is_equal(builder: Any) -> None:
@@ -118,10 +115,10 @@ def test_less_is_better_of_a_perplexity_and_what_looks_equal_is_equal(builder: A
     for path in builder.root.rglob("*.json"):
         path.write_text(path.read_text().replace('"f1"', '"perplexity"'))
     builder.seal()
-    found = comparisons(gather_all(Store(builder.root))[0])
+    found = columns(gather_all(Store(builder.root))[0])
     assert [each.unit for each in found] == ["accuracy, points", "perplexity, points"]
     for each in found:
-        assert [line.best for line in each.lines] == [True, True, False, False]
+        assert [entry.best for entry in each.entries] == [True, True, False, False]
 
 
 def test_nothing_comes_from_elsewhere(written: Elements, tmp_path: Path) -> None:
@@ -148,7 +145,7 @@ def test_a_reader_of_any_kind_finds_the_way(written: Elements) -> None:
     levels = [int(each["tag"][1]) for each in written.all("h1", "h2", "h3", "h4")]
     assert levels[0] == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
-    assert len(written.all("caption")) == len(written.all("table")) == 3
+    assert len(written.all("caption")) == len(written.all("table")) == 4
     assert all(each.get("scope") for each in written.all("th"))
     pictures = [each for each in written.all("svg") if each.get("role") == "img"]
     assert len(pictures) == 3
@@ -197,8 +194,8 @@ def test_what_is_missing_is_noted(builder: Any, tmp_path: Path) -> None:
     builder.record()
     page.write([], builder.root, tmp_path / "out")
     found = Elements((tmp_path / "out" / "index.html").read_text(encoding="utf-8"))
-    rows = found.rows("results")
-    assert rows[3] == ["80/10/10 (baseline)", "41.65", "11.81", "1x2", "84.2", "", "", "", "1 pending, 1 collapsed"]
-    assert rows[4] == ["100/0/0", "pending", "", "", "84.3", "", "", "+0.1", ""]
+    rows = found.rows("Mean")
+    assert rows[1] == ["80/10/10 (baseline)", "41.65 11.81, n = 1x2 1 pending; 1 collapsed paper 84.2"]
+    assert rows[2] == ["100/0/0", "pending paper 84.3"]
     assert "No claims were recorded with these runs." in found.all("header")[0]["text"]
     assert "2 of 4 values are measured; 2 pending." in found.all("article")[0]["text"]

@@ -13,6 +13,7 @@ import pytest
 
 from bertlab.report.gather import gather
 from bertlab.report.plots import Picture, pictures
+from bertlab.report.plots.layout import label
 from bertlab.report.plots.style import COLOURS, GRID, INK, PALE, WHITE
 from bertlab.store.runs import Store
 
@@ -109,3 +110,11 @@ def test_hostile_names_leave_only_shapes(builder: Any, hostile_names: list[str])
     usual = tags([PLAIN, "other"], builder.root / PLAIN)
     for start in range(0, len(hostile_names), 40):
         assert tags(hostile_names[start : start + 40], builder.root / str(start)) == usual
+
+
+def test_labels_are_neither_formulas_nor_hidden() -> None:
+    assert label("$x$") == "\\$x\\$"
+    assert label("a word " * 9, 1.0).endswith("…")
+    assert label("one two", 0.3, lines=2) == "one\ntwo"
+    assert not label("_hidden").startswith("_")
+    assert label("\u200b") == "…"

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from bertlab.lab.study import Claim
-from bertlab.report import claims, tidy
+from bertlab.report import findings, tidy
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import markdown
 from bertlab.report.section import chapter
@@ -35,10 +35,10 @@ def told(builder):
                 builder.cell(variant, "NER", 60.0 + 3 * noise, seed, 0, run)
         builder.record(claims=[dataclasses.asdict(each) for each in asked], **record)
         evidence = gather_all(Store(builder.root))[0]
-        found = claims.findings(evidence)
+        found = findings.findings(evidence)
         text = markdown.study(chapter([evidence], written=False))
         assert ("### What the paper claims" in text) is bool(asked)
-        return [row[-1] for row in claims.table(found).rows], " ".join(claims.lines(evidence, found))
+        return [row[-1] for row in findings.table(found).rows], " ".join(findings.lines(evidence, found))
 
     return made
 
@@ -59,14 +59,14 @@ def test_the_other_direction_is_contradicted(told):
 def test_few_seeds_give_no_verdict(told, seeds):
     (verdict,), read = told(seeds, LARGE)
     assert verdict.startswith("undecided")
-    assert "Fewer than 4" in read
+    assert "A verdict needs 4" in read
     assert "Holm" not in read
 
 
 def test_margins_are_judged_at_the_papers_scale_and_data_alone(told):
     (here,), read = told(6, ALIKE)
-    assert here.startswith("undecided: a margin")
-    assert "Only directions are judged" in read
+    assert here.startswith("undecided: the margin holds")
+    assert "only directions are judged" in read
 
 
 def test_margins_where_they_can_be_compared(told, builder):
@@ -84,25 +84,25 @@ def test_what_was_not_measured_is_said_so(told):
 def test_a_claim_about_several_rows_names_the_pair_that_speaks_most_against_it(told):
     (verdict,), read = told(6, dataclasses.replace(LARGE, worse=("0/0/100", "100/0/0")))
     assert verdict.startswith("undecided")
-    assert "has to hold for each" in read
+    assert "must hold for each" in read
 
 
 def test_what_more_seeds_would_cost(told):
     # three seeds more of two rows: each a pre-training and a measurement of 1.5 s
     (verdict,), _ = told(1, LARGE)
-    assert verdict == "undecided: 4 seeds at least, about 18 s more"
+    assert verdict == "undecided: needs at least 4 seeds, about 18 s more"
 
 
 def test_sizes_elsewhere_are_reckoned_from_what_was_measured(told):
     (verdict,), _ = told(6, NONE)
-    assert verdict.startswith("undecided: were it ")
+    assert verdict.startswith("undecided: if the effect is ")
     assert "were it +0.50" not in verdict  # as in the paper
 
 
 def test_a_row_that_has_learnt_nothing_decides_nothing(told, builder):
     builder.plateau = 4.5  # 0.1 nat above where all rows end
     (verdict,), _ = told(6, LARGE)
-    assert verdict.startswith("undecided: learnt next to nothing in pre-training: 80/10/10, seeds 0, 1, 2, 3, 4, 5")
+    assert verdict.startswith("undecided: learned next to nothing in pre-training: 80/10/10, seeds 0, 1, 2, 3, 4, 5")
 
 
 def test_a_task_that_pre_training_does_not_help_decides_nothing(told, builder):
@@ -115,8 +115,8 @@ def test_a_task_that_pre_training_does_not_help_decides_nothing(told, builder):
 @pytest.mark.parametrize(
     ("status", "spread", "says"),
     [
-        ("done", 30.0, "undecided: the gain by pre-training cannot be told from 0 there"),
-        ("collapsed", 1.0, "undecided: no pre-training gave one answer to everything there"),
+        ("done", 30.0, "undecided: the gain by pre-training cannot be distinguished from 0 there"),
+        ("collapsed", 1.0, "undecided: no pre-training predicts one answer for all examples"),
         ("done", 1.0, "reproduced"),
     ],
 )
@@ -149,7 +149,7 @@ def test_a_claim_of_an_earlier_time_is_judged_by_what_was_measured_then(builder)
     asked = [dataclasses.replace(LARGE, at=50), LARGE, dataclasses.replace(LARGE, at=20)]
     asked += [Claim("The second half helps", better="80/10/10", on="MNLI", since=50)]
     builder.record(claims=[dataclasses.asdict(each) for each in asked])
-    found = claims.findings(gather_all(Store(builder.root))[0])
+    found = findings.findings(gather_all(Store(builder.root))[0])
     early, late, _, half = (each.judged for each in found)
     assert [each.verdict for each in found] == ["contradicted", "reproduced", "not measured", "reproduced"]
     assert half.effect.mean == pytest.approx(20, abs=0.1)
@@ -169,8 +169,8 @@ def with_noise(builder, seeds, changed):
             builder.cell(variant, "MNLI", value, seed, 0, builder.pretrain(variant, seed), status=status)
     builder.record(claims=[dataclasses.asdict(LARGE)])
     evidence = gather_all(Store(builder.root))[0]
-    found = claims.findings(evidence)
-    return claims.table(found).rows[0][-1], " ".join(claims.lines(evidence, found)), found[0].judged
+    found = findings.findings(evidence)
+    return findings.table(found).rows[0][-1], " ".join(findings.lines(evidence, found)), found[0].judged
 
 
 def test_a_seed_that_diverged_or_is_missing_leaves_a_claim_undecided(builder):
@@ -184,11 +184,11 @@ def test_a_seed_that_diverged_or_is_missing_leaves_a_claim_undecided(builder):
     told = {"id": run_id, "status": "diverged", "reason": "diverged at step 5: the loss is not finite"}
     (failures / f"{run_id}.json").write_text(json.dumps(told))
     evidence = gather_all(Store(builder.root))[0]
-    (finding,) = claims.findings(evidence)
+    (finding,) = findings.findings(evidence)
     assert {cell.status for cell in evidence.cells} == {"done", "diverged", "pending"}
     assert finding.judged.effect.n == 4, "the others are shown"
     assert finding.judged.p is None
-    verdict = claims.table([finding]).rows[0][-1]
+    verdict = findings.table([finding]).rows[0][-1]
     assert verdict == "undecided: 1 of 6 seeds of 80/10/10 diverged; 1 of 6 seeds of 80/10/10 not finished"
 
 
@@ -198,7 +198,7 @@ def test_a_verdict_holds_without_the_seeds_that_collapsed(builder):
     assert verdict.startswith("undecided")
     assert "(2 of 8 runs of 0/0/100 collapsed; by seed +1.30, +20.20 collapsed, " in verdict
     assert "the same without their seeds" in read
-    assert "decide on a number first. This study asked for 8." in read
+    assert "fix the number of seeds first. This study planned 8." in read
     assert judged.pair.without.n == 6
     assert judged.p == judged.pair.effect.p > judged.pair.without.p, "the larger of the two"
 
@@ -206,7 +206,7 @@ def test_a_verdict_holds_without_the_seeds_that_collapsed(builder):
 def test_few_seeds_besides_those_that_collapsed_decide_nothing(builder):
     collapsed = {("0/0/100", seed): (20.0 + NOISE[seed], "collapsed") for seed in range(5)}
     verdict, _, judged = with_noise(builder, 6, collapsed)
-    assert verdict.startswith("undecided: 1 seed without a collapse, a verdict takes 4 (5 of 6 runs")
+    assert verdict.startswith("undecided: 1 seed without a collapse, a verdict needs 4 (5 of 6 runs")
     assert judged.pair.effect.p < 0.01
     assert judged.p == 1.0
 
@@ -216,7 +216,7 @@ def test_the_other_way_without_the_collapses_is_undecided(builder):
     changed = {("0/0/100", seed): (62.0 + NOISE[seed % 6] / 9, "done") for seed in seeds}
     changed |= {("0/0/100", seed): (20.0, "collapsed") for seed in (0, 2, 4, 6)}
     verdict, _, judged = with_noise(builder, 8, changed)
-    assert verdict.startswith("undecided: the difference is one of the seeds that collapsed (4 of 8 runs")
+    assert verdict.startswith("undecided: the difference comes from the seeds that collapsed (4 of 8 runs")
     assert judged.pair.effect.mean > 0 > judged.pair.without.mean
     assert (judged.p, judged.outcome) == (1.0, "undecided")
 

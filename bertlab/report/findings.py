@@ -1,4 +1,4 @@
-"""What the paper claims, and what the evidence says of it: the section of a page that answers the question."""
+"""The paper's claims with their verdicts, as text."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from bertlab.wording import count, roughly
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim and what became of it, as text; what is not known is empty."""
+    """A claim and its verdict, as text; what is not known is empty."""
 
     judged: Verdict
     verdict: str
     """`reproduced`, `contradicted`, `undecided` or `not measured`."""
     hint: str
-    """What would tell, where it is undecided."""
+    """What would decide it, where it is undecided."""
     likely: Effect | None
     """The effect on the log-likelihood of the right answers, in nats."""
     collapses: str
-    """How many runs of the pair collapsed, and its difference by seed; nothing if none did."""
+    """How many runs of the pair collapsed, and its difference by seed; empty if none did."""
 
     @property
     def claim(self) -> str:
@@ -49,18 +49,18 @@ class Finding:
 
     @property
     def pair(self) -> str:
-        """Which two rows are shown, where a claim is of several."""
+        """The two variants that are shown, where a claim compares several."""
         shown = self.judged.pair
         return EMPTY if len(self.judged.claim.pairs) == 1 else f"{shown.better} over {shown.worse}"
 
     @property
     def effect(self) -> str:
-        """The mean effect, in the unit of its column."""
+        """The mean effect, in the unit of its measurement."""
         return EMPTY if self.judged.effect is None else signed(self.judged.effect.mean)
 
     @property
     def interval(self) -> str:
-        """From where to where it may lie."""
+        """Its 95 % interval."""
         return _interval(self.judged.effect)
 
     @property
@@ -70,12 +70,12 @@ class Finding:
 
     @property
     def n(self) -> str:
-        """Seeds that both rows have."""
+        """Seeds that both variants have."""
         return EMPTY if self.judged.effect is None else str(self.judged.effect.n)
 
 
 def claimed(record: Mapping[str, Any]) -> list[Claim]:
-    """The claims of a record. Raises `BadInput` for one that compares nothing."""
+    """The claims of a record. Raises `BadInput` for one without variants to compare."""
     found = []
     for each in record.get("claims", ()):
         names = [field.name for field in dataclasses.fields(Claim) if field.name in each]
@@ -84,13 +84,13 @@ def claimed(record: Mapping[str, Any]) -> list[Claim]:
         }
         claim = Claim(**known)
         if not claim.pairs:
-            raise BadInput(f"claim '{claim.text}' compares no rows")
+            raise BadInput(f"claim '{claim.text}' compares no variants")
         found.append(claim)
     return found
 
 
 def judged(evidence: Evidence) -> list[Verdict]:
-    """The verdicts of the claims that the study was planned with, one family."""
+    """The verdicts on the study's claims, one family."""
     return verdicts(trials(evidence, claimed(evidence.record)))
 
 
@@ -100,7 +100,7 @@ def findings(evidence: Evidence) -> tuple[Finding, ...]:
 
 
 def table(found: Sequence[Finding]) -> Table:
-    """One row a claim: what was measured for it, in the unit of its column, and the verdict."""
+    """One row a claim: the measured effect, in the unit of its measurement, and the verdict."""
     columns = ("claim", "on", "measured", "95 % interval", "published", "log-likelihood", "n", "verdict")
     rows = [
         (
@@ -111,7 +111,7 @@ def table(found: Sequence[Finding]) -> Table:
             each.published,
             each.likelihood,
             each.n,
-            _told(each),
+            _verdict(each),
         )
         for each in found
     ]
@@ -119,58 +119,58 @@ def table(found: Sequence[Finding]) -> Table:
 
 
 def brief(found: Sequence[Finding]) -> Table:
-    """The claims and verdicts, short enough for a console: the effect and half the width of its 95 % interval."""
+    """The claims and verdicts for a console: the effect and half the width of its 95 % interval."""
     rows = []
     for each in found:
         interval = each.judged.effect and each.judged.effect.interval
         half = f" ±{interval.half:.2f}" if interval else EMPTY
-        rows.append((each.claim, each.effect + half, each.published, _told(each)))
+        rows.append((each.claim, each.effect + half, each.published, _verdict(each)))
     return Table(("claim", "measured", "paper", "verdict"), tuple(rows))
 
 
 def lines(evidence: Evidence, found: Sequence[Finding]) -> list[str]:
-    """How the verdicts are to be read."""
-    told = [
-        "Measured: the row that the claim puts first minus the other (or the other way where less is better), over the "
-        f"n {evidence.unit}s that both have, with the interval over seeds and examples.",
-        "Log-likelihood: the same difference in what the right answers are given, in nats. It sees smaller effects, "
-        "and judges nothing.",
+    """How to read the verdicts."""
+    notes = [
+        "Measured: the variant that the claim puts first minus the other (reversed where less is better), over the n "
+        f"{evidence.unit}s that both have, with the interval over seeds and examples.",
+        "Log-likelihood: the same difference in the mean log-likelihood of the right answers, in nats. It detects "
+        "smaller effects and gives no verdict.",
     ]
     if any(len(each.judged.claim.pairs) > 1 for each in found):
-        told.append("A claim about several rows has to hold for each; shown is the pair that decides.")
+        notes.append("A claim about several variants must hold for each; the table shows the pair that decides.")
     if any(each.judged.claim.within is not None for each in found):
-        told.append("A margin is tested from both sides at 5 %: its own interval is that of 90 %.")
+        notes.append("A margin is tested by two one-sided tests at 5 %, which correspond to a 90 % interval.")
     if any(each.judged.effect and each.judged.effect.spread for each in found):
-        told.append(
-            f"How much {evidence.unit}s differ is estimated over all comparisons of the study, as far as these agree "
-            "(Smyth 2004), since few seeds say little of it; the interval allows for what is not known of it (Behrens "
-            "and Fisher)."
+        notes.append(
+            f"The variance between {evidence.unit}s is estimated over all comparisons of the study, as far as these "
+            "agree (Smyth 2004), since few seeds give a poor estimate; the interval allows for its uncertainty "
+            "(Behrens and Fisher)."
         )
     decided = [each.judged.effect.n for each in found if each.judged.effect and each.judged.outcome != "undecided"]
     if decided:
-        told.append(f"Decided: p is at most {1 - LEVEL:.2f} after Holm's correction over the claims of the study.")
-        told.append(
-            f"A verdict is about {evidence.unit}s like those seen: where none of {min(decided)} collapsed, up to "
+        notes.append(f"Decided: p is at most {1 - LEVEL:.2f} after Holm's correction over the claims of the study.")
+        notes.append(
+            f"A verdict holds for {evidence.unit}s like those measured: where none of {min(decided)} collapsed, up to "
             f"{100 * (1 - 0.05 ** (1 / min(decided))):.0f} % may (95 % bound)."
         )
     if any(each.collapses for each in found):
-        told.append("Where runs collapsed, a verdict has to be the same without their seeds.")
+        notes.append("Where runs collapsed, a verdict must be the same without their seeds.")
     if any(_rising(each) for each in found):
-        asked = len({evidence.seed_of(cell) for cell in evidence.cells})
-        told.append(
-            "Judging again each time that seeds were added finds effects where there are none, in up to 17 % of claims "
-            f"instead of 5 %: decide on a number first. This study asked for {asked}."
+        planned = len({evidence.seed_of(cell) for cell in evidence.cells})
+        notes.append(
+            "Testing again each time that seeds are added finds false effects in up to 17 % of claims, not 5 %: "
+            f"fix the number of seeds first. This study planned {planned}."
         )
     if any(each.judged.effect and each.judged.effect.n < VERDICT_MIN_SEEDS for each in found):
-        told.append(f"Fewer than {VERDICT_MIN_SEEDS} {evidence.unit}s give no verdict.")
+        notes.append(f"A verdict needs {VERDICT_MIN_SEEDS} {evidence.unit}s.")
     if evidence.imported:
-        told.append("Each verdict is for this checkpoint: another pre-training may differ.")
+        notes.append("Each verdict holds for this checkpoint: another pre-training may differ.")
     if not all(evidence.comparable(each.judged.claim.on) for each in found):
-        told.append(
-            "Only directions are judged where the setting is not the paper's (the caveats list what differs): margins "
-            "of the paper say nothing there."
+        notes.append(
+            "Where the setting is not the paper's (see the caveats), only directions are judged: the paper's margins "
+            "do not apply."
         )
-    return told
+    return notes
 
 
 def _finding(evidence: Evidence, judged: Verdict) -> Finding:
@@ -181,13 +181,13 @@ def _finding(evidence: Evidence, judged: Verdict) -> Finding:
     return Finding(judged, verdict, _hint(evidence, judged), likelihood, _collapses(evidence, judged))
 
 
-def _told(finding: Finding) -> str:
+def _verdict(finding: Finding) -> str:
     verdict = f"{finding.verdict}: {finding.hint}" if finding.hint else finding.verdict
     return f"{verdict} ({finding.collapses})" if finding.collapses else verdict
 
 
 def _rising(finding: Finding) -> bool:
-    """Whether it says how many seeds would tell."""
+    """Whether it names a number of seeds that would decide."""
     need = finding.judged.need
     return (
         finding.verdict == "undecided"
@@ -201,14 +201,14 @@ def _collapses(evidence: Evidence, judged: Verdict) -> str:
     claim = judged.claim
     compared = (judged.pair.better, claim.at), (judged.pair.worse, claim.before)
     counts, crossed = [], set()
-    for row, at in compared:
-        cells = evidence.collapsed(row, claim.on, at)
+    for variant, at in compared:
+        cells = evidence.collapsed(variant, claim.on, at)
         crossed |= {evidence.seed_of(cell) for cell in cells}
-        runs = sum(cell.value is not None for cell in evidence.at(row, claim.on, at))
-        counts += [f"{len(cells)} of {count(runs, 'run')} of {row} collapsed"] if cells else []
+        runs = sum(cell.value is not None for cell in evidence.at(variant, claim.on, at))
+        counts += [f"{len(cells)} of {count(runs, 'run')} of {variant} collapsed"] if cells else []
     if not counts:
         return EMPTY
-    ours, theirs = (evidence.scores(row, claim.on, at).seed_means() for row, at in compared)
+    ours, theirs = (evidence.scores(variant, claim.on, at).seed_means() for variant, at in compared)
     sign = -1 if evidence.less_is_more(claim.on) else 1
     by_seed = (
         signed(sign * (ours[seed] - theirs[seed])) + (" collapsed" if seed in crossed else "")
@@ -224,10 +224,10 @@ def _interval(effect: Effect | None, digits: int = 2) -> str:
 
 
 def _hint(evidence: Evidence, judged: Verdict) -> str:
-    """What is missing; of what is undecided, what would decide it and what that would cost."""
+    """What is missing, or what would decide it and its cost."""
     pairs = len(judged.claim.pairs)
     if judged.measured < pairs:
-        return f"{judged.measured} of {pairs} comparisons are" if judged.measured else EMPTY
+        return f"{judged.measured} of {pairs} comparisons are measured" if judged.measured else EMPTY
     if judged.outcome != "undecided":
         return EMPTY
     if judged.validity_issue:
@@ -236,20 +236,22 @@ def _hint(evidence: Evidence, judged: Verdict) -> str:
     if judged.pair.collapses:
         left = judged.pair.without.n if judged.pair.without else 0
         if left < VERDICT_MIN_SEEDS:
-            return f"{count(left, what[:-1])} without a collapse, a verdict takes {VERDICT_MIN_SEEDS}"
+            return f"{count(left, what[:-1])} without a collapse, a verdict needs {VERDICT_MIN_SEEDS}"
         if judged.p == 1.0:
-            return f"the difference is one of the {what} that collapsed"
+            return f"the difference comes from the {what} that collapsed"
     if judged.need is None:
         few = judged.effect is None or judged.effect.n < VERDICT_MIN_SEEDS
-        return f"{VERDICT_MIN_SEEDS} {what} at least{_cost(evidence, judged, VERDICT_MIN_SEEDS)}" if few else EMPTY
+        return (
+            f"needs at least {VERDICT_MIN_SEEDS} {what}{_cost(evidence, judged, VERDICT_MIN_SEEDS)}" if few else EMPTY
+        )
     true = signed(judged.need.true)
     if math.isinf(judged.need.seeds):
-        return f"were it {true}, no number of {what} would tell on these examples"
+        return f"if the effect is {true}, no number of {what} decides on these examples"
     needed = max(VERDICT_MIN_SEEDS, math.ceil(judged.need.seeds))
-    return f"were it {true}, about {needed:,} {what} would tell{_cost(evidence, judged, needed)}"
+    return f"if the effect is {true}, about {needed:,} {what} decide{_cost(evidence, judged, needed)}"
 
 
 def _cost(evidence: Evidence, judged: Verdict, needed: int) -> str:
-    rows = dict.fromkeys(row for pair in judged.claim.pairs for row in pair)
-    seconds = evidence.seconds_to(needed, rows, judged.claim.on)
+    variants = dict.fromkeys(variant for pair in judged.claim.pairs for variant in pair)
+    seconds = evidence.seconds_to(needed, variants, judged.claim.on)
     return f", about {roughly(seconds)} more" if seconds else ""
