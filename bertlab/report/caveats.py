@@ -21,8 +21,8 @@ def legend(evidence: Evidence) -> list[str]:
         lines = [f"Measured: {centre} (sd, n) in points over n fine-tuning seeds on one checkpoint."]
     else:
         lines = [
-            f"Measured: {centre} (sd, n) in points, n = pre-training x fine-tuning seeds. The {centre} is over all of them; "
-            "the sd is over the means of the pre-training seeds, or over the fine-tuning seeds of a single one."
+            f"Measured: {centre} (sd, n) in points, n = pre-training x fine-tuning seeds. The {centre} is over all of "
+            "them; the sd is over the means of the pre-training seeds, or over the fine-tuning seeds of a single one."
         ]
     if evidence.medians:
         lines.append("The published figures are medians too. Differences, intervals and verdicts are of means.")
@@ -59,7 +59,7 @@ def intervals(evidence: Evidence) -> list[str]:
 
 
 _FLOORS = {
-    "lexical baseline": " (a linear model of words, word pairs and counts of shared words, on up to 4,000 training examples)",
+    "lexical baseline": " (a linear model of words, word pairs and shared words, on up to 4,000 training examples)",
     "second text exchanged": " (the baseline where one of two texts is another example's)",
 }
 
