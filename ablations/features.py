@@ -14,7 +14,7 @@ All rows share one pre-training, and both columns one training of each. Features
 by side best, within a point of fine-tuning. Run it: `bertlab ablate features --finetune-seeds 5`.
 """
 
-from bertlab import Claim, Measurement, Study, Variant
+from bertlab import Claim, Features, FineTuning, Measurement, Study, Variant
 
 DEV = "NER dev"
 TEST = "NER test"
@@ -25,13 +25,13 @@ study = Study(
     source="Devlin et al. 2019, Table 7",
     baseline="fine-tuning",
     variants=[
-        Variant("fine-tuning", method="finetune"),
-        Variant("embeddings", method="features", layers="embeddings"),
-        Variant("second-to-last", method="features", layers="second-to-last"),
-        Variant("last", method="features", layers="last"),
-        Variant("weighted sum, last four", method="features", layers="sum-last-four"),
-        Variant("concatenated, last four", method="features", layers="concatenate-last-four"),
-        Variant("weighted sum, all layers", method="features", layers="sum-all"),
+        Variant("fine-tuning", adaptation=FineTuning()),
+        Variant("embeddings", adaptation=Features(layers="embeddings")),
+        Variant("second-to-last", adaptation=Features(layers="second-to-last")),
+        Variant("last", adaptation=Features(layers="last")),
+        Variant("weighted sum, last four", adaptation=Features(layers="sum-last-four")),
+        Variant("concatenated, last four", adaptation=Features(layers="concatenate-last-four")),
+        Variant("weighted sum, all layers", adaptation=Features(layers="sum-all")),
     ],
     measurements=[
         Measurement(DEV, task="conll2003", metric="f1"),

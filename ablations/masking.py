@@ -14,7 +14,7 @@ finds fine-tuning robust, the feature-based approach hurt by [MASK] alone, and r
 own mixture. Effects are half a point: expect `undecided` below several seeds. Run it: `bertlab ablate masking`.
 """
 
-from bertlab import Claim, Masking, Measurement, Study, Variant
+from bertlab import Claim, Features, Masking, Measurement, Study, Variant
 
 MNLI = "MNLI fine-tuned"
 NER = "NER fine-tuned"
@@ -35,9 +35,9 @@ study = Study(
         Variant("0/0/100", masking=Masking(mask=0.0, keep=0.0, random=1.0)),
     ],
     measurements=[
-        Measurement(MNLI, task="mnli", method="finetune", metric="accuracy"),
-        Measurement(NER, task="conll2003", method="finetune", metric="f1"),
-        Measurement(FEATURES, task="conll2003", method="features", metric="f1"),
+        Measurement(MNLI, task="mnli", metric="accuracy"),
+        Measurement(NER, task="conll2003", metric="f1"),
+        Measurement(FEATURES, task="conll2003", adaptation=Features(), metric="f1"),
     ],
     published={
         ("80/10/10", MNLI): 84.2, ("80/10/10", NER): 95.4, ("80/10/10", FEATURES): 94.9,

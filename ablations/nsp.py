@@ -12,7 +12,7 @@ last token. The BiLSTM is put on top of it at fine-tuning, randomly initialised:
 Named entities are measured too, without a published figure. Run it: `bertlab ablate nsp`.
 """
 
-from bertlab import Claim, Measurement, Objective, Study, Variant, table
+from bertlab import Claim, FineTuning, Measurement, Objective, Study, Variant, table
 
 MNLI = "MNLI"
 QNLI = "QNLI"
@@ -33,7 +33,7 @@ study = Study(
         Variant("BERT"),
         Variant("no NSP", objective=MASKED),
         Variant("LTR & no NSP", objective=LEFT_TO_RIGHT),
-        Variant("LTR & no NSP + BiLSTM", objective=LEFT_TO_RIGHT, bilstm=True),
+        Variant("LTR & no NSP + BiLSTM", objective=LEFT_TO_RIGHT, adaptation=FineTuning(bilstm=True)),
     ],
     measurements=[
         Measurement(MNLI, task="mnli"),

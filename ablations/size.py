@@ -36,7 +36,7 @@ study = Study(
         Variant("2L, 4/3 H (Large)", size=Size(layers=2, width=4 / 3)),
     ],
     measurements=[
-        Measurement(PERPLEXITY, method="pretraining", metric="perplexity"),
+        Measurement(PERPLEXITY, metric="perplexity"),
         Measurement(MNLI, task="mnli"),
         Measurement(MRPC, task="mrpc"),
         Measurement(SST2, task="sst2"),

@@ -27,13 +27,15 @@ from blocks import Block, Found, Settings, compare
 from ids import VOCABULARY
 from shapes import BASE, Shape
 
+from bertlab.adaptation import FineTuning
+from bertlab.adaptation.base import tensors
 from bertlab.machine import Machine
 from bertlab.model.encoder import Encoder
 from bertlab.model.heads import ClassificationModel, Pooler
 from bertlab.progress import silent
-from bertlab.recipe import Finetuning
 from bertlab.tasks.examples import Examples
-from bertlab.training.learning import Stream, built, learn
+from bertlab.tasks.kinds import KINDS
+from bertlab.training.learning import Stream, learn
 
 SHAPE = BASE
 BATCH = 32
@@ -73,7 +75,7 @@ def epochs(train: Callable[[int], None], rows: int) -> Block:
 
 def ours(shape: Shape, here: Machine, rows: Examples) -> Block:
     """A block of our fine-tuning, through Lightning."""
-    settings = Finetuning(batch_size=BATCH, epochs=1)
+    settings = FineTuning(batch_size=BATCH, epochs=1)
     encoder = Encoder(shape.model, VOCABULARY, TOKENS)
     model = ClassificationModel(encoder, Pooler(shape.model.hidden), LABELS, settings.dropout, 0)
 
@@ -82,8 +84,8 @@ def ours(shape: Shape, here: Machine, rows: Examples) -> Block:
         return found[:, None]
 
     def train(epoch: int) -> None:
-        stream = Stream(rows.lengths, BATCH, 1, 0, built(rows), ("epoch", epoch))
-        learn(model, logits, stream, settings, here, silent, "fine-tuning")
+        stream = Stream(rows.lengths, BATCH, 1, 0, lambda numbers: tensors(rows.batch(numbers)), ("epoch", epoch))
+        learn(model, logits, KINDS["classification"].loss, stream, settings, here, silent, "fine-tuning")
 
     return epochs(train, len(rows))
 

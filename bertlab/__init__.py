@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bertlab.adaptation import Features as Features
+    from bertlab.adaptation import FineTuning as FineTuning
     from bertlab.lab.study import Claim as Claim
     from bertlab.lab.study import Measurement as Measurement
     from bertlab.lab.study import Size as Size
@@ -28,6 +30,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Claim",
+    "Features",
+    "FineTuning",
     "Inputs",
     "Masking",
     "Measurement",
@@ -50,6 +54,8 @@ def home(name: str) -> str | None:
     """The module of a public name; None if there is no such name."""
     if name not in __all__ or name == "__version__":
         return None
+    if name in ("Features", "FineTuning"):
+        return "bertlab.adaptation"
     return "bertlab.lab.study" if name in _STUDY else "bertlab.recipe"
 
 

@@ -57,8 +57,8 @@ def _unmeasured(study: Study) -> Study:
     """The study without its measurements: only the pre-training of its variants is left."""
     from bertlab.lab.study import Measurement
 
-    variants = [dataclasses.replace(variant, method=None, layers=None, bilstm=False) for variant in study.variants]
-    loss = Measurement("loss", method="pretraining", metric="perplexity")
+    variants = [dataclasses.replace(variant, adaptation=None) for variant in study.variants]
+    loss = Measurement("loss", metric="perplexity")
     return dataclasses.replace(study, variants=variants, measurements=[loss], published={}, claims=[])
 
 

@@ -33,21 +33,21 @@ def finetune(
 
     The settings are those of a scale. The store keeps the result until `bertlab runs --prune`.
     """
+    from bertlab.adaptation import Features, FineTuning
     from bertlab.errors import BadInput
     from bertlab.lab import plan as planning
-    from bertlab.lab import scales
     from bertlab.lab.pretrained import find
-    from bertlab.lab.study import Measurement, Method, Study, Variant
+    from bertlab.lab.study import Measurement, Study, Variant
     from bertlab.store.runs import Store
     from bertlab.tasks import catalog, kinds
 
-    method: Method = "features" if frozen else "finetune"
+    adaptation = Features() if frozen else FineTuning()
     machine, store = devices.machine(what, logger), Store(what.runs)
     if frozen and what.intermediate_task:
         raise BadInput("--intermediate-task trains all weights and --features none: leave one out")
     pretrained = find(from_, store, machine)
-    kind = catalog.find(task).kind
-    used = "features" if frozen else scales.group_of(kind)
+    kind = kinds.find(catalog.find(task).kind)
+    used = adaptation.group(kind)
     for assignment in what.set_ or ():
         if not assignment.startswith((f"{used}.", f"tasks.{task}.")):
             raise BadInput(f"--set {assignment}: only {used}. and tasks.{task}. have an effect here")
@@ -55,9 +55,9 @@ def finetune(
         name=pretrained.label,
         question="",
         source="",
-        baseline=method,
-        variants=[Variant(method)],
-        measurements=[Measurement(task, task=task, method=method, metric=kinds.find(kind).metrics[0])],
+        baseline=adaptation.kind,
+        variants=[Variant(adaptation.kind)],
+        measurements=[Measurement(task, task=task, adaptation=adaptation, metric=kind.metrics[0])],
     )
     request = planning.Request(studies=(one,), scale=what.found(), pretrained=pretrained, **what.measured())
     plan = planning.make(request, machine)

@@ -42,7 +42,7 @@ def pretrain(
         source="",
         baseline="pretrain",
         variants=[Variant("pretrain")],
-        measurements=[Measurement("perplexity", method="pretraining", metric="perplexity")],
+        measurements=[Measurement("perplexity", metric="perplexity")],
     )
     machine, store = devices.machine(what, logger), Store(what.runs)
     plan = planning.make(what.request((one,)), machine)

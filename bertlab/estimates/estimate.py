@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from bertlab import synthetic as microworld
+from bertlab.adaptation import Adaptation
 from bertlab.estimates.measure import TYPICAL_MFU
 from bertlab.execution.schedule import devices_of_one
 from bertlab.lab import plan as planning
@@ -20,7 +21,7 @@ from bertlab.lab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pret
 from bertlab.lab.plan import Plan
 from bertlab.machine import Machine
 from bertlab.model.interop.checkpoint import Checkpoint
-from bertlab.recipe import Features, Finetuning, Recipe, cost
+from bertlab.recipe import Recipe, cost
 from bertlab.store.runs import Store
 from bertlab.tasks import kinds
 from bertlab.tasks.data import held_back
@@ -210,17 +211,17 @@ def work(job: Job, machine: Machine) -> tuple[float, float]:
         trained = _tokens(each.train, examples, each.kind, settings.length)
         epochs = training_steps(settings, examples) * settings.batch_size / examples
         causal = recipe.objective.causal
-        flops += cost.measurement_flops(recipe.model, settings, trained, evaluated, epochs, causal=causal)
+        flops += settings.flops(recipe.model, trained, evaluated, epochs, causal=causal)
         tokens, evaluated = tokens + epochs * trained, 0.0  # an intermediate task is not evaluated
     return tokens, flops
 
 
-def trained_examples(settings: Finetuning | Features, data: TaskData) -> int:
+def trained_examples(settings: Adaptation, data: TaskData) -> int:
     """Examples of a task that are trained on."""
     return min(settings.max_train_examples or len(data.train), len(data.train))
 
 
-def training_steps(settings: Finetuning | Features, examples: int) -> int:
+def training_steps(settings: Adaptation, examples: int) -> int:
     """Updates in all epochs over so many examples."""
     steps = max(1, math.ceil(settings.epochs * math.ceil(examples / settings.batch_size)))
     return min(steps, settings.max_steps) if settings.max_steps else steps

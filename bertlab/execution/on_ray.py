@@ -70,7 +70,7 @@ class Worker:
             raise FileNotFoundError(f"the runs directory '{self.store.root}' is not there")
         if self.code is not None:  # before other imports, as in the process that read it
             self.code.require()
-        import bertlab.training.features
+        import bertlab.training.finetuning
         import bertlab.training.pretraining  # noqa: F401
 
     def here(self) -> None:

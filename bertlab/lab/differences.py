@@ -12,7 +12,7 @@ from typing import Any
 
 from bertlab.lab import scales
 from bertlab.lab.jobs import ImportCheckpoint, Measure, Pretrain
-from bertlab.lab.plan import Cell, Plan, settings
+from bertlab.lab.plan import Cell, Plan
 from bertlab.lab.scales import Scale
 from bertlab.lab.study import Measurement, Study
 from bertlab.recipe import Recipe
@@ -81,9 +81,9 @@ def _measured(plan: Plan, study: Study, measurement: Measurement, cells: Sequenc
     if kinds.find(task.kind).cased and _uncased(job):
         yield "text in lower case"
     searched = set(plan.request.searched.get(job.data.asked, ()))
-    for variant, job in {job.kind: (variant, job) for variant, job in jobs}.values():
-        theirs = settings(paper, variant, job.kind, task.kind, job.data.asked)
-        group = scales.group_of(task.kind) if job.kind == "finetune" else job.kind
+    for variant, job in {job.settings.kind: (variant, job) for variant, job in jobs}.values():
+        theirs = study.adaptation(variant, measurement, paper, task.kind, job.data.asked)
+        group = job.settings.group(kinds.find(task.kind))
         yield from _fields(job.settings, theirs, searched, prefix=f"{group}.")
 
 

@@ -12,10 +12,11 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.progress import Progress
-from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer
+from bertlab.recipe import Corpus, Recipe, Tokenizer
 from bertlab.recipe.identity import identity, science
 from bertlab.store.faults import point
 from bertlab.store.files import read_json, write_json
@@ -203,14 +204,14 @@ Pretrained = Pretrain | ImportCheckpoint
 
 @dataclass(frozen=True)
 class Measure:
-    """A pre-trained model, measured on a task by fine-tuning or by its frozen features."""
+    """A pre-trained model, adapted to a task and measured on it."""
 
     pretrain: Pretrained
     data: TaskRows
     """Where the task's rows are."""
     content: str
     """What they are, as `microworld:1` or `sha256:...`."""
-    settings: Finetuning | Features
+    settings: Adaptation
     finetune_seed: int
     name: str = field(compare=False)
     """The study, row and column that first asked for it."""
@@ -225,9 +226,9 @@ class Measure:
     """A study file that may change it."""
 
     @property
-    def kind(self) -> Literal["finetune", "features"]:
-        """The method of the measurement."""
-        return "features" if isinstance(self.settings, Features) else "finetune"
+    def kind(self) -> str:
+        """The folder of the store that its run is kept in."""
+        return self.settings.runs
 
     @cached_property
     def id(self) -> str:
@@ -260,7 +261,7 @@ class Measure:
         """Trains and measures; leaves the predictions in `work`."""
         from bertlab.tasks import kinds
         from bertlab.tasks.data import held_back
-        from bertlab.training import features, finetuning
+        from bertlab.training.finetuning import finetune
         from bertlab.training.logs import opened
 
         pretrained, task = store.whole(self.pretrain.id), self.data.task
@@ -268,21 +269,19 @@ class Measure:
         data = rows(self.data, machine)
         if self.held_back:
             data = held_back(data)
-        arguments: dict[str, Any] = {
-            "milestone": self.milestone,
-            "seed": self.pretrain.seed,
-            "finetune_seed": self.finetune_seed,
-            "machine": machine,
-            "progress": progress,
-        }
         with opened(self, store, machine) as log:
-            if isinstance(self.settings, Features):
-                outcome = features.probe(pretrained.path, data, self.settings, **arguments, log=log)
-            else:
-                intermediate = None if self.intermediate_task is None else rows(self.intermediate_task, machine)
-                outcome = finetuning.finetune(
-                    pretrained.path, data, self.settings, intermediate_task=intermediate, **arguments, log=log
-                )
+            outcome = finetune(
+                pretrained.path,
+                data,
+                self.settings,
+                milestone=self.milestone,
+                seed=self.pretrain.seed,
+                finetune_seed=self.finetune_seed,
+                machine=machine,
+                progress=progress,
+                intermediate_task=None if self.intermediate_task is None else rows(self.intermediate_task, machine),
+                log=log,
+            )
             log.result(outcome.steps, outcome.metrics)
         lexical: list[dict[str, float]] = []
         if not self.held_back:
@@ -301,7 +300,8 @@ class Measure:
             "dataset": task.dataset,
             **({"commit": self.data.hub.commit} if self.data.hub else {}),
             "split": "held back" if self.held_back else task.evaluation,
-            "method": self.kind,
+            "method": self.settings.kind,
+            "trained_parameters": outcome.trained_parameters,
             "metrics": outcome.metrics,
             **_floors(outcome, lexical, 0),
             "rows": {"train": outcome.training_rows, "evaluation": outcome.rows},

@@ -12,14 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput, unknown
 from bertlab.lab import scales, unused
 from bertlab.lab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, Pretrained, needs, rows
 from bertlab.lab.scales import Scale
-from bertlab.lab.study import Measurement, Method, Study, Variant
+from bertlab.lab.study import Measurement, Study, Variant
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
-from bertlab.recipe import Corpus, Features, Finetuning, Recipe, Tokenizer
+from bertlab.recipe import Corpus, Recipe, Tokenizer
 from bertlab.recipe.identity import canonical
 from bertlab.store.files import digest, kind
 from bertlab.store.runs import Store
@@ -100,7 +101,7 @@ class Cell:
         split = task.test if self.measurement.split == "test" else task.evaluation
         named = {"task": self.job.data.asked, "dataset": task.dataset, "split": split}
         return named | {
-            "method": self.job.kind,
+            "method": self.job.settings.kind,
             "milestone": self.job.milestone,
             "finetune_seed": self.job.finetune_seed,
         }
@@ -198,7 +199,7 @@ def make(request: Request, machine: Machine) -> Plan:
                     request.scale.milestones,
                 )
                 for measurement in study.measurements:
-                    found = _jobs(pretrain, row, variant, measurement, request, scale, tasks)
+                    found = _jobs(pretrain, study, row, variant, measurement, request, scale, tasks)
                     cells += [Cell(study, variant.name, measurement, job) for job in found]
     jobs = in_order([cell.job for cell in cells])
     if not request.held_back:  # a try of some settings measures the baseline alone
@@ -256,7 +257,7 @@ def _same(rows: Sequence[tuple[Variant, Recipe]], study: Study, base: Recipe) ->
         told = ", ".join(f"'{name}'" for name in other)
         raise BadInput(f"--from: study {study.name} pre-trains {told} otherwise: choose other rows with --only")
     for measurement in study.measurements:
-        if measurement.method == "pretraining":
+        if not measurement.task:
             raise BadInput(f"--from: column '{measurement.name}' of study {study.name} is read off a pre-training")
 
 
@@ -277,6 +278,7 @@ def _given_to(variant: Variant, pretrained: Pretrained | None) -> Pretrained | N
 
 def _jobs(
     pretrain: Pretrained,
+    study: Study,
     row: str,
     variant: Variant,
     measurement: Measurement,
@@ -286,20 +288,19 @@ def _jobs(
 ) -> Iterator[Measure | Pretrained]:
     """The jobs of one column for one pre-training of a row: over milestones, and fine-tuning seeds within each."""
     code = _code(request.studies)
-    method = variant.method or measurement.method
-    if method == "pretraining":
+    if not measurement.task:
         yield pretrain
         return
     data, content = tasks.find(measurement.task)
     _has(data, measurement, data.task.labels)
     if measurement.split == "test" and not data.task.test:
         raise BadInput(f"measurement '{measurement.name}' reports a test split: {untested(data)}")
-    measured = settings(scale, variant, method, data.task.kind, data.asked)
+    measured = study.adaptation(variant, measurement, scale, data.task.kind, data.asked)
     _check(pretrain, measurement, measured, data.task.kind)
     for milestone in _milestones(pretrain, measurement):
         for finetune_seed in range(request.finetune_seeds or request.scale.finetune_seeds):
             name = "-".join((row, measurement.name, *([f"{milestone}%"] if milestone < 100 else [])))
-            before = tasks.intermediate(measurement.task) if method == "finetune" else (None, "")
+            before = tasks.intermediate(measurement.task) if measured.intermediate else (None, "")
             yield Measure(
                 pretrain, data, content, measured, finetune_seed, name, milestone, *before, request.held_back, code
             )
@@ -327,10 +328,8 @@ def _has(data: TaskRows, measurement: Measurement, labels: tuple[str, ...]) -> N
 def _reaches(study: Study, scale: Scale) -> None:
     """Raises `BadInput` for a field that `--set` names and the variants of a study set."""
     varied = study.varied() | {path for variant in study.variants for path in variant.fields}
-    if any(variant.layers for variant in study.variants):
-        varied.add("features.layers")
-    if any(variant.bilstm for variant in study.variants):
-        varied |= {f"{group}.bilstm" for group in scales.FINETUNED}
+    for arm, fields in study.varied_adaptation().items():
+        varied |= {f"{group}.{name}" for group in arm.groups() for name in fields}
     for path in scale.assigned:
         if path in varied:
             raise BadInput(f"--set {path}: study '{study.name}' varies it between its variants: leave it out")
@@ -340,11 +339,10 @@ def _differ(study: Study, base: Recipe, scale: Scale, tasks: Tasks) -> None:
     """Raises `BadInput` for a study of several variants that are all the same runs."""
 
     def how(variant: Variant, measurement: Measurement) -> object:
-        method = variant.method or measurement.method
-        if method == "pretraining":
-            return method
+        if not measurement.task:
+            return ""
         data, _ = tasks.find(measurement.task)
-        return method, settings(scale, variant, method, data.task.kind, data.asked)
+        return study.adaptation(variant, measurement, scale, data.task.kind, data.asked)
 
     made = {
         canonical([study.recipe(variant, base), [how(variant, each) for each in study.measurements]])
@@ -357,25 +355,12 @@ def _differ(study: Study, base: Recipe, scale: Scale, tasks: Tasks) -> None:
         )
 
 
-def settings(scale: Scale, variant: Variant, method: Method, kind: str, asked: str) -> Finetuning | Features:
-    """How a row is measured at a scale on a task of `kind`, called `asked`."""
-    if method == "features":
-        return dataclasses.replace(scale.features, layers=variant.layers or scale.features.layers)
-    found = scale.finetuning(kind, asked)
-    return dataclasses.replace(found, bilstm=variant.bilstm or found.bilstm)
-
-
-def _check(pretrain: Pretrained, measurement: Measurement, measured: Finetuning | Features, kind: str) -> None:
-    """Raises `BadInput` for options that a kind of task has not, and for sequences longer than the model has positions;
-    of a checkpoint that shows when it is read."""
+def _check(pretrain: Pretrained, measurement: Measurement, measured: Adaptation, kind: str) -> None:
+    """Raises `BadInput` for an adaptation that is not for the kind of task, and for sequences longer than the model has
+    positions; of a checkpoint that shows when it is read."""
     length = measured.length
-    for other in kinds.KINDS.values():
-        for name in set(other.options) - set(kinds.find(kind).options):
-            if getattr(measured, name, False):
-                raise BadInput(
-                    f"measurement '{measurement.name}': {name} is of {other.name}, its task is {kind}: "
-                    f"set it for {other.name} alone"
-                )
+    if problem := measured.problem(kinds.find(kind)):
+        raise BadInput(f"measurement '{measurement.name}': {problem}")
     if isinstance(pretrain, Pretrain):
         positions = pretrain.recipe.model.positions_for(pretrain.recipe.inputs.longest)
         if length > positions:

@@ -15,8 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from bertlab.adaptation import Features, FineTuning
 from bertlab.errors import BadInput, unknown
-from bertlab.recipe import OPTIONS, Features, Finetuning, Inputs, Model, Optimizer, Recipe, Schedule, Tokenizer
+from bertlab.recipe import OPTIONS, Inputs, Model, Optimizer, Recipe, Schedule, Tokenizer
 from bertlab.recipe.identity import set_fields
 from bertlab.tasks import kinds
 
@@ -29,11 +30,6 @@ GROUPS = (*FINETUNED, "features")
 """What a scale says of measurements; all else is of the recipe."""
 
 
-def group_of(kind: str) -> str:
-    """The settings of a scale for training all weights on a kind of task."""
-    return kinds.find(kind).setting
-
-
 @dataclass(frozen=True, kw_only=True)
 class Scale:
     """A recipe with the settings of its measurements. `--set` reaches every field by its dotted path."""
@@ -41,11 +37,11 @@ class Scale:
     name: str
     purpose: str
     recipe: Recipe
-    finetune: Finetuning
+    finetune: FineTuning
     """All weights trained, for every kind of task that has no setting of its own."""
-    tagging: Finetuning
+    tagging: FineTuning
     """Tagging, all weights trained."""
-    span: Finetuning
+    span: FineTuning
     """Questions about a context, all weights trained."""
     features: Features
     """Tagging from frozen features."""
@@ -65,11 +61,11 @@ class Scale:
     """Per cent of its steps after which the weights of each pre-training are kept. Not a study's choice: what studies
     share is trained once, for all of them."""
 
-    def finetuning(self, kind: str, task: str) -> Finetuning:
+    def finetuning(self, kind: str, task: str) -> FineTuning:
         """How all weights are trained on a task of `kind`."""
-        group = group_of(kind)
+        group = kinds.find(kind).setting
         changes = {**self.tasks.get(task, {}), **self.given.get(group, {}), **self.given.get(task, {})}
-        settings: Finetuning = dataclasses.replace(getattr(self, group), **changes)
+        settings: FineTuning = dataclasses.replace(getattr(self, group), **changes)
         return settings
 
     def give(self, task: str, changes: Mapping[str, Any]) -> Scale:
@@ -109,7 +105,7 @@ class Scale:
             if group in FINETUNED:
                 scale = scale.give(group, {name: getattr(changes[group], name) for name in given})
         for task, given in tasks.items():
-            found = set_fields(Finetuning(), given, f"tasks.{task}.")
+            found = set_fields(FineTuning(), given, f"tasks.{task}.")
             scale = scale.give(task, {name: getattr(found, name) for name in given})
         paths = {*self.assigned, *(assignment.partition("=")[0] for assignment in assignments)}
         return dataclasses.replace(scale, assigned=tuple(sorted(paths)))
@@ -135,7 +131,7 @@ def find(name: str) -> Scale:
 
 _SMALL = Model(layers=4, hidden=128, heads=2, positions="rotary", dropout=0.0, initialisation="width")
 
-_PAPERS = Finetuning(bias_correction=False)
+_PAPERS = FineTuning(bias_correction=False)
 """BERT appendix A.3, by Google's optimiser."""
 _PAPERS_GRID = {"batch_size": (16, 32), "peak_lr": (5e-5, 3e-5, 2e-5), "epochs": (2, 3, 4)}
 """BERT appendix A.3."""
@@ -154,9 +150,9 @@ SCALES = {
                 model=dataclasses.replace(_SMALL, hidden=32, dropout=0.1),
                 schedule=Schedule(batch_size=8, steps=20, peak_lr=1e-3, warmup=0.1),
             ),
-            finetune=Finetuning(peak_lr=1e-3, max_train_examples=64, max_steps=10, max_eval_examples=64, length=32),
-            tagging=Finetuning(peak_lr=1e-3, max_train_examples=64, max_steps=10, max_eval_examples=64, length=32),
-            span=Finetuning(peak_lr=1e-3, max_train_examples=64, max_steps=10, max_eval_examples=64, length=32),
+            finetune=FineTuning(peak_lr=1e-3, max_train_examples=64, max_steps=10, max_eval_examples=64, length=32),
+            tagging=FineTuning(peak_lr=1e-3, max_train_examples=64, max_steps=10, max_eval_examples=64, length=32),
+            span=FineTuning(peak_lr=1e-3, max_train_examples=64, max_steps=10, max_eval_examples=64, length=32),
             features=Features(peak_lr=1e-3, max_train_examples=64, max_steps=10, max_eval_examples=64, length=32),
             grid={"peak_lr": (5e-4, 1e-3)},
             finetune_seeds=1,
@@ -172,9 +168,9 @@ SCALES = {
                 model=_SMALL,
                 schedule=Schedule(batch_size=16, steps=2000, peak_lr=1e-3, warmup=0.5),
             ),
-            finetune=Finetuning(peak_lr=5e-4, epochs=5, max_train_examples=10_000, length=64),
-            tagging=Finetuning(peak_lr=1e-3, epochs=8, max_train_examples=10_000, length=64, dropout=0.0),
-            span=Finetuning(peak_lr=5e-4, epochs=5, max_train_examples=3_000, length=64),
+            finetune=FineTuning(peak_lr=5e-4, epochs=5, max_train_examples=10_000, length=64),
+            tagging=FineTuning(peak_lr=1e-3, epochs=8, max_train_examples=10_000, length=64, dropout=0.0),
+            span=FineTuning(peak_lr=5e-4, epochs=5, max_train_examples=3_000, length=64),
             features=Features(peak_lr=2e-3, epochs=6, max_train_examples=10_000, length=64),
             grid={"peak_lr": (2.5e-4, 5e-4, 1e-3), "epochs": (3, 5, 8)},
             finetune_seeds=1,
@@ -189,9 +185,9 @@ SCALES = {
                 model=dataclasses.replace(_SMALL, hidden=256, heads=4),
                 schedule=Schedule(batch_size=64, steps=20_000, peak_lr=1e-3, warmup=0.1),
             ),
-            finetune=Finetuning(peak_lr=2e-4, epochs=3, max_train_examples=50_000, length=128),
-            tagging=Finetuning(peak_lr=5e-4, epochs=4, max_train_examples=50_000, length=128),
-            span=Finetuning(peak_lr=2e-4, epochs=3, max_train_examples=50_000, length=128),
+            finetune=FineTuning(peak_lr=2e-4, epochs=3, max_train_examples=50_000, length=128),
+            tagging=FineTuning(peak_lr=5e-4, epochs=4, max_train_examples=50_000, length=128),
+            span=FineTuning(peak_lr=2e-4, epochs=3, max_train_examples=50_000, length=128),
             features=Features(peak_lr=1e-3, epochs=8, max_train_examples=50_000, length=128),
             grid={"peak_lr": (1e-4, 2e-4, 4e-4), "epochs": (2, 3, 4)},
             finetune_seeds=3,

@@ -67,7 +67,7 @@ def make(request: Request, machine: Machine) -> Search:
         seen = set()
         for cell in plan.cells:
             job, baseline = cell.job, cell.variant == cell.study.baseline
-            if baseline and isinstance(job, Measure) and job.kind == "finetune" and job.milestone == 100:
+            if baseline and isinstance(job, Measure) and job.settings.searched and job.milestone == 100:
                 task = job.data.asked
                 if task not in seen:
                     told = "-".join(f"{name} {value:g}" for name, value in setting.items())

@@ -11,13 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+from bertlab.adaptation import Adaptation, FineTuning
+from bertlab.adaptation.base import combined, varied
 from bertlab.errors import BadInput, unknown
 from bertlab.lab import scales
 from bertlab.lab.study_file import StudyFile
 from bertlab.names import plain
-from bertlab.recipe import OPTIONS, Inputs, Layers, Masking, Model, Objective, Optimizer, Recipe, Schedule, Tokenizer
+from bertlab.recipe import OPTIONS, Inputs, Masking, Model, Objective, Optimizer, Recipe, Schedule, Tokenizer
 from bertlab.recipe.identity import field_paths, set_fields
 from bertlab.recipe.ranges import Checked, Range
+from bertlab.tasks import kinds
 from bertlab.tasks.task import Task
 
 Split = Literal["evaluation", "test"]
@@ -32,8 +35,6 @@ PRETRAINED = (
 """What a pre-training is judged by, on its held-out text."""
 Multiple = Annotated[float, Range(0.001, 1000)]
 """A factor on a size of the scale."""
-Method = Literal["finetune", "features", "pretraining"]
-"""`pretraining` reads a figure of the held-out text off the pre-training itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,12 +82,8 @@ class Variant(Checked, group="variant "):
     """Single fields by their dotted path, as `--set` has them: `{"model.positions": "learned"}`."""
     size: Size = Size()
     """The model in another size than the scale's."""
-    method: Method | None = None
-    """Measured in this way, whatever the column says."""
-    layers: Layers | None = None
-    """What the feature-based approach reads of the encoder."""
-    bilstm: bool = False
-    """Fine-tuned with a BiLSTM between the encoder and the head."""
+    adaptation: Adaptation | None = None
+    """How the variant is measured, whatever the measurement says; of the fields those in which variants differ."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -109,7 +106,8 @@ class Measurement(Checked, group="measurement "):
     _: dataclasses.KW_ONLY
     task: str | Task = ""
     """A name of the catalogue, or a task of the study's own; none where the pre-training itself is measured."""
-    method: Method = "finetune"
+    adaptation: Adaptation = field(default_factory=FineTuning)
+    """How the model is adapted to the task; a field at its default is as the scale has it."""
     metric: str = "accuracy"
     split: Split = "evaluation"
     """Which split of the task is reported. One training is judged on both."""
@@ -191,10 +189,12 @@ class Study(Checked, group="study "):
                 if names.count(name) > 1:
                     raise BadInput(f"{where} has two {what}s named '{name}': give each its own name")
         for measurement in self.measurements:
-            if measurement.method == "pretraining" and measurement.metric not in PRETRAINED:
-                raise unknown(f"metric of measurement '{measurement.name}' of {where}", measurement.metric, PRETRAINED)
-            if measurement.method != "pretraining" and not measurement.task:
-                raise BadInput(f"measurement '{measurement.name}' of {where} has no task: name one of the catalogue")
+            if not measurement.task and measurement.metric not in PRETRAINED:
+                raise unknown(
+                    f"metric of measurement '{measurement.name}' of {where}, which has no task,",
+                    measurement.metric,
+                    PRETRAINED,
+                )
             if not measurement.milestones:
                 raise BadInput(f"measurement '{measurement.name}' of {where} has no milestones: give (100,)")
         if self.baseline not in rows:
@@ -260,6 +260,18 @@ class Study(Checked, group="study "):
                 if len(given) > 1 or given != {each.default}:
                     paths.add(f"{group}.{each.name}")
         return paths
+
+    def varied_adaptation(self) -> dict[type[Adaptation], set[str]]:
+        """For each adaptation the fields in which the variants of this study differ."""
+        return varied([variant.adaptation for variant in self.variants if variant.adaptation is not None])
+
+    def adaptation(
+        self, variant: Variant, measurement: Measurement, scale: scales.Scale, kind: str, task: str
+    ) -> Adaptation:
+        """How a variant is measured at a scale, on a task of `kind` called `task`."""
+        given = variant.adaptation
+        fields = self.varied_adaptation().get(type(given), ()) if given is not None else ()
+        return combined(scale, kinds.find(kind), task, measurement.adaptation, given, fields)
 
     def recipe(self, variant: Variant, scale: Recipe) -> Recipe:
         """The recipe of a row at a scale: the scale's, with the fields that this study varies set as the row says."""

@@ -21,7 +21,7 @@ from types import ModuleType
 import bertlab
 from bertlab.errors import BadInput
 
-DATA = ("__future__", "bertlab.recipe", "bertlab.lab.study", "bertlab.lab.studies")
+DATA = ("__future__", "bertlab.adaptation", "bertlab.recipe", "bertlab.lab.study", "bertlab.lab.studies")
 """Modules of which a file of data takes its values, beside some of the standard library."""
 PLAIN = ("collections", "dataclasses", "decimal", "fractions", "itertools", "math", "pathlib", "typing")
 FUNCTIONS = frozenset(

@@ -11,6 +11,7 @@ from bertlab.lab import scales
 from bertlab.lab.jobs import Job, Measure
 from bertlab.lab.scales import Scale
 from bertlab.machine import Machine
+from bertlab.tasks import kinds
 from bertlab.text.sources import Located
 
 
@@ -31,7 +32,7 @@ def check_data(machine: Machine, located: Sequence[Located], jobs: Sequence[Job]
 def check_settings(scale: Scale, jobs: Sequence[Job]) -> None:
     """Raises `BadInput` if `--set` reaches settings of measurements that are not made."""
     measured = [job for job in jobs if isinstance(job, Measure)]
-    made = {"features" if job.kind == "features" else scales.group_of(job.data.task.kind) for job in measured}
+    made = {job.settings.group(kinds.find(job.data.task.kind)) for job in measured}
     for path in scale.assigned:
         if path.partition(".")[0] in set(scales.GROUPS) - made:
             raise BadInput(f"--set {path} has no effect: nothing is measured in that way, leave it out")

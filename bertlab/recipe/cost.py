@@ -7,7 +7,7 @@ machine's peak stay comparable.
 
 from __future__ import annotations
 
-from bertlab.recipe import Features, Finetuning, Model, Recipe
+from bertlab.recipe import Model, Recipe
 
 SEGMENTS = 2
 """Rows of the segment table."""
@@ -81,25 +81,7 @@ def flops(recipe: Recipe, *, vocabulary: int = 0) -> float:
     )
 
 
-def measurement_flops(
-    model: Model, settings: Finetuning | Features, trained: float, judged: float, passes: float, *, causal: bool = False
-) -> float:
-    """Operations of a measurement with `trained` tokens to train on in each of the `passes`, and `judged` ones.
-
-    Heads are left out, beside a BiLSTM, which counts for every token.
-    """
-    forward = encoder_flops_per_token(model, settings.length, causal=causal)
-    if isinstance(settings, Features):
-        levels = 1 if settings.summed else len(settings.levels(model.layers))
-        units = settings.lstm_size or model.hidden
-        tagger = _recurrent_flops(levels * model.hidden, units, settings.lstm_layers)
-        return (trained + judged) * forward + (3.0 * passes * trained + judged) * tagger
-    above = _recurrent_flops(model.hidden, model.hidden // 2, 2) if settings.bilstm else 0.0
-    encoder = forward * (1.0 if settings.frozen else 3.0)
-    return passes * trained * (encoder + 3.0 * above) + judged * (forward + above)
-
-
-def _recurrent_flops(inputs: int, units: int, layers: int) -> float:
+def recurrent_flops(inputs: int, units: int, layers: int) -> float:
     """Operations of a BiLSTM's forward pass on one token: four gates a unit, in both directions."""
     widths = [inputs] + [2 * units] * (layers - 1)
     return sum(2.0 * 2 * 4 * units * (width + units) for width in widths)

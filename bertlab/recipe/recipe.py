@@ -1,7 +1,7 @@
 """What defines a training run: the science, apart from the machine.
 
-A `Recipe` holds everything that changes the result of a pre-training, a `Finetuning` or a `Features` what changes
-the result of a measurement. All are frozen, free of torch, and default to BERT's own values (Devlin et al. 2019,
+A `Recipe` holds everything that changes the result of a pre-training; `bertlab.adaptation` has what changes the result
+of a measurement. All are frozen, free of torch, and default to BERT's own values (Devlin et al. 2019,
 appendix A.2), so that what a scale or a study says is exactly what it changes. `identity.py` makes ids of them.
 """
 
@@ -17,7 +17,6 @@ from bertlab.recipe.ranges import DROPOUT, POSITIVE_SHARE, SHARE, Checked, Patte
 Positions = Literal["learned", "rotary"]
 Format = Literal["segment-pair", "sentence-pair", "full-sentences", "doc-sentences"]
 MaskSchedule = Literal["dynamic", "static", "duplicated"]
-Layers = Literal["embeddings", "second-to-last", "last", "sum-last-four", "concatenate-last-four", "sum-all"]
 Prediction = Literal["masked", "left-to-right"]
 Accents = Literal["by-case", "keep", "strip"]
 
@@ -278,76 +277,3 @@ class Recipe(Checked):
             not self.objective.next_sentence or self.inputs.pairs,
             f"inputs.format {self.inputs.format} has one segment: set objective.next_sentence=false too",
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finetuning(Checked, group="finetune"):
-    """How all weights are trained on a task (BERT appendix A.3)."""
-
-    batch_size: Annotated[int, Range(1, 100_000)] = 32
-    epochs: Epochs = 3.0
-    peak_lr: Rate = 5e-5
-    warmup: Annotated[float, SHARE] = 0.1
-    max_train_examples: Count = 0
-    """Training rows at most, a keyed sample; 0 for all."""
-    max_steps: Count = 0
-    """Updates at most; 0 for all that the epochs ask for."""
-    max_eval_examples: Count = 0
-    """Evaluation rows at most, a keyed sample, the same for every model and seed; 0 for all."""
-    length: Length = 128
-    """Tokens a sequence, specials included, at most."""
-    dropout: Annotated[float, DROPOUT] = 0.1
-    weight_decay: Decay = 0.01
-    bilstm: bool = False
-    """A two-layer BiLSTM, randomly initialised, between the encoder and the head (BERT section 5.1)."""
-    frozen: bool = False
-    """The encoder stays as it is, without dropout; pooler, BiLSTM and head are trained."""
-    bias_correction: bool = True
-    """Adam's; Google's released optimiser has none."""
-    context: bool = False
-    """Of tagging: neighbouring sentences of the same document fill a sequence up to `length` (BERT section 5.3)."""
-    answerability: bool = False
-    """Of spans: whether a question has an answer is decided by a binary classifier, trained jointly (RoBERTa section
-    3.3), in place of a threshold on the score of the best span."""
-    layer_decay: Annotated[float, Range(0, 1, above=True)] = 1.0
-    """A layer's learning rate as a share of the one above it; the embeddings are below all, the head above."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Features(Checked, group="features"):
-    """How a BiLSTM tagger is trained on frozen activations (BERT section 5.3)."""
-
-    batch_size: Annotated[int, Range(1, 100_000)] = 32
-    epochs: Epochs = 10.0
-    peak_lr: Rate = 1e-3
-    warmup: Annotated[float, SHARE] = 0.05
-    max_train_examples: Count = 0
-    max_steps: Count = 0
-    max_eval_examples: Count = 0
-    length: Length = 128
-    dropout: Annotated[float, DROPOUT] = 0.1
-    weight_decay: Decay = 0.0
-    context: bool = False
-    """As in `Finetuning`."""
-    layers: Layers = "concatenate-last-four"
-    """What a word is represented by: one level of the encoder, several side by side, or their learned weighted sum."""
-    lstm_layers: Annotated[int, Range(1, 16)] = 2
-    lstm_size: Annotated[int, Range(0, 65_536)] = 0
-    """Units a direction; 0 for the width of the encoder (BERT: 768)."""
-
-    def levels(self, layers: int) -> range:
-        """Which levels of an encoder of so many `layers` are read: 0 is the embeddings, `layers` the last layer."""
-        first, last = {
-            "embeddings": (0, 0),
-            "second-to-last": (layers - 1, layers - 1),
-            "last": (layers, layers),
-            "sum-last-four": (max(1, layers - 3), layers),
-            "concatenate-last-four": (max(1, layers - 3), layers),
-            "sum-all": (1, layers),
-        }[self.layers]
-        return range(first, last + 1)
-
-    @property
-    def summed(self) -> bool:
-        """Whether the levels become their weighted sum, its weights learned with the tagger."""
-        return self.layers.startswith("sum")

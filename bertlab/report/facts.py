@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from bertlab.adaptation import Adaptation
 from bertlab.recipe import Recipe
+from bertlab.recipe.ranges import arms
 from bertlab.report.cells import Cell, Pretraining
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.summary import mean
 from bertlab.tasks import kinds
 from bertlab.wording import count, duration
-
-_METHODS = {"finetune": "all weights fine-tuned", "features": "frozen features"}
 
 
 def progress(evidence: Evidence) -> str:
@@ -116,7 +116,8 @@ def _task(evidence: Evidence, cells: list[Cell]) -> str:
     cell = next((cell for cell in cells if cell.value is not None), cells[0])
     if cell.method == "pretraining":
         return f"{cell.metric} on held-out text, of the pre-training itself"
-    how = " or ".join(dict.fromkeys(_METHODS[each.method] for each in cells if each.method in _METHODS))
+    known = arms(Adaptation)
+    how = " or ".join(dict.fromkeys(known[each.method].description for each in cells if each.method in known))
     dataset = cell.dataset if cell.dataset == cell.task else f"{cell.dataset} (for {cell.task})"
     text = f"{cell.metric} on {dataset}, split {cell.split}; {how}"
     if cell.train_examples or cell.eval_examples:

@@ -1,4 +1,4 @@
-"""Fine-tuning all weights on a task (BERT section 4 and appendix A.3)."""
+"""A pre-trained model, adapted to a task and measured on it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ import numpy.typing as npt
 from torch import Tensor
 
 from bertlab import keyed, recipe
+from bertlab.adaptation import Adaptation
+from bertlab.adaptation.base import Inputs, trained_parameters
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
-from bertlab.model.backbone import Backbone
 from bertlab.model.heads import PretrainingModel
-from bertlab.model.recurrent import RecurrentEncoder
 from bertlab.progress import Progress
 from bertlab.recipe.identity import load
 from bertlab.tasks import examples, kinds
 from bertlab.tasks.data import sampled
 from bertlab.tasks.examples import Examples
-from bertlab.tasks.kinds.base import TaskKind
 from bertlab.tasks.rows import Rows, TaskData
 from bertlab.text.tokenizers.wordpiece import WordPiece
-from bertlab.training.learning import EVALUATION_TOKENS, Stream, built, learn, predict
+from bertlab.training.learning import Stream, learn, predict
 from bertlab.training.logs import NOWHERE, Log
 from bertlab.training.outcome import Outcome, exchanged, judge, outcome
 
@@ -60,7 +59,7 @@ def open_pretrained(directory: Path, milestone: int = 100) -> Pretrained:
 def finetune(
     pretrained: Path,
     data: TaskData,
-    settings: recipe.Finetuning,
+    adaptation: Adaptation,
     *,
     milestone: int = 100,
     seed: int,
@@ -70,69 +69,58 @@ def finetune(
     intermediate_task: TaskData | None = None,
     log: Log = NOWHERE,
 ) -> Outcome:
-    """Trains the model in `pretrained`, as it was at `milestone`, under a new head on a task, and measures it.
+    """Adapts the model in `pretrained`, as it was at `milestone`, to a task, and measures it.
 
     With `intermediate_task`, model and head are first trained on that task, which has the same kind and labels.
 
-    Raises `RunFailed` if a loss or gradient is not finite, `Interrupted` when a signal came: nothing is left to resume
-    from, as a fine-tuning is short.
+    Raises `BadInput` for a kind of task that the adaptation is not for, `RunFailed` if a loss or gradient is not
+    finite, `Interrupted` when a signal came: nothing is left to resume from, as a fine-tuning is short.
     """
     opened = open_pretrained(pretrained, milestone)
-    data = sampled(data, settings.max_eval_examples)
-    judged = encode_judged(data, opened, settings)
-    train = encode_training(data, opened, settings)
-    encoder: Backbone = opened.model.encoder
-    if settings.frozen:
-        opened.model.encoder.freeze()
-    if settings.bilstm:
-        encoder = RecurrentEncoder(opened.model.encoder, keyed.key("finetune", seed, finetune_seed, "recurrent"))
-    head = keyed.key("finetune", seed, finetune_seed, "head")
-    kind = kinds.find(data.kind)
-    model = kind.head(
-        encoder, opened.model.pooler, data.labels, settings.dropout, head, options=options(kind, settings)
-    )
+    kind, key = kinds.find(data.kind), (adaptation.kind, seed, finetune_seed)
+    if problem := adaptation.problem(kind):
+        raise BadInput(f"task '{data.name}': {problem}")
+    data = sampled(data, adaptation.max_eval_examples)
+    judged, train = encode_judged(data, opened, adaptation), encode_training(data, opened, adaptation)
+    inputs = {id(part): adaptation.inputs(opened.model, part, machine, progress) for part in (train, *judged)}
+    model = adaptation.prepare(opened.model, kind, data.labels, key)
 
     def logits(batch: dict[str, Tensor]) -> Tensor:
-        return kind.logits(model, batch)
+        return adaptation.logits(model, kind, batch)
 
-    def trained(rows: Examples, name: str, *key: int | str) -> tuple[list[dict[str, float]], int]:
+    def trained(read: Inputs, name: str, tag: str, *key: int | str) -> tuple[list[dict[str, float]], int]:
         """Trains on some rows: the curve of the loss, and the steps."""
-        stream = Stream(rows.lengths, settings.batch_size, settings.epochs, settings.max_steps, built(rows), key)
-        told, tag = f"fine-tuning {name}", "intermediate" if "first" in key else "train"
-        curve = learn(model, logits, kind.loss, stream, settings, machine, progress, told, log, tag)
+        stream = Stream(read.lengths, adaptation.batch_size, adaptation.epochs, adaptation.max_steps, read.build, key)
+        stage = f"{adaptation.stage} {name}"
+        curve = learn(model, logits, kind.loss, stream, adaptation, machine, progress, stage, log, tag)
         return curve, stream.steps
 
     if intermediate_task is not None:
-        trained(
-            encode_training(intermediate_task, opened, settings),
-            intermediate_task.name,
-            "finetune",
-            seed,
-            finetune_seed,
-            "first",
-        )
-    curve, steps = trained(train, data.name, "finetune", seed, finetune_seed)
+        before = encode_training(intermediate_task, opened, adaptation)
+        read = adaptation.inputs(opened.model, before, machine, progress)
+        trained(read, intermediate_task.name, "intermediate", *key, "first")
+    curve, steps = trained(inputs[id(train)], data.name, "train", *key)
 
     def scores(part: Examples) -> npt.NDArray[np.float32]:
-        batches = examples.by_length(part.lengths, EVALUATION_TOKENS // part.choices)
-        return predict(model, logits, part, batches, machine, built(part))
+        read = inputs.get(id(part)) or adaptation.inputs(opened.model, part, machine, progress)
+        return predict(model, logits, part, examples.by_length(read.lengths, read.at_once), machine, read.build)
 
     def floor(rows: Rows) -> dict[str, float] | None:
         """The metrics of the same model where one of two texts is another example's."""
         mixed = exchanged(data, rows)
         if mixed is None:
             return None
-        part = _encoded(data, mixed, opened, settings, training=False)
+        part = _encoded(data, mixed, opened, adaptation, training=False)
         return judge(data, mixed, train, part, scores(part), found.threshold).metrics
 
-    found = outcome(data, train, judged, [scores(part) for part in judged], curve, steps)
+    found = outcome(data, train, judged, [scores(part) for part in judged], curve, steps, trained_parameters(model))
     tested = found.test
     if tested is not None and data.test is not None:
         tested = dataclasses.replace(tested, exchanged=floor(data.test))
     return dataclasses.replace(found, exchanged=floor(data.evaluation), test=tested)
 
 
-def encode_training(data: TaskData, pretrained: Pretrained, settings: recipe.Finetuning | recipe.Features) -> Examples:
+def encode_training(data: TaskData, pretrained: Pretrained, settings: Adaptation) -> Examples:
     """The training rows: a keyed sample of `settings.rows`, the same for every model and seed."""
     count = len(data.train)
     chosen = np.arange(count)
@@ -141,9 +129,7 @@ def encode_training(data: TaskData, pretrained: Pretrained, settings: recipe.Fin
     return _encoded(data, data.train.take(chosen), pretrained, settings, training=True)
 
 
-def encode_judged(
-    data: TaskData, pretrained: Pretrained, settings: recipe.Finetuning | recipe.Features
-) -> list[Examples]:
+def encode_judged(data: TaskData, pretrained: Pretrained, settings: Adaptation) -> list[Examples]:
     """The evaluation rows and, if the task has such, the test rows."""
     parts = [part for part in (data.evaluation, data.test) if part is not None]
     return [_encoded(data, part, pretrained, settings, training=False) for part in parts]
@@ -153,7 +139,7 @@ def _encoded(
     data: TaskData,
     rows: Rows,
     pretrained: Pretrained,
-    settings: recipe.Finetuning | recipe.Features,
+    settings: Adaptation,
     *,
     training: bool,
 ) -> Examples:
@@ -164,9 +150,4 @@ def _encoded(
             f"positions: set the length to {pretrained.positions} at most"
         )
     kind = kinds.find(data.kind)
-    return kind.encode(rows, pretrained.tokenizer, length, training=training, options=options(kind, settings))
-
-
-def options(kind: TaskKind, settings: recipe.Finetuning | recipe.Features) -> tuple[str, ...]:
-    """The options of a kind of task that are switched on."""
-    return tuple(name for name in kind.options if getattr(settings, name, False))
+    return kind.encode(rows, pretrained.tokenizer, length, training=training, options=settings.options(kind))

@@ -17,6 +17,7 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from bertlab import keyed, recipe
+from bertlab.adaptation import Adaptation
 from bertlab.machine import Machine
 from bertlab.model.dropout import seed_dropout
 from bertlab.progress import Progress, stop_if_asked
@@ -28,26 +29,8 @@ from bertlab.training.figures import Figures, check
 from bertlab.training.logs import NOWHERE, Log, Pace
 from bertlab.training.trainer import Watch, fit, trainer
 
-EVALUATION_TOKENS = 4096
-"""Tokens, padding included, that go through the model at once where nothing is trained."""
-
 CURVE_POINTS = 100
 """Points of the training curve that are kept, each the mean loss since the one before."""
-
-
-def built(part: Examples) -> Callable[[Integers], dict[str, Tensor]]:
-    """Makes the batch of given rows out of examples, as tensors."""
-    return lambda rows: tensors(part.batch(rows))
-
-
-def tensors(batch: examples.Batch) -> dict[str, Tensor]:
-    """The arrays of a batch as tensors, integers as 64 bits, without `lengths` where no row has padding."""
-    names = ("tokens", "segments", "positions", "targets", "lengths")
-    parts = {name: torch.from_numpy(getattr(batch, name)) for name in names}
-    parts = {name: value if value.is_floating_point() else value.long() for name, value in parts.items()}
-    if (batch.lengths == batch.tokens.shape[1]).all():
-        del parts["lengths"]
-    return parts
 
 
 class Stream:
@@ -100,7 +83,7 @@ class Measuring(LightningModule):
         model: nn.Module,
         logits: Callable[[dict[str, Tensor]], Tensor],
         loss: Callable[[Tensor, Tensor], Tensor],
-        settings: recipe.Finetuning | recipe.Features,
+        settings: Adaptation,
         stream: Stream,
         log: Log = NOWHERE,
         tag: str = "train",
@@ -119,9 +102,9 @@ class Measuring(LightningModule):
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """AdamW in BERT's two groups, or in those of each level of the encoder."""
-        corrected = getattr(self.settings, "bias_correction", True)
-        settings = recipe.Optimizer(weight_decay=self.settings.weight_decay, bias_correction=corrected)
-        return optimization.build(self.model, settings, getattr(self.settings, "layer_decay", 1.0))
+        adaptation = self.settings
+        settings = recipe.Optimizer(weight_decay=adaptation.weight_decay, bias_correction=adaptation.bias_correction)
+        return optimization.build(self.model, settings, adaptation.lr_decay)
 
     def training_step(self, batch: dict[str, Tensor], index: int) -> None:
         """Forward, backward and update of step `self.step`."""
@@ -161,7 +144,7 @@ def learn(
     logits: Callable[[dict[str, Tensor]], Tensor],
     loss: Callable[[Tensor, Tensor], Tensor],
     stream: Stream,
-    settings: recipe.Finetuning | recipe.Features,
+    settings: Adaptation,
     machine: Machine,
     progress: Progress,
     stage: str,

@@ -45,6 +45,7 @@ class Outcome(Judgement):
     """`step` and the mean training `loss` since the point before (nats)."""
     steps: int
     training_rows: int
+    trained_parameters: int
 
 
 def outcome(
@@ -54,11 +55,19 @@ def outcome(
     scores: Sequence[Floats],
     curve: list[dict[str, float]],
     steps: int,
+    trained_parameters: int,
 ) -> Outcome:
     """Judges the logits, (W, C), of the evaluation rows and of the test rows, if any, by the kind of the task."""
     found = judge(data, data.evaluation, train, judged[0], scores[0])
     test = None if data.test is None else judge(data, data.test, train, judged[1], scores[1], found.threshold)
-    return Outcome(**vars(found), test=test, curve=curve, steps=steps, training_rows=train.rows)
+    return Outcome(
+        **vars(found),
+        test=test,
+        curve=curve,
+        steps=steps,
+        training_rows=train.rows,
+        trained_parameters=trained_parameters,
+    )
 
 
 EXCHANGED = 1_000

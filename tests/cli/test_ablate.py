@@ -233,7 +233,7 @@ def test_another_study_of_a_name_is_refused_before_anything_is_trained(call, fin
         "from bertlab import Masking, Measurement, Study, Variant\n"
         "study = Study(name='masking', question='?', source='me', baseline='80/10/10', variants=[\n"
         "    Variant('80/10/10', masking=Masking()), Variant('0/0/100', masking=Masking(mask_prob=0.4))],\n"
-        "    measurements=[Measurement('loss', method='pretraining', metric='masked_lm_loss')])\n"
+        "    measurements=[Measurement('loss', metric='masked_lm_loss')])\n"
     )
     before = contents(finished)
     for more in ((), ("--dry-run",), ("--search",)):

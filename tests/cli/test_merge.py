@@ -16,7 +16,7 @@ from bertlab.lab.study import Claim, Measurement, Study, Variant
 study = Study(
     name="own", question="Does it?", source="here", baseline="a",
     variants=[Variant("a"), Variant("b", masking=Masking(mask=0.0, keep=0.0, random=1.0))],
-    measurements=[Measurement("loss", method="pretraining", metric="masked_lm_loss"), Measurement("MNLI", task="mnli")],
+    measurements=[Measurement("loss", metric="masked_lm_loss"), Measurement("MNLI", task="mnli")],
     claims=[Claim("a is better", better="a", worse="b", on="MNLI")],
 )
 """

@@ -4,13 +4,14 @@ import dataclasses
 
 import pytest
 
+from bertlab.adaptation import FineTuning
 from bertlab.estimates import estimate
 from bertlab.estimates.estimate import Gpu
 from bertlab.estimates.recorded import similarity
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import Measure, Pretrain
 from bertlab.lab.study import Measurement, Study, Variant
-from bertlab.recipe import Finetuning, Masking, cost
+from bertlab.recipe import Masking, cost
 from bertlab.store.runs import Store
 
 TIMES = {"corpus": 10.0, "finetune": 20.0, "features": 5.0}
@@ -101,13 +102,13 @@ def test_operations_of_measurements():
     scale = scales.find("tiny")
     model, forward = scale.recipe.model, cost.encoder_flops_per_token(scale.recipe.model, 64)
     assert 3 * forward < cost.flops_per_token(scale.recipe)
-    assert cost.measurement_flops(model, scale.finetune, 100, 10, 5) == (3 * 5 * 100 + 10) * forward
+    assert scale.finetune.flops(model, 100, 10, 5) == (3 * 5 * 100 + 10) * forward
     frozen = dataclasses.replace(scale.finetune, frozen=True)
-    assert cost.measurement_flops(model, frozen, 100, 10, 5) == (5 * 100 + 10) * forward
+    assert frozen.flops(model, 100, 10, 5) == (5 * 100 + 10) * forward
     # Two directions, four gates of 128 units: a layer reads 4 x 128 features and its state, the next one 256.
     tagger = 2 * 2 * 4 * 128 * ((512 + 128) + (256 + 128))
     expected = 110 * forward + (3 * 6 * 100 + 10) * tagger
-    assert cost.measurement_flops(model, scale.features, 100, 10, 6) == expected
+    assert scale.features.flops(model, 100, 10, 6) == expected
 
 
 def test_a_gpu_elsewhere_takes_what_its_peak_says(machine):
@@ -162,7 +163,7 @@ def test_jobs_alike_take_as_long(machine):
 
 
 def test_steps_of_a_training():
-    settings = Finetuning(batch_size=32, epochs=2.5)
+    settings = FineTuning(batch_size=32, epochs=2.5)
     assert estimate.training_steps(settings, 100) == 10
-    assert estimate.training_steps(Finetuning(batch_size=32, epochs=3, max_steps=7), 100) == 7
-    assert estimate.training_steps(Finetuning(batch_size=32, epochs=0.01), 100) == 1
+    assert estimate.training_steps(FineTuning(batch_size=32, epochs=3, max_steps=7), 100) == 7
+    assert estimate.training_steps(FineTuning(batch_size=32, epochs=0.01), 100) == 1

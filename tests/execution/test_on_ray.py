@@ -187,7 +187,7 @@ from bertlab.lab.study import Measurement, Study, Variant
 study = Study(
     name="patched", question="?", source="me", baseline="a",
     variants=[Variant("a"), Variant("b", fields={"schedule.warmup": "0.5"})],
-    measurements=[Measurement("loss", method="pretraining", metric="masked_lm_loss")],
+    measurements=[Measurement("loss", metric="masked_lm_loss")],
 )
 """
 HALF = """

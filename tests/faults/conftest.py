@@ -12,6 +12,7 @@ import pytest
 from bertlab.store.runs import Store
 
 STUDY = """
+from bertlab.adaptation import Features
 from bertlab.recipe import Masking
 from bertlab.lab.study import Measurement, Study, Task, Variant
 
@@ -28,7 +29,7 @@ study = Study(
     ],
     measurements=[
         Measurement("fine-tuned", task=task, metric="f1"),
-        Measurement("features", task=task, method="features", metric="f1", milestones=(50, 100)),
+        Measurement("features", task=task, adaptation=Features(), metric="f1", milestones=(50, 100)),
     ],
     published={("one", "fine-tuned"): 84.2, ("two", "fine-tuned"): 83.6},
 )

@@ -26,10 +26,10 @@ from bertlab.cli import main, results
 from bertlab.execution import schedule
 from bertlab.report import page
 from bertlab.store import faults
-from bertlab.training import features, finetuning, pretraining
+from bertlab.training import finetuning, pretraining
 
 IMPORTED = (lightning.pytorch, matplotlib.backends.backend_svg, seaborn, sklearn.metrics, tokenizers)
-BERTLAB = (schedule, results, page, features, finetuning)
+BERTLAB = (schedule, results, page, finetuning)
 
 
 def child(asked, output):

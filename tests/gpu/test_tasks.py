@@ -5,15 +5,15 @@ import dataclasses
 import numpy as np
 import pytest
 
+from bertlab.adaptation import Features, FineTuning
 from bertlab.progress import silent
-from bertlab.recipe import Features, Finetuning
-from bertlab.training import features, finetuning
+from bertlab.training import finetuning
 
 pytestmark = pytest.mark.gpu
 
 KINDS = ("pairs", "scores", "questions", "choices", "entities")
 """Classification, regression, spans, multiple choice, tagging."""
-SETTINGS = Finetuning(batch_size=16, max_steps=10, peak_lr=1e-3, length=32, dropout=0.0)
+SETTINGS = FineTuning(batch_size=16, max_steps=10, peak_lr=1e-3, length=32, dropout=0.0)
 FEATURES = Features(batch_size=16, max_steps=10, peak_lr=1e-3, length=32, dropout=0.0)
 
 
@@ -32,14 +32,12 @@ def measure(still, request, monkeypatch):
     """The curve of a measurement on a machine, and the logits of the rows that it is judged on; no metrics."""
 
     def measured(data, settings, machine):
-        for module in (features, finetuning):
-            monkeypatch.setattr(
-                module, "outcome", lambda data, train, judged, scores, curve, *_: Kept(curve, scores[0])
-            )
+        monkeypatch.setattr(
+            finetuning, "outcome", lambda data, train, judged, scores, curve, *_: Kept(curve, scores[0])
+        )
         monkeypatch.setattr(finetuning, "exchanged", lambda data, rows: None)
-        run = features.probe if isinstance(settings, Features) else finetuning.finetune
         task = request.getfixturevalue(data)
-        kept = run(still, task, settings, seed=0, finetune_seed=0, machine=machine, progress=silent)
+        kept = finetuning.finetune(still, task, settings, seed=0, finetune_seed=0, machine=machine, progress=silent)
         return kept.curve, kept.scores
 
     return measured

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from bertlab.adaptation import Features, FineTuning
 from bertlab.cli import options
 from bertlab.errors import BadInput
 from bertlab.lab import jobs, plan, scales, studies
@@ -209,7 +210,7 @@ def test_a_test_split_that_is_not_there_is_named_before_anything_is_trained(mach
 def test_a_figure_of_the_pre_training_is_a_cell_without_a_job_of_its_own(machine):
     made = plan.make(request(studies=(studies.find("size"),), only=("L/4",), finetune_seeds=3), machine)
     assert [kinds(made).count(kind) for kind in ("pretrain", "finetune")] == [1, 9]
-    (cell,) = (cell for cell in made.cells if cell.measurement.method == "pretraining")
+    (cell,) = (cell for cell in made.cells if not cell.measurement.task)
     assert cell.job is cell.pretrain
     assert made.asked == (1, 9)
 
@@ -240,14 +241,36 @@ def test_a_figure_is_published_at_its_own_milestone(machine):
 
 
 def test_a_recurrent_row_is_fine_tuned_otherwise(machine):
-    rows = [Variant("plain"), Variant("with a BiLSTM", bilstm=True)]
+    rows = [Variant("plain"), Variant("with a BiLSTM", adaptation=FineTuning(bilstm=True))]
     made = plan.make(
         request(studies=(dataclasses.replace(MASKING, variants=rows, baseline="plain", published={}, claims=[]),)),
         machine,
     )
     assert kinds(made).count("pretrain") == 1
-    assert {cell.job.settings.bilstm for cell in made.cells if cell.variant == "with a BiLSTM"
-            and cell.job.kind == "finetune"} == {True}  # fmt: skip
+    settings = {cell.job.settings for cell in made.cells if cell.variant == "with a BiLSTM"}
+    assert {(each.kind, each.bilstm, each.max_steps) for each in settings} == {("finetune", True, 10)}
+
+
+def test_a_measurement_gives_the_fields_in_which_it_differs_from_the_scale(machine):
+    columns = [
+        Measurement("plain", task="mnli"),
+        Measurement("frozen", task="mnli", adaptation=FineTuning(frozen=True, dropout=0.0)),
+        Measurement("features", task="conll2003", metric="f1", adaptation=Features(lstm_size=7)),
+    ]
+    rows = [Variant("a"), Variant("b", adaptation=FineTuning(layer_decay=0.5)), Variant("c", adaptation=FineTuning())]
+    changed = dataclasses.replace(MASKING, variants=rows, measurements=columns, baseline="a", published={}, claims=[])
+    scale = scales.find("smoke").set(["finetune.peak_lr=0.25", "features.epochs=4"])
+    made = plan.make(request(studies=(changed,), scale=scale), machine)
+    found = {(cell.variant, cell.measurement.name): cell.job.settings for cell in made.cells}
+    finetune, features = scale.finetune, scale.features
+    frozen = dataclasses.replace(finetune, frozen=True, dropout=0.0)
+    assert found["a", "plain"] == found["c", "plain"] == finetune
+    assert found["a", "frozen"] == found["c", "frozen"] == frozen
+    assert found["b", "frozen"] == dataclasses.replace(frozen, layer_decay=0.5)
+    assert found["a", "features"] == dataclasses.replace(features, lstm_size=7)
+    assert found["c", "features"] == scale.tagging, "measured as the variant says"
+    with pytest.raises(BadInput, match=r"finetune\.layer_decay: study 'masking' varies it"):
+        plan.make(request(studies=(changed,), scale=scale.set(["finetune.layer_decay=0.9"])), machine)
 
 
 def test_what_comes_first_is_part_of_a_fine_tuning_and_of_no_other(machine):

@@ -79,9 +79,7 @@ def test_every_study_expands_at_every_scale_and_no_two_rows_are_the_same_at_all(
         (
             identity("pretrain", recipe=recipes["tiny"][row]),
             identity("pretrain", recipe=recipes["paper"][row]),
-            variant.method,
-            variant.layers,
-            variant.bilstm,
+            variant.adaptation,
         )
         for row, variant in enumerate(found.variants)
     }

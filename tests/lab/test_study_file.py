@@ -27,7 +27,7 @@ if len(rows) > 1:
     other = Masking(mask=0.9, keep=0.1, random=0.0)
     rows += [dataclasses.replace(rows[0], name=" ".join(("one", "more")), masking=other)]
 study = Study(name="rate", question="?", source="me", baseline=rows[0].name, variants=rows, published=published,
-              measurements=[Measurement("loss", method="pretraining", metric="masked_lm_loss")])
+              measurements=[Measurement("loss", metric="masked_lm_loss")])
 HERE = Path(__file__).parent
 """
 CODE = {

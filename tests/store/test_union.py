@@ -129,7 +129,7 @@ def test_another_study_of_the_name_is_refused(store, recorded, what, sets):
 
 
 def own(*variants):
-    measured = [Measurement("loss", method="pretraining", metric="masked_lm_loss")]
+    measured = [Measurement("loss", metric="masked_lm_loss")]
     return Study(name="o", question="?", source="me", baseline="a", variants=[*variants], measurements=measured)
 
 

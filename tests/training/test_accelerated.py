@@ -14,6 +14,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from bertlab import progress as signals
+from bertlab.adaptation import FineTuning
 from bertlab.errors import RunFailed
 from bertlab.inputs.batches import Batches
 from bertlab.lab import scales
@@ -22,7 +23,7 @@ from bertlab.model import heads, layers
 from bertlab.model.dropout import set_dropout
 from bertlab.model.heads import PretrainingModel
 from bertlab.progress import Interrupted, silent
-from bertlab.recipe import Finetuning, Inputs, Objective, Optimizer
+from bertlab.recipe import Inputs, Objective, Optimizer
 from bertlab.training import checkpoints, figures, optimization, pretraining
 from bertlab.training.evaluation import on_device
 from bertlab.training.finetuning import finetune
@@ -105,7 +106,7 @@ def test_no_step_of_fine_tuning_waits(accelerated, pretrained, pairs, machine, m
     finetune(
         pretrained,
         pairs,
-        Finetuning(max_steps=10, length=32),
+        FineTuning(max_steps=10, length=32),
         seed=0,
         finetune_seed=0,
         machine=machine,

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from bertlab.adaptation import Features, FineTuning
+from bertlab.adaptation.features import activations
 from bertlab.errors import BadInput
 from bertlab.progress import silent
-from bertlab.recipe import Features
 from bertlab.tasks import examples
-from bertlab.training.features import activations, probe
-from bertlab.training.finetuning import encode_training, open_pretrained
-from bertlab.training.learning import built, predict
+from bertlab.training.finetuning import encode_training, finetune, open_pretrained
+from bertlab.training.learning import predict
 
 SETTINGS = Features(batch_size=16, epochs=4, peak_lr=1e-2, length=32)
 SHORT = dataclasses.replace(SETTINGS, max_steps=4)
@@ -21,7 +21,9 @@ SHORT = dataclasses.replace(SETTINGS, max_steps=4)
 @pytest.fixture
 def run(pretrained, machine):
     def ran(data, settings=SETTINGS, *, finetune_seed=0):
-        return probe(pretrained, data, settings, seed=0, finetune_seed=finetune_seed, machine=machine, progress=silent)
+        return finetune(
+            pretrained, data, settings, seed=0, finetune_seed=finetune_seed, machine=machine, progress=silent
+        )
 
     return ran
 
@@ -50,7 +52,7 @@ def test_the_same_bits_each_time_and_others_for_a_finetune_seed(run, entities):
 def test_activations_are_the_top_layers_at_first_pieces(pretrained, entities, machine):
     opened = open_pretrained(pretrained)
     train = encode_training(entities, opened, Features(length=32))
-    found = activations(opened, train, range(1, 3), machine, silent)
+    found = activations(opened.model, train, range(1, 3), machine, silent)
     assert found.shape == (len(train.targets), 2 * 32), "two levels side by side"
     row = int(np.argmax(np.diff(train.target_offsets)))
     batch = train.batch(np.array([row]))
@@ -96,12 +98,15 @@ def test_features_and_scores_are_the_same_where_training_is_in_bf16(pretrained, 
     opened, half = open_pretrained(pretrained), dataclasses.replace(machine, precision="bf16")
     assert half.bf16()
     train = encode_training(entities, opened, Features(length=32))
-    assert torch.equal(*(activations(opened, train, range(1, 3), each, silent) for each in (machine, half)))
+    assert torch.equal(*(activations(opened.model, train, range(1, 3), each, silent) for each in (machine, half)))
     head = torch.nn.Linear(32, 3)
 
     def logits(batch):
         return head(opened.model.encoder(batch["tokens"], batch["segments"], batch.get("lengths"), batch["positions"]))
 
-    batches = examples.by_length(train.lengths, 256)
-    one, two = (predict(head, logits, train, batches, each, built(train)) for each in (machine, half))
+    batches, build = (
+        examples.by_length(train.lengths, 256),
+        FineTuning().inputs(opened.model, train, machine, silent).build,
+    )
+    one, two = (predict(head, logits, train, batches, each, build) for each in (machine, half))
     assert (one == two).all()

@@ -10,17 +10,17 @@ import pytest
 import torch
 from torch.nn import functional
 
+from bertlab.adaptation import FineTuning, base
 from bertlab.errors import BadInput, RunFailed
 from bertlab.progress import Interrupted, signals_as_flags, silent
-from bertlab.recipe import Finetuning
 from bertlab.tasks.data import sampled
 from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.rows import Rows
 from bertlab.training import finetuning
-from bertlab.training.finetuning import finetune
+from bertlab.training.finetuning import finetune, open_pretrained
 from bertlab.training.outcome import exchanged
 
-SETTINGS = Finetuning(batch_size=16, epochs=4, peak_lr=3e-3, length=32, dropout=0.1)
+SETTINGS = FineTuning(batch_size=16, epochs=4, peak_lr=3e-3, length=32, dropout=0.1)
 SHORT = dataclasses.replace(SETTINGS, max_steps=4)
 
 
@@ -119,6 +119,16 @@ def test_a_classifier_trained_beside_the_span_tells_which_questions_have_an_answ
     said = found.predictions["prediction"][:, 1] > 0
     assert 0.5 < said.mean() < 0.8
     assert (found.predictions["log_likelihood"] <= 0).all()
+
+
+def test_what_is_trained_is_counted(run, pairs, pretrained):
+    def trained(**changes):
+        return run(pairs, dataclasses.replace(SHORT, max_steps=1, **changes)).trained_parameters
+
+    model = open_pretrained(pretrained).model
+    head = 2 * (32 + 1) + 32 * (32 + 1)  # two labels; the pooler
+    assert trained() == sum(value.numel() for value in model.encoder.parameters()) + head
+    assert trained(frozen=True) == head
 
 
 def test_the_joint_loss_is_that_of_the_span_plus_that_of_the_class():
@@ -230,7 +240,7 @@ def test_a_finetune_seed_has_another_head_and_order(run, pairs):
 def test_evaluation_does_not_depend_on_its_batches(run, kind, request, monkeypatch):
     data = request.getfixturevalue(kind)
     whole = run(data, SHORT)
-    monkeypatch.setattr(finetuning, "EVALUATION_TOKENS", 40)
+    monkeypatch.setattr(base, "EVALUATION_TOKENS", 40)
     parts = run(data, SHORT)
     assert np.allclose(whole.predictions["log_likelihood"], parts.predictions["log_likelihood"], atol=1e-4)
 

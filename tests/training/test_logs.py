@@ -10,15 +10,14 @@ from lightning.fabric.utilities.rank_zero import rank_zero_only
 from lightning.pytorch.loggers.logger import Logger
 
 from bertlab import progress as signals
+from bertlab.adaptation import Features, FineTuning
 from bertlab.errors import BadInput
 from bertlab.lab import scales
 from bertlab.lab.jobs import PrepareCorpus, Pretrain
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, silent
-from bertlab.recipe import Features, Finetuning
 from bertlab.store.runs import Store
 from bertlab.training import logs, pretraining
-from bertlab.training.features import probe
 from bertlab.training.finetuning import finetune
 from bertlab.training.pretraining import pretrain
 from bertlab.training.share import Share
@@ -125,7 +124,7 @@ def test_a_resumed_run_goes_on_with_its_curve(trained, loggers, monkeypatch):
 
 @pytest.mark.parametrize("first", [False, True])
 def test_measurements_are_logged(pretrained, machine, pairs, store, loggers, first):
-    settings = Finetuning(batch_size=16, epochs=1, peak_lr=3e-3, length=32, max_steps=6)
+    settings = FineTuning(batch_size=16, epochs=1, peak_lr=3e-3, length=32, max_steps=6)
     asked = {
         "seed": 0,
         "finetune_seed": 0,
@@ -154,7 +153,7 @@ def test_features_are_logged(pretrained, machine, entities, store, loggers):
     settings = Features(batch_size=16, epochs=1, peak_lr=1e-2, length=32, max_steps=4)
     job = SimpleNamespace(kind="features", id="f1", label="a", settings=settings, science=dict)
     with logs.opened(job, store, dataclasses.replace(machine, **LOGGING)) as log:
-        told = probe(
+        told = finetune(
             pretrained, entities, settings, seed=0, finetune_seed=0, machine=machine, progress=silent, log=log
         )  # fmt: skip
     assert [value for _, name, value in loggers[0].told if name == "train/loss"] == [

@@ -6,6 +6,7 @@ from bertlab.lab import studies
 
 HEAD = """
 from bertlab.recipe import *
+from bertlab import Features, FineTuning
 from bertlab.lab.study import *
 """
 WHOLE = """
@@ -47,12 +48,10 @@ FIELDS = [
     ("variants", "[Variant(3)]", "name is 3"),
     ("variants", "[Variant(None)]", "name is None"),
     ("variants", "[Variant('a'), Variant('a')]", "two variants"),
-    (*variant("method='probe'"), "'a': method is 'probe'"),
-    (*variant("method=3"), "'a': method is 3"),
-    (*variant("layers='top'"), "'a': layers is 'top'"),
-    (*variant("layers=()"), "'a': layers"),
-    (*variant("bilstm='yes'"), "'a': bilstm is 'yes'"),
-    (*variant("bilstm=1"), "'a': bilstm is 1"),
+    (*variant("adaptation='probe'"), "'a': adaptation is 'probe'"),
+    (*variant("adaptation=Features"), "'a': adaptation is"),
+    (*variant("adaptation=Features(layers='top')"), "layers is 'top'"),
+    (*variant("adaptation=FineTuning(bilstm=1)"), "bilstm is 1"),
     (*variant("size=2"), "'a': size is 2"),
     (*variant("size=Size(layers=0)"), "layers is 0"),
     (*variant("size=Size(layers=-1)"), "layers is -1"),
@@ -62,7 +61,7 @@ FIELDS = [
     (*variant("masking={}"), "'a': masking"),
     (*variant("masking=Inputs()"), "'a': masking"),
     (*variant("model=type('M', (Model,), {})()"), "'a': model"),
-    (*variant("masking=Masking(mask_prob=2)"), r"masking\.rate is 2"),
+    (*variant("masking=Masking(mask_prob=2)"), r"masking\.mask_prob is 2"),
     (*variant("masking=Masking(mask='1')"), r"masking\.mask is '1'"),
     (*variant("inputs=Inputs(length=-3)"), r"inputs\.length is -3"),
     (*variant("inputs=Inputs(format='prose')"), r"inputs\.format is 'prose'"),
@@ -89,15 +88,16 @@ FIELDS = [
     ("measurements", "['m']", "give a Measurement"),
     ("measurements", "(Measurement(n, task='mnli') for n in 'a')", "measurements"),
     ("measurements", "[Measurement('m', task='mnli'), Measurement('m', task='mnli')]", "two measurements"),
-    (*column(""), "'m'.*no task"),
     (*column("task='nosuch'"), "nosuch"),
     (*column("task=3"), "'m': task is 3"),
     (*column("task=None"), "'m': task is None"),
     (*column("task='mnli', metric='bleu'"), "'bleu'"),
     (*column("task='mnli', metric=3"), "'m': metric is 3"),
-    (*column("task='mnli', method='probe'"), "'m': method is 'probe'"),
+    (*column("task='mnli', adaptation='probe'"), "'m': adaptation is 'probe'"),
+    (*column("task='mnli', adaptation=Features()"), "'m': the feature-based approach tags words"),
+    (*column("task='mnli', adaptation=FineTuning(context=True)"), "'m': context is of tagging"),
     (*column("task='mnli', split='dev'"), "'m': split is 'dev'"),
-    (*column("method='pretraining', metric='bleu'"), "'bleu'"),
+    (*column("metric='bleu'"), "'m' of study .* which has no task, 'bleu'"),
     (*column("task='mnli', milestones=(0,)"), "'m': milestones"),
     (*column("task='mnli', milestones=(101,)"), "'m': milestones"),
     (*column("task='mnli', milestones=(-5,)"), "'m': milestones"),
@@ -106,7 +106,7 @@ FIELDS = [
     (*column("task='mnli', milestones=()"), "'m'.*milestones"),
     (*column("task='mnli', milestones=100"), "'m': milestones is 100"),
     (*column("task='mnli', milestones=[100]"), "'m': milestones"),
-    (*column("task=Task(kind='parsing', name='x', path='.', text=('a',))"), "'x': kind is 'parsing'"),
+    (*column("task=Task(kind='parsing', name='x', path='.', text=('a',))"), "kind of task 'x' 'parsing'"),
     (*column("task=Task(kind='tagging', name='x', path=3, text=('a',))"), "'x': path is 3"),
     (*column("task=Task(kind='tagging', name='x', path='.', text='a')"), "'x': text is 'a'"),
     (*column("task=Task(kind='tagging', name='x', path='.', text=('a', 'b'))"), "text columns"),
@@ -144,7 +144,7 @@ def test_a_wrong_value(refused, place, field, text, says):
 
 
 def test_the_study_that_these_are_made_of_is_good(call, place, capsys):
-    for changes in ({}, dict([column("method='pretraining'")])):
+    for changes in ({}, dict([column("metric='perplexity'")])):
         (place / "own.py").write_text(HEAD + WHOLE.format(**{**GOOD, **changes}))
         assert call("ablate", "own.py", "--scale", "smoke", "--dry-run") == 0
 

@@ -1,0 +1,5 @@
+"""How a pre-trained model is adapted to a task: one file an arm."""
+
+from bertlab.adaptation.base import Adaptation as Adaptation
+from bertlab.adaptation.features import Features as Features
+from bertlab.adaptation.finetuning import FineTuning as FineTuning

@@ -1,0 +1,151 @@
+"""The feature-based approach (BERT section 5.3): a BiLSTM tagger on activations of the frozen encoder.
+
+Each word is represented by levels of the encoder at its first sub-token (`Features.layers`): one of them, several side
+by side, or their learned weighted sum. The encoder reads every example once; only the tagger is trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal, Self, cast
+
+import numpy as np
+
+from bertlab.adaptation.base import EVALUATION_TOKENS, Adaptation, Inputs, Settings, tensors
+from bertlab.keyed import key as keyed
+from bertlab.progress import stop_if_asked
+from bertlab.recipe import cost
+from bertlab.recipe.ranges import SHARE, Range
+from bertlab.recipe.recipe import Decay, Epochs, Model, Rate
+from bertlab.store.faults import point
+from bertlab.tasks.examples import Examples, Integers, by_length
+from bertlab.tasks.kinds.base import TaskKind
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from bertlab.machine import Machine
+    from bertlab.model.heads import PretrainingModel
+    from bertlab.progress import Progress
+
+Layers = Literal["embeddings", "second-to-last", "last", "sum-last-four", "concatenate-last-four", "sum-all"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Features(Adaptation):
+    """A BiLSTM tagger is trained on frozen activations."""
+
+    kind = runs = "features"
+    description = "frozen features"
+    stage = "training on features"
+    intermediate = False
+
+    epochs: Epochs = 10.0
+    peak_lr: Rate = 1e-3
+    warmup: Annotated[float, SHARE] = 0.05
+    weight_decay: Decay = 0.0
+    layers: Layers = "concatenate-last-four"
+    """What a word is represented by: one level of the encoder, several side by side, or their learned weighted sum."""
+    lstm_layers: Annotated[int, Range(1, 16)] = 2
+    lstm_size: Annotated[int, Range(0, 65_536)] = 0
+    """Units a direction; 0 for the width of the encoder (BERT: 768)."""
+
+    def levels(self, layers: int) -> range:
+        """Which levels of an encoder of so many `layers` are read: 0 is the embeddings, `layers` the last layer."""
+        first, last = {
+            "embeddings": (0, 0),
+            "second-to-last": (layers - 1, layers - 1),
+            "last": (layers, layers),
+            "sum-last-four": (max(1, layers - 3), layers),
+            "concatenate-last-four": (max(1, layers - 3), layers),
+            "sum-all": (1, layers),
+        }[self.layers]
+        return range(first, last + 1)
+
+    @property
+    def summed(self) -> bool:
+        """Whether the levels become their weighted sum, its weights learned with the tagger."""
+        return self.layers.startswith("sum")
+
+    @classmethod
+    def at_scale(cls, scale: Settings, kind: TaskKind, task: str) -> Self:
+        """The scale's own setting."""
+        return cast(Self, scale.features)
+
+    @classmethod
+    def group(cls, kind: TaskKind) -> str:
+        """Its own for every kind."""
+        return "features"
+
+    def problem(self, kind: TaskKind) -> str:
+        """It tags words."""
+        if not kind.tokenwise:
+            return f"the feature-based approach tags words, its task is {kind.name}: use FineTuning"
+        return super().problem(kind)
+
+    def prepare(
+        self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
+    ) -> nn.Module:
+        """The tagger alone."""
+        from bertlab.model.recurrent import BiLSTMTagger
+
+        hidden, levels = model.encoder.hidden_size, len(self.levels(model.encoder.num_layers))
+        units, summed = self.lstm_size or hidden, levels if self.summed else 0
+        seed = keyed(*key, "head")
+        return BiLSTMTagger(levels * hidden, units, self.lstm_layers, len(labels), self.dropout, seed, summed)
+
+    def inputs(self, model: PretrainingModel, part: Examples, machine: Machine, progress: Progress) -> Inputs:
+        """The activations at the words."""
+        import torch
+
+        features = activations(model, part, self.levels(model.encoder.num_layers), machine, progress)
+
+        def build(rows: Integers) -> dict[str, Tensor]:
+            batch = part.batch(rows)
+            slots = torch.from_numpy(batch.slots)
+            found = features.index_select(0, slots.clamp(min=0).flatten()).view(*slots.shape, features.shape[1])
+            targets = torch.from_numpy(batch.targets).long()
+            return {"features": found, "words": (slots >= 0).sum(1), "targets": targets}
+
+        return Inputs(np.diff(part.target_offsets), build, EVALUATION_TOKENS)
+
+    def logits(self, model: nn.Module, kind: TaskKind, batch: Mapping[str, Tensor]) -> Tensor:
+        """(B, K, C) at the words of a batch."""
+        found: Tensor = model(batch["features"], batch["words"])
+        return found
+
+    def flops(self, model: Model, trained: float, judged: float, passes: float, *, causal: bool = False) -> float:
+        """One forward pass of the encoder a token, and the tagger in every pass."""
+        forward = cost.encoder_flops_per_token(model, self.length, causal=causal)
+        levels = 1 if self.summed else len(self.levels(model.layers))
+        tagger = cost.recurrent_flops(levels * model.hidden, self.lstm_size or model.hidden, self.lstm_layers)
+        return (trained + judged) * forward + (3.0 * passes * trained + judged) * tagger
+
+
+def activations(model: PretrainingModel, part: Examples, levels: range, machine: Machine, progress: Progress) -> Tensor:
+    """The `levels` of the encoder at the first sub-token of every word, side by side: (W, levels x D) on the CPU.
+
+    In fp32 on every machine, as task scores are.
+    """
+    import torch
+
+    from bertlab.model.layers import gather
+
+    encoder = model.encoder.to(machine.device).eval()
+    kept = torch.empty(len(part.targets), len(levels) * encoder.hidden_size)
+    done = 0
+    with torch.inference_mode():
+        for rows in by_length(part.lengths, EVALUATION_TOKENS):
+            stop_if_asked()
+            point("features.read")
+            batch = part.batch(rows)
+            parts = {name: value.to(machine.device) for name, value in tensors(batch).items()}
+            states = encoder.hidden_states(parts["tokens"], parts["segments"], parts.get("lengths"))
+            found = torch.cat([gather(states[level], parts["positions"]) for level in levels], dim=-1)
+            slots = torch.from_numpy(batch.slots)
+            full = slots >= 0
+            kept[slots[full]] = found.cpu()[full]
+            done += len(rows)
+            progress(done, len(part), "reading features")
+    return kept

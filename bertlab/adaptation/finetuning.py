@@ -1,0 +1,70 @@
+"""Fine-tuning all weights on a task (BERT section 4 and appendix A.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Self, cast
+
+from bertlab.adaptation.base import Adaptation, Settings
+from bertlab.keyed import key as keyed
+from bertlab.recipe import cost
+from bertlab.recipe.ranges import Range
+from bertlab.recipe.recipe import Model
+from bertlab.tasks.kinds.base import TaskKind
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from bertlab.model.backbone import Backbone
+    from bertlab.model.heads import PretrainingModel
+
+
+@dataclass(frozen=True, kw_only=True)
+class FineTuning(Adaptation):
+    """Encoder and head are trained together."""
+
+    kind = "finetune"
+    description = "all weights fine-tuned"
+    stage = "fine-tuning"
+    searched = True
+
+    bilstm: bool = False
+    """A two-layer BiLSTM, randomly initialised, between the encoder and the head (BERT section 5.1)."""
+    frozen: bool = False
+    """The encoder stays as it is, without dropout; pooler, BiLSTM and head are trained."""
+    answerability: bool = False
+    """Of spans: whether a question has an answer is decided by a binary classifier, trained jointly (RoBERTa section
+    3.3), in place of a threshold on the score of the best span."""
+    layer_decay: Annotated[float, Range(0, 1, above=True)] = 1.0
+    """A layer's learning rate as a share of the one above it; the embeddings are below all, the head above."""
+
+    @classmethod
+    def at_scale(cls, scale: Settings, kind: TaskKind, task: str) -> Self:
+        """The scale's setting for the task."""
+        return cast(Self, scale.finetuning(kind.name, task))
+
+    def prepare(
+        self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
+    ) -> nn.Module:
+        """The encoder, under a BiLSTM if there is one, under the head of the task."""
+        from bertlab.model.recurrent import RecurrentEncoder
+
+        encoder: Backbone = model.encoder
+        if self.frozen:
+            model.encoder.freeze()
+        if self.bilstm:
+            encoder = RecurrentEncoder(model.encoder, keyed(*key, "recurrent"))
+        return kind.head(encoder, model.pooler, labels, self.dropout, keyed(*key, "head"), self.options(kind))
+
+    @property
+    def lr_decay(self) -> float:
+        """Clark et al. 2020, appendix A."""
+        return self.layer_decay
+
+    def flops(self, model: Model, trained: float, judged: float, passes: float, *, causal: bool = False) -> float:
+        """Three forward passes a token, one through a frozen encoder."""
+        forward = cost.encoder_flops_per_token(model, self.length, causal=causal)
+        above = cost.recurrent_flops(model.hidden, model.hidden // 2, 2) if self.bilstm else 0.0
+        encoder = forward * (1.0 if self.frozen else 3.0)
+        return passes * trained * (encoder + 3.0 * above) + judged * (forward + above)
