@@ -50,6 +50,8 @@ class Cell:
     """Points where one of two texts is another example's."""
     train_examples: int
     eval_examples: int
+    trained_parameters: int | None
+    """Parameters that the adaptation to the task trains; None where there is none, or it is not measured."""
     seconds: float
     numerics: tuple[tuple[str, str], ...]
     kind: str

@@ -122,6 +122,9 @@ def _task(evidence: Evidence, cells: list[Cell]) -> str:
     text = f"{cell.metric} on {dataset}, split {cell.split}; {how}"
     if cell.train_examples or cell.eval_examples:
         text += f"; {cell.train_examples:,} training and {cell.eval_examples:,} evaluation examples"
+    trained = sorted({each.trained_parameters for each in cells if each.trained_parameters is not None})
+    if trained:
+        text += f"; {' or '.join(f'{each:,}' for each in trained)} trained parameters"
     if cell.length:
         text += f"; sequences of at most {cell.length} tokens"
     if cell.kind and kinds.find(cell.kind).cased:

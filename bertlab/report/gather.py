@@ -140,6 +140,7 @@ def _cell(store: Store, cell: Mapping[str, Any], run: Run | None, damaged: Mappi
         exchanged=number(judged.get("exchanged", {}).get(cell["metric"])),
         train_examples=int(examples.get("train", 0)),
         eval_examples=int(examples.get("evaluation", 0)),
+        trained_parameters=result.get("trained_parameters"),
         # what is read off a pre-training takes no time of its own
         seconds=run.seconds() if run and cell["method"] != "pretraining" else 0.0,
         numerics=_stamp(run.environment().get("numerics", {}), NUMERICS) if run else (),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 VALUES = (
     *("study", "variant", "measurement", "task", "dataset", "split", "method", "metric", "milestone"),
     *("pretrain_seed", "finetune_seed", "status", "value", "published", "scale", "setting", "pretrain_id", "run_id"),
+    "trained_parameters",
 )
 CLAIMS = (
     *("study", "scale", "setting", "key", "claim", "measurement", "at", "since", "within", "better", "worse"),
@@ -31,7 +32,18 @@ SUMMARY = (
     *("published_effect", "paired_seeds", "examples"),
 )
 """The columns of the tables: part of the interface."""
-_COUNTS = {"milestone", "pretrain_seed", "finetune_seed", "at", "since", "n", "seeds", "paired_seeds", "examples"}
+_COUNTS = {
+    "milestone",
+    "trained_parameters",
+    "pretrain_seed",
+    "finetune_seed",
+    "at",
+    "since",
+    "n",
+    "seeds",
+    "paired_seeds",
+    "examples",
+}
 
 
 def values(evidences: Sequence[Evidence]) -> pandas.DataFrame:

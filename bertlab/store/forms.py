@@ -29,6 +29,7 @@ RESULT = {
     "heldout?": _FIGURES,
     "rows?": {"*": int},
     "steps?": int,
+    "trained_parameters?": int,
     "tokens?": NUMBER,
     "test?": {"split": str, "rows": int, "metrics": _FIGURES, "majority": _FIGURES},
 }
