@@ -40,7 +40,7 @@ def check() -> None:
     try:
         folder = tempfile.gettempdir()
     except OSError:
-        raise BadInput("no temporary directory is writable: free space in /tmp, or set TMPDIR") from None
+        raise BadInput("no temporary folder is writable: free space in /tmp, or set TMPDIR") from None
     for name in SECONDS:
         seconds(name)
     fault = os.environ.get("BERTLAB_FAULT")

@@ -85,7 +85,7 @@ def test_a_fault_is_in_the_json(audit, monkeypatch):
     [
         (["maskin"], "did you mean 'masking'"),
         (["masking", "--only", "80/10/1"], "did you mean '80/10/10'"),
-        (["masking", "--set", "masking.ratee=0.2"], "did you mean 'masking.mask_prob'"),
+        (["masking", "--set", "masking.mask_pro=0.2"], "did you mean 'masking.mask_prob'"),
         (["dynamic", "--set", "schedule.steps=1000000"], "inputs.epochs is 40"),
     ],
 )
