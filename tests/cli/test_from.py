@@ -314,7 +314,7 @@ def test_a_model_is_pre_trained_outside_a_study(call, tmp_path, capsys):
     printed = capsys.readouterr().out
     (run,) = (each for each in Store(runs).runs() if each.kind == "pretrain")
     assert f"bertlab finetune --from {run.id}" in printed
-    assert run.science()["recipe"]["masking"]["rate"] == 0.4
+    assert run.science()["recipe"]["masking"]["mask_prob"] == 0.4
     assert run.science()["recipe"]["seed"] == 3
     assert call(*command, "--json") == 0
     told = json.loads(capsys.readouterr().out)
