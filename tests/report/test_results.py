@@ -28,11 +28,11 @@ def test_the_command(builder: Any, tmp_path: Any, capsys: pytest.CaptureFixture[
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
     builder.record()
     with pytest.raises(SystemExit) as ended:
-        report(["masking"], [builder.root], tmp_path / "out")
+        report(studies=["masking"], runs=[builder.root], out=tmp_path / "out")
     assert ended.value.code == 0
     assert f"wrote {tmp_path / 'out' / 'masking.md'}" in capsys.readouterr().out
     with pytest.raises(SystemExit) as ended:
-        report(["markings"], [builder.root], tmp_path / "out")
+        report(studies=["markings"], runs=[builder.root], out=tmp_path / "out")
     assert ended.value.code == 2
     assert capsys.readouterr().err == "bertlab: unknown study 'markings': did you mean 'masking'?\n"
 

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import log_softmax
 
 from bertlab.errors import BadInput
 from bertlab.names import shown
@@ -108,6 +107,8 @@ class Classification(TaskKind):
 
 def likeliest(scores: Floats, targets: Integers) -> Predicted:
     """The label with the highest of the logits (E, C) of each example."""
+    from scipy.special import log_softmax
+
     prediction = scores.argmax(-1)
     return Predicted(
         arrays={

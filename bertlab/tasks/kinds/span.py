@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from scipy.special import log_softmax
 
 from bertlab import keyed
 from bertlab.errors import BadInput
@@ -93,6 +92,8 @@ class Span(TaskKind):
         self, data: TaskData, rows: Rows, examples: Examples, scores: Floats, threshold: float | None = None
     ) -> Predicted:
         """The best span of each question; none where its score is not above the threshold."""
+        from scipy.special import log_softmax
+
         windows, contexts, right = cast(Windows, examples), rows.text[1], rows.labels
         found = best(windows, scores)
         if windows.turns == 3:  # a classifier says which questions have an answer, at a probability of one half

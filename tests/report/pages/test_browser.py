@@ -1,6 +1,5 @@
 """The page of HTML in a real browser: headless Chromium, driven by playwright; skipped where there is none."""
 
-import re
 import shutil
 
 import pytest
@@ -104,16 +103,17 @@ def test_words_stand_out_from_their_ground(opened, scheme):
 
 
 def test_the_numbers_are_those_of_the_csv(opened, of_csv, tmp_path):
-    rows = opened(400).evaluate(
-        """[...document.querySelectorAll('#study-masking .results tbody')].flatMap(body => [...body.rows].slice(1).map(
-           row => [body.rows[0].innerText, ...[...row.cells].map(cell => cell.innerText)]))"""
+    results, minus = opened(400).evaluate(
+        """[...document.querySelectorAll('#study-masking table.results')].map(table => [...table.tBodies[0].rows].map(
+           row => [...row.cells].map(cell => cell.innerText.split('\\n'))))"""
     )
-    found = {
-        (re.split(r"\s", measurement)[0], row.removesuffix(" (baseline)")): tuple(
-            cells[place].replace("−", "-") for place in (0, 3, 4)
-        )
-        for measurement, row, *cells in rows
-    }
+    minus = {row[0][0]: row for row in minus}
+    found = {}
+    for (variant, *_), *cells in results:
+        for place, (name, lines) in enumerate(zip(("MNLI", "NER"), cells, strict=True), start=1):
+            paper = [line.removeprefix("paper ") for line in lines if line.startswith("paper ")]
+            effect = minus[variant][place][0].replace("−", "-") if variant in minus else ""
+            found[name, variant.removesuffix(" (baseline)")] = (lines[0], "".join(paper), effect)
     known = of_csv(tmp_path / "out" / "masking.csv")
     assert len(known) == 7
     assert {key: found[key] for key in known} == known
