@@ -12,12 +12,12 @@ first, which learned ones make slow: so below base the same two are trained with
 on the way, without training again. Run it: `bertlab ablate convergence`.
 """
 
-from bertlab import Claim, Measurement, Objective, Study, Variant
+from bertlab import CausalLM, Claim, MaskedLM, Measurement, Study, Variant
 
 MNLI = "MNLI"
 
-MASKED = Objective(next_sentence=False)
-LEFT_TO_RIGHT = Objective(kind="left-to-right", next_sentence=False)
+MASKED = (MaskedLM(),)
+LEFT_TO_RIGHT = (CausalLM(),)
 LEARNED = {"model.positions": "learned"}
 
 study = Study(

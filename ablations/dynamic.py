@@ -12,7 +12,7 @@ and order are the same, over as many documents as 40 passes take. Run it: `bertl
 steps take 160 sequences, does not get through the fewest documents twice: there it tests the code alone.)
 """
 
-from bertlab import Claim, Inputs, Masking, Measurement, Study, Variant, table
+from bertlab import Claim, Inputs, MaskedLM, Measurement, NextSentence, Study, Variant, table
 
 SQUAD_2 = "SQuAD 2.0"
 MNLI = "MNLI"
@@ -26,9 +26,9 @@ study = Study(
     source="Liu et al. 2019, Table 1",
     baseline="static, ten copies",
     variants=[
-        Variant("static, one mask", inputs=OFTEN, masking=Masking(schedule="static")),
-        Variant("static, ten copies", inputs=OFTEN, masking=Masking(schedule="duplicated")),
-        Variant("dynamic", inputs=OFTEN, masking=Masking(schedule="dynamic")),
+        Variant("static, one mask", inputs=OFTEN, objective=(MaskedLM(schedule="static"), NextSentence())),
+        Variant("static, ten copies", inputs=OFTEN, objective=(MaskedLM(schedule="duplicated"), NextSentence())),
+        Variant("dynamic", inputs=OFTEN, objective=(MaskedLM(schedule="dynamic"), NextSentence())),
     ],
     measurements=[
         Measurement(SQUAD_2, task="squad_v2", metric="f1"),

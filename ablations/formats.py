@@ -11,14 +11,12 @@ The paper's figures are medians of five runs of base size. Where sequences are s
 others. RACE, the paper's last column, is not measured here. Run it: `bertlab ablate formats`.
 """
 
-from bertlab import Claim, Inputs, Measurement, Objective, Study, Variant, table
+from bertlab import Claim, Inputs, MaskedLM, Measurement, Study, Variant, table
 
 SQUAD = "SQuAD 1.1"
 SQUAD_2 = "SQuAD 2.0"
 MNLI = "MNLI"
 SST2 = "SST-2"
-
-NO_NSP = Objective(next_sentence=False)
 
 study = Study(
     name="formats",
@@ -28,8 +26,8 @@ study = Study(
     variants=[
         Variant("segment pair", inputs=Inputs(format="segment-pair")),
         Variant("sentence pair", inputs=Inputs(format="sentence-pair")),
-        Variant("full sentences", inputs=Inputs(format="full-sentences"), objective=NO_NSP),
-        Variant("doc sentences", inputs=Inputs(format="doc-sentences"), objective=NO_NSP),
+        Variant("full sentences", inputs=Inputs(format="full-sentences"), objective=(MaskedLM(),)),
+        Variant("doc sentences", inputs=Inputs(format="doc-sentences"), objective=(MaskedLM(),)),
     ],
     measurements=[
         Measurement(SQUAD, task="squad", metric="f1"),

@@ -14,7 +14,7 @@ finds fine-tuning robust, the feature-based approach hurt by [MASK] alone, and r
 own mixture. Effects are half a point: expect `undecided` below several seeds. Run it: `bertlab ablate masking`.
 """
 
-from bertlab import Claim, Features, Masking, Measurement, Study, Variant
+from bertlab import Claim, Corruption, Features, MaskedLM, Measurement, NextSentence, Study, Variant
 
 MNLI = "MNLI fine-tuned"
 NER = "NER fine-tuned"
@@ -27,12 +27,12 @@ study = Study(
     baseline="80/10/10",
     # Rows are named mask/keep/random, the order of the paper's columns.
     variants=[
-        Variant("80/10/10", masking=Masking(mask=0.8, keep=0.1, random=0.1)),
-        Variant("100/0/0", masking=Masking(mask=1.0, keep=0.0, random=0.0)),
-        Variant("80/0/20", masking=Masking(mask=0.8, keep=0.0, random=0.2)),
-        Variant("80/20/0", masking=Masking(mask=0.8, keep=0.2, random=0.0)),
-        Variant("0/20/80", masking=Masking(mask=0.0, keep=0.2, random=0.8)),
-        Variant("0/0/100", masking=Masking(mask=0.0, keep=0.0, random=1.0)),
+        Variant("80/10/10", objective=(MaskedLM(corruption=Corruption(mask=0.8, keep=0.1, random=0.1)), NextSentence())),
+        Variant("100/0/0", objective=(MaskedLM(corruption=Corruption(mask=1.0, keep=0.0, random=0.0)), NextSentence())),
+        Variant("80/0/20", objective=(MaskedLM(corruption=Corruption(mask=0.8, keep=0.0, random=0.2)), NextSentence())),
+        Variant("80/20/0", objective=(MaskedLM(corruption=Corruption(mask=0.8, keep=0.2, random=0.0)), NextSentence())),
+        Variant("0/20/80", objective=(MaskedLM(corruption=Corruption(mask=0.0, keep=0.2, random=0.8)), NextSentence())),
+        Variant("0/0/100", objective=(MaskedLM(corruption=Corruption(mask=0.0, keep=0.0, random=1.0)), NextSentence())),
     ],
     measurements=[
         Measurement(MNLI, task="mnli", metric="accuracy"),

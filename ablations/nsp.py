@@ -12,7 +12,7 @@ last token. The BiLSTM is put on top of it at fine-tuning, randomly initialised:
 Named entities are measured too, without a published figure. Run it: `bertlab ablate nsp`.
 """
 
-from bertlab import Claim, FineTuning, Measurement, Objective, Study, Variant, table
+from bertlab import CausalLM, Claim, FineTuning, MaskedLM, Measurement, Study, Variant, table
 
 MNLI = "MNLI"
 QNLI = "QNLI"
@@ -21,9 +21,6 @@ SST2 = "SST-2"
 SQUAD = "SQuAD 1.1"
 NER = "NER"
 
-MASKED = Objective(next_sentence=False)
-LEFT_TO_RIGHT = Objective(kind="left-to-right", next_sentence=False)
-
 study = Study(
     name="nsp",
     question="What are next-sentence prediction and reading in both directions worth?",
@@ -31,9 +28,9 @@ study = Study(
     baseline="BERT",
     variants=[
         Variant("BERT"),
-        Variant("no NSP", objective=MASKED),
-        Variant("LTR & no NSP", objective=LEFT_TO_RIGHT),
-        Variant("LTR & no NSP + BiLSTM", objective=LEFT_TO_RIGHT, adaptation=FineTuning(bilstm=True)),
+        Variant("no NSP", objective=(MaskedLM(),)),
+        Variant("LTR & no NSP", objective=(CausalLM(),)),
+        Variant("LTR & no NSP + BiLSTM", objective=(CausalLM(),), adaptation=FineTuning(bilstm=True)),
     ],
     measurements=[
         Measurement(MNLI, task="mnli"),

@@ -5,6 +5,7 @@ Batches are made and masked as they are needed.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -68,11 +69,12 @@ def updates(shape: Shape, machine: Machine, batches: Batches) -> Callable[[], fl
         batch = batches.batch(step)
         parts = evaluation.on_device(batch, machine.device)
         if (batch.lengths == batch.tokens.shape[1]).all():
-            del parts["lengths"]
+            parts = dataclasses.replace(parts, lengths=None)
         seed_dropout(key(recipe.seed, "dropout", step, 0))
         with evaluation.autocast(machine):
-            predicting, related = model.losses(**{"lengths": None, **parts})
-            loss = predicting / float(batch.weights.sum()) + related / len(batch.tokens)
+            sums = model.losses(parts)
+            counts = {each.kind: each.count(batch.arrays[each.kind]) for each in model.objective}
+            loss = torch.stack([sums[kind] / count for kind, count in counts.items()]).sum()
         loss.backward()
         norm = optimization.update(
             optimizer, recipe.schedule.learning_rate(step), recipe.optimizer.max_grad_norm, loss.detach()

@@ -107,9 +107,9 @@ def by_hand(shape: Shape, batches: Batches, *, bf16: bool = False) -> Block:
 def examples(batches: Batches, step: int) -> list[dict[str, torch.Tensor]]:
     """A batch as the peer's examples."""
     batch = batches.batch(step)
-    labels = np.full(batch.tokens.shape, -100, dtype=np.int64)
+    labels, slots = np.full(batch.tokens.shape, -100, dtype=np.int64), batch.arrays["masked_lm"]
     for row, (positions, targets, weights) in enumerate(
-        zip(batch.positions, batch.targets, batch.weights, strict=True)
+        zip(slots["positions"], slots["targets"], slots["weights"], strict=True)
     ):
         labels[row, positions[weights > 0]] = targets[weights > 0]
     mask = (np.arange(labels.shape[1]) < batch.lengths[:, None]).astype(np.int64)
@@ -119,7 +119,7 @@ def examples(batches: Batches, step: int) -> list[dict[str, torch.Tensor]]:
             "token_type_ids": torch.from_numpy(batch.segments[row].astype(np.int64)),
             "attention_mask": torch.from_numpy(mask[row]),
             "labels": torch.from_numpy(labels[row]),
-            "next_sentence_label": torch.tensor(int(batch.next_sentence[row])),
+            "next_sentence_label": torch.tensor(int(batch.random_second[row])),
         }
         for row in range(len(labels))
     ]

@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from bertlab.lab.study import Study as Study
     from bertlab.lab.study import Variant as Variant
     from bertlab.lab.study import table as table
+    from bertlab.objectives import CausalLM as CausalLM
+    from bertlab.objectives import Corruption as Corruption
+    from bertlab.objectives import Loss as Loss
+    from bertlab.objectives import MaskedLM as MaskedLM
+    from bertlab.objectives import NextSentence as NextSentence
     from bertlab.recipe import Inputs as Inputs
-    from bertlab.recipe import Masking as Masking
     from bertlab.recipe import Model as Model
-    from bertlab.recipe import Objective as Objective
     from bertlab.recipe import Optimizer as Optimizer
     from bertlab.recipe import Schedule as Schedule
     from bertlab.recipe import Tokenizer as Tokenizer
@@ -29,14 +32,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CausalLM",
     "Claim",
+    "Corruption",
     "Features",
     "FineTuning",
     "Inputs",
-    "Masking",
+    "Loss",
+    "MaskedLM",
     "Measurement",
     "Model",
-    "Objective",
+    "NextSentence",
     "Optimizer",
     "Schedule",
     "Size",
@@ -48,6 +54,7 @@ __all__ = [
     "table",
 ]
 _STUDY = ("Claim", "Measurement", "Size", "Study", "Task", "Variant", "table")
+_OBJECTIVES = ("CausalLM", "Corruption", "Loss", "MaskedLM", "NextSentence")
 
 
 def home(name: str) -> str | None:
@@ -56,6 +63,8 @@ def home(name: str) -> str | None:
         return None
     if name in ("Features", "FineTuning"):
         return "bertlab.adaptation"
+    if name in _OBJECTIVES:
+        return "bertlab.objectives"
     return "bertlab.lab.study" if name in _STUDY else "bertlab.recipe"
 
 

@@ -88,10 +88,11 @@ def _audit(plan: Plan, opened: dict[str, TokenisedCorpus], show: bool) -> list[t
     found = []
     traced = set()
     with signals_as_flags():
-        for (recipe, corpus), cells in shared.items():
+        for (_, corpus), cells in shared.items():
+            recipe = cells[0].pretrain.recipe
             rows = [f"{cell.study.name}: {cell.variant}" if several else cell.variant for cell in cells]
             sequences = same_sequences(recipe), corpus
-            results = audited(cells[0].pretrain.recipe, opened[corpus], most=LESS if sequences in traced else MOST)
+            results = audited(recipe, opened[corpus], most=LESS if sequences in traced else MOST)
             traced.add(sequences)
             found.append((rows, results))
             for each in results if show else ():

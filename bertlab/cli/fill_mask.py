@@ -56,6 +56,8 @@ def fill(directory: Path, text: str, count: int) -> list[list[Guess]]:
     import torch
 
     from bertlab.errors import BadInput
+    from bertlab.model.heads import TensorBatch
+    from bertlab.objectives import MaskedLM
     from bertlab.store.files import read_json
     from bertlab.training.finetuning import open_pretrained
 
@@ -66,8 +68,8 @@ def fill(directory: Path, text: str, count: int) -> list[list[Guess]]:
         raise BadInput(f"{directory.name} was published without its LM head and cannot predict words: use another")
     opened = open_pretrained(directory)
     model, tokenizer = opened.model.eval(), opened.tokenizer
-    if model.encoder.causal:
-        raise BadInput(f"{directory.name} is a left-to-right model and cannot see words after {MASK}: use a masked LM")
+    if not any(isinstance(loss, MaskedLM) for loss in model.objective):
+        raise BadInput(f"{directory.name} is no masked LM and cannot see words after {MASK}: use one")
     ids = [tokenizer.cls]
     for number, part in enumerate(tokenizer.encode(parts)):
         ids += [tokenizer.mask, *part] if number else part
@@ -77,7 +79,8 @@ def fill(directory: Path, text: str, count: int) -> list[list[Guess]]:
     tokens = torch.tensor([ids])
     places = (tokens == tokenizer.mask).nonzero()[:, 1]
     with torch.inference_mode():
-        logits, _ = model.predictions(tokens, torch.zeros_like(tokens), None, places[None])
+        batch = TensorBatch(tokens, torch.zeros_like(tokens), None, {MaskedLM.kind: {"positions": places[None]}})
+        logits = model.logits(batch, MaskedLM.kind)
     best = logits[0].softmax(-1).topk(min(count, tokenizer.size))
     return [
         [Guess(tokenizer.vocabulary[piece], value) for value, piece in zip(values, pieces, strict=True)]

@@ -91,7 +91,8 @@ def outcome(job: Job, run: Run) -> str:
     if isinstance(job, PrepareCorpus):
         return f"{result['train']['tokens']:,} tokens, vocabulary {result['vocabulary']:,}"
     if isinstance(job, Pretrain):
-        return f"held-out loss {result['heldout'][job.recipe.objective.loss]:.3f} nats"
+        figure = result["judged_by"]
+        return f"held-out loss {result['heldout'][figure]:.3f} nats" if figure else f"{result['steps']:,} steps"
     if isinstance(job, ImportCheckpoint):
         return f"{result['parameters']:,} parameters, vocabulary {result['vocabulary']:,}"
     figures = ", ".join(f"{name} {value:.1f}" for name, value in result["metrics"].items())

@@ -126,7 +126,7 @@ def _trained(jobs: Iterable[Job]) -> list[Recipe]:
 def parameters(recipe: Recipe) -> int:
     """The number of parameters of a recipe's model."""
     positions = recipe.model.positions_for(recipe.inputs.longest)
-    return cost.parameters(recipe.model, recipe.tokenizer.vocabulary, positions)
+    return cost.parameters(recipe.model, recipe.tokenizer.vocabulary, positions, recipe.objective)
 
 
 def described(recipe: Recipe) -> str:

@@ -210,8 +210,7 @@ def work(job: Job, machine: Machine) -> tuple[float, float]:
         examples = trained_examples(settings, each)
         trained = _tokens(each.train, examples, each.kind, settings.length)
         epochs = training_steps(settings, examples) * settings.batch_size / examples
-        causal = recipe.objective.causal
-        flops += settings.flops(recipe.model, trained, evaluated, epochs, causal=causal)
+        flops += settings.flops(recipe.model, trained, evaluated, epochs, causal=recipe.causal)
         tokens, evaluated = tokens + epochs * trained, 0.0  # an intermediate task is not evaluated
     return tokens, flops
 
@@ -251,9 +250,7 @@ def disk_bytes(job: Job) -> float:
 
 def milestone_bytes(job: Pretrain) -> int:
     """Bytes of the weights that a pre-training keeps at each milestone."""
-    recipe = job.recipe
-    positions = recipe.model.positions_for(recipe.inputs.longest)
-    return cost.weight_bytes(recipe.model, recipe.tokenizer.vocabulary, positions)
+    return cost.weight_bytes(job.recipe)
 
 
 def text_bytes(job: PrepareCorpus) -> int | None:

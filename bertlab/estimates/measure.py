@@ -206,7 +206,7 @@ def micro_batch(recipe: Recipe, machine: Machine) -> int:
     """
     model, length, batch = recipe.model, recipe.inputs.length, recipe.schedule.batch_size
     layer = length * (34 * model.hidden + 5 * model.heads * length) * (1 if machine.bf16() else 2)
-    logits = 8 * length * cost.predicted(recipe, length=length) * recipe.tokenizer.vocabulary
+    logits = 8 * sum(loss.logits(recipe.tokenizer.vocabulary, length) for loss in recipe.objective)
     room = free_memory(machine) / 2 / (model.layers * layer + logits)
     return 0 if room >= batch else max(1, math.floor(room))
 

@@ -11,7 +11,7 @@ from typing import Any
 from bertlab.errors import BadInput
 from bertlab.lab.jobs import Job, Measure, Pretrain
 from bertlab.machine import Machine, processor
-from bertlab.recipe import Masking, Recipe, Schedule
+from bertlab.recipe import Recipe, Schedule
 from bertlab.recipe.identity import canonical, load
 from bertlab.store.runs import Run, Store
 
@@ -84,22 +84,16 @@ def _measurement(science: Mapping[str, Any], recipe: Recipe | None) -> str:
 
 def _pretraining(recipe: Recipe, corpus: str, compiled: bool) -> str:
     """What is masked costs nothing; how much is masked, and a second evaluation with other masking, do."""
-    masking, schedule = recipe.masking, recipe.schedule
-    usual = (masking.mask, masking.keep, masking.random) == (0.8, 0.1, 0.1)
-    shown = (0.8, 0.1, 0.1) if usual else (1.0, 0.0, 0.0)
-    recipe = dataclasses.replace(
-        recipe,
-        seed=0,
-        masking=Masking(mask_prob=masking.mask_prob, mask=shown[0], keep=shown[1], random=shown[2]),
-        schedule=Schedule(batch_size=schedule.batch_size, steps=min(1, schedule.steps)),
-    )
+    schedule = Schedule(batch_size=recipe.schedule.batch_size, steps=min(1, recipe.schedule.steps))
+    objective = tuple(loss.alike() for loss in recipe.objective)
+    recipe = dataclasses.replace(recipe, seed=0, objective=objective, schedule=schedule)
     return canonical([recipe, corpus, compiled])
 
 
 def encoder(recipe: Recipe) -> str:
     """Equal for pre-trained models that take equally long to measure."""
     positions = recipe.model.positions_for(recipe.inputs.longest)
-    return canonical([recipe.model, recipe.corpus, recipe.tokenizer, recipe.objective.causal, positions])
+    return canonical([recipe.model, recipe.corpus, recipe.tokenizer, recipe.causal, positions])
 
 
 def _same_machine(environment: Mapping[str, Any], machine: Machine) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,14 +21,13 @@ from bertlab import recipe as recipes
 from bertlab.errors import BadInput
 from bertlab.inputs.collator import Batch, Collator, Numbers, Tokenizer, joined
 from bertlab.inputs.formats import Rows, Text, layout, segment_pairs, single_segments
+from bertlab.recipe import Loss
 from bertlab.recipe.cost import phases, tokens
 
 _KEPT_ROWS = 8_000_000
 """Rows of layouts that are kept at hand (about 33 bytes each); others are laid out again when they are needed."""
 _TOGETHER = 1 << 18
 """Tokens that are made at once where batches are asked for in order: what a call of NumPy costs is shared by them."""
-_EVALUATION_BATCH = 64
-"""Sequences in a batch of the fixed evaluation, the same on every machine."""
 FEWEST = 8
 """Documents that are used at least, however few a number of passes takes."""
 _FIXED = "evaluation"
@@ -131,8 +130,7 @@ class _Passes:
             recipe.inputs.dupe_factor if recipe.inputs.pairs else 1
         )  # where no pair is drawn all passes are alike
         self._text = text
-        masking = None if recipe.objective.causal else recipe.masking
-        self._collator = Collator(masking, tokenizer, text, length, recipe.seed)
+        self._collator = Collator(recipe.objective, tokenizer, text, length, recipe.seed)
         self._sizes: dict[int, _Size] = {}
         self._layouts: OrderedDict[int, Rows] = OrderedDict()
         self._orders: OrderedDict[int, _Order] = OrderedDict()
@@ -253,33 +251,45 @@ class _Order:
         return self.rows[first:last], self.begins[first:last]
 
 
-def heldout(recipe: recipes.Recipe, corpus: Corpus, rows: int, own: bool) -> list[Batch]:
-    """The fixed evaluation: at most `rows` single segments of the held-out documents, 15 % masked 80/10/10.
+@dataclass(frozen=True)
+class Evaluation:
+    """A fixed evaluation on held-out text."""
 
-    It depends on the corpus and `inputs.length` alone. With `own` the same segments under the recipe's own masking; for
-    a left-to-right recipe, always, the same segments with every next token predicted.
+    batches: Sequence[Batch]
+    names: tuple[str, ...]
+    """What is added over the batches."""
+    sums: Callable[[Any, Any], Mapping[str, Any]]
+    """The part of one batch in it, by name, from a model and the batch on its device."""
+    figures: Callable[[Mapping[str, float]], dict[str, float]]
+    """The figures, from the sums over all batches."""
+
+
+def heldout(
+    recipe: recipes.Recipe, corpus: Corpus, objective: Sequence[Loss], size: int, together: int = 64
+) -> list[Batch]:
+    """At most `size` single segments of the held-out documents, with what `objective` adds, `together` in a batch.
+
+    They depend on the corpus and `inputs.length` alone.
     """
     if len(corpus.heldout.documents) < 2:
         raise BadInput("no document is held out for evaluation: give more documents or raise corpus.heldout")
-    masking = None if recipe.objective.causal else recipe.masking if own else recipes.Masking()
-    return _evaluation(single_segments(corpus.heldout, length=recipe.inputs.length), masking, recipe, corpus, rows)
+    rows = single_segments(corpus.heldout, length=recipe.inputs.length)
+    return _evaluation(rows, objective, recipe, corpus, size, together)
 
 
-def heldout_pairs(recipe: recipes.Recipe, corpus: Corpus, rows: int) -> list[Batch]:
-    """At most `rows` segment pairs of the held-out documents, masked as in `heldout`, for next-sentence accuracy.
-
-    They depend on the corpus and `inputs.length` alone. Empty if a single document is held out.
-    """
+def heldout_pairs(
+    recipe: recipes.Recipe, corpus: Corpus, objective: Sequence[Loss], size: int, together: int = 64
+) -> list[Batch]:
+    """The same of segment pairs. Empty if a single document is held out."""
     if len(corpus.heldout.documents) < 3:
         return []
     pairs = segment_pairs(corpus.heldout, length=recipe.inputs.length, short=0.0, copy=0, seed=_FIXED)
-    return _evaluation(pairs, recipes.Masking(), recipe, corpus, rows)
+    return _evaluation(pairs, objective, recipe, corpus, size, together)
 
 
 def _evaluation(
-    rows: Rows, masking: recipes.Masking | None, recipe: recipes.Recipe, corpus: Corpus, count: int
+    rows: Rows, objective: Sequence[Loss], recipe: recipes.Recipe, corpus: Corpus, size: int, together: int
 ) -> list[Batch]:
-    collator = Collator(masking, corpus.tokenizer, corpus.heldout, recipe.inputs.length, _FIXED)
-    order = keyed.permutation(keyed.key(_FIXED, "order"), len(rows))[:count]
-    size = _EVALUATION_BATCH if masking else _EVALUATION_BATCH // 8  # about as many logits
-    return [collator.collate(rows, order[low : low + size], 0, 0) for low in range(0, len(order), size)]
+    collator = Collator(objective, corpus.tokenizer, corpus.heldout, recipe.inputs.length, _FIXED)
+    order = keyed.permutation(keyed.key(_FIXED, "order"), len(rows))[:size]
+    return [collator.collate(rows, order[low : low + together], 0, 0) for low in range(0, len(order), together)]

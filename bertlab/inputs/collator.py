@@ -1,27 +1,26 @@
-"""Rows to batches of arrays: specials are put in, and what is to be predicted is chosen."""
+"""Rows to batches of arrays: specials are put in, and each loss adds its inputs and labels."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from bertlab import recipe as recipes
 from bertlab.inputs.formats import Rows, Text
-from bertlab.inputs.masking import Masks, Vocabulary
+from bertlab.recipe import Loss
 
 Numbers = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]
-Weights = npt.NDArray[np.float32]
 
 _STEP = 8
 """Trimmed widths are multiples of it: each new shape makes the matrix library compile its kernels anew."""
 
 
-class Tokenizer(Vocabulary, Protocol):
+class Tokenizer(Protocol):
     """What batches need to know of a tokenizer."""
 
     @property
@@ -36,51 +35,88 @@ class Tokenizer(Vocabulary, Protocol):
     def sep(self) -> int:
         """The id of [SEP]."""
 
+    @property
+    def mask(self) -> int:
+        """The id of [MASK]."""
+
+    @property
+    def ordinary(self) -> Integers:
+        """The ids of all but the special tokens."""
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """B sequences of T tokens, as losses make their inputs and labels for them, one after the other."""
+
+    tokens: Integers
+    """(B, T) ids, contiguous; a loss may change them in place."""
+    before: Integers
+    """(B, N) ordinary tokens before each of the N inner [SEP]."""
+    ordinary: Integers
+    """(B,) ordinary tokens: all but [CLS], [SEP] and [PAD]."""
+    lengths: Integers
+    """(B,) tokens that are not padding."""
+    random_second: Integers
+    """(B,) as in a `Batch`."""
+    rows: Numbers
+    """(B,) as in a `Batch`."""
+    epoch: int
+
 
 @dataclass(frozen=True)
 class Batch:
-    """B rows of T tokens with K prediction slots each."""
+    """B sequences of T tokens."""
 
     tokens: Integers
-    """(B, T) ids as shown to the encoder; [PAD] beyond a row's length."""
+    """(B, T) ids as shown to the backbone; [PAD] beyond a sequence's length."""
     segments: Integers
     """(B, T) 0 for the first segment with its specials, 1 for the second, 0 for padding."""
     lengths: Integers
     """(B,) tokens that are not padding."""
-    positions: Integers
-    """(B, K) positions of the predicted tokens; 0 where the weight is 0."""
-    targets: Integers
-    """(B, K) ids to predict there; 0 where the weight is 0."""
-    weights: Weights
-    """(B, K) 1 for a predicted token, 0 for an empty slot."""
-    next_sentence: Integers
+    random_second: Integers
     """(B,) 0 if the second segment follows the first, 1 if it is random, as in BERT; 0 where there is none."""
     rows: Numbers
-    """(B,) stable names of the rows: the same name means the same tokens before masking. In the first pass it is the
-    offset of the first token that the row stands for."""
+    """(B,) stable names of the sequences: the same name means the same tokens before any loss changes them. In the
+    first epoch it is the offset of the first token that the sequence stands for."""
     epochs: Numbers
-    """(B,) pass over the data in which each row is."""
+    """(B,) epoch in which each sequence is."""
+    arrays: Mapping[str, Mapping[str, npt.NDArray[Any]]]
+    """What each loss adds, by its kind. Where `weights` (B, K) are among its arrays, those of two axes have K slots, of
+    which the first ones are used, with a weight above 0."""
+
+    def map(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Batch:
+        """The batch with every array changed."""
+        own = {name: change(value) for name, value in vars(self).items() if name != "arrays"}
+        return Batch(
+            **own, arrays={kind: {n: change(v) for n, v in each.items()} for kind, each in self.arrays.items()}
+        )
 
     def take(self, low: int, high: int) -> Batch:
-        """The rows from `low` up to `high`."""
-        return Batch(**{name: array[low:high] for name, array in vars(self).items()})
+        """The sequences from `low` up to `high`."""
+        return self.map(lambda array: array[low:high])
 
     def trimmed(self) -> Batch:
-        """The batch without the slots that all its rows leave empty, and columns, but for those to the next `_STEP`."""
+        """The batch without the slots, and the columns beyond the next `_STEP`, that all its sequences leave empty."""
         width = min(-(-int(self.lengths.max()) // _STEP) * _STEP, self.tokens.shape[1])
-        slots = int((self.weights > 0).sum(axis=1).max())
-        cut = {"tokens": width, "segments": width, "positions": slots, "targets": slots, "weights": slots}
-        return dataclasses.replace(self, **{name: getattr(self, name)[:, :size].copy() for name, size in cut.items()})
+        cut = {name: getattr(self, name)[:, :width].copy() for name in ("tokens", "segments")}
+        return dataclasses.replace(self, **cut, arrays={kind: _used(each) for kind, each in self.arrays.items()})
+
+
+def _used(arrays: Mapping[str, npt.NDArray[Any]]) -> Mapping[str, npt.NDArray[Any]]:
+    """The arrays of a loss without the slots that no sequence uses."""
+    if "weights" not in arrays:
+        return arrays
+    slots = int((arrays["weights"] > 0).sum(axis=1).max())
+    return {name: array[:, :slots].copy() if array.ndim == 2 else array for name, array in arrays.items()}
 
 
 class Collator:
     """Makes batches of T = `length` tokens a row out of rows' places in a text."""
 
     def __init__(
-        self, masking: recipes.Masking | None, tokenizer: Tokenizer, text: Text, length: int, seed: int | str
+        self, objective: Sequence[Loss], tokenizer: Tokenizer, text: Text, length: int, seed: int | str
     ) -> None:
-        """Without `masking`, each token of a row but the first is predicted, from left to right."""
-        self._masks = None if masking is None else Masks(masking, tokenizer, length, seed)
+        self._examples = {loss.kind: loss.prepare(tokenizer, length, seed) for loss in objective}
         self._tokens = np.asarray(text.tokens)
         self._columns = np.arange(length)
         self._sep = tokenizer.sep
@@ -123,25 +159,20 @@ class Collator:
 
         names = rows.starts.take(chosen)
         names += copy * len(self._tokens)
-        if self._masks is None:
-            positions, targets, weights = _next_tokens(tokens, lengths)
-        else:
-            keys = self._masks.keys(names, epoch)
-            positions, targets, weights = self._masks.apply(tokens, before, ordinary, keys)
         if len(rows.breaks) or not len(behind):
             segments = np.zeros(tokens.shape, dtype=np.int32)
         else:
             segments = (behind & self._real.take(lengths, axis=0)).astype(np.int32)
+        random = rows.random.take(chosen).astype(np.int32)
+        made = Sequences(tokens, before, ordinary, lengths, random, names, epoch)
         return Batch(
             tokens=tokens,
             segments=segments,
             lengths=lengths,
-            positions=positions,
-            targets=targets,
-            weights=weights,
-            next_sentence=rows.random.take(chosen).astype(np.int32),
+            random_second=random,
             rows=names,
             epochs=np.full(len(chosen), epoch),
+            arrays={kind: examples(made) for kind, examples in self._examples.items()},
         )
 
     def _from(self, places: Numbers) -> npt.NDArray[Any]:
@@ -164,18 +195,12 @@ class Collator:
         return np.where(flags, -1, 0).astype(self._tokens.dtype)
 
 
-def _next_tokens(tokens: npt.NDArray[Any], lengths: Integers) -> tuple[Integers, Integers, Weights]:
-    """Positions, targets and weights, each (B, T - 1), of predicting each token from those before it.
-
-    As in GPT: [CLS] predicts the first token, and each [SEP] is predicted too; the last [SEP] predicts nothing.
-    """
-    columns = np.arange(tokens.shape[1] - 1, dtype=np.int32)
-    real = columns < lengths[:, None] - 1
-    return columns * real, tokens[:, 1:].astype(np.int32) * real, real.astype(np.float32)
-
-
-def joined(parts: list[Batch]) -> Batch:
-    """The rows of several batches as one."""
-    names: list[str] = [each.name for each in dataclasses.fields(Batch)]
-    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    return Batch(**arrays)
+def joined(parts: Sequence[Batch]) -> Batch:
+    """The sequences of several batches as one."""
+    arrays = {
+        kind: {name: np.concatenate([part.arrays[kind][name] for part in parts]) for name in each}
+        for kind, each in parts[0].arrays.items()
+    }
+    names = [each.name for each in dataclasses.fields(Batch) if each.name != "arrays"]
+    own: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return Batch(**own, arrays=arrays)

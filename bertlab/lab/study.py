@@ -17,22 +17,14 @@ from bertlab.errors import BadInput, unknown
 from bertlab.lab import scales
 from bertlab.lab.study_file import StudyFile
 from bertlab.names import plain
-from bertlab.recipe import OPTIONS, Inputs, Masking, Model, Objective, Optimizer, Recipe, Schedule, Tokenizer
+from bertlab.recipe import OPTIONS, Inputs, Loss, Model, Optimizer, Recipe, Schedule, Tokenizer
 from bertlab.recipe.identity import field_paths, set_fields
-from bertlab.recipe.ranges import Checked, Range
+from bertlab.recipe.objective import bert
+from bertlab.recipe.ranges import Arm, Checked, Range, arms
 from bertlab.tasks import kinds
 from bertlab.tasks.task import Task
 
 Split = Literal["evaluation", "test"]
-PRETRAINED = (
-    "masked_lm_loss",
-    "own_loss",
-    "causal_loss",
-    "perplexity",
-    "accuracy",
-    "next_sentence_accuracy",
-)
-"""What a pre-training is judged by, on its held-out text."""
 Multiple = Annotated[float, Range(0.001, 1000)]
 """A factor on a size of the scale."""
 
@@ -73,8 +65,8 @@ class Variant(Checked, group="variant "):
     _: dataclasses.KW_ONLY
     tokenizer: Tokenizer | None = None
     inputs: Inputs | None = None
-    masking: Masking | None = None
-    objective: Objective | None = None
+    objective: tuple[Loss, ...] | None = None
+    """The losses; of one that the scale has too, those fields are taken in which the variants of the study differ."""
     model: Model | None = None
     schedule: Schedule | None = None
     optimizer: Optimizer | None = None
@@ -189,12 +181,10 @@ class Study(Checked, group="study "):
                 if names.count(name) > 1:
                     raise BadInput(f"{where} has two {what}s named '{name}': give each its own name")
         for measurement in self.measurements:
-            if not measurement.task and measurement.metric not in PRETRAINED:
-                raise unknown(
-                    f"metric of measurement '{measurement.name}' of {where}, which has no task,",
-                    measurement.metric,
-                    PRETRAINED,
-                )
+            figures = {name for loss in arms(Loss).values() for name in loss.figures}
+            if not measurement.task and measurement.metric not in figures:
+                what = f"metric of measurement '{measurement.name}' of {where}, which has no task,"
+                raise unknown(what, measurement.metric, sorted(figures))
             if not measurement.milestones:
                 raise BadInput(f"measurement '{measurement.name}' of {where} has no milestones: give (100,)")
         if self.baseline not in rows:
@@ -251,15 +241,19 @@ class Study(Checked, group="study "):
         raise unknown(f"measurement of study '{self.name}'", name, [each.name for each in self.measurements])
 
     def varied(self) -> set[str]:
-        """Dotted paths of the recipe's fields in which the rows of this study differ."""
-        paths = set()
-        for group in Recipe.__dataclass_fields__:
-            values = [variant.groups()[group] for variant in self.variants if group in variant.groups()]
-            for each in dataclasses.fields(values[0]) if values else ():
-                given = {getattr(value, each.name) for value in values}
-                if len(given) > 1 or given != {each.default}:
-                    paths.add(f"{group}.{each.name}")
-        return paths
+        """Dotted paths of the recipe's fields in which the variants of this study differ, as `--set` writes them."""
+        given: dict[str, list[Any]] = {}
+        for variant in self.variants:
+            for group, value in variant.groups().items():
+                for path, leaf in _leaves(group, value).items():
+                    given.setdefault(path, []).append(leaf)
+        usual = _leaves("objective", bert())
+        for variant in self.variants:
+            for group, value in variant.groups().items():
+                several = value if isinstance(value, tuple) else (value,)
+                for each in several:
+                    usual |= _leaves(each.kind if isinstance(each, Arm) else group, _default(each))
+        return {path for path, leaves in given.items() if any(leaf != usual.get(path) for leaf in leaves)}
 
     def varied_adaptation(self) -> dict[type[Adaptation], set[str]]:
         """For each adaptation the fields in which the variants of this study differ."""
@@ -274,22 +268,62 @@ class Study(Checked, group="study "):
         return combined(scale, kinds.find(kind), task, measurement.adaptation, given, fields)
 
     def recipe(self, variant: Variant, scale: Recipe) -> Recipe:
-        """The recipe of a row at a scale: the scale's, with the fields that this study varies set as the row says."""
+        """The recipe of a variant at a scale: the scale's, with the fields that this study varies set as it says."""
         varied = self.varied()
-        groups = {}
-        for group, value in variant.groups().items():
-            changes = {
-                each.name: getattr(value, each.name)
-                for each in dataclasses.fields(value)
-                if f"{group}.{each.name}" in varied
-            }
-            groups[group] = dataclasses.replace(getattr(scale, group), **changes)
+        groups = {
+            group: _merged(group, getattr(scale, group), value, varied) for group, value in variant.groups().items()
+        }
         groups["model"] = variant.size.of(groups.get("model", scale.model))
         try:
             recipe = dataclasses.replace(scale, **groups)  # at once: some groups go together only
             return set_fields(recipe, variant.fields)
         except BadInput as error:
             raise BadInput(f"variant '{variant.name}' of study '{self.name}': {error}") from None
+
+
+def _leaves(path: str, value: Any) -> dict[str, Any]:
+    """The fields of a group or of arms by their dotted paths; the kinds of arms stand at the path that holds them."""
+    if isinstance(value, tuple) and value and all(isinstance(each, Arm) for each in value):
+        found: dict[str, Any] = {path: tuple(each.kind for each in value)}
+        for each in value:
+            found |= {name: leaf for name, leaf in _leaves(each.kind, each).items() if name != each.kind}
+        return found
+    if not dataclasses.is_dataclass(value):
+        return {path: value}
+    found = {path: value.kind} if isinstance(value, Arm) else {}
+    for field_ in dataclasses.fields(value):
+        found |= _leaves(f"{path}.{field_.name}", getattr(value, field_.name))
+    return found
+
+
+def _default(value: Any) -> Any:
+    """`value` with every field at its default, as far as fields have one."""
+    required = {
+        each.name: getattr(value, each.name)
+        for each in dataclasses.fields(value)
+        if each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING
+    }
+    return type(value)(**required)
+
+
+def _merged(path: str, base: Any, value: Any, varied: set[str]) -> Any:
+    """`base` with the fields at the `varied` paths as `value` has them."""
+    if isinstance(value, tuple) and value and all(isinstance(each, Arm) for each in value):
+        ours, theirs = ({each.kind: each for each in several} for several in (value, base))
+        kinds = ours if path in varied else theirs
+        return tuple(
+            _merged(kind, theirs[kind], ours[kind], varied)
+            if kind in theirs and kind in ours
+            else (ours | theirs)[kind]
+            for kind in kinds
+        )
+    if not dataclasses.is_dataclass(value) or type(value) is not type(base):
+        return value if path in varied else base
+    changes = {
+        each.name: _merged(f"{path}.{each.name}", getattr(base, each.name), getattr(value, each.name), varied)
+        for each in dataclasses.fields(value)
+    }
+    return dataclasses.replace(base, **changes)  # type: ignore[type-var]
 
 
 def _check_name(what: str, name: str) -> None:

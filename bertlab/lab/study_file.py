@@ -21,7 +21,14 @@ from types import ModuleType
 import bertlab
 from bertlab.errors import BadInput
 
-DATA = ("__future__", "bertlab.adaptation", "bertlab.recipe", "bertlab.lab.study", "bertlab.lab.studies")
+DATA = (
+    "__future__",
+    "bertlab.adaptation",
+    "bertlab.objectives",
+    "bertlab.recipe",
+    "bertlab.lab.study",
+    "bertlab.lab.studies",
+)
 """Modules of which a file of data takes its values, beside some of the standard library."""
 PLAIN = ("collections", "dataclasses", "decimal", "fractions", "itertools", "math", "pathlib", "typing")
 FUNCTIONS = frozenset(
@@ -128,6 +135,7 @@ def executed(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise BadInput(f"study file '{path}' is not a Python file: name it <study>.py")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where dataclasses look names up
     writing, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # nothing is left beside a file that is read
     try:
         spec.loader.exec_module(module)

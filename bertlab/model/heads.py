@@ -1,14 +1,16 @@
 """Heads: what is asked of the encoder's vectors (Devlin et al. 2019, sections 3.1, 4 and appendix A).
 
-The LM, masked or left to right, computes logits at the predicted positions only, with the token embeddings as its
-output matrix; the encoder's last layer is then computed only there and at [CLS]. Losses are sums over predictions, in
-fp32, or in fp64 where the weights are.
+A language model computes logits at the predicted positions only, with the token embeddings as its output matrix; the
+encoder's last layer is then computed only there and at [CLS]. Losses are sums over predictions, in fp32, or in fp64
+where the weights are.
 
 Shapes: B batch, T tokens, K prediction slots a sequence, D hidden, V vocabulary, C classes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -24,10 +26,11 @@ from bertlab.model.encoder import Encoder
 from bertlab.model.initial import HEAD_STD, initialise
 from bertlab.model.kernels.eager import eager_on_cpu
 from bertlab.model.layers import EPSILON, linear_cross_entropy
+from bertlab.recipe.objective import bert
 
 
-class MaskedHead(nn.Module):
-    """The LM's transform and output bias; the output matrix is the token embeddings, lent at each call."""
+class LMHead(nn.Module):
+    """A language model's transform and output bias; the output matrix is the token embeddings, lent at each call."""
 
     def __init__(self, hidden: int, vocabulary: int) -> None:
         super().__init__()
@@ -35,8 +38,23 @@ class MaskedHead(nn.Module):
         self.norm = nn.LayerNorm(hidden, EPSILON)
         self.bias = nn.Parameter(torch.zeros(vocabulary))
 
-    def forward(self, x: Tensor) -> Tensor:
-        """(N, D) -> (N, D), what the output matrix is multiplied with."""
+    def forward(self, hidden: Tensor, embeddings: Tensor) -> Tensor:
+        """Vectors (B, K, D) and the output matrix (V, D) -> logits (B, K, V)."""
+        logits = F.linear(self._transformed(hidden.flatten(0, 1)), embeddings, self.bias)
+        return logits.view(*hidden.shape[:2], -1)
+
+    def loss(self, hidden: Tensor, embeddings: Tensor, targets: Tensor, weights: Tensor, sparse: bool) -> Tensor:
+        """The sum of the cross-entropies of `targets` (B, K), times `weights` (B, K), at vectors (B, K, D).
+
+        `sparse` says that many weights are 0; their number is then read where that costs no wait.
+        """
+        x, targets, weights = hidden.flatten(0, 1), targets.flatten(), weights.flatten()
+        if sparse and eager_on_cpu(weights):
+            real = weights.nonzero()[:, 0]
+            x, targets, weights = (each.index_select(0, real) for each in (x, targets, weights))
+        return linear_cross_entropy(self._transformed(x), embeddings, self.bias, targets, weights)
+
+    def _transformed(self, x: Tensor) -> Tensor:
         out: Tensor = self.norm(F.gelu(self.transform(x)))
         return out
 
@@ -53,43 +71,82 @@ class Pooler(nn.Module):
         return torch.tanh(self.dense(first))
 
 
-class PretrainingModel(nn.Module):
-    """The encoder with BERT's two heads: masked LM, and whether the second segment follows the first.
+class PairHead(nn.Module):
+    """One of two classes of a pair of segments, from [CLS]."""
 
-    With `causal`, the first is a left-to-right LM: asked for the next token at each position.
-    """
-
-    def __init__(self, model: recipe.Model, vocabulary: int, positions: int, seed: int, causal: bool = False) -> None:
+    def __init__(self, hidden: int) -> None:
         super().__init__()
-        self.encoder = Encoder(model, vocabulary, positions, causal)
-        self.masked = MaskedHead(model.hidden, vocabulary)
-        self.pooler = Pooler(model.hidden)
-        self.relation = nn.Linear(model.hidden, 2)
+        self.pooler = Pooler(hidden)
+        self.classifier = nn.Linear(hidden, 2)
+
+    def forward(self, hidden: Tensor, embeddings: Tensor | None = None) -> Tensor:
+        """Vectors at [CLS] (B, D) -> logits (B, 2)."""
+        logits: Tensor = self.classifier(self.pooler(hidden))
+        return logits
+
+    def loss(self, hidden: Tensor, labels: Tensor) -> Tensor:
+        """The sum of the cross-entropies of `labels` (B,), at vectors at [CLS] (B, D)."""
+        logits = self(hidden).to(self.classifier.weight.dtype)
+        return F.cross_entropy(logits, labels.long(), reduction="sum")
+
+
+@dataclass(frozen=True)
+class TensorBatch:
+    """A batch on a device: see `bertlab.inputs.collator.Batch`."""
+
+    tokens: Tensor
+    segments: Tensor
+    lengths: Tensor | None
+    """None if there is no padding."""
+    arrays: Mapping[str, Mapping[str, Tensor]]
+
+    def take(self, low: int, high: int) -> TensorBatch:
+        """The sequences from `low` up to `high`."""
+        lengths = None if self.lengths is None else self.lengths[low:high]
+        arrays = {kind: {name: value[low:high] for name, value in each.items()} for kind, each in self.arrays.items()}
+        return TensorBatch(self.tokens[low:high], self.segments[low:high], lengths, arrays)
+
+
+class PretrainingModel(nn.Module):
+    """The encoder with the heads of an objective."""
+
+    def __init__(
+        self, model: recipe.Model, vocabulary: int, positions: int, seed: int, objective: Sequence[recipe.Loss] = ()
+    ) -> None:
+        """Without an `objective`, that of BERT."""
+        super().__init__()
+        self.objective = tuple(objective) or bert()
+        self.encoder = Encoder(model, vocabulary, positions, any(loss.causal for loss in self.objective))
+        for loss in self.objective:
+            if not hasattr(self, loss.head):
+                self.add_module(loss.head, loss.new_head(model, vocabulary))
         initialise(self, model.init_std, seed)
+        self._described, self._seed = model, seed
 
     @classmethod
     def of(cls, science: recipe.Recipe, vocabulary: int) -> PretrainingModel:
         """The model of a recipe with a vocabulary of so many entries, its weights as they start."""
         positions = science.model.positions_for(science.inputs.longest)
-        return cls(science.model, vocabulary, positions, science.seed, science.objective.causal)
+        return cls(science.model, vocabulary, positions, science.seed, science.objective)
 
-    def losses(
-        self,
-        tokens: Tensor,
-        segments: Tensor,
-        lengths: Tensor | None,
-        positions: Tensor,
-        targets: Tensor,
-        weights: Tensor,
-        next_sentence: Tensor | None,
-    ) -> tuple[Tensor, Tensor]:
-        """The sums of the LM's and of the sentence relation's losses over their predictions, nats, scalars.
+    @property
+    def pooler(self) -> Pooler:
+        """The pooler that a head trained; if there is none, a new one, the same for each call."""
+        for loss in self.objective:
+            pooler = getattr(self.head(loss), "pooler", None)
+            if isinstance(pooler, Pooler):
+                return pooler
+        new = Pooler(self._described.hidden)
+        initialise(nn.ModuleDict({"pooler": new}), self._described.init_std, self._seed)
+        return new
 
-        `tokens`, `segments` (B, T), `lengths` (B,); `positions`, `targets`, `weights` (B, K), a slot of weight 0 counts
-        for nothing; `next_sentence` (B,), 0 where the second segment follows, or None, which makes the second sum 0.
-        """
-        x = self.encoder.embeddings(tokens, segments)
-        return self._losses(x, lengths, positions, targets, weights, next_sentence)
+    def head(self, loss: recipe.Loss) -> nn.Module:
+        """The head of a loss of the objective."""
+        return self.get_submodule(loss.head)
+
+    def losses(self, batch: TensorBatch) -> dict[str, Tensor]:
+        """The sum of each loss of the objective over its predictions in a batch, nats, scalars, by its kind."""
+        return self._losses(self.encoder.embeddings(batch.tokens, batch.segments), batch.lengths, batch.arrays)
 
     def compile_losses(self, graphs: bool = False) -> None:
         """Has `losses` compiled at its first call for each shape, as one graph; with `graphs`, replayed as CUDA graphs.
@@ -103,44 +160,41 @@ class PretrainingModel(nn.Module):
         )
 
     def _losses(
-        self,
-        x: Tensor,
-        lengths: Tensor | None,
-        positions: Tensor,
-        targets: Tensor,
-        weights: Tensor,
-        next_sentence: Tensor | None,
-    ) -> tuple[Tensor, Tensor]:
+        self, x: Tensor, lengths: Tensor | None, arrays: Mapping[str, Mapping[str, Tensor]]
+    ) -> dict[str, Tensor]:
         """`losses` from the embeddings `x` (B, T, D) on."""
-        at_slots, first = self._read(x, lengths, positions, next_sentence is not None)
-        targets, weights = targets.flatten(), weights.flatten()
-        if self.encoder.causal and eager_on_cpu(weights):  # slots are empty where rows are padded; their number is read
-            real = weights.nonzero()[:, 0]
-            at_slots, targets, weights = (each.index_select(0, real) for each in (at_slots, targets, weights))
-        masked = linear_cross_entropy(
-            self.masked(at_slots), self.encoder.embeddings.tokens.weight, self.masked.bias, targets, weights
-        )
-        if first is None or next_sentence is None:
-            return masked, torch.zeros_like(masked)
-        relation = self.relation(self.pooler(first)).to(masked.dtype)
-        return masked, F.cross_entropy(relation, next_sentence.long(), reduction="sum")
+        places = {loss.kind: loss.positions(arrays[loss.kind]) for loss in self.objective}
+        hidden = self._read(x, lengths, places)
+        embeddings = self.encoder.embeddings.tokens.weight
+        return {
+            loss.kind: loss.sum(self.head(loss), hidden[loss.kind], arrays[loss.kind], embeddings)
+            for loss in self.objective
+        }
 
-    def predictions(
-        self, tokens: Tensor, segments: Tensor, lengths: Tensor | None, positions: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """The logits of the LM at `positions` (B, K, V), and of the sentence relation (B, 2), in fp32."""
-        at_slots, first = self._read(self.encoder.embeddings(tokens, segments), lengths, positions, True)
-        assert first is not None
-        masked = F.linear(self.masked(at_slots), self.encoder.embeddings.tokens.weight, self.masked.bias)
-        return masked.float().view(*positions.shape, -1), self.relation(self.pooler(first)).float()
+    def logits(self, batch: TensorBatch, kind: str, arrays: str = "") -> Tensor:
+        """What the head of the loss `kind` predicts in a batch, in fp32; `arrays` names whose arrays it reads there."""
+        loss = next(each for each in self.objective if each.kind == kind)
+        x = self.encoder.embeddings(batch.tokens, batch.segments)
+        places = {kind: loss.positions(batch.arrays[arrays or kind]), "": None}
+        hidden = self._read(x, batch.lengths, places)[kind]
+        out: Tensor = self.head(loss)(hidden, self.encoder.embeddings.tokens.weight)
+        return out.float()
 
-    def _read(self, x: Tensor, lengths: Tensor | None, positions: Tensor, first: bool) -> tuple[Tensor, Tensor | None]:
-        """The last layer's vectors at `positions`, (B K, D), and, if asked for, at [CLS], (B, D)."""
-        read = F.pad(positions, (1, 0)) if first else positions  # [CLS] is position 0
-        x = self.encoder.encode(x, lengths, read)  # (B, K or K + 1, D)
-        if not first:
-            return x.flatten(0, 1), None
-        return x[:, 1:].flatten(0, 1), x[:, 0]
+    def _read(self, x: Tensor, lengths: Tensor | None, places: Mapping[str, Tensor | None]) -> dict[str, Tensor]:
+        """The last layer's vectors at each of `places` (B, K), (B, K, D), or at [CLS], (B, D), for None.
+
+        The last layer is computed there only.
+        """
+        read = [each for each in places.values() if each is not None]
+        first = any(each is None for each in places.values())
+        if first:  # [CLS] is position 0
+            read = [x.new_zeros((len(x), 1), dtype=torch.long), *read]
+        x = self.encoder.encode(x, lengths, torch.cat(read, 1))  # (B, R, D)
+        found, end = {}, int(first)
+        for name, each in places.items():
+            begin, end = end, end + (0 if each is None else each.shape[1])
+            found[name] = x[:, 0] if each is None else x[:, begin:end]
+        return found
 
     def save(self, path: Path) -> None:
         """Writes the weights as safetensors; the tied output matrix is there once, as the token embeddings."""

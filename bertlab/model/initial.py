@@ -14,6 +14,9 @@ KEYS = {
     "attention.out_proj.": "attention_out.",
     "mlp.fc1.": "feedforward_in.",
     "mlp.fc2.": "feedforward_out.",
+    "lm_head.": "masked.",
+    "nsp_head.pooler.": "pooler.",
+    "nsp_head.classifier.": "relation.",
 }
 """Parts of parameter names, and what the keys of their initial values have in their place: first names, which renamed
 modules keep, so that a seed keeps its weights."""

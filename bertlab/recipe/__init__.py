@@ -1,5 +1,6 @@
 """What defines a training run: frozen dataclasses, their ranges and their identity. No torch."""
 
+from bertlab.recipe.objective import Loss
 from bertlab.recipe.recipe import (
     OPTIONS,
     SEED,
@@ -7,13 +8,9 @@ from bertlab.recipe.recipe import (
     Corpus,
     Format,
     Inputs,
-    Masking,
-    MaskSchedule,
     Model,
-    Objective,
     Optimizer,
     Positions,
-    Prediction,
     Recipe,
     Schedule,
     Source,
@@ -27,13 +24,10 @@ __all__ = [
     "Corpus",
     "Format",
     "Inputs",
-    "MaskSchedule",
-    "Masking",
+    "Loss",
     "Model",
-    "Objective",
     "Optimizer",
     "Positions",
-    "Prediction",
     "Recipe",
     "Schedule",
     "Source",

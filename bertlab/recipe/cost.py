@@ -7,18 +7,19 @@ machine's peak stay comparable.
 
 from __future__ import annotations
 
-from bertlab.recipe import Model, Recipe
+from collections.abc import Sequence
+
+from bertlab.recipe import Loss, Model, Recipe
 
 SEGMENTS = 2
 """Rows of the segment table."""
 FLOAT_BYTES = 4
 
 
-def parameters(model: Model, vocabulary: int, positions: int, next_sentence: bool = True) -> int:
-    """Trained numbers of the encoder with its pre-training heads; the tied output matrix counts once.
+def parameters(model: Model, vocabulary: int, positions: int, objective: Sequence[Loss] = ()) -> int:
+    """Trained numbers of the encoder with the heads of an objective; the tied output matrix counts once.
 
-    `positions` are the rows of the position table, which a rotary model does not have. Without `next_sentence` the
-    pooler and the sentence-relation head are left out.
+    `positions` are the rows of the position table, which a rotary model does not have.
     """
     hidden, wide = model.hidden, model.feedforward
     norm = 2 * hidden
@@ -26,9 +27,8 @@ def parameters(model: Model, vocabulary: int, positions: int, next_sentence: boo
     attention = 4 * (hidden * hidden + hidden)
     feedforward = hidden * wide + wide + wide * hidden + hidden
     layer = attention + feedforward + 2 * norm
-    masked_head = hidden * hidden + hidden + norm + vocabulary
-    relation_head = hidden * hidden + hidden + 2 * hidden + 2 if next_sentence else 0
-    return table * hidden + norm + model.layers * layer + masked_head + relation_head
+    heads = {loss.head: loss.parameters(model, vocabulary) for loss in objective}
+    return table * hidden + norm + model.layers * layer + sum(heads.values())
 
 
 def phases(recipe: Recipe) -> list[tuple[int, int]]:
@@ -46,23 +46,15 @@ def tokens(recipe: Recipe) -> int:
     return sum(steps * recipe.schedule.batch_size * length for length, steps in phases(recipe))
 
 
-def predicted(recipe: Recipe, *, length: int = 0) -> float:
-    """Predicted tokens as a share of all, in sequences of `length` tokens (0 for the recipe's)."""
-    length = length or recipe.inputs.length
-    return (length - 1) / length if recipe.objective.causal else recipe.masking.mask_prob
-
-
 def flops_per_token(recipe: Recipe, *, length: int = 0, vocabulary: int = 0) -> float:
     """Operations that training on one token takes, in sequences of `length` tokens (0 for the recipe's).
 
     `vocabulary` is the number of entries; 0 for the recipe's, which a small corpus does not fill.
     """
-    hidden, length = recipe.model.hidden, length or recipe.inputs.length
-    encoder = encoder_flops_per_token(recipe.model, length, causal=recipe.objective.causal)
-    head = hidden**2 + hidden * (vocabulary or recipe.tokenizer.vocabulary)
-    prediction = predicted(recipe, length=length) * head
-    relation_head = (hidden**2 + 2 * hidden) / length if recipe.objective.next_sentence else 0.0
-    return 3.0 * encoder + 6.0 * (prediction + relation_head)
+    length, vocabulary = length or recipe.inputs.length, vocabulary or recipe.tokenizer.vocabulary
+    encoder = encoder_flops_per_token(recipe.model, length, causal=recipe.causal)
+    heads = sum(loss.flops(recipe.model, vocabulary, length) for loss in recipe.objective)
+    return 3.0 * (encoder + heads / length)
 
 
 def encoder_flops_per_token(model: Model, length: int, *, causal: bool = False) -> float:
@@ -87,11 +79,7 @@ def recurrent_flops(inputs: int, units: int, layers: int) -> float:
     return sum(2.0 * 2 * 4 * units * (width + units) for width in widths)
 
 
-def weight_bytes(model: Model, vocabulary: int, positions: int) -> int:
+def weight_bytes(recipe: Recipe) -> int:
     """Bytes of the saved weights, in fp32."""
-    return FLOAT_BYTES * parameters(model, vocabulary, positions)
-
-
-def checkpoint_bytes(model: Model, vocabulary: int, positions: int) -> int:
-    """Bytes of a checkpoint that training can go on from: the weights and two moments of each."""
-    return 3 * weight_bytes(model, vocabulary, positions)
+    positions = recipe.model.positions_for(recipe.inputs.longest)
+    return FLOAT_BYTES * parameters(recipe.model, recipe.tokenizer.vocabulary, positions, recipe.objective)

@@ -26,12 +26,16 @@ T = TypeVar("T")
 
 
 def science(value: Any) -> Any:
-    """`value` as JSON-ready data, dataclass fields at their defaults left out; an arm's `kind` is always there."""
+    """`value` as JSON-ready data, dataclass fields at their defaults left out; an arm's `kind` is always there.
+
+    What a value says is not used is left out too: it is taken as its `declared` property has it, if it has one.
+    """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        used: Any = getattr(value, "declared", value)
         kept: dict[str, Any] = {"kind": value.kind} if isinstance(value, Arm) else {}
         hints = _hints(type(value))
         for each in dataclasses.fields(value):
-            item = getattr(value, each.name)
+            item = getattr(used, each.name)
             if hints[each.name] is float:  # 1 and 1.0 are the same science
                 item = float(item)
             default = each.default_factory() if each.default_factory is not dataclasses.MISSING else each.default
@@ -145,6 +149,8 @@ def _chosen(hint: Any, held: Any, path: str, text: str) -> Any:
     assert axis is not None
     has = {each.kind: each for each in (held if many else (held,))}
     kinds = [each.strip() for each in text.split(",") if each.strip()] if many else [text]
+    if not kinds:
+        raise BadInput(f"{path} is empty: give one or several of {', '.join(arms(axis))}")
     for kind in kinds:
         if kind not in arms(axis):
             raise unknown(f"value of {path}", kind, arms(axis))

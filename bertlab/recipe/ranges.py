@@ -119,13 +119,22 @@ class Arm(Checked):
 
 
 def arms(axis: type[A]) -> dict[str, type[A]]:
-    """The arms of an axis by kind; of two classes of one kind, the newer."""
+    """The arms of an axis by kind. Of two of one kind, the package's own, else the newer: its file was run again."""
     if axis._home:
         importlib.import_module(axis._home)
-    found = {axis.kind: axis} if axis.kind else {}
-    for each in axis.__subclasses__():
-        found |= arms(each)
+    found: dict[str, type[A]] = {}
+    waiting = [axis]
+    while waiting:
+        each = waiting.pop(0)
+        waiting += each.__subclasses__()
+        if _complete(each) and not (each.kind in found and found[each.kind].__module__.startswith("bertlab.")):
+            found[each.kind] = each
     return found
+
+
+def _complete(kind: type[Arm]) -> bool:
+    """Whether a class is an arm, and not the base of some."""
+    return {"kind", "__dataclass_params__"} <= vars(kind).keys()
 
 
 def arm(axis: type[A], kind: object) -> type[A]:
@@ -178,9 +187,12 @@ def _problem(hint: Any, allowed: Range | Pattern | None, value: Any) -> str:
     axis, many = axis_of(hint)
     if axis is not None:
         values = value if many else (value,)
-        if not isinstance(values, tuple) or not all(isinstance(each, axis) and each.kind for each in values):
+        if not isinstance(values, tuple) or not all(isinstance(each, axis) for each in values):
             names = ", ".join(each.__name__ for each in arms(axis).values())
             return f"give {'a tuple of ' * many}{axis.__name__}: {names}"
+        for each in values:
+            if not _complete(type(each)) or type(each).__name__ != arms(axis)[each.kind].__name__:
+                return f"make {type(each).__name__} a dataclass with a kind of its own"
         return "" if len({each.kind for each in values}) == len(values) else "give each kind once"
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from bertlab.errors import BadInput
-from bertlab.recipe.ranges import DROPOUT, POSITIVE_SHARE, SHARE, Checked, Pattern, Range
+from bertlab.recipe.objective import Loss, bert
+from bertlab.recipe.ranges import DROPOUT, SHARE, Checked, Pattern, Range
 
 Positions = Literal["learned", "rotary"]
 Format = Literal["segment-pair", "sentence-pair", "full-sentences", "doc-sentences"]
-MaskSchedule = Literal["dynamic", "static", "duplicated"]
-Prediction = Literal["masked", "left-to-right"]
 Accents = Literal["by-case", "keep", "strip"]
 
 OPTIONS = {"seed": "--seeds or --seed", "corpus.sources": "--corpus", "tokenizer.given": "--vocab"}
@@ -114,60 +113,6 @@ class Inputs(Checked, group="inputs"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Masking(Checked, group="masking"):
-    """Which tokens are predicted and what is shown in their place (BERT section 3.1 and appendix C.2)."""
-
-    mask_prob: Annotated[float, POSITIVE_SHARE] = 0.15
-    """Share of the ordinary tokens of a sequence that is chosen."""
-    mask: Annotated[float, SHARE] = 0.8
-    """Of the chosen, the share replaced by [MASK]."""
-    keep: Annotated[float, SHARE] = 0.1
-    """Of the chosen, the share left as it is."""
-    random: Annotated[float, SHARE] = 0.1
-    """Of the chosen, the share replaced by a random ordinary token."""
-    schedule: MaskSchedule = "dynamic"
-    """`dynamic`: new masks in every pass; `static`: the same always; `duplicated`: `copies` sets, in turn."""
-    copies: Copies = 10
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        shares = (self.mask, self.keep, self.random)
-        _require(
-            abs(sum(shares) - 1) < 1e-9,
-            f"masking.mask, keep and random are {self.mask}, {self.keep} and {self.random}: "
-            "give three shares that add up to 1",
-        )
-
-    def chosen(self, ordinary: int) -> int:
-        """How many of `ordinary` tokens are predicted: exactly max(1, floor(rate n + 0.5)), and none of none."""
-        return min(ordinary, max(1, math.floor(self.mask_prob * ordinary + 0.5)))
-
-    def slots(self, length: int) -> int:
-        """Prediction slots a row of `length` tokens is given, so that shapes stay static."""
-        return max(1, math.ceil(self.mask_prob * length))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Objective(Checked, group="objective"):
-    """What the model is trained to predict."""
-
-    kind: Prediction = "masked"
-    """`masked`: the tokens that `masking` chooses; `left-to-right`: each token, [SEP] too, from those before it."""
-    next_sentence: bool = True
-    """Also predict whether the second segment follows the first; the two mean losses are added."""
-
-    @property
-    def causal(self) -> bool:
-        """Whether no token sees a later one, in pre-training and wherever the encoder is used."""
-        return self.kind == "left-to-right"
-
-    @property
-    def loss(self) -> str:
-        """The name under which its language-model loss is kept."""
-        return "causal_loss" if self.causal else "masked_lm_loss"
-
-
-@dataclass(frozen=True, kw_only=True)
 class Model(Checked, group="model"):
     """The encoder: post-norm, GELU (erf), LayerNorm eps 1e-12, tied output embedding, as in BERT."""
 
@@ -255,8 +200,8 @@ class Recipe(Checked):
     corpus: Corpus = field(default_factory=Corpus)
     tokenizer: Tokenizer = field(default_factory=Tokenizer)
     inputs: Inputs = field(default_factory=Inputs)
-    masking: Masking = field(default_factory=Masking)
-    objective: Objective = field(default_factory=Objective)
+    objective: tuple[Loss, ...] = field(default_factory=bert)
+    """The losses, which are added: each is a mean over its own predictions in the global batch."""
     model: Model = field(default_factory=Model)
     schedule: Schedule = field(default_factory=Schedule)
     optimizer: Optimizer = field(default_factory=Optimizer)
@@ -264,16 +209,31 @@ class Recipe(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _require(
-            not (self.objective.next_sentence and self.objective.causal),
-            "objective.kind left-to-right has no next-sentence prediction: set objective.next_sentence=false too",
-        )
-        _require(
-            self.masking.schedule == "dynamic" or not 0 < self.inputs.epochs < 11,
-            f"inputs.epochs is {self.inputs.epochs}: masks that repeat tell from new ones only when the data are seen "
-            "often; give 11 or more",
-        )
-        _require(
-            not self.objective.next_sentence or self.inputs.pairs,
-            f"inputs.format {self.inputs.format} has one segment: set objective.next_sentence=false too",
+        _require(bool(self.objective), "objective is empty: give one loss or several, as (MaskedLM(), NextSentence())")
+        for loss in self.objective:
+            loss.check(self)
+
+    @property
+    def causal(self) -> bool:
+        """Whether no token sees a later one, in pre-training and wherever the backbone is used."""
+        return any(loss.causal for loss in self.objective)
+
+    @property
+    def declared(self) -> Recipe:
+        """The recipe without what it does not use, which its id is made of.
+
+        A model that is not trained depends on its vocabulary, its shape, the lengths that decide its positions, its
+        seed, and on the kind of the first loss, which says what it can be evaluated by.
+        """
+        if self.schedule.steps:
+            return self
+        inputs = self.inputs
+        return Recipe(
+            corpus=self.corpus,
+            tokenizer=self.tokenizer,
+            inputs=Inputs(length=inputs.length, phase2_length=inputs.phase2_length, phase2_share=inputs.phase2_share),
+            objective=tuple(loss.untrained() for loss in self.objective[:1]),
+            model=self.model,
+            schedule=Schedule(steps=0),
+            seed=self.seed,
         )

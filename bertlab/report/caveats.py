@@ -106,7 +106,7 @@ def pretraining(evidence: Evidence) -> list[str]:
         for variant, others in evidence.trained.items()
         if others
     ]
-    if any(each.causal for each in evidence.pretrainings):
+    if any(each.heldout("causal_lm_loss") is not None for each in evidence.pretrainings):
         lines.append(
             "Left to right: the next-token loss (nats) on the same text, [SEP] included, and its perplexity. Neither "
             "compares with a masked LM's, which sees both sides of a token."

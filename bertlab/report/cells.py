@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bertlab.recipe import Objective, Recipe
+from bertlab.recipe import Recipe
 
 PLATEAU = 0.25
 """Nats: an LM that ends this close to the unigram entropy of its held-out text has learned next to nothing of context.
@@ -79,12 +79,8 @@ class Point:
     """Tokens trained on until then."""
     seconds: float | None
     """Training time of these updates, without evaluations; None where it was not recorded."""
-    loss: float | None
-    """Masked-LM loss at 15 %, 80/10/10, in nats."""
-    own_loss: float | None
-    """Masked-LM loss under the variant's own masking, in nats."""
-    causal_loss: float | None = None
-    """Next-token loss of a left-to-right LM, in nats; it has no masked-LM loss."""
+    losses: Mapping[str, float]
+    """Each loss that was measured, in nats, by the name of the figure."""
 
 
 @dataclass(frozen=True)
@@ -141,26 +137,19 @@ class Pretraining:
         return self.recipe is not None and self.recipe.model.positions == "rotary"
 
     @property
-    def objective(self) -> Objective | None:
-        """What it was trained to predict; None if it is not finished."""
-        return None if self.recipe is None else self.recipe.objective
+    def objective(self) -> tuple[str, ...]:
+        """The kinds of its losses; none if it is not finished."""
+        return () if self.recipe is None else tuple(loss.kind for loss in self.recipe.objective)
 
     @property
-    def causal(self) -> bool:
-        """Whether it is a left-to-right LM, whose loss and perplexity do not compare with a masked LM's."""
-        return self.recipe is not None and self.recipe.objective.causal
-
-    @property
-    def sees_mask(self) -> bool:
-        """Whether [MASK] occurs in its inputs. A variant that never saw it is not judged by 80/10/10."""
-        return self.recipe is None or self.recipe.masking.mask > 0
+    def judged_by(self) -> str:
+        """The held-out figure that judges the variant: that of its objective, which others need not compare with."""
+        return str(self.result.get("judged_by", ""))
 
     @property
     def loss(self) -> float | None:
         """The final held-out loss that judges the variant, in nats."""
-        if self.causal:
-            return self.heldout("causal_loss")
-        return self.heldout("masked_lm_loss" if self.sees_mask else "own_loss")
+        return self.heldout(self.judged_by)
 
     @property
     def plateau(self) -> float | None:

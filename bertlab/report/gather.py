@@ -171,12 +171,12 @@ def _curve(run: Run, result: Mapping[str, Any]) -> tuple[Point, ...]:
     trained = [(line["step"], line["seconds"]) for line in run.timing() if line["stage"] == "train"]
     points = {}
     for line in run.metrics():
-        names = ("heldout_masked_lm_loss", "heldout_own_loss", "heldout_causal_loss")
-        losses = [number(line.get(name)) for name in names]
-        if any(loss is not None for loss in losses):
+        names = [name for name in line if name.startswith("heldout_") and name.endswith("_loss")]
+        measured = {name.removeprefix("heldout_"): number(line[name]) for name in names}
+        if losses := {name: loss for name, loss in measured.items() if loss is not None}:
             step = int(line["step"])
             seconds = math.fsum(taken for until, taken in trained if until <= step) if trained else None
-            points[step] = Point(step, step * each, seconds, *losses)
+            points[step] = Point(step, step * each, seconds, losses)
     return tuple(points[step] for step in sorted(points))
 
 

@@ -15,7 +15,7 @@ def write(run: Run, recipe: Recipe, store: Store) -> str:
     """The card of a pre-training, with the measurements of it that the store has."""
     result = run.result()
     name = "RoFormer" if recipe.model.positions == "rotary" else "BERT"
-    reading = ", left to right" if recipe.objective.causal else ""
+    reading = ", left to right" if recipe.causal else ""
     version = run.environment().get("versions", {}).get("bertlab", "")
     lines = [
         "---",

@@ -212,10 +212,10 @@ def brief(evidence: Evidence) -> tuple[Table, Table]:
 
 def pretraining(evidence: Evidence) -> Table:
     """One row a variant: how its pre-training ended, means over seeds; `left to right` only where a variant is that."""
-    causal = ("left to right",) if any(each.causal for each in evidence.pretrainings) else ()
-    losses = ("loss", "own masking", *causal)
+    causal = any(each.heldout("causal_lm_loss") is not None for each in evidence.pretrainings)
+    losses = ("loss", "own masking", *(["left to right"] if causal else []))
     heads = ("variant", *losses, "below plateau", "perplexity", "accuracy", "next sentence", "seeds")
-    names = ("masked_lm_loss", "own_loss", "causal_loss")[: len(losses)]
+    names = ("masked_lm_loss", "own_loss", "causal_lm_loss")[: len(losses)]
     rows = []
     for variant in evidence.trained:
         runs = [each for each in evidence.of(variant) if not each.untrained and not each.imported]

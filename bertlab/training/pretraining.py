@@ -1,12 +1,13 @@
 """Pre-training (BERT section 3.1 and appendix A.2): a Lightning module and data module, resumed to the bit.
 
-The loss of a step is the sum over the predicted tokens divided by their count in the global batch, plus the same for
-next-sentence labels: never a mean of means, so splitting a batch does not change it. Processes of a group each take a
-share of its rows, and gradients and losses are summed over them.
+Each loss of the objective is its sum over the predictions divided by their count in the global batch, and the losses
+are added: never a mean of means, so splitting a batch does not change it. Processes of a group each take a share of its
+rows, and gradients and losses are summed over them.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import signal
 import time
@@ -22,7 +23,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, IterableDataset
 
 from bertlab.errors import RunFailed
-from bertlab.inputs.batches import Batches, heldout_pairs
+from bertlab.inputs.batches import Batches
 from bertlab.inputs.collator import Batch
 from bertlab.keyed import key
 from bertlab.machine import Machine
@@ -60,11 +61,11 @@ class Pretraining(LightningModule):
         self.step = 0
         """Updates done."""
         self.pending = Figures()
-        """What is not yet in the sums: both losses of this process, and the gradient's norm, of the latest steps."""
+        """What is not yet in the sums: the losses of this process, and the gradient's norm, of the latest steps."""
         self.tokens = 0
         """Tokens of the global batches that it was given, padding included."""
-        self.sums = torch.zeros(3, dtype=torch.float64)
-        """LM losses, next-sentence losses and steps since the last logged line, of all processes."""
+        self.sums = torch.zeros(len(recipe.objective) + 1, dtype=torch.float64)
+        """Each loss of the objective, and the steps since the last logged line, of all processes."""
         self.figures: dict[str, float] = {}
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
@@ -73,32 +74,24 @@ class Pretraining(LightningModule):
 
     def training_step(self, batch: Batch, index: int) -> None:
         """Forward, backward and update of step `self.step` on the global batch."""
-        recipe = self.recipe
-        predicted, rows = float(batch.weights.sum()), len(batch.tokens)
-        pieces = self.share.micro_batches(rows, self.machine.micro_batch)
+        recipe, objective = self.recipe, self.recipe.objective
+        counts = {loss.kind: loss.count(batch.arrays[loss.kind]) for loss in objective}
+        pieces = self.share.micro_batches(len(batch.tokens), self.machine.micro_batch)
         begin, end = (pieces[0][1], pieces[-1][2]) if pieces else (0, 0)
         own = batch.take(begin, end)
         parts = evaluation.on_device(own, self.device.type)
         if (own.lengths == own.tokens.shape[1]).all():
-            parts.pop("lengths")  # no padding, no mask
-        losses = torch.zeros(2, dtype=torch.float64, device=self.device)
+            parts = dataclasses.replace(parts, lengths=None)  # no padding, no mask
+        losses = torch.zeros(len(objective), dtype=torch.float64, device=self.device)
         for number, low, high in pieces:
             seed_dropout(key(recipe.seed, "dropout", self.step, number))
-            part = {name: value[low - begin : high - begin] for name, value in parts.items()}
-            lm_sum, next_sum = self.model.losses(
-                part["tokens"],
-                part["segments"],
-                part.get("lengths"),
-                part["positions"],
-                part["targets"],
-                part["weights"],
-                part["next_sentence"] if recipe.objective.next_sentence else None,
-            )
+            sums = self.model.losses(parts.take(low - begin, high - begin))
+            means = [sums[kind] / count for kind, count in counts.items()]
             with self._summed(high == end):
-                self.manual_backward((lm_sum / predicted + next_sum / rows) * self.share.ranks)  # of which DDP's mean
-            losses += torch.stack((lm_sum.detach().double() / predicted, next_sum.detach().double() / rows))
+                self.manual_backward(sum(means[1:], means[0]) * self.share.ranks)  # DDP averages: undo it
+            losses += torch.stack([sums[kind].detach().double() / count for kind, count in counts.items()])
         if not pieces:  # the others wait for its gradients: zeros
-            self.manual_backward(0.0 * self.model.masked.bias.sum())
+            self.manual_backward(0.0 * next(self.model.parameters()).sum())
         optimizer = self.optimizers()
         assert isinstance(optimizer, torch.optim.Optimizer)  # Lightning's wrapper, which counts the steps
         norm = optimization.update(
@@ -117,13 +110,13 @@ class Pretraining(LightningModule):
         Raises `RunFailed`, status `diverged`, on all of them if a figure of any of them is not finite.
         """
         rows = self.pending.read()
-        totals = iter(self.share.total(*(figure for row in rows for figure in row)))
-        for step, (predicting, related, norms) in enumerate(
-            zip(totals, totals, totals, strict=True), self.step - len(rows)
-        ):
-            check(step, predicting + related, norms)
-            self.sums += torch.tensor([predicting, related, 1.0], dtype=torch.float64)
-            self.figures = {"loss": predicting + related}
+        totals = self.share.total(*(figure for row in rows for figure in row))
+        width = len(self.recipe.objective) + 1
+        for place, step in enumerate(range(self.step - len(rows), self.step)):
+            *losses, norm = totals[place * width : (place + 1) * width]
+            check(step, sum(losses), norm)
+            self.sums += torch.tensor([*losses, 1.0], dtype=torch.float64)
+            self.figures = {"loss": sum(losses)}
 
     def _summed(self, last: bool) -> AbstractContextManager[None]:
         """Within it, gradients go to the other processes only with the `last` micro-batch."""
@@ -188,12 +181,11 @@ class Journal(Callback):
         step, schedule = pl_module.step, self.recipe.schedule
         if step % self.interval == 0 or step == schedule.steps:
             pl_module.settle()
-            predicting, related, count = pl_module.sums.tolist()
+            *losses, count = pl_module.sums.tolist()
             pl_module.sums.zero_()
-            objective = self.recipe.objective
-            line = {"step": step, "loss": (predicting + related) / count, objective.loss: predicting / count}
-            if objective.next_sentence:
-                line["next_sentence_loss"] = related / count
+            line = {"step": step, "loss": sum(losses) / count}
+            for each, total in zip(self.recipe.objective, losses, strict=True):
+                line[f"{each.kind}_loss"] = total / count
             line["learning_rate"] = schedule.learning_rate(step - 1)
             point("journal.line")
             self._append("metrics", line)
@@ -261,6 +253,7 @@ def pretrain(
     Each process of a group calls it with its `share` and the `strategy` that sums gradients, torch's process group
     being there. The first one writes; all of them end alike, after the same step.
     """
+    recipe = recipe.declared
     model = PretrainingModel.of(recipe, corpus.tokenizer.size)
     model.to(machine.device).train()
     module = Pretraining(recipe, model, machine, share)
@@ -303,11 +296,7 @@ def pretrain(
 def _result(
     recipe: Recipe, corpus: TokenisedCorpus, model: PretrainingModel, batches: Batches, machine: Machine, share: Share
 ) -> dict[str, Any]:
-    figures = evaluation.Heldout(recipe, corpus, EVALUATION_ROWS).figures(model, machine, share)
-    if recipe.objective.next_sentence:
-        pairs = heldout_pairs(recipe, corpus, EVALUATION_ROWS)
-        if pairs:
-            figures["next_sentence_accuracy"] = evaluation.next_sentence(model, pairs, machine, share)
+    figures = evaluation.Heldout(recipe, corpus, EVALUATION_ROWS, final=True).figures(model, machine, share)
     return {
         "status": "done",
         "steps": recipe.schedule.steps,
@@ -316,6 +305,7 @@ def _result(
         "parameters": sum(value.numel() for value in model.parameters()),
         "vocabulary": corpus.tokenizer.size,
         "heldout": figures,
+        "judged_by": next((loss.judged_by for loss in recipe.objective if loss.judged_by), ""),
         "unigram_entropy": corpus.facts["unigram_entropy"],
         "corpus": [source.name for source in recipe.corpus.sources],
         "pair_balance": _pair_balance(recipe, batches),
@@ -327,7 +317,7 @@ def _pair_balance(recipe: Recipe, batches: Batches) -> float | None:
     if not recipe.inputs.pairs:
         return None
     steps = range(min(32, recipe.schedule.steps))
-    followed = [float((batches.batch(step).next_sentence == 0).mean()) for step in steps]
+    followed = [float((batches.batch(step).random_second == 0).mean()) for step in steps]
     return sum(followed) / len(followed) if followed else None
 
 

@@ -230,9 +230,9 @@ def test_a_later_command_with_less_takes_nothing_from_the_report(call, finished,
 def test_another_study_of_a_name_is_refused_before_anything_is_trained(call, finished, tmp_path, capsys):
     mine = tmp_path / "mine.py"
     mine.write_text(
-        "from bertlab import Masking, Measurement, Study, Variant\n"
+        "from bertlab import MaskedLM, Measurement, Study, Variant\n"
         "study = Study(name='masking', question='?', source='me', baseline='80/10/10', variants=[\n"
-        "    Variant('80/10/10', masking=Masking()), Variant('0/0/100', masking=Masking(mask_prob=0.4))],\n"
+        "    Variant('80/10/10', objective=(MaskedLM(),)), Variant('0/0/100', objective=(MaskedLM(mask_prob=0.4),))],\n"
         "    measurements=[Measurement('loss', metric='masked_lm_loss')])\n"
     )
     before = contents(finished)

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from bertlab.inputs.masking import Masks
 from bertlab.lab import studies
+from bertlab.objectives import MaskedLM
 from bertlab.store.runs import Store
 
 
@@ -52,8 +52,7 @@ def test_a_table_of_figures_with_their_tests(audit):
 
 
 def test_a_fault_is_a_line_and_exit_1(audit, monkeypatch):
-    keys = Masks.keys
-    monkeypatch.setattr(Masks, "keys", lambda self, rows, epoch: keys(self, rows, 0))
+    monkeypatch.setattr(MaskedLM, "_mask_epoch", lambda self, epoch: 0)
     code, output, errors = audit("dynamic", "--set", "schedule.batch_size=64")
     assert code == 1
     assert "FAILS" in output
@@ -64,13 +63,18 @@ def test_a_fault_is_a_line_and_exit_1(audit, monkeypatch):
 
 
 def test_a_fault_is_in_the_json(audit, monkeypatch):
-    apply = Masks.apply
+    prepare = MaskedLM.prepare
 
-    def shifted(self, tokens, *given):
-        positions, targets, weights = apply(self, tokens, *given)
-        return positions, targets + (targets > 0), weights
+    def shifted(self, *given):
+        examples = prepare(self, *given)
 
-    monkeypatch.setattr(Masks, "apply", shifted)
+        def made(sequences):
+            arrays = examples(sequences)
+            return {**arrays, "targets": arrays["targets"] + (arrays["targets"] > 0)}
+
+        return made
+
+    monkeypatch.setattr(MaskedLM, "prepare", shifted)
     code, output, errors = audit("masking", "--only", "80/10/10", "--json")
     assert code == 1
     (found,) = json.loads(output)
@@ -85,7 +89,7 @@ def test_a_fault_is_in_the_json(audit, monkeypatch):
     [
         (["maskin"], "did you mean 'masking'"),
         (["masking", "--only", "80/10/1"], "did you mean '80/10/10'"),
-        (["masking", "--set", "masking.mask_pro=0.2"], "did you mean 'masking.mask_prob'"),
+        (["masking", "--set", "masked_lm.mask_prop=0.2"], "did you mean 'masked_lm.mask_prob'"),
         (["dynamic", "--set", "schedule.steps=1000000"], "inputs.epochs is 40"),
     ],
 )

@@ -57,6 +57,7 @@ def test_a_full_disk_is_told_of_and_nothing_is_left(call, finished, tmp_path, ca
 def test_transformers_gives_the_ids_and_the_vectors_of_the_run(exported, finished):
     from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
+    from bertlab.model.heads import TensorBatch
     from bertlab.training.finetuning import open_pretrained
 
     (run,) = (run for run in Store(finished).runs() if run.label == RUN)
@@ -70,7 +71,8 @@ def test_transformers_gives_the_ids_and_the_vectors_of_the_run(exported, finishe
         logits = AutoModelForMaskedLM.from_pretrained(exported).eval()(**inputs).logits
         model = opened.model.eval()
         torch.testing.assert_close(model.encoder(tokens, torch.zeros_like(tokens), None), vectors, rtol=0, atol=1e-5)
-        masked, _ = model.predictions(tokens, torch.zeros_like(tokens), None, every)
+        batch = TensorBatch(tokens, torch.zeros_like(tokens), None, {"masked_lm": {"positions": every}})
+        masked = model.logits(batch, "masked_lm")
         torch.testing.assert_close(masked.view_as(logits), logits, rtol=0, atol=1e-5)
 
 

@@ -123,9 +123,9 @@ def test_a_folder_that_is_another_data_set_is_left_alone(manifest, message, push
 def test_what_needs_no_mirror_and_what_cannot_be_one(call, tmp_path, capsys):
     (tmp_path / "file").touch()
     (tmp_path / "own.py").write_text(
-        "from bertlab import Masking, Measurement, Study, Variant\n"
+        "from bertlab import MaskedLM, Measurement, Study, Variant\n"
         "study = Study(name='own', question='?', source='me', baseline='a', variants=[Variant('a'),"
-        " Variant('b', masking=Masking(mask_prob=0.4))], measurements=[Measurement('M', task='sentiment')])\n"
+        " Variant('b', objective=(MaskedLM(mask_prob=0.4),))], measurements=[Measurement('M', task='sentiment')])\n"
     )
     for command, message in (
         (("masking", tmp_path / "file"), "is not a directory"),

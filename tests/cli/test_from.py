@@ -300,7 +300,7 @@ def test_a_model_is_pre_trained_outside_a_study(call, tmp_path, capsys):
         "--scale",
         "smoke",
         "--set",
-        "masking.mask_prob=0.4",
+        "masked_lm.mask_prob=0.4",
         "--seed",
         "3",
         "--threads",
@@ -314,7 +314,7 @@ def test_a_model_is_pre_trained_outside_a_study(call, tmp_path, capsys):
     printed = capsys.readouterr().out
     (run,) = (each for each in Store(runs).runs() if each.kind == "pretrain")
     assert f"bertlab finetune --from {run.id}" in printed
-    assert run.science()["recipe"]["masking"]["mask_prob"] == 0.4
+    assert run.science()["recipe"]["objective"][0]["mask_prob"] == 0.4
     assert run.science()["recipe"]["seed"] == 3
     assert call(*command, "--json") == 0
     told = json.loads(capsys.readouterr().out)
@@ -324,10 +324,7 @@ def test_a_model_is_pre_trained_outside_a_study(call, tmp_path, capsys):
 
 def test_milestones_of_a_run_are_those_that_it_keeps(call, tmp_path, capsys):
     runs = tmp_path / "runs"
-    assert (
-        call("pretrain", "--scale", "smoke", "--set", "objective.next_sentence=false", "--threads", "1", "--runs", runs)
-        == 0
-    )
+    assert call("pretrain", "--scale", "smoke", "--set", "objective=masked_lm", "--threads", "1", "--runs", runs) == 0
     (run,) = (each for each in Store(runs).runs() if each.kind == "pretrain")
     capsys.readouterr()
     only = ("--only", "masked LM")

@@ -12,12 +12,12 @@ EVIL = "=1|<b>[red]\x1b[31m\n$x$ `rm` ..\udcff"
 SEEN = "=1|<b>[red][31m $x$ `rm` .."
 CLASSES = ("=no|", "<b>yes\x1b[31m", "__may\nbe__\ud800")
 STUDY = f"""
-from bertlab.recipe import Masking
 from bertlab.lab.study import Measurement, Study, Task, Variant
+from bertlab.objectives import MaskedLM
 task = Task(kind="classification", name={EVIL!r}, dataset={EVIL!r}, path="data/" + {EVIL!r}, text=({EVIL!r},),
             label="=1", labels={CLASSES!r})
 study = Study(name="../" + {SEEN!r}, question={EVIL!r}, source={EVIL!r}, baseline="../" + {SEEN!r},
-              variants=[Variant("../" + {SEEN!r}), Variant("[/]", masking=Masking(mask=1.0, keep=0.0, random=0.0))],
+              variants=[Variant("../" + {SEEN!r}), Variant("[/]", objective=(MaskedLM(mask_prob=0.3),))],
               measurements=[Measurement({SEEN!r}, task=task)])
 """
 

@@ -10,12 +10,13 @@ from bertlab.store.files import digest, write_json
 from bertlab.store.runs import Store
 
 STUDY = """
-from bertlab.recipe import Masking
-from bertlab.lab.study import Claim, Measurement, Study, Variant
+from bertlab import Claim, Corruption, MaskedLM, Measurement, NextSentence, Study, Variant
+
+other = MaskedLM(corruption=Corruption(mask=0.0, keep=0.0, random=1.0))
 
 study = Study(
     name="own", question="Does it?", source="here", baseline="a",
-    variants=[Variant("a"), Variant("b", masking=Masking(mask=0.0, keep=0.0, random=1.0))],
+    variants=[Variant("a"), Variant("b", objective=(other, NextSentence()))],
     measurements=[Measurement("loss", metric="masked_lm_loss"), Measurement("MNLI", task="mnli")],
     claims=[Claim("a is better", better="a", worse="b", on="MNLI")],
 )

@@ -9,15 +9,14 @@ from bertlab.store.runs import Store
 
 STUDY = """
 from bertlab.lab import studies
-from bertlab.recipe import Inputs, Objective
-from bertlab.lab.study import Study, Variant
+from bertlab import CausalLM, Inputs, MaskedLM, Study, Variant
 
-alone = Objective(next_sentence=False)
+alone = (MaskedLM(),)
 study = Study(
     name="objectives", question="?", source="nobody", baseline="BERT",
     variants=[
         Variant("BERT"),
-        Variant("left to right", objective=Objective(kind="left-to-right", next_sentence=False)),
+        Variant("left to right", objective=(CausalLM(),)),
         Variant("sentence pair", inputs=Inputs(format="sentence-pair")),
         Variant("full sentences", inputs=Inputs(format="full-sentences"), objective=alone),
         Variant("doc sentences", inputs=Inputs(format="doc-sentences"), objective=alone),
@@ -48,11 +47,11 @@ def test_every_row_is_measured_on_every_column(store):
 
 def test_left_to_right_is_judged_by_its_own_loss(store):
     result = pretrained(store, "left-to-right").result()
-    assert set(result["heldout"]) == {"causal_loss", "perplexity"}
-    assert result["heldout"]["perplexity"] == pytest.approx(np.exp(result["heldout"]["causal_loss"]))
+    assert set(result["heldout"]) == {"causal_lm_loss", "perplexity"}
+    assert result["heldout"]["perplexity"] == pytest.approx(np.exp(result["heldout"]["causal_lm_loss"]))
     curve = pretrained(store, "left-to-right").metrics()
     assert {name for line in curve for name in line} == {
-        "step", "loss", "causal_loss", "learning_rate", "heldout_causal_loss", "heldout_perplexity",
+        "step", "loss", "causal_lm_loss", "learning_rate", "heldout_causal_lm_loss", "heldout_perplexity",
     }  # fmt: skip
 
 

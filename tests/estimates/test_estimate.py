@@ -11,7 +11,8 @@ from bertlab.estimates.recorded import similarity
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import Measure, Pretrain
 from bertlab.lab.study import Measurement, Study, Variant
-from bertlab.recipe import Masking, cost
+from bertlab.objectives import MaskedLM
+from bertlab.recipe import cost
 from bertlab.store.runs import Store
 
 TIMES = {"corpus": 10.0, "finetune": 20.0, "features": 5.0}
@@ -21,7 +22,7 @@ MASKING = studies.find("masking")
 def seconds(job, devices):
     """A corpus takes 10 s, a baseline 100, another pre-training 60, measurements 20 and 5."""
     if isinstance(job, Pretrain):
-        return (100.0 if job.recipe.masking == Masking() else 60.0) / devices
+        return (100.0 if job.recipe.objective[0] == MaskedLM() else 60.0) / devices
     return TIMES[job.kind]
 
 
@@ -88,7 +89,7 @@ def test_tokens_operations_and_disk(machine):
     found = estimate.amount([pretrain], machine, seconds)
     assert found.tokens == 20 * 8 * 32
     assert found.flops == cost.flops(pretrain.recipe)
-    assert found.disk_bytes == 2 * cost.weight_bytes(pretrain.recipe.model, 512, 128)
+    assert found.disk_bytes == 2 * cost.weight_bytes(pretrain.recipe)
     found = estimate.amount([finetune], machine, seconds)
     assert 5 * 64 * 5 < found.tokens < 5 * 64 * 32
     forward = cost.encoder_flops_per_token(pretrain.recipe.model, 32)

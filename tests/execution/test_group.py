@@ -114,7 +114,9 @@ def poison(pid):
     from bertlab.model.heads import PretrainingModel
 
     losses = PretrainingModel.losses
-    PretrainingModel.losses = lambda *arguments: [each * float("nan") for each in losses(*arguments)]
+    PretrainingModel.losses = lambda *arguments: {
+        kind: each * float("nan") for kind, each in losses(*arguments).items()
+    }
 
 
 def test_a_worker_that_is_killed_ends_the_group_which_goes_on_from_its_checkpoint(

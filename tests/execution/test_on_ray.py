@@ -180,36 +180,51 @@ def test_devices_that_are_not_there_give_one_line(options, message, tmp_path):
 
 
 PATCHED = """
-import half
-
-from bertlab.lab.study import Measurement, Study, Variant
+from half import Half
+from bertlab import Measurement, Study, Variant
 
 study = Study(
     name="patched", question="?", source="me", baseline="a",
-    variants=[Variant("a"), Variant("b", fields={"schedule.warmup": "0.5"})],
+    variants=[Variant("a", objective=(Half(share=SHARE),)), Variant("b", fields={"schedule.warmup": "0.5"})],
     measurements=[Measurement("loss", metric="masked_lm_loss")],
 )
 """
-HALF = """
-from bertlab.inputs.masking import Masks
+HALF = '''
+from __future__ import annotations
 
-chosen = Masks.__init__
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
-def less(self, masking, *others):
-    chosen(self, masking, *others)
-    self._chosen = (self._chosen + 1) // 2
-    self._active = self._active * (self._numbers[: self._slots] < self._chosen[:, None])
-
-if PATCH:
-    Masks.__init__ = less
-"""
+from bertlab import MaskedLM
+from bertlab.recipe.ranges import SHARE
 
 
-def test_workers_run_the_code_of_a_study_file(tmp_path):
+@dataclass(frozen=True, kw_only=True)
+class Half(MaskedLM):
+    """Masked LM that learns from the first slots alone."""
+
+    kind: ClassVar[str] = "half"
+    share: Annotated[float, SHARE] = 0.5
+
+    def prepare(self, tokenizer, length, seed):
+        examples = super().prepare(tokenizer, length, seed)
+
+        def made(sequences):
+            arrays = dict(examples(sequences))
+            used = max(1, int(self.share * arrays["weights"].shape[1]))
+            for name in arrays:
+                arrays[name][:, used:] = 0
+            return arrays
+
+        return made
+'''
+
+
+def test_workers_train_the_loss_of_a_study_file(tmp_path):
     ends = {}
-    for name, patch, more in (("plain", False, ()), ("alone", True, ()), ("worker", True, ("--workers", "1"))):
-        (tmp_path / "patched.py").write_text(PATCHED)
-        (tmp_path / "half.py").write_text(HALF.replace("PATCH", str(patch)))
+    for name, share, more in (("plain", 1.0, ()), ("alone", 0.5, ()), ("worker", 0.5, ("--workers", "1"))):
+        (tmp_path / "patched.py").write_text(PATCHED.replace("SHARE", str(share)))
+        (tmp_path / "half.py").write_text(HALF)
         runs = tmp_path / name
         command = [
             *RUN,

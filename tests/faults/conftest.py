@@ -12,9 +12,7 @@ import pytest
 from bertlab.store.runs import Store
 
 STUDY = """
-from bertlab.adaptation import Features
-from bertlab.recipe import Masking
-from bertlab.lab.study import Measurement, Study, Task, Variant
+from bertlab import Corruption, Features, MaskedLM, Measurement, NextSentence, Study, Task, Variant
 
 task = Task(kind="tagging", name="long", path="long", text=("tokens",), label="tags", labels=("O", "B-LONG", "I-LONG"))
 study = Study(
@@ -23,8 +21,8 @@ study = Study(
     source="here",
     baseline="one",
     variants=[
-        Variant("one", masking=Masking(mask=0.8, keep=0.1, random=0.1)),
-        Variant("two", masking=Masking(mask=0.0, keep=0.0, random=1.0)),
+        Variant("one", objective=(MaskedLM(corruption=Corruption(mask=0.8, keep=0.1, random=0.1)), NextSentence())),
+        Variant("two", objective=(MaskedLM(corruption=Corruption(mask=0.0, keep=0.0, random=1.0)), NextSentence())),
         Variant("wild", fields={"optimizer.weight_decay": "10", "schedule.peak_lr": "10"}),
     ],
     measurements=[

@@ -11,8 +11,9 @@ from bertlab.inputs.batches import Batches
 from bertlab.lab import scales
 from bertlab.machine import has_compiler
 from bertlab.model.heads import PretrainingModel
+from bertlab.objectives import CausalLM, MaskedLM
 from bertlab.progress import Interrupted, silent
-from bertlab.recipe import Inputs, Model, Objective, Schedule
+from bertlab.recipe import Inputs, Model, Schedule
 from bertlab.training import checkpoints
 from bertlab.training.evaluation import on_device
 from bertlab.training.pretraining import pretrain
@@ -24,12 +25,12 @@ pytestmark = [
 
 SMOKE = scales.find("smoke").recipe  # 20 steps, dropout 0.1
 STILL = dataclasses.replace(SMOKE, model=dataclasses.replace(SMOKE.model, dropout=0.0))
-ALONE = Objective(next_sentence=False)
+ALONE = (MaskedLM(),)
 OBJECTIVES = {
     "next sentence": {},
     "masked": {"objective": ALONE, "inputs": Inputs(length=32, format="full-sentences")},
     "documents": {"objective": ALONE, "inputs": Inputs(length=32, format="doc-sentences")},
-    "left to right": {"objective": Objective(kind="left-to-right", next_sentence=False)},
+    "left to right": {"objective": (CausalLM(),)},
     "learned positions": {"model": dataclasses.replace(STILL.model, positions="learned")},
 }
 each_objective = pytest.mark.parametrize("objective", OBJECTIVES)
@@ -89,12 +90,12 @@ def test_logits_are_those_of_the_cpu(reference, corpus, card, objective):
     model = PretrainingModel.of(recipe, corpus.tokenizer.size)
     model.load(reference(objective) / "model.safetensors")
     batch = Batches(recipe, corpus).batch(30)
-    names = ("tokens", "segments", "lengths", "positions")
 
     def logits(device):
         parts = on_device(batch, device)
         with torch.inference_mode():
-            return [each.cpu() for each in model.to(device).eval().predictions(*(parts[name] for name in names))]
+            model.to(device).eval()
+            return [model.logits(parts, loss.kind).cpu() for loss in recipe.objective]
 
     wanted, found = logits("cpu"), logits(card().device)
     for one, two in zip(wanted, found, strict=True):

@@ -13,13 +13,15 @@ import numpy as np
 import pytest
 
 from bertlab import keyed
-from bertlab.inputs import batches, masking
+from bertlab.inputs import batches
 from bertlab.inputs.audit import Audited, audit, same_batches, same_sequences
 from bertlab.inputs.audit.search import elsewhere
 from bertlab.inputs.batches import Batches
 from bertlab.inputs.collator import Batch
 from bertlab.inputs.formats import Rows, segment_pair
-from bertlab.recipe import Format, Inputs, Masking, Model, Objective, Recipe, Schedule
+from bertlab.objectives import CausalLM, Corruption, MaskedLM
+from bertlab.recipe import Format, Inputs, Model, Recipe, Schedule
+from bertlab.recipe.objective import bert
 
 FORMATS: tuple[Format, ...] = ("segment-pair", "sentence-pair", "full-sentences", "doc-sentences")
 BALANCE = "pairs from another document"
@@ -30,14 +32,17 @@ AGAIN = "chosen again after 10 passes"
 Altered = Callable[[Batch], Batch]
 
 
-def recipe(masked: Masking | None = None, causal: bool = False, batch: int = 16, **inputs: Any) -> Recipe:
-    kind = "left-to-right" if causal else "masked"
+def recipe(masked: MaskedLM | None = None, causal: bool = False, batch: int = 16, **inputs: Any) -> Recipe:
     return Recipe(
-        objective=Objective(kind=kind, next_sentence=False),
+        objective=(CausalLM() if causal else masked or MaskedLM(),),
         inputs=Inputs(**{"length": 48} | inputs),
-        masking=masked or Masking(),
         schedule=Schedule(batch_size=batch, steps=1000),
     )
+
+
+def lm(batch: Batch) -> SimpleNamespace:
+    """What a language model adds to a batch."""
+    return SimpleNamespace(**next(iter(batch.arrays.values())))
 
 
 def failing(audited: list[Audited]) -> set[str]:
@@ -70,12 +75,12 @@ def test_clean_batches_of_every_format_pass(corpus: Any, name: Format, causal: b
     [
         recipe(short_seq_prob=0.0, dupe_factor=1),
         recipe(short_seq_prob=1.0, dupe_factor=3),
-        recipe(Masking(schedule="static"), dupe_factor=1),
-        recipe(Masking(schedule="duplicated"), dupe_factor=1),
-        recipe(Masking(schedule="duplicated", copies=4), format="full-sentences"),
-        recipe(Masking(schedule="duplicated", copies=3), dupe_factor=2),
-        recipe(Masking(mask_prob=0.4, mask=0.0, keep=0.0, random=1.0)),
-        recipe(Masking(mask_prob=0.01, mask=0.0, keep=1.0, random=0.0), format="doc-sentences"),
+        recipe(MaskedLM(schedule="static"), dupe_factor=1),
+        recipe(MaskedLM(schedule="duplicated"), dupe_factor=1),
+        recipe(MaskedLM(schedule="duplicated", copies=4), format="full-sentences"),
+        recipe(MaskedLM(schedule="duplicated", copies=3), dupe_factor=2),
+        recipe(MaskedLM(mask_prob=0.4, corruption=Corruption(mask=0.0, keep=0.0, random=1.0))),
+        recipe(MaskedLM(mask_prob=0.01, corruption=Corruption(mask=0.0, keep=1.0, random=0.0)), format="doc-sentences"),
         recipe(epochs=40, dupe_factor=1),
         recipe(epochs=300, dupe_factor=1, format="full-sentences"),
         recipe(epochs=50, dupe_factor=4),
@@ -106,7 +111,7 @@ def test_figures_are_those_of_the_batches(corpus: Any) -> None:
     source, first = Batches(given, corpus), []
     while not first or first[-1].epochs.max() == 0:
         first.append(source.batch(len(first)))
-    chosen = sum(int((batch.weights > 0)[batch.epochs == 0].sum()) for batch in first)
+    chosen = sum(int((lm(batch).weights > 0)[batch.epochs == 0].sum()) for batch in first)
     checks = {check.figure: check for check in audited.checks}
     assert checks["tokens chosen"].found == f"{chosen / len(corpus.train.tokens):.2%} of {len(corpus.train.tokens):,}"
     assert checks[MASK].test.endswith(f", {chosen:,} tokens")
@@ -117,7 +122,7 @@ def test_figures_are_those_of_the_batches(corpus: Any) -> None:
 
 
 def test_a_wrong_share_of_chosen_tokens(corpus: Any) -> None:
-    assert found(corpus, recipe(), recipe(Masking(mask_prob=0.17))) == {"tokens chosen"}
+    assert found(corpus, recipe(), recipe(MaskedLM(mask_prob=0.17))) == {"tokens chosen"}
 
 
 @pytest.mark.parametrize(
@@ -130,17 +135,20 @@ def test_a_wrong_share_of_chosen_tokens(corpus: Any) -> None:
 )
 def test_wrong_shares_of_what_is_shown(corpus: Any, shares: tuple[float, ...], expected: set[str]) -> None:
     mask, keep, random = shares
-    assert found(corpus, recipe(), recipe(Masking(mask=mask, keep=keep, random=random))) == expected
+    assert (
+        found(corpus, recipe(), recipe(MaskedLM(corruption=Corruption(mask=mask, keep=keep, random=random))))
+        == expected
+    )
 
 
 def test_a_special_is_chosen(corpus: Any) -> None:
-    name = named(recipe(), corpus, lambda batch: batch.weights[:, 0] > 0)
+    name = named(recipe(), corpus, lambda batch: lm(batch).weights[:, 0] > 0)
 
     def alter(batch: Batch) -> Batch:
         for row in np.flatnonzero(batch.rows == name):
             last = batch.lengths[row] - 1
-            batch.tokens[row, batch.positions[row, 0]] = batch.targets[row, 0]
-            batch.positions[row, 0], batch.targets[row, 0] = last, corpus.tokenizer.sep
+            batch.tokens[row, lm(batch).positions[row, 0]] = lm(batch).targets[row, 0]
+            lm(batch).positions[row, 0], lm(batch).targets[row, 0] = last, corpus.tokenizer.sep
             batch.tokens[row, last] = corpus.tokenizer.mask
         return batch
 
@@ -149,9 +157,12 @@ def test_a_special_is_chosen(corpus: Any) -> None:
 
 def test_a_position_is_chosen_twice(corpus: Any) -> None:
     def alter(batch: Batch) -> Batch:
-        for row in np.flatnonzero(batch.weights[:, 1])[:1]:
-            batch.tokens[row, batch.positions[row, 0]] = batch.targets[row, 0]
-            batch.positions[row, 0], batch.targets[row, 0] = batch.positions[row, 1], batch.targets[row, 1]
+        for row in np.flatnonzero(lm(batch).weights[:, 1])[:1]:
+            batch.tokens[row, lm(batch).positions[row, 0]] = lm(batch).targets[row, 0]
+            lm(batch).positions[row, 0], lm(batch).targets[row, 0] = (
+                lm(batch).positions[row, 1],
+                lm(batch).targets[row, 1],
+            )
         return batch
 
     assert found(corpus, recipe(), alter=alter) == {"tokens chosen"}
@@ -159,10 +170,10 @@ def test_a_position_is_chosen_twice(corpus: Any) -> None:
 
 def test_a_wrong_label(corpus: Any) -> None:
     given = recipe(format="full-sentences")
-    name = named(given, corpus, lambda batch: batch.weights[:, 0] > 0)
+    name = named(given, corpus, lambda batch: lm(batch).weights[:, 0] > 0)
 
     def alter(batch: Batch) -> Batch:
-        batch.targets[(batch.rows == name) & (batch.epochs == 0), 0] += 1
+        lm(batch).targets[(batch.rows == name) & (batch.epochs == 0), 0] += 1
         return batch
 
     # The row has another text than in later passes, too.
@@ -171,7 +182,7 @@ def test_a_wrong_label(corpus: Any) -> None:
 
 def test_an_empty_slot_is_filled(corpus: Any) -> None:
     def alter(batch: Batch) -> Batch:
-        batch.targets[batch.weights == 0] = 7
+        lm(batch).targets[lm(batch).weights == 0] = 7
         return batch
 
     assert found(corpus, recipe(), alter=alter) == {"weights"}
@@ -192,20 +203,25 @@ def test_the_first_tokens_of_a_row_are_chosen(corpus: Any, monkeypatch: pytest.M
     def ascending(keys: Any, counters: Any) -> Any:
         return np.broadcast_to(counters << np.uint32(16), (len(keys), len(counters))).copy()
 
-    monkeypatch.setattr(masking.keyed, "words", ascending)
+    monkeypatch.setattr(keyed, "words", ascending)
     assert found(corpus, recipe()) == {"place of the chosen in a row", "chosen in another row too", AGAIN}
 
 
 def test_one_mask_for_all_rows_of_a_pass(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    keys = masking.Masks.keys
-    monkeypatch.setattr(masking.Masks, "keys", lambda self, rows, epoch: keys(self, rows * 0, epoch))
+    prepare = MaskedLM.prepare
+
+    def prepared(self: MaskedLM, *arguments: Any) -> Any:
+        examples = prepare(self, *arguments)
+        return lambda sequences: examples(dataclasses.replace(sequences, rows=sequences.rows * 0))
+
+    monkeypatch.setattr(MaskedLM, "prepare", prepared)
     assert "chosen in another row too" in found(corpus, recipe())
 
 
 # How it changes from pass to pass
 
 OFTEN = {
-    schedule: recipe(Masking(schedule=schedule), dupe_factor=1) for schedule in ("static", "duplicated", "dynamic")
+    schedule: recipe(MaskedLM(schedule=schedule), dupe_factor=1) for schedule in ("static", "duplicated", "dynamic")
 }
 
 
@@ -228,8 +244,10 @@ def test_masks_that_repeat_or_change_where_they_should_not(
 
 def test_masks_are_the_same_but_what_is_shown_is_not(corpus: Any) -> None:
     def alter(batch: Batch) -> Batch:
-        rows = np.flatnonzero((batch.epochs > 0) & (batch.weights[:, 0] > 0))[:1]
-        batch.tokens[rows, batch.positions[rows, 0]] = 5 + (batch.tokens[rows, batch.positions[rows, 0]] + 1) % 50
+        rows = np.flatnonzero((batch.epochs > 0) & (lm(batch).weights[:, 0] > 0))[:1]
+        batch.tokens[rows, lm(batch).positions[rows, 0]] = (
+            5 + (batch.tokens[rows, lm(batch).positions[rows, 0]] + 1) % 50
+        )
         return batch
 
     assert found(corpus, OFTEN["static"], alter=alter) == {"masks after 1 pass", "masks after 10 passes"}
@@ -285,11 +303,11 @@ def test_a_row_begins_without_cls(corpus: Any) -> None:
 
 def test_a_batch_lacks_a_row(corpus: Any) -> None:
     given = recipe(format="sentence-pair")
-    lost = named(given, corpus, lambda batch: batch.next_sentence >= 0)
+    lost = named(given, corpus, lambda batch: batch.random_second >= 0)
 
     def alter(batch: Batch) -> Batch:
         kept = np.flatnonzero(batch.rows != lost)
-        return Batch(**{name: array[kept] for name, array in vars(batch).items()})
+        return batch.map(lambda array: array[kept])
 
     # A batch of these holds as many tokens as a batch may, to a sequence.
     assert found(corpus, given, alter=alter) == {COVERAGE}
@@ -472,10 +490,10 @@ def test_random_pairs_of_another_form(corpus: Any, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("name", FORMATS[:2])
 def test_a_wrong_label_of_a_pair(corpus: Any, name: Format, label: int, figure: str) -> None:
     given = recipe(format=name)
-    row = named(given, corpus, lambda batch: (batch.next_sentence == label) & (batch.lengths > 25))
+    row = named(given, corpus, lambda batch: (batch.random_second == label) & (batch.lengths > 25))
 
     def alter(batch: Batch) -> Batch:
-        batch.next_sentence[batch.rows == row] = 1 - label
+        batch.random_second[batch.rows == row] = 1 - label
         return batch
 
     # Where no token may be lost, the second segment of a true pair is missed.
@@ -485,10 +503,10 @@ def test_a_wrong_label_of_a_pair(corpus: Any, name: Format, label: int, figure: 
 
 def test_a_label_without_a_pair(corpus: Any) -> None:
     def alter(batch: Batch) -> Batch:
-        batch.next_sentence[:] = 1
+        batch.random_second[:] = 1
         return batch
 
-    assert found(corpus, recipe(format="doc-sentences"), alter=alter) == {"next-sentence label"}
+    assert found(corpus, recipe(format="doc-sentences"), alter=alter) == {"label of the pair"}
 
 
 # Left to right
@@ -496,7 +514,7 @@ def test_a_label_without_a_pair(corpus: Any) -> None:
 
 def test_a_token_predicts_itself(corpus: Any) -> None:
     def alter(batch: Batch) -> Batch:
-        batch.targets[:] = batch.tokens[:, :-1] * (batch.weights > 0)
+        lm(batch).targets[:] = batch.tokens[:, :-1] * (lm(batch).weights > 0)
         return batch
 
     assert found(corpus, recipe(causal=True), alter=alter) == {"targets"}
@@ -553,12 +571,13 @@ def test_segments_are_found_in_other_documents() -> None:
 def test_rows_that_share_their_batches() -> None:
     base = recipe()
     assert same_batches(base) == same_batches(dataclasses.replace(base, model=Model(layers=1)))
-    assert same_batches(base) == same_batches(dataclasses.replace(base, objective=Objective()))
-    assert same_batches(base) != same_batches(recipe(Masking(mask_prob=0.2)))
+    assert same_batches(base) == same_batches(dataclasses.replace(base, objective=bert()))
+    assert same_batches(base) != same_batches(recipe(MaskedLM(mask_prob=0.2)))
     assert same_batches(base) != same_batches(recipe(causal=True))
-    assert same_sequences(base) == same_sequences(recipe(Masking(mask_prob=0.2))) == same_sequences(recipe(causal=True))
+    assert (
+        same_sequences(base) == same_sequences(recipe(MaskedLM(mask_prob=0.2))) == same_sequences(recipe(causal=True))
+    )
     assert same_sequences(base) != same_sequences(recipe(dupe_factor=3))
-    assert same_batches(recipe(causal=True)) == same_batches(recipe(Masking(mask_prob=0.2), causal=True))
 
 
 def found_in(corpus: Any, given: Recipe, source: Callable[[int], Batch]) -> set[str]:

@@ -18,7 +18,9 @@ from bertlab.inputs import batches
 from bertlab.inputs.batches import Batches, heldout, heldout_pairs
 from bertlab.inputs.collator import Batch, joined
 from bertlab.inputs.formats import layout
-from bertlab.recipe import Format, Inputs, Masking, MaskSchedule, Model, Objective, Optimizer, Recipe, Schedule
+from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
+from bertlab.objectives.selection import slots
+from bertlab.recipe import Format, Inputs, Model, Optimizer, Recipe, Schedule
 
 PAD, CLS, SEP, MASK = 0, 2, 3, 4
 TOKENS = 12_000
@@ -45,32 +47,44 @@ def _corpus(dtype: Any = np.uint16) -> Any:
 
 
 CORPUS = _corpus()
+FIXED = (MaskedLM(), NextSentence())
 
 
 FORMATS: tuple[Format, ...] = ("segment-pair", "sentence-pair", "full-sentences", "doc-sentences")
 
 
-def recipe(batch: int = 16, seed: int = 0, steps: int = 100, masking: Masking | None = None, **inputs: Any) -> Recipe:
+def recipe(batch: int = 16, seed: int = 0, steps: int = 100, masked: MaskedLM | None = None, **inputs: Any) -> Recipe:
+    paired = inputs.get("format") not in ("full-sentences", "doc-sentences")
     return Recipe(
-        objective=Objective(next_sentence=inputs.get("format") not in ("full-sentences", "doc-sentences")),
+        objective=(masked or MaskedLM(), *([NextSentence()] if paired else [])),
         inputs=Inputs(**{"length": 64, "dupe_factor": 3} | inputs),
-        masking=masking or Masking(),
         schedule=Schedule(batch_size=batch, steps=steps),
         seed=seed,
     )
+
+
+def lm(batch: Batch) -> SimpleNamespace:
+    """What the language model adds to a batch."""
+    return SimpleNamespace(**next(iter(batch.arrays.values())))
+
+
+def arrays(batch: Batch) -> dict[str, np.ndarray]:
+    """All that a batch holds, and what the language model adds, by name."""
+    return {name: array for name, array in vars(batch).items() if name != "arrays"} | vars(lm(batch))
 
 
 def plain(batch: Batch) -> np.ndarray:
     """The tokens of a batch as they were before masking."""
     tokens = batch.tokens.copy()
     for row in range(len(tokens)):
-        chosen = batch.weights[row] > 0
-        tokens[row, batch.positions[row, chosen]] = batch.targets[row, chosen]
+        chosen = lm(batch).weights[row] > 0
+        tokens[row, lm(batch).positions[row, chosen]] = lm(batch).targets[row, chosen]
     return tokens
 
 
 def contents(batch: Batch) -> list[bytes]:
-    return [getattr(batch, each.name).tobytes() for each in dataclasses.fields(Batch)]
+    names = "tokens segments lengths positions targets weights random_second rows epochs"
+    return [arrays(batch)[name].tobytes() for name in names.split()]
 
 
 def rows_by_name(source: Batches, steps: int) -> dict[tuple[int, int], list[bytes]]:
@@ -89,10 +103,9 @@ def test_layout_of_a_row() -> None:
     for step in range(20):
         batch = Batches(recipe(), CORPUS).batch(step)
         assert batch.tokens.shape == (16, 64)
-        assert batch.positions.shape == (16, Masking().slots(64))
-        for each in dataclasses.fields(Batch):
-            expected = {"rows": np.int64, "epochs": np.int64, "weights": np.float32}.get(each.name, np.int32)
-            assert getattr(batch, each.name).dtype == expected
+        assert lm(batch).positions.shape == (16, slots(0.15, 64))
+        for name, array in arrays(batch).items():
+            assert array.dtype == {"rows": np.int64, "epochs": np.int64, "weights": np.float32}.get(name, np.int32)
         tokens = plain(batch)
         for row in range(16):
             length = batch.lengths[row]
@@ -106,8 +119,8 @@ def test_layout_of_a_row() -> None:
             assert (np.diff(first) == 1).all()
             assert (np.diff(second) == 1).all()
             assert len(set(home[first])) == len(set(home[second])) == 1
-            assert (home[first[0]] != home[second[0]]) == batch.next_sentence[row]
-            assert batch.next_sentence[row] or second[0] > first[-1]
+            assert (home[first[0]] != home[second[0]]) == batch.random_second[row]
+            assert batch.random_second[row] or second[0] > first[-1]
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -153,7 +166,7 @@ def test_batches_of_short_rows_grow_to_the_tokens_of_the_others(name: Format, ot
     assert min(len(part.rows) for part in parts) >= 16
     # No column stands empty but those up to the next eighth, no slot at all.
     assert all(0 <= part.tokens.shape[1] - part.lengths.max() < 8 for part in parts)
-    assert all(part.weights.any(axis=0).all() for part in parts)
+    assert all(lm(part).weights.any(axis=0).all() for part in parts)
 
 
 def test_tokens_are_counted_over_both_lengths() -> None:
@@ -164,31 +177,31 @@ def test_tokens_are_counted_over_both_lengths() -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_left_to_right_sees_the_rows_of_masking_unmasked(name: Format) -> None:
-    masked = dataclasses.replace(recipe(format=name), objective=Objective(next_sentence=False))
-    causal = dataclasses.replace(masked, objective=Objective(kind="left-to-right", next_sentence=False))
+    masked = dataclasses.replace(recipe(format=name), objective=(MaskedLM(),))
+    causal = dataclasses.replace(masked, objective=(CausalLM(),))
     one, two = Batches(masked, CORPUS).batch(3), Batches(causal, CORPUS).batch(3)
     assert (plain(one) == two.tokens).all()
     assert (one.rows == two.rows).all()
     for row in range(len(two.rows)):
         length = two.lengths[row]
-        real = two.weights[row] > 0
-        assert two.positions[row, real].tolist() == list(range(length - 1))
-        assert two.targets[row, real].tolist() == two.tokens[row, 1:length].tolist()
+        real = lm(two).weights[row] > 0
+        assert lm(two).positions[row, real].tolist() == list(range(length - 1))
+        assert lm(two).targets[row, real].tolist() == two.tokens[row, 1:length].tolist()
 
 
 @pytest.mark.parametrize("schedule", ["static", "duplicated", "dynamic"])
-def test_schedules_differ_in_their_masks_alone(schedule: MaskSchedule) -> None:
+def test_schedules_differ_in_their_masks_alone(schedule: Any) -> None:
     """RoBERTa Table 1: over three passes order and pairs are those of dynamic masking, if pairs are drawn once."""
     dynamic = Batches(recipe(batch=50, dupe_factor=1), CORPUS)
-    source = Batches(recipe(batch=50, dupe_factor=1, masking=Masking(schedule=schedule, copies=2)), CORPUS)
+    source = Batches(recipe(batch=50, dupe_factor=1, masked=MaskedLM(schedule=schedule, copies=2)), CORPUS)
     masks: list[dict[int, bytes]] = [{}, {}, {}]
     for step in range(3 * source.rows_in(0) // 50):
         one, two = source.batch(step), dynamic.batch(step)
         assert (plain(one) == plain(two)).all()
-        for name in ("rows", "epochs", "next_sentence", "lengths"):
+        for name in ("rows", "epochs", "random_second", "lengths"):
             assert (getattr(one, name) == getattr(two, name)).all()
         for row, epoch in enumerate(one.epochs.tolist()):
-            masks[epoch][int(one.rows[row])] = one.tokens[row].tobytes() + one.positions[row].tobytes()
+            masks[epoch][int(one.rows[row])] = one.tokens[row].tobytes() + lm(one).positions[row].tobytes()
 
     def same(one: int, other: int) -> float:
         return float(np.mean([masks[other][name] == mask for name, mask in masks[one].items() if name in masks[other]]))
@@ -199,7 +212,7 @@ def test_schedules_differ_in_their_masks_alone(schedule: MaskSchedule) -> None:
 
 
 def test_pairs_are_drawn_anew_in_each_copy_whatever_the_schedule() -> None:
-    source = Batches(recipe(batch=50, dupe_factor=2, masking=Masking(schedule="static")), CORPUS)
+    source = Batches(recipe(batch=50, dupe_factor=2, masked=MaskedLM(schedule="static")), CORPUS)
     found = rows_by_name(source, (source.rows_in(0) + source.rows_in(1)) // 50)
     assert not {name for epoch, name in found if epoch == 0} & {name for epoch, name in found if epoch == 1}
 
@@ -208,7 +221,7 @@ def test_segment_pairs_are_what_they_were() -> None:
     """Frozen: other bytes mean that the same recipe is no longer trained on the same batches."""
     source = Batches(recipe(phase2_length=96, phase2_share=0.3, short_seq_prob=0.4), CORPUS)
     made = [source.batch(step) for step in (0, 1, 17, 69, 70, 99)]
-    made += heldout(recipe(), CORPUS, 100, False) + heldout_pairs(recipe(), CORPUS, 100)
+    made += heldout(recipe(), CORPUS, FIXED, 100) + heldout_pairs(recipe(), CORPUS, FIXED, 100)
     found = hashlib.sha256(b"".join(array for batch in made for array in contents(batch))).hexdigest()
     assert found[:16] == "e69b4a1bfcf3ab4f"
 
@@ -227,7 +240,7 @@ def test_a_batch_that_its_user_changed_leaves_the_next_as_they_are(name: Format)
     for step in range(20):
         batch = source.batch(step)
         found.append(contents(batch))
-        for array in vars(batch).values():
+        for array in arrays(batch).values():
             array[:] = -1
     assert found == expected
 
@@ -274,7 +287,7 @@ def test_a_pass_shows_the_corpus() -> None:
     full = 0
     for step in range(source.rows_in(0)):
         batch = source.batch(step)
-        tokens, true = plain(batch)[0], batch.next_sentence[0] == 0
+        tokens, true = plain(batch)[0], batch.random_second[0] == 0
         own = (batch.segments[0] == 0) | true
         seen[tokens[own & (tokens > MASK)] - 5] += 1
         full += int(true and batch.lengths[0] == 64)
@@ -285,9 +298,9 @@ def test_a_pass_shows_the_corpus() -> None:
 
 
 @pytest.mark.parametrize(("schedule", "same"), [("static", True), ("duplicated", False), ("dynamic", False)], ids=str)
-def test_masks_come_back_with_the_schedule(schedule: MaskSchedule, same: bool) -> None:
-    masking = Masking(schedule=schedule, copies=2)
-    source = Batches(recipe(batch=50, masking=masking, dupe_factor=1), CORPUS)
+def test_masks_come_back_with_the_schedule(schedule: Any, same: bool) -> None:
+    masked = MaskedLM(schedule=schedule, copies=2)
+    source = Batches(recipe(batch=50, masked=masked, dupe_factor=1), CORPUS)
     found = rows_by_name(source, 4 * source.rows_in(0) // 50)
     passes = [{name: list(row[:-1]) for (epoch, name), row in found.items() if epoch == number} for number in range(4)]
     common = set.intersection(*map(set, passes))
@@ -306,8 +319,14 @@ def test_masks_come_back_with_the_schedule(schedule: MaskSchedule, same: bool) -
 def test_rows_that_differ_in_training_alone_see_the_same_sequences() -> None:
     usual = recipe()
     others = [
-        dataclasses.replace(usual, masking=Masking(mask_prob=0.4, mask=0.0, keep=0.0, random=1.0, schedule="static")),
-        dataclasses.replace(usual, objective=Objective(next_sentence=False)),
+        dataclasses.replace(
+            usual,
+            objective=(
+                MaskedLM(mask_prob=0.4, schedule="static", corruption=Corruption(mask=0.0, keep=0.0, random=1.0)),
+                NextSentence(),
+            ),
+        ),
+        dataclasses.replace(usual, objective=(MaskedLM(),)),
         dataclasses.replace(usual, model=Model(layers=2), optimizer=Optimizer(beta1=0.5)),
         dataclasses.replace(usual, schedule=Schedule(batch_size=16, steps=7, peak_lr=0.1)),
     ]
@@ -316,7 +335,7 @@ def test_rows_that_differ_in_training_alone_see_the_same_sequences() -> None:
             one, two = Batches(usual, CORPUS).batch(step), Batches(other, CORPUS).batch(step)
             assert (plain(one) == plain(two)).all()
             assert (one.rows == two.rows).all()
-            assert (one.next_sentence == two.next_sentence).all()
+            assert (one.random_second == two.random_second).all()
     assert (Batches(usual, CORPUS).batch(0).rows != Batches(recipe(seed=1), CORPUS).batch(0).rows).any()
 
 
@@ -328,7 +347,7 @@ def test_wider_ids_make_the_same_batches() -> None:
 def test_last_steps_are_longer() -> None:
     source = Batches(recipe(steps=20, phase2_length=96, phase2_share=0.25), CORPUS)
     assert [source.batch(step).tokens.shape[1] for step in range(20)] == [64] * 15 + [96] * 5
-    assert [source.batch(step).positions.shape[1] for step in (14, 15)] == [10, 15]
+    assert [lm(source.batch(step)).positions.shape[1] for step in (14, 15)] == [10, 15]
     assert source.batch(15).lengths.max() > 64
     # They begin a first pass of their own; what comes before is as it would be without them.
     assert not source.batch(15).epochs.any()
@@ -338,29 +357,32 @@ def test_last_steps_are_longer() -> None:
 def test_evaluation_is_the_same_for_every_recipe_of_a_length() -> None:
     other = dataclasses.replace(
         recipe(seed=5, batch=3, short_seq_prob=0.5, dupe_factor=7),
-        masking=Masking(mask_prob=0.4, mask=0.0, keep=0.0, random=1.0),
+        objective=(MaskedLM(mask_prob=0.4, corruption=Corruption(mask=0.0, keep=0.0, random=1.0)), NextSentence()),
     )
-    for evaluation in (lambda each: heldout(each, CORPUS, 40, False), lambda each: heldout_pairs(each, CORPUS, 40)):
+    for evaluation in (
+        lambda each: heldout(each, CORPUS, FIXED, 40),
+        lambda each: heldout_pairs(each, CORPUS, FIXED, 40),
+    ):
         assert [contents(part) for part in evaluation(recipe())] == [contents(part) for part in evaluation(other)]
-    own = heldout(other, CORPUS, 40, True)
-    usual = heldout(other, CORPUS, 40, False)
+    own = heldout(other, CORPUS, other.objective, 40)
+    usual = heldout(other, CORPUS, FIXED, 40)
     assert [plain(part).tobytes() for part in own] == [plain(part).tobytes() for part in usual]
-    assert own[0].weights.sum() > 2 * usual[0].weights.sum()
+    assert lm(own[0]).weights.sum() > 2 * lm(usual[0]).weights.sum()
     assert not (own[0].tokens == MASK).any()
-    assert contents(heldout(recipe(), CORPUS, 40, True)[0]) == contents(usual[0])
+    assert contents(heldout(recipe(), CORPUS, recipe().objective, 40)[0]) == contents(usual[0])
 
 
 def test_evaluation_takes_single_segments_and_pairs_of_the_heldout_documents() -> None:
-    singles = heldout(recipe(), CORPUS, 10_000, False)
+    singles = heldout(recipe(), CORPUS, FIXED, 10_000)
     tokens = [row[row > MASK] for part in singles for row in plain(part)]
     assert sum(map(len, tokens)) > 0.85 * len(CORPUS.heldout.tokens)
     assert len(np.unique(np.concatenate(tokens))) == sum(map(len, tokens))
     assert all((np.diff(row) == 1).all() for row in tokens)
     assert not any(part.segments.any() for part in singles)
-    assert sum(len(part.rows) for part in heldout(recipe(), CORPUS, 7, False)) == 7
+    assert sum(len(part.rows) for part in heldout(recipe(), CORPUS, FIXED, 7)) == 7
 
-    pairs = heldout_pairs(recipe(), CORPUS, 10_000)
-    share = np.concatenate([part.next_sentence for part in pairs]).mean()
+    pairs = heldout_pairs(recipe(), CORPUS, FIXED, 10_000)
+    share = np.concatenate([part.random_second for part in pairs]).mean()
     assert 0.3 < share < 0.7
     assert all(part.segments.any(axis=1).all() for part in pairs)
 
@@ -373,10 +395,10 @@ def test_unusable_corpora_say_so() -> None:
     lonely = SimpleNamespace(tokenizer=CORPUS.tokenizer, train=one, heldout=one)
     with pytest.raises(BadInput, match="1 document"):
         Batches(recipe(), lonely).batch(0)
-    assert heldout_pairs(recipe(), lonely, 10) == []
-    assert heldout(recipe(), lonely, 10, False)
+    assert heldout_pairs(recipe(), lonely, FIXED, 10) == []
+    assert heldout(recipe(), lonely, FIXED, 10)
     with pytest.raises(BadInput, match="held out"):
-        heldout(recipe(), SimpleNamespace(tokenizer=CORPUS.tokenizer, train=one, heldout=none), 10, False)
+        heldout(recipe(), SimpleNamespace(tokenizer=CORPUS.tokenizer, train=one, heldout=none), FIXED, 10)
 
 
 @pytest.mark.parametrize("passes", [11, 20])
@@ -387,9 +409,9 @@ def test_so_many_passes_over_the_first_documents(passes: int) -> None:
     last = made.batch(59)
     assert last.epochs.max() in (passes - 2, passes - 1, passes)
     assert last.rows.max() < len(CORPUS.train.tokens) / 2
-    assert Batches(dataclasses.replace(many, masking=Masking(schedule="static")), CORPUS).batch(7).rows.tolist() == (
-        made.batch(7).rows.tolist()
-    )
+    assert Batches(dataclasses.replace(many, objective=(MaskedLM(schedule="static"), NextSentence())), CORPUS).batch(
+        7
+    ).rows.tolist() == (made.batch(7).rows.tolist())
 
 
 def test_a_text_too_short_for_so_few_passes_is_refused() -> None:
@@ -399,5 +421,5 @@ def test_a_text_too_short_for_so_few_passes_is_refused() -> None:
 
 def test_masks_that_repeat_want_many_passes() -> None:
     with pytest.raises(BadInput, match="11 or more"):
-        recipe(epochs=10, masking=Masking(schedule="static"))
+        recipe(epochs=10, masked=MaskedLM(schedule="static"))
     assert recipe(epochs=10).inputs.epochs == 10

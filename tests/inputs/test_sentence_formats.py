@@ -16,7 +16,8 @@ from bertlab.errors import BadInput
 from bertlab.inputs.collator import Collator
 from bertlab.inputs.formats import Rows, doc_sentences, full_sentences, sentence_pairs
 from bertlab.inputs.formats import rows as layouts
-from bertlab.recipe import Masking
+from bertlab.objectives import CausalLM, MaskedLM
+from bertlab.objectives.selection import chosen as chosen_of
 
 UNLIKELY = 1e-6
 """Draws are fixed by their keys: a test below this fails always or never."""
@@ -42,7 +43,7 @@ def document_of(source: Any, places: np.ndarray) -> np.ndarray:
 def shown(source: Any, rows: Rows, length: int) -> list[list[int]]:
     """The tokens of every row as they are trained on, padding cut off."""
     ids = SimpleNamespace(pad=PAD, cls=CLS, sep=SEP, mask=MASK, ordinary=source.tokens.astype(np.int32))
-    batch = Collator(None, ids, source, length, 0).collate(rows, np.arange(len(rows)), 0, 0)
+    batch = Collator((CausalLM(),), ids, source, length, 0).collate(rows, np.arange(len(rows)), 0, 0)
     assert (batch.lengths == rows.lengths).all()
     assert not any(row[size:].any() for row, size in zip(batch.tokens, batch.lengths, strict=True))
     return [row[:size].tolist() for row, size in zip(batch.tokens, batch.lengths, strict=True)]
@@ -190,16 +191,15 @@ def test_masks_fall_on_ordinary_tokens_of_rows_with_many_separators(source: Any,
     rows = full_sentences(source, length=length)
     ids = SimpleNamespace(pad=PAD, cls=CLS, sep=SEP, mask=MASK, ordinary=source.tokens.astype(np.int32))
     chosen = np.arange(len(rows))
-    plain = Collator(None, ids, source, length, seed).collate(rows, chosen, 0, 0)
-    batch = Collator(Masking(mask_prob=0.5), ids, source, length, seed).collate(rows, chosen, 0, 0)
-    assert batch.weights.sum(axis=1).tolist() == [
-        Masking(mask_prob=0.5).chosen(size) for size in rows.first_length.tolist()
-    ]
-    there = np.take_along_axis(plain.tokens, batch.positions, 1)
-    assert (there[batch.weights > 0] >= FIRST).all()
-    assert (there == batch.targets)[batch.weights > 0].all()
+    plain = Collator((CausalLM(),), ids, source, length, seed).collate(rows, chosen, 0, 0)
+    batch = Collator((MaskedLM(mask_prob=0.5),), ids, source, length, seed).collate(rows, chosen, 0, 0)
+    found = SimpleNamespace(**batch.arrays["masked_lm"])
+    assert found.weights.sum(axis=1).tolist() == [chosen_of(0.5, size) for size in rows.first_length.tolist()]
+    there = np.take_along_axis(plain.tokens, found.positions, 1)
+    assert (there[found.weights > 0] >= FIRST).all()
+    assert (there == found.targets)[found.weights > 0].all()
     for row in range(len(rows)):
-        places = batch.positions[row, batch.weights[row] > 0]
+        places = found.positions[row, found.weights[row] > 0]
         assert len(set(places.tolist())) == len(places)
         untouched = np.setdiff1d(np.arange(length), places)
         assert (batch.tokens[row, untouched] == plain.tokens[row, untouched]).all()
@@ -209,9 +209,10 @@ def test_every_next_token_is_predicted_and_nothing_after_the_last() -> None:
     source = text([[3, 2], [4]])
     rows = full_sentences(source, length=16)
     ids = SimpleNamespace(pad=PAD, cls=CLS, sep=SEP, mask=MASK, ordinary=source.tokens)
-    batch = Collator(None, ids, source, 16, 0).collate(rows, np.array([0]), 0, 0)
+    batch = Collator((CausalLM(),), ids, source, 16, 0).collate(rows, np.array([0]), 0, 0)
+    found = SimpleNamespace(**batch.arrays["causal_lm"])
     assert batch.tokens[0].tolist() == [CLS, 5, 6, 7, 8, 9, SEP, 10, 11, 12, 13, SEP, 0, 0, 0, 0]
-    real = batch.weights[0] > 0
-    assert batch.positions[0, real].tolist() == list(range(11))
-    assert batch.targets[0, real].tolist() == [5, 6, 7, 8, 9, SEP, 10, 11, 12, 13, SEP]
+    real = found.weights[0] > 0
+    assert found.positions[0, real].tolist() == list(range(11))
+    assert found.targets[0, real].tolist() == [5, 6, 7, 8, 9, SEP, 10, 11, 12, 13, SEP]
     assert not batch.segments.any()

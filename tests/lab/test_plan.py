@@ -12,7 +12,8 @@ from bertlab.lab import jobs, plan, scales, studies
 from bertlab.lab.jobs import Measure, PrepareCorpus, Pretrain, needs
 from bertlab.lab.record import records
 from bertlab.lab.study import Measurement, Study, Task, Variant
-from bertlab.recipe import Masking, Schedule
+from bertlab.objectives import Corruption, MaskedLM, NextSentence
+from bertlab.recipe import Schedule
 from bertlab.store import union
 from bertlab.store.runs import Store
 
@@ -48,8 +49,8 @@ def test_what_two_studies_share_is_trained_once(machine):
         MASKING,
         name="other",
         variants=[
-            Variant("the same", masking=Masking()),
-            Variant("new", masking=Masking(mask=0.5, keep=0.5, random=0)),
+            Variant("the same", objective=(MaskedLM(), NextSentence())),
+            Variant("new", objective=(MaskedLM(corruption=Corruption(mask=0.5, keep=0.5, random=0)), NextSentence())),
         ],
         baseline="the same",
         published={},

@@ -9,7 +9,8 @@ from bertlab.errors import BadInput
 from bertlab.lab import scales, studies
 from bertlab.lab.study import Claim, Measurement, Size, Study, Variant, table
 from bertlab.names import plain
-from bertlab.recipe import Inputs, Masking, Model, Objective, Recipe, Schedule
+from bertlab.objectives import Corruption, MaskedLM, NextSentence
+from bertlab.recipe import Inputs, Model, Recipe, Schedule
 from bertlab.recipe.identity import identity
 
 COLUMN = Measurement("MNLI", task="mnli")
@@ -21,7 +22,10 @@ def study(**changes):
         "question": "?",
         "source": "nobody",
         "baseline": "a",
-        "variants": [Variant("a"), Variant("b", masking=Masking(mask=1.0, keep=0.0, random=0.0))],
+        "variants": [
+            Variant("a"),
+            Variant("b", objective=(MaskedLM(corruption=Corruption(mask=1.0, keep=0.0, random=0.0)), NextSentence())),
+        ],
         "measurements": [COLUMN],
     }
     return Study(**(values | changes))
@@ -64,7 +68,7 @@ def test_masking_is_table_8():
     assert {name: tuple(table.published[name, column] for column in columns) for name in paper} == paper
     assert [variant.name for variant in table.variants] == list(paper)
     for variant in table.variants:
-        masking = table.recipe(variant, Recipe()).masking
+        masking = table.recipe(variant, Recipe()).objective[0].corruption
         assert variant.name == "/".join(f"{100 * share:.0f}" for share in (masking.mask, masking.keep, masking.random))
 
 
@@ -216,7 +220,7 @@ def test_sizes_keep_the_size_of_a_head_and_have_at_least_one(size, layers, heads
 
 
 def test_groups_that_go_together_are_set_together():
-    objective = Objective(next_sentence=False)
+    objective = (MaskedLM(),)
     table = study(variants=[Variant("a"), Variant("b", inputs=Inputs(format="full-sentences"), objective=objective)])
     assert table.recipe(table.variants[1], Recipe()) == Recipe(
         inputs=Inputs(format="full-sentences"), objective=objective
@@ -224,9 +228,14 @@ def test_groups_that_go_together_are_set_together():
 
 
 def test_a_row_takes_only_the_fields_that_vary():
-    scale = dataclasses.replace(Recipe(), masking=Masking(mask_prob=0.3, schedule="static"), inputs=Inputs(length=64))
-    row = studies.find("masking").recipe(Variant("x", masking=Masking(mask=1.0, keep=0.0, random=0.0)), scale)
-    assert row.masking == Masking(mask_prob=0.3, schedule="static", mask=1.0, keep=0.0, random=0.0)
+    scale = dataclasses.replace(
+        Recipe(), objective=(MaskedLM(mask_prob=0.3, schedule="static"), NextSentence()), inputs=Inputs(length=64)
+    )
+    row = studies.find("masking").recipe(
+        Variant("x", objective=(MaskedLM(corruption=Corruption(mask=1.0, keep=0.0, random=0.0)), NextSentence())), scale
+    )
+    masked = MaskedLM(mask_prob=0.3, schedule="static", corruption=Corruption(mask=1.0, keep=0.0, random=0.0))
+    assert row.objective == (masked, NextSentence())
     assert row.inputs.length == 64
 
 
@@ -283,7 +292,7 @@ def test_a_users_file_is_found_by_its_path(tmp_path):
         ("x = 1", "has no study"),
         ("study = 3", "has no study"),
         ("def f(:", "raises SyntaxError"),
-        ("from bertlab.recipe import Masking\nMasking(mask=0.5)", "add up to 1"),
+        ("from bertlab import Corruption\nCorruption(mask=0.5)", "add up to 1"),
     ],
 )
 def test_a_file_that_is_no_study_says_so(tmp_path, text, message):
@@ -307,11 +316,11 @@ def test_unknown_names_have_the_nearest():
 def test_set_reaches_recipe_and_measurements():
     scale = scales.find("tiny").set(["schedule.steps=7", "finetune.peak_lr=1e-3", "features.epochs=2"])
     assert (scale.recipe.schedule.steps, scale.finetune.peak_lr, scale.features.epochs) == (7, 1e-3, 2.0)
-    together = ["inputs.format=full-sentences", "objective.kind=left-to-right", "objective.next_sentence=false"]
+    together = ["inputs.format=full-sentences", "objective=causal_lm"]
     assert scale.set(together) == scale.set(together[::-1])
     assert scale.set(["schedule.steps=1", "schedule.steps=2"]).recipe.schedule.steps == 2
     for wrong, message in (
-        ("objective.kind=left-to-right", "set objective.next_sentence=false too"),
+        ("objective=causal_lm,next_sentence", "leave it out"),
         ("finetune=1", "unknown field 'finetune'"),
         ("schedule=1", "field 'schedule' is a group"),
         ("features.batch_size=much", "features.batch_size is 'much'"),

@@ -13,36 +13,36 @@ DATA = """
 \"\"\"A study.\"\"\"
 import dataclasses, math
 from pathlib import Path
-from bertlab.recipe import Masking
 from bertlab.lab.study import Claim, Measurement, Study, Task, Variant
+from bertlab.objectives import Corruption, MaskedLM, NextSentence
 
 RATES = [0.15, *(rate / 100 for rate in range(40, 60, 10))]
 names = {rate: f"{math.floor(100 * rate)} %" for rate in RATES}
 rows = []
 for rate in RATES:
-    rows.append(Variant(names[rate], masking=Masking(mask_prob=rate)))
+    rows.append(Variant(names[rate], objective=(MaskedLM(mask_prob=rate), NextSentence())))
 published: dict[tuple[str, str], float] = {}
 published["15 %", "loss"] = 84.2
 if len(rows) > 1:
-    other = Masking(mask=0.9, keep=0.1, random=0.0)
-    rows += [dataclasses.replace(rows[0], name=" ".join(("one", "more")), masking=other)]
+    other = MaskedLM(corruption=Corruption(mask=0.9, keep=0.1, random=0.0))
+    rows += [dataclasses.replace(rows[0], name=" ".join(("one", "more")), objective=(other, NextSentence()))]
 study = Study(name="rate", question="?", source="me", baseline=rows[0].name, variants=rows, published=published,
               measurements=[Measurement("loss", metric="masked_lm_loss")])
 HERE = Path(__file__).parent
 """
 CODE = {
     "a function": "def f():\n    pass",
-    "a class": "class Mine(Masking):\n    pass",
+    "a class": "class Mine(MaskedLM):\n    pass",
     "a lambda": "f = lambda: 1",
     "an attribute": "from bertlab import recipe\nrecipe.X = 1",
-    "an attribute of a class": "Masking.chosen = 1",
+    "an attribute of a class": "MaskedLM.chosen = 1",
     "an import": "import os",
-    "an import of the package": "from bertlab.inputs import masking",
-    "setattr": "setattr(Masking, 'x', 1)",
-    "setattr as a value": "f = setattr\nf(Masking, 'x', 1)",
-    "setattr mapped": "list(map(setattr, [Masking], 'x', [1]))",
-    "what is hidden": "Masking.__init__.__globals__.update({})",
-    "deletion": "del Masking.chosen",
+    "an import of the package": "from bertlab.inputs import batches",
+    "setattr": "setattr(MaskedLM, 'x', 1)",
+    "setattr as a value": "f = setattr\nf(MaskedLM, 'x', 1)",
+    "setattr mapped": "list(map(setattr, [MaskedLM], 'x', [1]))",
+    "what is hidden": "MaskedLM.__init__.__globals__.update({})",
+    "deletion": "del MaskedLM.kind",
     "exec": "exec('1')",
 }
 
@@ -69,7 +69,7 @@ def test_what_may_change_a_run_is_code(tmp_path, what):
 
 
 def test_modules_beside_are_kept_and_only_code_is_hashed(tmp_path):
-    data, code = "RATES = [0.4]\n", "from bertlab.inputs import masking\nimport deeper\n"
+    data, code = "RATES = [0.4]\n", "from bertlab.inputs import batches\nimport deeper\n"
     plain = written(tmp_path, f"import more_rates\n{DATA}", more_rates=data)
     assert plain.code is None
     assert sorted(plain.sources) == ["mine.py", "more_rates.py"]
@@ -110,9 +110,9 @@ def test_code_that_has_changed_is_refused(tmp_path):
 
 
 REFUSED = {
-    "class WholeWord(Masking):\n    unit = 'word'\nrows.append(Variant('w', masking=WholeWord()))":
-        r"variant 'w': masking is WholeWord\(.*: give a Masking",
-    "rows.append(Variant('w', masking=Masking(unit='word')))": r"raises TypeError: .*unit",
+    "class WholeWord(MaskedLM):\n    unit = 'word'\nrows.append(Variant('w', objective=(WholeWord(),)))":
+        r"variant 'w': objective is .*: make WholeWord a dataclass with a kind of its own",
+    "rows.append(Variant('w', objective=(MaskedLM(unit='word'),)))": r"raises TypeError: .*unit",
     "class Row(Variant):\n    pass\nrows.append(Row('w'))": r"study 'rate': variants is .*: give a Variant",
 }  # fmt: skip
 
@@ -131,20 +131,22 @@ def asked(study, machine, sets=(), scale="smoke"):
 @pytest.mark.parametrize(
     ("study", "path"),
     [
-        ("masking", "masking.keep=0.3"),
+        ("masking", "masked_lm.corruption.keep=0.3"),
         ("features", "features.layers=last"),
         ("nsp", "tagging.bilstm=true"),
-        ("dynamic", "masking.schedule=static"),
+        ("dynamic", "masked_lm.schedule=static"),
     ],
 )
 def test_fields_that_a_study_varies_cannot_be_set(machine, study, path):
     with pytest.raises(BadInput, match=rf"--set {path.partition('=')[0]}: study '{study}' varies it"):
-        asked(studies.find(study), machine, [path, *["masking.mask=0.6"] * path.endswith("0.3")])
+        asked(studies.find(study), machine, [path, *["masked_lm.corruption.mask=0.6"] * path.endswith("0.3")])
 
 
 def test_a_study_whose_variants_are_all_the_same_runs_is_refused(tmp_path, machine):
     text = DATA.replace("mask_prob=rate", "mask_prob=0.15").replace("keep=0.1, random=0.0", "random=0.0, keep=0.2")
-    same = studies.find(written(tmp_path, text.replace("mask=0.9", "mask=0.8").replace(", masking=other", "")).given)
+    same = studies.find(
+        written(tmp_path, text.replace("mask=0.9", "mask=0.8").replace(", objective=(other, NextSentence())", "")).given
+    )
     with pytest.raises(BadInput, match=r"study 'rate': all its variants are the same runs at scale smoke"):
         asked(same, machine)
     asked(studies.find("size"), machine)  # of which some are, at this scale

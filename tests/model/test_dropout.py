@@ -4,20 +4,22 @@ import torch
 
 from bertlab import recipe
 from bertlab.model.dropout import seed_dropout, set_dropout
-from bertlab.model.heads import PretrainingModel
+from bertlab.model.heads import PretrainingModel, TensorBatch
 
 
 def test_a_step_is_repeated_to_the_bit_whatever_was_drawn_before():
     model = PretrainingModel(recipe.Model(layers=2, hidden=64, heads=2, dropout=0.1), 200, 32, seed=0).train()
     tokens = torch.randint(0, 200, (8, 32), generator=torch.Generator().manual_seed(0))
     positions = torch.arange(5).expand(8, 5) + 1
-    arguments = (tokens, tokens % 2, None, positions, tokens[:, :5], torch.ones(8, 5), tokens[:, 0] % 2)
+    slots = {"positions": positions, "targets": tokens[:, :5], "weights": torch.ones(8, 5)}
+    arrays = {"masked_lm": slots, "next_sentence": {"labels": tokens[:, 0] % 2}}
+    batch = TensorBatch(tokens, tokens % 2, None, arrays)
 
     def step(key):
         seed_dropout(key)
         model.zero_grad()
         with torch.autocast("cpu", torch.bfloat16):
-            loss = sum(model.losses(*arguments))
+            loss = sum(model.losses(batch).values())
         loss.backward()
         return loss.item(), [each.grad.clone() for each in model.parameters()]
 

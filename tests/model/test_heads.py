@@ -6,85 +6,99 @@ import torch.nn.functional as F
 
 from bertlab import recipe
 from bertlab.errors import BadInput
-from bertlab.model.heads import ClassificationModel, PretrainingModel, SpanModel, TaggingModel
+from bertlab.model.heads import ClassificationModel, PretrainingModel, SpanModel, TaggingModel, TensorBatch
+from bertlab.objectives import CausalLM, MaskedLM, NextSentence
+from bertlab.recipe.objective import bert
 
 VOCABULARY, BATCH, TOKENS, SLOTS = 70, 4, 12, 3
 
 
-def pretraining(positions="learned", causal=False, **fields):
+def pretraining(positions="learned", objective=(), **fields):
     described = recipe.Model(layers=2, hidden=32, heads=2, positions=positions, **{"dropout": 0.0, **fields})
-    model = PretrainingModel(described, VOCABULARY, 16, 0, causal)
+    model = PretrainingModel(described, VOCABULARY, 16, 0, objective)
     with torch.no_grad():
         for each in model.parameters():  # weights at which logits are not all alike
             each.add_(torch.randn(each.shape, generator=torch.Generator().manual_seed(each.numel())) * 0.2)
     return model
 
 
-def batch():
+def batch(kind="masked_lm"):
     generator = torch.Generator().manual_seed(2)
     tokens = torch.randint(0, VOCABULARY, (BATCH, TOKENS), generator=generator).int()
     positions = torch.tensor([[1, 4, 7], [2, 3, 0], [5, 0, 0], [1, 2, 11]]).int()
     weights = torch.tensor([[1, 1, 1], [1, 1, 0], [1, 0, 0], [1, 1, 1]]).float()
     targets = torch.randint(0, VOCABULARY, (BATCH, SLOTS), generator=generator).int()
     lengths = torch.tensor([12, 6, 8, 12]).int()
-    return tokens, tokens % 2, lengths, positions, targets, weights, torch.tensor([0, 1, 1, 0]).int()
+    slots = {"positions": positions, "targets": targets, "weights": weights}
+    labels = {"labels": torch.tensor([0, 1, 1, 0]).int()}
+    return TensorBatch(tokens, tokens % 2, lengths, {kind: slots, "next_sentence": labels})
 
 
-def dense_losses(model, tokens, segments, lengths, positions, targets, weights, next_sentence):
+def plain(given):
+    return given.tokens, given.segments, given.lengths
+
+
+def dense_losses(model, batch):
     """The same losses by way of the logits of every token."""
-    x = model.encoder(tokens, segments, lengths)
-    logits = F.linear(model.masked(x.flatten(0, 1)), model.encoder.embeddings.tokens.weight, model.masked.bias)
-    labels = torch.full((BATCH, TOKENS), -100)
-    for row in range(BATCH):
-        for slot in range(SLOTS):
-            if weights[row, slot]:
-                labels[row, positions[row, slot]] = targets[row, slot]
-    masked = F.cross_entropy(logits, labels.flatten(), reduction="sum", ignore_index=-100)
-    relation = F.cross_entropy(model.relation(model.pooler(x[:, 0])), next_sentence.long(), reduction="sum")
-    return masked, relation
+    x = model.encoder(batch.tokens, batch.segments, batch.lengths)
+    found = {}
+    for loss in model.objective:
+        head, arrays = model.head(loss), batch.arrays[loss.kind]
+        if loss.kind == "next_sentence":
+            found[loss.kind] = F.cross_entropy(head(x[:, 0]), arrays["labels"].long(), reduction="sum")
+            continue
+        logits = head(x, model.encoder.embeddings.tokens.weight).flatten(0, 1)
+        labels = torch.full((BATCH, TOKENS), -100)
+        for row in range(BATCH):
+            for slot in range(SLOTS):
+                if arrays["weights"][row, slot]:
+                    labels[row, arrays["positions"][row, slot]] = arrays["targets"][row, slot]
+        found[loss.kind] = F.cross_entropy(logits, labels.flatten(), reduction="sum", ignore_index=-100)
+    return found
 
 
-@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("objective", [bert(), (MaskedLM(),), (CausalLM(),), (NextSentence(),)])
 @pytest.mark.parametrize("positions", ["learned", "rotary"])
-def test_losses_and_gradients_equal_the_dense_computation(positions, causal):
+def test_losses_and_gradients_equal_the_dense_computation(positions, objective):
     results = []
     for losses in (PretrainingModel.losses, dense_losses):
-        model = pretraining(positions, causal).train()
-        masked, relation = losses(model, *batch())
-        (masked / 9 + relation / 4).backward()
-        results.append((masked, relation, {name: each.grad for name, each in model.named_parameters()}))
+        model = pretraining(positions, objective).train()
+        sums = losses(model, batch(objective[0].kind))
+        sum(value / 9 for value in sums.values()).backward()
+        results.append((sums, {name: each.grad for name, each in model.named_parameters()}))
     ours, dense = results
+    assert list(ours[0]) == [loss.kind for loss in objective]
     torch.testing.assert_close(ours[0], dense[0], rtol=1e-6, atol=1e-6)
-    torch.testing.assert_close(ours[1], dense[1], rtol=1e-6, atol=1e-6)
-    for name, gradient in ours[2].items():
-        torch.testing.assert_close(gradient, dense[2][name], rtol=1e-5, atol=1e-6, msg=name)
+    for name, gradient in ours[1].items():
+        torch.testing.assert_close(gradient, dense[1][name], rtol=1e-5, atol=1e-6, msg=name)
 
 
-def test_without_next_sentence_the_second_loss_is_zero_and_the_first_the_same():
-    model = pretraining().eval()
-    *arguments, next_sentence = batch()
-    both, alone = model.losses(*arguments, next_sentence), model.losses(*arguments, None)
-    assert alone[1].item() == 0
-    torch.testing.assert_close(both[0], alone[0])
+def test_a_model_has_the_heads_of_its_objective_and_always_the_same_pooler():
+    model = PretrainingModel(recipe.Model(layers=1, hidden=16, heads=2), VOCABULARY, 16, 0, (MaskedLM(),))
+    both = PretrainingModel(recipe.Model(layers=1, hidden=16, heads=2), VOCABULARY, 16, 0)
+    assert not any(name.startswith("nsp_head") for name in model.state_dict())
+    assert both.pooler is both.nsp_head.pooler
+    assert torch.equal(model.pooler.dense.weight, both.pooler.dense.weight)
+    assert all(torch.equal(value, both.state_dict()[name]) for name, value in model.state_dict().items())
 
 
 def test_losses_are_those_of_the_predictions():
-    model = pretraining().eval()
-    tokens, segments, lengths, positions, targets, weights, next_sentence = batch()
-    masked, relation = model.predictions(tokens, segments, lengths, positions)
+    model, given = pretraining().eval(), batch()
+    masked, relation = model.logits(given, "masked_lm"), model.logits(given, "next_sentence")
     assert masked.shape == (BATCH, SLOTS, VOCABULARY)
     assert relation.shape == (BATCH, 2)
-    losses = F.cross_entropy(masked.flatten(0, 1), targets.flatten().long(), reduction="none") * weights.flatten()
-    sums = model.losses(tokens, segments, lengths, positions, targets, weights, next_sentence)
-    torch.testing.assert_close(losses.sum(), sums[0])
-    torch.testing.assert_close(F.cross_entropy(relation, next_sentence.long(), reduction="sum"), sums[1])
+    slots, labels = given.arrays["masked_lm"], given.arrays["next_sentence"]["labels"].long()
+    losses = F.cross_entropy(masked.flatten(0, 1), slots["targets"].flatten().long(), reduction="none")
+    sums = model.losses(given)
+    torch.testing.assert_close((losses * slots["weights"].flatten()).sum(), sums["masked_lm"])
+    torch.testing.assert_close(F.cross_entropy(relation, labels, reduction="sum"), sums["next_sentence"])
 
 
 def test_bf16_is_near_fp32():
     model = pretraining().eval()
-    exact = sum(model.losses(*batch()))
+    exact = sum(model.losses(batch()).values())
     with torch.autocast("cpu", torch.bfloat16):
-        rounded = sum(model.losses(*batch()))
+        rounded = sum(model.losses(batch()).values())
     assert rounded.dtype == torch.float32
     assert rounded.item() == pytest.approx(exact.item(), rel=0.02)
     gradients = [torch.cat([g.flatten() for g in torch.autograd.grad(each, list(model.parameters()))])
@@ -123,7 +137,7 @@ def test_classification_reads_cls_and_takes_the_dropout_given():
     source = pretraining()
     model = ClassificationModel(source.encoder, source.pooler, 3, dropout=0.2, seed=5)
     assert {each.p for each in model.modules() if isinstance(each, torch.nn.Dropout)} == {0.2}
-    tokens, segments, lengths, *_ = batch()
+    tokens, segments, lengths = plain(batch())
     logits = model.eval()(tokens, segments, lengths)
     by_hand = model.output(torch.tanh(source.pooler.dense(source.encoder(tokens, segments, lengths)[:, 0])))
     torch.testing.assert_close(logits, by_hand, rtol=0, atol=1e-5)
@@ -135,9 +149,9 @@ def test_classification_reads_cls_and_takes_the_dropout_given():
 
 @pytest.mark.parametrize("padded", [False, True])
 def test_classification_reads_the_last_token_of_a_causal_encoder(padded):
-    source = pretraining(causal=True)
+    source = pretraining(objective=(CausalLM(),) if True else ())
     model = ClassificationModel(source.encoder, source.pooler, 3, dropout=0.0, seed=5).eval()
-    tokens, segments, lengths, *_ = batch()
+    tokens, segments, lengths = plain(batch())
     last = lengths - 1 if padded else torch.full((BATCH,), TOKENS - 1)
     logits = model(tokens, segments, lengths if padded else None)
     read = source.encoder(tokens, segments)[torch.arange(BATCH), last]
@@ -147,7 +161,7 @@ def test_classification_reads_the_last_token_of_a_causal_encoder(padded):
 def test_tagging_labels_every_token_or_those_asked_for():
     source = pretraining()
     model = TaggingModel(source.encoder, 5, dropout=0.1, seed=1).eval()
-    tokens, segments, lengths, *_ = batch()
+    tokens, segments, lengths = plain(batch())
     logits = model(tokens, segments, lengths)
     assert logits.shape == (BATCH, TOKENS, 5)
     positions = torch.tensor([[1, 3]] * BATCH)
@@ -160,7 +174,7 @@ def test_tagging_labels_every_token_or_those_asked_for():
 def test_spans_have_a_start_and_an_end_at_every_token_but_padding():
     source = pretraining()
     model = SpanModel(source.encoder, dropout=0.1, seed=1).eval()
-    tokens, segments, lengths, *_ = batch()
+    tokens, segments, lengths = plain(batch())
     logits = model(tokens, segments, lengths)
     assert logits.shape == (BATCH, 2, TOKENS)
     padding = torch.arange(TOKENS) >= lengths[:, None]

@@ -7,8 +7,10 @@ from typing import Annotated, ClassVar
 import pytest
 
 from bertlab.errors import BadInput
+from bertlab.objectives import MaskedLM
+from bertlab.recipe import Loss, Recipe
 from bertlab.recipe.identity import canonical, field_paths, load, science, set_fields
-from bertlab.recipe.ranges import SHARE, Arm, Checked, FieldError
+from bertlab.recipe.ranges import SHARE, Arm, Checked, FieldError, arms
 
 
 class Shape(Arm):
@@ -68,6 +70,25 @@ def test_an_arm_that_is_defined_later_is_read_by_its_kind():
     assert set_fields(made, {"star.points": "7"}).shapes == (Star(points=7),)
 
 
+def test_a_class_without_a_kind_of_its_own_is_no_arm():
+    class Oval(Circle):
+        pass
+
+    with pytest.raises(FieldError, match="make Oval a dataclass with a kind of its own"):
+        Drawing(ground=Oval())
+    assert load(Drawing, {"ground": {"kind": "circle"}}).ground == Circle()
+
+
+def test_no_file_replaces_an_arm_of_the_package():
+    @dataclass(frozen=True, kw_only=True)
+    class Mine(Loss):
+        kind: ClassVar[str] = "masked_lm"
+
+    assert arms(Loss)["masked_lm"] is MaskedLM
+    with pytest.raises(FieldError, match="make Mine a dataclass with a kind of its own"):
+        Recipe(objective=(Mine(),))
+
+
 @pytest.mark.parametrize("data", [{"side": 3}, {"kind": "squre"}, {"kind": 3}, {"kind": ""}])
 def test_an_unknown_kind_is_refused(data):
     with pytest.raises(BadInput, match="unknown kind of Shape"):
@@ -77,7 +98,7 @@ def test_an_unknown_kind_is_refused(data):
 def test_a_field_holds_arms_of_its_axis_and_each_kind_once():
     with pytest.raises(FieldError, match=r"drawing\.ground is .*give Shape: Circle, Square"):
         Drawing(ground=Border())
-    with pytest.raises(FieldError, match=r"drawing\.ground is "):
+    with pytest.raises(FieldError, match="make Shape a dataclass with a kind of its own"):
         Drawing(ground=Shape())
     with pytest.raises(FieldError, match=r"drawing\.shapes is .*give a tuple of Shape"):
         Drawing(shapes=Circle())

@@ -6,7 +6,9 @@ import dataclasses
 
 import pytest
 
-from bertlab.recipe import Inputs, Masking, Model, Objective, Recipe, Schedule, Tokenizer, cost
+from bertlab.objectives import CausalLM, MaskedLM, NextSentence
+from bertlab.recipe import Inputs, Model, Recipe, Schedule, Tokenizer, cost
+from bertlab.recipe.objective import bert
 
 BASE = Model()
 LARGE = Model(layers=24, hidden=1024, heads=16)
@@ -14,8 +16,8 @@ LARGE = Model(layers=24, hidden=1024, heads=16)
 
 def test_published_sizes() -> None:
     """BERT-base is published with 110 million parameters, BERT-large with 340 million."""
-    assert cost.parameters(BASE, 30_522, 512) == 110_106_428  # BertForPreTraining, counted by transformers
-    assert cost.parameters(LARGE, 30_522, 512) == pytest.approx(336e6, rel=0.003)
+    assert cost.parameters(BASE, 30_522, 512, bert()) == 110_106_428  # BertForPreTraining, counted by transformers
+    assert cost.parameters(LARGE, 30_522, 512, bert()) == pytest.approx(336e6, rel=0.003)
 
 
 @pytest.mark.parametrize(
@@ -31,9 +33,9 @@ def test_count_is_that_of_the_model(model: Model) -> None:
 
     built = PretrainingModel(model, 97, 40, seed=0)
     count = {name: parameter.numel() for name, parameter in built.named_parameters()}
-    assert cost.parameters(model, 97, 40) == sum(count.values())
-    relation = sum(number for name, number in count.items() if name.startswith(("pooler", "relation")))
-    assert cost.parameters(model, 97, 40, next_sentence=False) == sum(count.values()) - relation
+    assert cost.parameters(model, 97, 40, bert()) == sum(count.values())
+    relation = sum(number for name, number in count.items() if name.startswith("nsp_head."))
+    assert cost.parameters(model, 97, 40, (MaskedLM(),)) == sum(count.values()) - relation
 
 
 @pytest.mark.parametrize(
@@ -48,9 +50,9 @@ def test_operations_a_token(model: Model, length: int, expected: float) -> None:
 def test_operations_follow_what_is_predicted() -> None:
     recipe = Recipe()
     plain = cost.flops_per_token(recipe)
-    without = dataclasses.replace(recipe, objective=Objective(next_sentence=False))
+    without = dataclasses.replace(recipe, objective=(MaskedLM(),))
     assert cost.flops_per_token(without) < plain
-    more = dataclasses.replace(recipe, masking=Masking(mask_prob=0.3))
+    more = dataclasses.replace(recipe, objective=(MaskedLM(mask_prob=0.3), NextSentence()))
     assert cost.flops_per_token(more) - plain == pytest.approx(0.15 * 6 * 768 * (768 + 30_522))
     assert cost.flops_per_token(recipe, vocabulary=1000) == cost.flops_per_token(
         dataclasses.replace(recipe, tokenizer=Tokenizer(vocabulary=1000))
@@ -58,10 +60,8 @@ def test_operations_follow_what_is_predicted() -> None:
 
 
 def test_left_to_right_predicts_all_but_one_and_attends_to_half() -> None:
-    recipe = Recipe(objective=Objective(next_sentence=False))
-    causal = dataclasses.replace(recipe, objective=Objective(kind="left-to-right", next_sentence=False))
-    assert cost.predicted(recipe) == 0.15
-    assert cost.predicted(causal) == 127 / 128
+    recipe = Recipe(objective=(MaskedLM(),))
+    causal = dataclasses.replace(recipe, objective=(CausalLM(),))
     more = 6 * (127 / 128 - 0.15) * 768 * (768 + 30_522)
     hidden = 6 * 12 * 2 * 768 * (128 - 64.5)
     assert cost.flops_per_token(causal) - cost.flops_per_token(recipe) == pytest.approx(more - hidden)
@@ -79,5 +79,4 @@ def test_last_steps_are_longer() -> None:
 
 
 def test_checkpoint_holds_weights_and_moments() -> None:
-    assert cost.weight_bytes(BASE, 30_522, 512) == 4 * 110_106_428
-    assert cost.checkpoint_bytes(BASE, 30_522, 512) == 12 * 110_106_428
+    assert cost.weight_bytes(Recipe(model=BASE, inputs=Inputs(length=512))) == 4 * 110_106_428

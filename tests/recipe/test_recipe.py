@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from bertlab import recipe
 from bertlab.errors import BadInput
-from bertlab.recipe import Masking, Recipe, Schedule
+from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence, selection
+from bertlab.recipe import Recipe, Schedule
 from bertlab.recipe import identity as ids
 from bertlab.recipe.identity import canonical, field_paths, identity, load, science, set_fields
 
@@ -24,10 +25,16 @@ OTHER = {
 
 def changed(path: str) -> Recipe:
     """The default recipe with another value in one field."""
+    if path in ("objective", "masked_lm.selection"):
+        return Recipe(objective=(MaskedLM(),))
     value = Recipe()
     *groups, name = path.split(".")
     for group in groups:
-        value = getattr(value, group)
+        value = (
+            next((each for each in value.objective if each.kind == group), None) or getattr(value, group)
+            if isinstance(value, Recipe)
+            else getattr(value, group)
+        )
     current = getattr(value, name)
     hint = ids._hints(type(value))[name]
     if path == "tokenizer.given":
@@ -38,7 +45,7 @@ def changed(path: str) -> Recipe:
 
 
 # Shares that must add up are changed together, and left to right is without next sentence.
-TOGETHER = {"masking.mask", "masking.keep", "masking.random", "objective.kind"}
+TOGETHER = {f"masked_lm.corruption.{name}" for name in ("mask", "keep", "random")}
 
 
 @pytest.mark.parametrize("path", sorted(set(field_paths(Recipe)) - TOGETHER))
@@ -52,22 +59,56 @@ def test_any_field_of_the_science_changes_the_id(path):
     assert identity("pretrain", recipe=other) != identity("pretrain", recipe=Recipe())
 
 
-def test_what_has_no_second_segment_has_no_next_sentence():
-    alone = recipe.Objective(next_sentence=False)
+def test_losses_go_with_the_inputs_and_with_each_other():
     single = recipe.Inputs(format="full-sentences")
-    causal = dataclasses.replace(alone, kind="left-to-right")
-    made = [Recipe(objective=alone), Recipe(objective=causal), Recipe(objective=alone, inputs=single)]
+    made = [
+        Recipe(objective=(MaskedLM(),)),
+        Recipe(objective=(CausalLM(),)),
+        Recipe(objective=(MaskedLM(),), inputs=single),
+    ]
     assert len({identity("pretrain", recipe=each) for each in [Recipe(), *made]}) == 4
-    assert Recipe(inputs=recipe.Inputs(format="sentence-pair")).objective.next_sentence
-    with pytest.raises(BadInput, match=r"left-to-right has no next-sentence prediction: set objective\.next_sentence"):
-        Recipe(objective=recipe.Objective(kind="left-to-right"))
-    with pytest.raises(BadInput, match=r"doc-sentences has one segment: set objective\.next_sentence=false"):
+    assert Recipe(inputs=recipe.Inputs(format="sentence-pair")).objective == (MaskedLM(), NextSentence())
+    with pytest.raises(BadInput, match=r"next_sentence reads .*causal_lm"):
+        Recipe(objective=(CausalLM(), NextSentence()))
+    with pytest.raises(BadInput, match="masked_lm sees both sides"):
+        Recipe(objective=(MaskedLM(), CausalLM()))
+    with pytest.raises(BadInput, match=r"doc-sentences has one segment: .*objective=masked_lm"):
         Recipe(inputs=recipe.Inputs(format="doc-sentences"))
+    with pytest.raises(BadInput, match="objective is empty"):
+        Recipe(objective=())
+    assert [each.causal for each in made] == [False, True, False]
+
+
+def test_what_is_not_trained_is_its_vocabulary_shape_and_seed_alone():
+    untrained = [
+        Recipe(),
+        Recipe(objective=(MaskedLM(mask_prob=0.4, schedule="static"),), inputs=recipe.Inputs(epochs=40)),
+        Recipe(optimizer=recipe.Optimizer(beta1=0.5), inputs=recipe.Inputs(format="sentence-pair")),
+    ]
+    steps = [
+        dataclasses.replace(each, schedule=Schedule(steps=0, batch_size=8 + n)) for n, each in enumerate(untrained)
+    ]
+    assert {canonical(each) for each in steps} == {'{"objective":[{"kind":"masked_lm"}],"schedule":{"steps":0}}'}
+    assert len({canonical(each) for each in untrained}) == 3
+    for other in (
+        dataclasses.replace(steps[0], seed=1),
+        dataclasses.replace(steps[0], objective=(CausalLM(),)),
+        dataclasses.replace(steps[0], inputs=recipe.Inputs(length=256)),
+        dataclasses.replace(steps[0], model=recipe.Model(layers=2)),
+        dataclasses.replace(steps[0], tokenizer=recipe.Tokenizer(vocabulary=100)),
+    ):
+        assert canonical(other) != canonical(steps[0])
 
 
 def test_masking_shares_change_the_id():
     mixtures = [(0.8, 0.1, 0.1), (1.0, 0.0, 0.0), (0.8, 0.0, 0.2), (0.8, 0.2, 0.0), (0.0, 0.2, 0.8), (0.0, 0.0, 1.0)]
-    ids = {identity("pretrain", recipe=Recipe(masking=Masking(mask=m, keep=k, random=r))) for m, k, r in mixtures}
+    ids = {
+        identity(
+            "pretrain",
+            recipe=Recipe(objective=(MaskedLM(corruption=Corruption(mask=m, keep=k, random=r)), NextSentence())),
+        )
+        for m, k, r in mixtures
+    }
     assert len(ids) == len(mixtures)
 
 
@@ -80,7 +121,10 @@ def test_defaults_are_left_out_so_that_new_fields_keep_old_ids():
 
 def test_order_and_kind_of_number_do_not_change_the_id():
     assert identity("a", x=1, y=2) == identity("a", y=2, x=1)
-    whole, exact = Masking(mask=1, keep=0, random=0), Masking(mask=1.0, keep=0.0, random=0.0)
+    whole, exact = (
+        MaskedLM(corruption=Corruption(mask=1, keep=0, random=0)),
+        MaskedLM(corruption=Corruption(mask=1.0, keep=0.0, random=0.0)),
+    )
     assert identity("a", r=whole) == identity("a", r=exact)
 
 
@@ -110,7 +154,7 @@ def test_a_recipe_survives_json(seed, steps, peak, rotary, sources):
         schedule=Schedule(steps=steps, peak_lr=peak),
         seed=seed,
     )
-    assert load(Recipe, json.loads(json.dumps(science(made)))) == made
+    assert load(Recipe, json.loads(json.dumps(science(made)))) == made.declared
 
 
 def test_reading_refuses_an_unknown_field():
@@ -131,7 +175,10 @@ def test_reading_refuses_an_unknown_field():
         ("schedule.batch_size", "0", "give 1 to"),
         ("model.positions", "sinusoid", "unknown value of model.positions"),
         ("model.heads", "7", "multiple of heads"),
-        ("masking.mask", "0.9", "add up to 1"),
+        ("masked_lm.corruption.mask", "0.9", r"masked_lm\.corruption\.mask, keep and random are .* add up to 1"),
+        ("masking.mask", "0.9", "unknown field"),
+        ("objective", "electra", "unknown value of objective 'electra'"),
+        ("objective", "", "objective is empty"),
         ("optimizer.bias_correction", "perhaps", "true or false"),
         ("inputs.length", "1e9", "8 to 8,192"),
         ("steps", "5", "unknown field"),
@@ -150,20 +197,18 @@ def test_assignments_are_read_in_the_type_of_the_field():
     assert made.optimizer.bias_correction is False
 
 
-@given(st.permutations(["objective.next_sentence", "objective.kind", "masking.mask", "masking.keep", "masking.random"]))
+@given(st.permutations(["objective", "masked_lm.corruption.mask", "masked_lm.corruption.keep", "inputs.format"]))
 def test_values_that_go_together_are_given_in_any_order(paths):
     texts = {
-        "objective.kind": "left-to-right",
-        "objective.next_sentence": "false",
-        "masking.mask": "0.5",
-        "masking.keep": "0.5",
-        "masking.random": "0",
+        "objective": "masked_lm",
+        "masked_lm.corruption.mask": "0.5",
+        "masked_lm.corruption.keep": "0.4",
+        "inputs.format": "doc-sentences",
     }
     made = set_fields(Recipe(), {path: texts[path] for path in paths})
-    assert made.objective == recipe.Objective(kind="left-to-right", next_sentence=False)
-    assert made.masking == Masking(mask=0.5, keep=0.5, random=0.0)
-    for missing in ("objective.next_sentence", "masking.keep"):
-        with pytest.raises(BadInput, match=missing.replace("masking.", "")):
+    assert made.objective == (MaskedLM(corruption=Corruption(mask=0.5, keep=0.4, random=0.1)),)
+    for missing, message in (("objective", "has one segment"), ("masked_lm.corruption.keep", "add up to 1")):
+        with pytest.raises(BadInput, match=message):
             set_fields(Recipe(), {path: texts[path] for path in paths if path != missing})
 
 
@@ -178,7 +223,7 @@ def test_the_rate_rises_linearly_then_falls_linearly_to_nothing():
 
 @given(st.integers(0, 600), st.floats(0.01, 0.9))
 def test_the_number_of_predicted_tokens_is_the_papers(ordinary, rate):
-    chosen = Masking(mask_prob=rate).chosen(ordinary)
+    chosen = selection.chosen(rate, ordinary)
     assert chosen == min(ordinary, max(1, math.floor(rate * ordinary + 0.5)))
     if ordinary >= 1:
-        assert chosen <= Masking(mask_prob=rate).slots(ordinary + 2)
+        assert chosen <= selection.slots(rate, ordinary + 2)

@@ -96,7 +96,7 @@ class Builder:
             for step in range(100, steps + 1, 100)
         ]
         if causal:
-            curve = [{"step": line["step"], "heldout_causal_loss": line["heldout_masked_lm_loss"]} for line in curve]
+            curve = [{"step": line["step"], "heldout_causal_lm_loss": line["heldout_masked_lm_loss"]} for line in curve]
         if finished:
             heldout = {
                 "masked_lm_loss": loss,
@@ -106,7 +106,7 @@ class Builder:
                 "next_sentence_accuracy": 0.75,
             }
             if causal:
-                heldout = {"causal_loss": loss, "perplexity": 81.5}
+                heldout = {"causal_lm_loss": loss, "perplexity": 81.5}
             result = {
                 "status": "done",
                 "steps": steps,
@@ -114,17 +114,21 @@ class Builder:
                 "parameters": parameters,
                 "vocabulary": 4096,
                 "heldout": heldout,
+                "judged_by": "causal_lm_loss" if causal else "masked_lm_loss" if mask else "own_loss",
                 "unigram_entropy": self.plateau,
                 "corpus": self.corpus,
                 "pair_balance": 0.5 if steps else None,
             }
             recipe = {
                 "model": {"layers": 4, "hidden": 128, "heads": 2, "positions": "rotary"},
-                "masking": {"mask": mask, "keep": keep, "random": random},
+                "objective": [
+                    {"kind": "masked_lm", "corruption": {"mask": mask, "keep": keep, "random": random}},
+                    {"kind": "next_sentence"},
+                ],
                 "schedule": {"steps": steps},
             }
             if causal:
-                recipe["objective"] = {"kind": "left-to-right", "next_sentence": False}
+                recipe["objective"] = [{"kind": "causal_lm"}]
             self.run("pretrain", run_id, result, {"recipe": recipe}, **{"metrics": curve, **files})
         return run_id
 

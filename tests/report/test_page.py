@@ -130,7 +130,7 @@ def test_a_row_on_the_unigram_plateau_has_learnt_nothing(
 
 
 @pytest.mark.parametrize(("loss", "warned"), [(5.64, False), (5.66, True)])
-def test_left_to_right_is_judged_by_its_causal_loss(builder: Any, tmp_path: Path, loss: float, warned: bool) -> None:
+def test_left_to_right_is_judged_by_its_causal_lm_loss(builder: Any, tmp_path: Path, loss: float, warned: bool) -> None:
     baseline(builder)
     builder.pretrain("left to right", loss=loss, causal=True)
     builder.record()

@@ -10,7 +10,8 @@ from bertlab.errors import BadInput
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.record import records
 from bertlab.lab.study import Measurement, Study, Variant
-from bertlab.recipe import Masking, Schedule
+from bertlab.objectives import Corruption, MaskedLM, NextSentence
+from bertlab.recipe import Schedule
 from bertlab.store import union
 from bertlab.store.runs import Store
 
@@ -90,7 +91,12 @@ def test_a_study_may_grow_and_be_told_otherwise(store, recorded):
         MASKING,
         question="Does it?",
         claims=[],
-        variants=[*MASKING.variants, Variant("90/5/5", masking=Masking(mask=0.9, keep=0.05, random=0.05))],
+        variants=[
+            *MASKING.variants,
+            Variant(
+                "90/5/5", objective=(MaskedLM(corruption=Corruption(mask=0.9, keep=0.05, random=0.05)), NextSentence())
+            ),
+        ],
         measurements=[*MASKING.measurements, Measurement("CoLA", task="cola", metric="matthews")],
         published={("80/10/10", "MNLI fine-tuned"): 1.5},
     )
@@ -105,7 +111,9 @@ def test_a_study_may_grow_and_be_told_otherwise(store, recorded):
     assert keys(kept) == keys(recorded(seeds=(0, 1))) | keys(recorded(grown))
 
 
-OTHERWISE = Variant("0/0/100", masking=Masking(mask=0.9, keep=0.1, random=0.0))
+OTHERWISE = Variant(
+    "0/0/100", objective=(MaskedLM(corruption=Corruption(mask=0.9, keep=0.1, random=0.0)), NextSentence())
+)
 TUNED = Measurement("NER feature-based", task="conll2003", metric="f1")
 CHANGED = {
     "its baseline": {"baseline": "100/0/0"},

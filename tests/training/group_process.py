@@ -13,10 +13,11 @@ from pathlib import Path
 
 from bertlab.lab import scales
 from bertlab.machine import Machine
-from bertlab.recipe import Inputs, Objective
+from bertlab.objectives import CausalLM, MaskedLM
+from bertlab.recipe import Inputs
 
 SMOKE = scales.find("smoke").recipe
-ALONE = Objective(next_sentence=False)
+ALONE = (MaskedLM(),)
 
 
 def exact(batch, micro_batch=0, **changes):
@@ -29,7 +30,7 @@ def exact(batch, micro_batch=0, **changes):
 EXACT = {
     "pairs": exact(7, 2),
     "sentences": exact(1, inputs=Inputs(length=32, format="doc-sentences"), objective=ALONE),
-    "left-to-right": exact(3, objective=Objective(kind="left-to-right", next_sentence=False)),
+    "left-to-right": exact(3, objective=(CausalLM(),)),
 }
 """In float64; where a batch is one row, a process has none."""
 
@@ -113,9 +114,9 @@ def main(rank, ranks, place, corpus_directory):
     losses = PretrainingModel.losses
     calls = iter(range(1000))
 
-    def poisoned(self, *arguments):
-        masked, related = losses(self, *arguments)
-        return (masked * float("nan") if rank == 1 and next(calls) == 5 else masked), related
+    def poisoned(self, batch):
+        sums = losses(self, batch)
+        return sums | ({"masked_lm": sums["masked_lm"] * float("nan")} if rank == 1 and next(calls) == 5 else {})
 
     PretrainingModel.losses = poisoned
     train("poisoned", SMOKE, "poisoned")

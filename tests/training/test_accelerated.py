@@ -22,8 +22,9 @@ from bertlab.machine import Machine, has_compiler
 from bertlab.model import heads, layers
 from bertlab.model.dropout import set_dropout
 from bertlab.model.heads import PretrainingModel
+from bertlab.objectives import CausalLM, MaskedLM
 from bertlab.progress import Interrupted, silent
-from bertlab.recipe import Inputs, Objective, Optimizer
+from bertlab.recipe import Inputs, Optimizer
 from bertlab.training import checkpoints, figures, optimization, pretraining
 from bertlab.training.evaluation import on_device
 from bertlab.training.finetuning import finetune
@@ -31,8 +32,8 @@ from bertlab.training.pretraining import Pretraining, pretrain
 
 SMOKE = scales.find("smoke").recipe  # 20 steps, dropout 0.1
 STILL = dataclasses.replace(SMOKE, model=dataclasses.replace(SMOKE.model, dropout=0.0))
-CAUSAL = Objective(kind="left-to-right", next_sentence=False)
-ALONE = Objective(next_sentence=False)
+CAUSAL = (CausalLM(),)
+ALONE = (MaskedLM(),)
 OBJECTIVES = {
     "pairs": {},
     "left to right": {"objective": CAUSAL},
@@ -128,10 +129,12 @@ def test_what_is_not_finite_is_told_of_later_and_changes_nothing(accelerated, co
 
     def poisoned(self, step):
         made = batch(self, step)
-        return dataclasses.replace(made, weights=made.weights * np.nan) if step == 5 else made
+        slots = made.arrays["masked_lm"]
+        slots = {**slots, "weights": slots["weights"] * np.nan}
+        return dataclasses.replace(made, arrays={**made.arrays, "masked_lm": slots}) if step == 5 else made
 
     def watched(done, total, stage="", /, **figures):
-        kept.append(model[0].masked.bias.detach().clone())
+        kept.append(model[0].lm_head.bias.detach().clone())
 
     model = []
     monkeypatch.setattr(Batches, "batch", poisoned)
@@ -148,11 +151,9 @@ of = PretrainingModel.of
 
 def losses_and_gradients(model, batch):
     model.zero_grad()
-    parts = on_device(batch, "cpu")
-    related = parts.pop("next_sentence")
-    masked, relation = model.losses(**parts, next_sentence=None if model.encoder.causal else related)
-    (masked + relation).backward()
-    return [masked.item(), relation.item()], {
+    sums = model.losses(on_device(batch, "cpu"))
+    sum(sums.values()).backward()
+    return [value.item() for value in sums.values()], {
         name: value.grad.clone() for name, value in model.named_parameters() if value.grad is not None
     }
 
@@ -191,10 +192,11 @@ def test_untrimmed_batches_have_one_shape_and_the_same_rows(corpus, changed):
     for step in range(20):
         one, other = trimmed.batch(step), whole.batch(step)
         assert other.tokens.shape[1] == 32
-        width, slots = one.tokens.shape[1], one.targets.shape[1]
+        short, full = (next(iter(each.arrays.values())) for each in (one, other))
+        width, slots = one.tokens.shape[1], short["targets"].shape[1]
         assert np.array_equal(one.tokens, other.tokens[:, :width])
-        assert np.array_equal(one.targets, other.targets[:, :slots])
-        assert not other.weights[:, slots:].any()
+        assert np.array_equal(short["targets"], full["targets"][:, :slots])
+        assert not full["weights"][:, slots:].any()
         assert (other.lengths <= width).all()
 
 

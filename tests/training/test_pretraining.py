@@ -15,16 +15,17 @@ from bertlab.lab import scales
 from bertlab.model.encoder import Encoder
 from bertlab.model.heads import ClassificationModel, Pooler, PretrainingModel
 from bertlab.model.recurrent import RecurrentEncoder
+from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
 from bertlab.progress import Interrupted, silent
-from bertlab.recipe import Inputs, Masking, Model, Objective, Optimizer
+from bertlab.recipe import Inputs, Model, Optimizer
 from bertlab.training import checkpoints, evaluation, optimization
 from bertlab.training.pretraining import pretrain
 
 SMOKE = scales.find("smoke").recipe  # 20 steps, dropout 0.1
 
-ALONE = Objective(next_sentence=False)
+ALONE = (MaskedLM(),)
 OTHERS = [
-    dataclasses.replace(SMOKE, objective=Objective(kind="left-to-right", next_sentence=False)),
+    dataclasses.replace(SMOKE, objective=(CausalLM(),)),
     dataclasses.replace(SMOKE, inputs=Inputs(length=32, format="sentence-pair")),
     dataclasses.replace(SMOKE, inputs=Inputs(length=32, format="full-sentences"), objective=ALONE),
     dataclasses.replace(SMOKE, inputs=Inputs(length=32, format="doc-sentences"), objective=ALONE),
@@ -147,7 +148,7 @@ def test_a_checkpoint_that_something_else_left_is_never_gone_on_from(
 
     recipe, text = SMOKE, corpus
     if other == "recipe":
-        recipe = dataclasses.replace(SMOKE, masking=Masking(mask_prob=0.2))
+        recipe = dataclasses.replace(SMOKE, objective=(MaskedLM(mask_prob=0.2), NextSentence()))
     if other == "text":
         text = dataclasses.replace(corpus, facts={**corpus.facts, "fingerprint": "sha256:another"})
     with pytest.raises(Interrupted):
@@ -234,16 +235,19 @@ def test_micro_batches_change_nothing(corpus, machine, tmp_path, changed):
 def test_no_steps_keep_the_initial_weights(corpus, machine, tmp_path):
     recipe = dataclasses.replace(SMOKE, schedule=dataclasses.replace(SMOKE.schedule, steps=0))
     result = pretrain(recipe, corpus, tmp_path, machine, (50, 100), silent)
-    kept = PretrainingModel(recipe.model, corpus.tokenizer.size, 128, seed=1)
+    kept = PretrainingModel(recipe.model, corpus.tokenizer.size, 128, 1, (MaskedLM(),))
     kept.load(tmp_path / "model.safetensors")
-    fresh = PretrainingModel(recipe.model, corpus.tokenizer.size, 128, seed=recipe.seed)
+    fresh = PretrainingModel(recipe.model, corpus.tokenizer.size, 128, recipe.seed, (MaskedLM(),))
     for (name, value), (_, other) in zip(kept.named_parameters(), fresh.named_parameters(), strict=True):
         assert torch.equal(value, other), name
+    assert result["heldout"].keys() == {"masked_lm_loss", "perplexity", "accuracy", "own_loss"}
     assert result["heldout"]["masked_lm_loss"] == pytest.approx(np.log(corpus.tokenizer.size), rel=0.1)
 
 
 def test_a_row_is_judged_under_its_own_masking_too(corpus, machine, tmp_path):
-    recipe = dataclasses.replace(SMOKE, masking=Masking(mask=0.0, keep=0.0, random=1.0))
+    recipe = dataclasses.replace(
+        SMOKE, objective=(MaskedLM(corruption=Corruption(mask=0.0, keep=0.0, random=1.0)), NextSentence())
+    )
     result = pretrain(recipe, corpus, tmp_path, machine, (50, 100), silent)
     assert result["heldout"]["own_loss"] != result["heldout"]["masked_lm_loss"]
 
@@ -253,7 +257,9 @@ def test_a_loss_that_is_not_finite_ends_the_run_before_the_update(corpus, machin
 
     def poisoned(self, step):
         made = batch(self, step)
-        return dataclasses.replace(made, weights=made.weights * np.nan) if step == 5 else made
+        slots = made.arrays["masked_lm"]
+        slots = {**slots, "weights": slots["weights"] * np.nan}
+        return dataclasses.replace(made, arrays={**made.arrays, "masked_lm": slots}) if step == 5 else made
 
     monkeypatch.setattr(Batches, "batch", poisoned)
     with pytest.raises(RunFailed, match="diverged at step 5: the loss is not finite") as error:

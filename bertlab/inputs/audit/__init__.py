@@ -7,15 +7,14 @@ draws are tested against the recipe's, and what must hold always is counted.
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass
 
-from bertlab.inputs.audit import prediction, sequences
+from bertlab.inputs.audit import sequences
 from bertlab.inputs.audit.checks import Check
 from bertlab.inputs.audit.drawing import Drawn, Source, Steps, draw
 from bertlab.inputs.audit.tracing import structure, trace
 from bertlab.inputs.batches import Batches, Corpus
-from bertlab.recipe import Masking, Model, Objective, Optimizer, Recipe, Schedule
+from bertlab.recipe import Recipe
 from bertlab.recipe.cost import phases
 
 __all__ = ["LESS", "MOST", "Audited", "Check", "audit", "same_batches", "same_sequences"]
@@ -61,32 +60,21 @@ def audit(recipe: Recipe, corpus: Corpus, source: Source | None = None, most: in
     ]
 
 
-def same_batches(recipe: Recipe) -> Recipe:
-    """The recipe without what its batches do not depend on: recipes that give equal ones have the same batches."""
-    schedule = Schedule(batch_size=recipe.schedule.batch_size, steps=recipe.schedule.steps)
-    if not (recipe.inputs.epochs or recipe.inputs.phase2_length):
-        schedule = dataclasses.replace(schedule, steps=1)
-    return dataclasses.replace(
-        recipe,
-        masking=Masking() if recipe.objective.causal else recipe.masking,
-        objective=Objective(kind=recipe.objective.kind, next_sentence=False),
-        model=Model(),
-        schedule=schedule,
-        optimizer=Optimizer(),
-    )
+def same_batches(recipe: Recipe) -> tuple[object, ...]:
+    """What the batches of a recipe depend on: recipes that give the same have the same batches."""
+    return (tuple(loss for loss in recipe.objective if not loss.labels_only), *same_sequences(recipe))
 
 
-def same_sequences(recipe: Recipe) -> Recipe:
-    """The same without what is predicted: recipes that give equal ones have the same sequences in the same order."""
-    return dataclasses.replace(
-        same_batches(recipe), masking=Masking(), objective=Objective(kind="masked", next_sentence=False)
-    )
+def same_sequences(recipe: Recipe) -> tuple[object, ...]:
+    """The same without what is predicted: recipes that give the same have the same sequences in the same order."""
+    whole = recipe.inputs.epochs or recipe.inputs.phase2_length
+    steps = recipe.schedule.steps if whole else 1
+    return recipe.corpus, recipe.tokenizer, recipe.inputs, recipe.schedule.batch_size, steps, recipe.seed
 
 
 def _audit(
     recipe: Recipe, corpus: Corpus, source: Source, length: int, first: int, until: int | None, most: int
 ) -> Audited:
-    masking = None if recipe.objective.causal else recipe.masking
     copies = recipe.inputs.dupe_factor if recipe.inputs.pairs else 1
     drawn = draw(source, 0, first, until, most)
     assert drawn is not None  # the first pass begins with the first step
@@ -101,13 +89,15 @@ def _audit(
         *sequences.coverage(rows, traced, recipe, length, corpus),
         *sequences.passes(rows, traced, recipe),
     ]
-    checks += prediction.left_to_right(drawn, corpus) if masking is None else prediction.masked(rows, masking, corpus)
+    checks += [check for loss in recipe.objective for check in loss.audit(rows, corpus.tokenizer)]
     seen: list[tuple[int, Drawn]] = [(0, drawn)]
-    for number in sorted({copies, math.lcm(copies, recipe.masking.copies)} if masking else {copies}):
+    for number in sorted({copies, *(loss.period(copies) for loss in recipe.objective)}):
         later = draw(source, number, first, until, most // 8)
         if later is not None:
             seen.append((number, later))
-            checks += prediction.between_passes(rows, structure(later, recipe, corpus), masking, number)
+            others = structure(later, recipe, corpus)
+            checks.append(sequences.same_again(rows, others, number))
+            checks += [check for loss in recipe.objective for check in loss.audit_again(rows, others, number)]
     return Audited(
         length=length,
         rows=sum(len(each.batch.rows) for _, each in seen),
@@ -123,9 +113,7 @@ def _beside(recipe: Recipe, corpus: Corpus, length: int, first: int, until: int 
     if recipe.inputs.token_matched_to is None:
         return None
     other = dataclasses.replace(
-        recipe,
-        inputs=dataclasses.replace(recipe.inputs, format=recipe.inputs.token_matched_to),
-        objective=dataclasses.replace(recipe.objective, next_sentence=False),
+        recipe, inputs=dataclasses.replace(recipe.inputs, format=recipe.inputs.token_matched_to)
     )
     most = _BESIDE * length * recipe.schedule.batch_size
     beside = draw(Batches(other, corpus).batch, 0, first, until, most)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,12 +53,12 @@ class Drawn:
         """What a person calls a row."""
         return f"step {self.step[row]}, row {self.number[row]}"
 
-    @property
-    def chosen(self) -> Flags:
-        """(R, T) whether each token is predicted."""
-        rows, slots = np.nonzero(self.batch.weights > 0)
+    def chosen(self, kind: str) -> Flags:
+        """(R, T) whether the loss `kind` predicts each token."""
+        arrays = self.batch.arrays[kind]
+        rows, slots = np.nonzero(arrays["weights"] > 0)
         chosen: Flags = np.zeros(self.batch.tokens.shape, dtype=np.bool_)
-        columns = self.batch.positions[rows, slots]
+        columns = arrays["positions"][rows, slots]
         chosen[rows, columns.clip(0, chosen.shape[1] - 1)] = True
         return chosen
 
@@ -81,11 +81,16 @@ def draw(source: Source, epoch: int, first: int, until: int | None, most: int) -
         step += 1
     sizes = [len(batch.rows) for batch in batches]
     columns = max(batch.tokens.shape[1] for batch in batches)
-    slots = max(batch.positions.shape[1] for batch in batches)
+    slots = {
+        (kind, name): max(batch.arrays[kind][name].shape[1] for batch in batches)
+        for kind, arrays in batches[0].arrays.items()
+        for name, array in arrays.items()
+        if array.ndim == 2
+    }
     rows = joined([_widened(batch, columns, slots) for batch in batches])
     kept = np.flatnonzero(rows.epochs == epoch)
     return Drawn(
-        batch=Batch(**{each.name: getattr(rows, each.name)[kept] for each in dataclasses.fields(Batch)}),
+        batch=rows.map(lambda array: array[kept]),
         step=np.repeat(np.arange(start, step), sizes)[kept],
         number=np.concatenate([np.arange(size) for size in sizes])[kept],
         steps=Steps(
@@ -117,21 +122,21 @@ def _begin(source: Source, epoch: int, first: int, until: int | None) -> int | N
     return low
 
 
-def _widened(batch: Batch, columns: int, slots: int) -> Batch:
+def _widened(batch: Batch, columns: int, slots: Mapping[tuple[str, str], int]) -> Batch:
     """A trimmed batch as it was before; -1 in place of the tokens of its columns."""
-    if batch.tokens.shape[1] == columns and batch.positions.shape[1] == slots:
-        return batch
 
-    def wide(name: str, size: int, value: int = 0) -> np.ndarray:
-        array: np.ndarray = getattr(batch, name)
+    def wide(array: np.ndarray, size: int, value: int = 0) -> np.ndarray:
         room = np.full((len(array), max(0, size - array.shape[1])), value, dtype=array.dtype)
         return np.concatenate([array, room], axis=1)
 
     return dataclasses.replace(
         batch,
-        tokens=wide("tokens", columns, -1),
-        segments=wide("segments", columns),
-        positions=wide("positions", slots),
-        targets=wide("targets", slots),
-        weights=wide("weights", slots),
+        tokens=wide(batch.tokens, columns, -1),
+        segments=wide(batch.segments, columns),
+        arrays={
+            kind: {
+                name: wide(array, slots[kind, name]) if (kind, name) in slots else array for name, array in each.items()
+            }
+            for kind, each in batch.arrays.items()
+        },
     )

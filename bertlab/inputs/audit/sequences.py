@@ -8,7 +8,7 @@ import numpy as np
 
 from bertlab.inputs.audit.checks import Check, Flags, Numbers, alike, always, share, total, uncorrelated, untested
 from bertlab.inputs.audit.drawing import Steps
-from bertlab.inputs.audit.tracing import Structure, Traced
+from bertlab.inputs.audit.tracing import Structure, Traced, again
 from bertlab.inputs.batches import FEWEST, Corpus
 from bertlab.inputs.formats import Text
 from bertlab.recipe import Recipe
@@ -107,9 +107,9 @@ def content(rows: Structure, traced: Traced, recipe: Recipe, corpus: Corpus) -> 
 
 def pairs(rows: Structure, traced: Traced, recipe: Recipe) -> list[Check]:
     """Whether the second segment is what the label says it is, and each as often."""
-    label, name = rows.drawn.batch.next_sentence, rows.drawn.name
+    label, name = rows.drawn.batch.random_second, rows.drawn.name
     if not recipe.inputs.pairs:
-        return [always("next-sentence label", "0 where there is no pair", label != 0, name)]
+        return [always("label of the pair", "0 where there is no pair", label != 0, name)]
     random = label == 1
     paired = traced.known & rows.second.any(axis=1)
     strays = [
@@ -135,7 +135,7 @@ def form(rows: Structure, traced: Traced, recipe: Recipe, corpus: Corpus) -> lis
     """Whether pairs of both labels have the same form: where their segments begin and end, and how long they are."""
     if not recipe.inputs.pairs:
         return []
-    label = rows.drawn.batch.next_sentence == 1
+    label = rows.drawn.batch.random_second == 1
     boundary = np.zeros(len(corpus.train.tokens) + 1, dtype=np.bool_)
     boundary[np.asarray(corpus.train.sentences)] = True
     segments = {"first": rows.ordinary & ~rows.second, "second": rows.second}
@@ -184,6 +184,19 @@ def passes(rows: Structure, traced: Traced, recipe: Recipe) -> list[Check]:
     ]
 
 
+def same_again(one: Structure, other: Structure, epochs: int) -> Check:
+    """The sequences of the same name in two epochs, so many `epochs` apart, have the same text."""
+    after, first, second = again(one, other, epochs)
+    if not len(first):
+        return untested(f"rows {after}", "the same text", "no row drawn twice")
+    tokens = one.tokens[first], other.tokens[second]
+    ordinary = one.ordinary[first], other.ordinary[second]
+    changed = (ordinary[0] != ordinary[1]) | (ordinary[0] & (tokens[0] != tokens[1]))
+    relabelled = one.drawn.batch.random_second[first] != other.drawn.batch.random_second[second]
+    wrong = changed.any(axis=1) | relabelled
+    return always(f"rows {after}", "the same text", wrong, lambda row: other.drawn.name(second[row]))
+
+
 def _used(rows: Structure, traced: Traced, recipe: Recipe, corpus: Corpus) -> int:
     """Tokens of the documents that are trained on: all, or with `inputs.epochs` up to the last that a pass meets."""
     if not recipe.inputs.epochs:
@@ -200,7 +213,7 @@ def _replaced(rows: Structure, traced: Traced, length: int, text: Text) -> Numbe
     starts = rows.drawn.batch.rows
     ends = traced.ends[np.searchsorted(traced.ends, starts, side="right")]
     within = np.searchsorted(text.sentences, starts, side="right") == np.searchsorted(text.sentences, ends)
-    at = within & (ends - starts <= (length - 3) // 2) & (rows.drawn.batch.next_sentence == 1)
+    at = within & (ends - starts <= (length - 3) // 2) & (rows.drawn.batch.random_second == 1)
     begin = starts[at] + (rows.ordinary & ~rows.second).sum(axis=1)[at]
     size = traced.ends[-1] + 1
     return np.flatnonzero(np.cumsum(np.bincount(begin, minlength=size) - np.bincount(ends[at], minlength=size)))
@@ -263,7 +276,7 @@ def _left_out(rows: Structure, traced: Traced, own: Flags, recipe: Recipe, lengt
     ends = np.append(starts[1:], size)
     cut = ends - starts - own.sum(axis=1)[order] > 0
     last = np.searchsorted(text.sentences, ends - 1) - np.searchsorted(text.sentences, starts, side="right") < 1
-    split = last & np.isin(ends, traced.ends) & (rows.drawn.batch.next_sentence[order] == 1)
+    split = last & np.isin(ends, traced.ends) & (rows.drawn.batch.random_second[order] == 1)
     loose = cut & ~split & (rows.drawn.batch.lengths[order] < length)
     check = share(figure, int(loose.sum()), len(starts), expected, "sequences", at_most=True)
     lost = (size - int(own.sum())) / size
@@ -275,7 +288,7 @@ def _short(rows: Structure, traced: Traced, recipe: Recipe, length: int) -> Chec
     starts = rows.drawn.batch.rows
     ends = traced.ends[np.minimum(np.searchsorted(traced.ends, starts, side="right"), len(traced.ends) - 1)]
     room = length - 3
-    free = (rows.drawn.batch.next_sentence == 0) & (ends - starts >= 2 * room)
+    free = (rows.drawn.batch.random_second == 0) & (ends - starts >= 2 * room)
     short = int((rows.drawn.batch.lengths[free] < length).sum())
     # The shorter length is drawn from 2 up to the whole room, which is not short.
     return share(

@@ -73,9 +73,8 @@ def structure(drawn: Drawn, recipe: Recipe, corpus: Corpus) -> Structure:
     """Takes the rows apart."""
     batch, columns = drawn.batch, np.arange(drawn.batch.tokens.shape[1])
     tokens = batch.tokens.astype(np.int64)
-    if not recipe.objective.causal:
-        rows, slots = np.nonzero(batch.weights > 0)
-        tokens[rows, batch.positions[rows, slots].clip(0, len(columns) - 1)] = batch.targets[rows, slots]
+    for loss in reversed(recipe.objective):
+        loss.restore(tokens, batch.arrays[loss.kind])
     inside = (columns > 0) & (columns < batch.lengths[:, None] - 1)
     inner = inside & (tokens == corpus.tokenizer.sep)
     ordinary = inside & ~inner
@@ -96,7 +95,7 @@ def trace(rows: Structure, recipe: Recipe, corpus: Corpus) -> Traced:
     paired = sizes[1] > 0
     follows, away, known = np.zeros_like(paired), np.zeros_like(paired), ~paired
     second = np.full(len(paired), -1)
-    behind = np.flatnonzero(paired & (drawn.batch.next_sentence == 0))
+    behind = np.flatnonzero(paired & (drawn.batch.random_second == 0))
     after = rank[behind] - sizes[0][behind, None]
     second[behind], follows[behind] = _settle(
         tokens, rows.tokens[behind], rows.second[behind], after, begin[behind] + sizes[0][behind], reach
@@ -114,6 +113,12 @@ def trace(rows: Structure, recipe: Recipe, corpus: Corpus) -> Traced:
     return Traced(
         places=np.where(placed, places, -1), agrees=agrees & known, follows=follows, away=away, known=known, ends=ends
     )
+
+
+def again(rows: Structure, others: Structure, epochs: int) -> tuple[str, Numbers, Numbers]:
+    """What to call so many `epochs` later, and which sequences of two epochs have the same name: (N,) of each."""
+    _, first, second = np.intersect1d(rows.drawn.batch.rows, others.drawn.batch.rows, return_indices=True)
+    return f"after {epochs} pass{'es' if epochs > 1 else ''}", first, second
 
 
 def document_ends(text: Text) -> Numbers:

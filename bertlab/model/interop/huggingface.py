@@ -26,6 +26,8 @@ from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.layers import EPSILON, SEGMENTS
 from bertlab.names import shown
+from bertlab.recipe.objective import bert
+from bertlab.recipe.ranges import arm
 from bertlab.text.tokenizers import files as tokenizer_files
 
 if TYPE_CHECKING:
@@ -63,7 +65,6 @@ def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, Pretraini
     config = tokenizer_files.load_object(directory / "config.json")
     model = _model(config, directory)
     vocabulary, positions = int(config["vocab_size"]), int(config["max_position_embeddings"])
-    causal = bool(config.get("is_decoder"))
     tokenizer = tokenizer_files.read(directory)
     if tokenizer.size > vocabulary:
         raise BadInput(
@@ -71,19 +72,20 @@ def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, Pretraini
             "they are not of one model"
         )
     _check_sizes(directory / _WEIGHTS, model, vocabulary, positions)
-    ours = PretrainingModel(model, tokenizer.size, positions, seed=0, causal=causal)
+    objective = (arm(recipe.Loss, "causal_lm")(),) if config.get("is_decoder") else bert()
+    ours = PretrainingModel(model, tokenizer.size, positions, 0, objective)
     if not fresh:
-        theirs = PretrainingModel(model, vocabulary, positions, seed=0, causal=causal)
+        theirs = PretrainingModel(model, vocabulary, positions, 0, objective)
         _fill(theirs, _tensors(directory / _WEIGHTS), model, directory / _WEIGHTS)
         state = theirs.state_dict()
-        for name in ("encoder.embeddings.tokens.weight", "masked.bias"):
+        for name in ("encoder.embeddings.tokens.weight", "lm_head.bias"):
             state[name] = state[name][: tokenizer.size]
         ours.load_state_dict(state)
     described = recipe.Recipe(
         tokenizer=recipe.Tokenizer(
             lowercase=tokenizer.lowercase, accents=tokenizer.accents, given=f"sha256:{tokenizer.digest}"
         ),
-        objective=recipe.Objective(kind="left-to-right" if causal else "masked", next_sentence=not causal),
+        objective=objective,
         model=model,
     )
     return described, ours, tokenizer
@@ -94,7 +96,7 @@ def predicts(directory: Path) -> bool:
     from safetensors import safe_open
 
     with safe_open(directory / _WEIGHTS, framework="pt") as weights:
-        return _OUTSIDE_LAYERS["masked.transform"] + ".weight" in weights.keys()  # noqa: SIM118, it is no mapping
+        return _OUTSIDE_LAYERS["lm_head.transform"] + ".weight" in weights.keys()  # noqa: SIM118, it is no mapping
 
 
 def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokenizer: WordPiece) -> None:
@@ -230,11 +232,11 @@ _OUTSIDE_LAYERS = {
     "encoder.embeddings.segments.weight": "{base}.embeddings.token_type_embeddings.weight",
     "encoder.embeddings.positions.weight": "{base}.embeddings.position_embeddings.weight",
     "encoder.embeddings.norm": "{base}.embeddings.LayerNorm",
-    "pooler.dense": "{base}.pooler.dense",
-    "masked.transform": "cls.predictions.transform.dense",
-    "masked.norm": "cls.predictions.transform.LayerNorm",
-    "masked.bias": "cls.predictions.bias",
-    "relation": "cls.seq_relationship",
+    "nsp_head.pooler.dense": "{base}.pooler.dense",
+    "lm_head.transform": "cls.predictions.transform.dense",
+    "lm_head.norm": "cls.predictions.transform.LayerNorm",
+    "lm_head.bias": "cls.predictions.bias",
+    "nsp_head.classifier": "cls.seq_relationship",
 }
 """Our names, whole or up to `.weight` and `.bias`, and theirs."""
 _IN_LAYER = {
@@ -326,7 +328,7 @@ def _check_unused(name: str, tensor: Tensor, model: PretrainingModel, path: Path
     copies: dict[str, Callable[[], Tensor]] = {
         "embeddings.position_ids": lambda: torch.arange(model.encoder.max_positions)[None],
         "cls.predictions.decoder.weight": lambda: model.encoder.embeddings.tokens.weight,
-        "cls.predictions.decoder.bias": lambda: model.masked.bias,
+        "cls.predictions.decoder.bias": lambda: model.get_parameter("lm_head.bias"),
     }
     tolerance = 0.0
     if (angles := model.encoder.rotary) is not None and name == "encoder.embed_positions.weight":

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bertlab.recipe import Loss
+from bertlab.recipe.ranges import arms
 from bertlab.report.evidence import Evidence
 from bertlab.report.plots import style
 from bertlab.report.plots.layout import WIDTH, Drawing, Key, axis_name, blank, label, legend
@@ -37,25 +39,25 @@ def losses(evidence: Evidence) -> Drawing | None:
     if not drawn:
         return None
     points = pandas.DataFrame(
-        {"variant": each, "seed": run.seed, **vars(point)}
+        {"variant": each, "seed": run.seed, **vars(point), **point.losses}
         for each in drawn
         for run in evidence.of(each)
         for point in run.curve
     )
-    causal = {each.variant for each in evidence.pretrainings if each.causal}
-    masked = [each for each in drawn if each not in causal]
-    own = bool((points["own_loss"].notna() & (points["own_loss"] != points["loss"])).any())
-    # a variant that never saw [MASK] is not judged by it, where there is another curve to judge it by
-    fixed = [each for each in masked if not own or any(run.sees_mask for run in evidence.of(each))]
-    kinds = [
-        ("15 % masked as 80/10/10", "masked-LM loss (nats)", "loss", fixed),
-        ("15 % masked as in its own training", "masked-LM loss (nats)", "own_loss", masked if own else []),
-        ("left to right", "next-token loss (nats)", "causal_loss", [each for each in drawn if each in causal]),
-    ]
+    named = {name: title for loss in arms(Loss).values() for name, title in loss.figures.items()}
+    measured = dict.fromkeys(name for each in evidence.pretrainings for point in each.curve for name in point.losses)
+    shown = {name: points[points[name].notna()] for name in measured}
+    if "own_loss" in shown:
+        if (shown["own_loss"]["own_loss"] == shown["own_loss"]["masked_lm_loss"]).all():
+            del shown["own_loss"]
+        else:  # a variant that never saw [MASK] is not judged by it, where there is another curve to judge it by
+            judged = {each.variant for each in evidence.pretrainings if each.judged_by == "masked_lm_loss"}
+            fixed = shown["masked_lm_loss"]
+            shown["masked_lm_loss"] = fixed[fixed["variant"].isin(judged)]
     panels = [
-        _Panel(f"Held-out text, {title}", unit, points[points["variant"].isin(variants)].assign(value=points[column]))
-        for title, unit, column, variants in kinds
-        if variants
+        _Panel(f"Held-out text, {named.get(name, name)}", "loss (nats)", lines.assign(value=lines[name]))
+        for name, lines in shown.items()
+        if len(lines)
     ]
     plateaus = sorted({each.plateau for each in evidence.pretrainings if each.plateau is not None and each.curve})
     alt = f"Held-out loss of {count(len(drawn), 'variant')} during pre-training, the unigram entropy dashed."

@@ -84,7 +84,7 @@ def sizes(evidence: Evidence) -> pandas.DataFrame:
 
     def judged(run: Pretraining) -> bool:
         known = run.result.get("parameters") and run.heldout("perplexity") is not None
-        return bool(known) and not run.untrained and not run.causal and run.sees_mask
+        return bool(known) and not run.untrained and run.judged_by == "masked_lm_loss"
 
     def kind(run: Pretraining) -> tuple[object, ...]:
         return run.objective, run.result.get("vocabulary"), run.rotary

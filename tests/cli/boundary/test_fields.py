@@ -19,7 +19,7 @@ def below(group, *names):
 
 INTEGERS = [
     "tokenizer.vocabulary",
-    "masking.copies",
+    "masked_lm.copies",
     *below("inputs", "length", "dupe_factor", "epochs", "phase2_length"),
     *below("model", "layers", "hidden", "heads", "intermediate", "max_positions"),
     *below("schedule", "batch_size", "steps"),
@@ -34,7 +34,8 @@ FLOATS = [
     "corpus.heldout",
     "model.dropout",
     *below("inputs", "short_seq_prob", "phase2_share"),
-    *below("masking", "mask_prob", "mask", "keep", "random"),
+    "masked_lm.mask_prob",
+    *below("masked_lm.corruption", "mask", "keep", "random"),
     *below("schedule", "peak_lr", "warmup"),
     *below("optimizer", "beta1", "beta2", "epsilon", "weight_decay", "max_grad_norm"),
     *(
@@ -99,11 +100,10 @@ EDGES = [
     "inputs.phase2_length=7",
     "inputs.phase2_share=1",
     "inputs.dupe_factor=0",
-    "masking.mask_prob=0",
-    "masking.mask_prob=1",
-    "masking.schedule=always",
-    "objective.kind=electra",
-    "objective.next_sentence=2",
+    "masked_lm.mask_prob=0",
+    "masked_lm.mask_prob=1",
+    "masked_lm.schedule=always",
+    "objective=electra",
 ]
 
 
@@ -118,7 +118,7 @@ def test_edges(refused, assignment):
     [
         ("model.hidden=33", "multiple of heads"),
         ("model.heads=32", "even head size"),
-        ("masking.mask=0.5", "add up to 1"),
+        ("masked_lm.corruption.mask=0.5", "add up to 1"),
         ("tokenizer.given=abc", "--vocab"),
         ("tokenizer.given=", "--vocab"),
         ("seed=3", "--seed"),

@@ -7,8 +7,9 @@ import torch
 
 from bertlab import recipe
 from bertlab.errors import BadInput
-from bertlab.model.heads import PretrainingModel
+from bertlab.model.heads import PretrainingModel, TensorBatch
 from bertlab.model.interop import huggingface
+from bertlab.objectives import CausalLM
 from bertlab.text.tokenizers.wordpiece import WordPiece
 
 TOKENS = 24
@@ -68,12 +69,14 @@ def assert_same_logits(ours, theirs, padded):
     every = torch.arange(TOKENS).expand_as(tokens)
     with torch.no_grad():
         expected = theirs.eval()(input_ids=tokens, token_type_ids=segments, attention_mask=real.long())
-        masked, relation = ours.eval().predictions(tokens, segments, lengths if padded else None, every)
+        arrays = {loss.kind: {"positions": every} for loss in ours.objective}
+        batch = TensorBatch(tokens, segments, lengths if padded else None, arrays)
+        masked, *relation = (ours.eval().logits(batch, loss.kind) for loss in ours.objective)
     logits = expected["prediction_logits"] if "prediction_logits" in expected else expected["logits"]
     assert logits.std() > 0.1
     torch.testing.assert_close(masked[real], logits[real], rtol=0, atol=1e-5)
     if "seq_relationship_logits" in expected:
-        torch.testing.assert_close(relation, expected["seq_relationship_logits"], rtol=0, atol=1e-5)
+        torch.testing.assert_close(relation[0], expected["seq_relationship_logits"], rtol=0, atol=1e-5)
 
 
 @pytest.fixture
@@ -100,7 +103,7 @@ def test_theirs_is_read_with_its_logits(positions, padded, causal, tmp_path, tok
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("positions", ["learned", "rotary"])
 def test_ours_is_written_with_its_logits(positions, padded, causal, tmp_path, tokenizer):
-    ours = perturbed(PretrainingModel(described(positions), len(WORDS), TOKENS, 0, causal))
+    ours = perturbed(PretrainingModel(described(positions), len(WORDS), TOKENS, 0, (CausalLM(),) if causal else ()))
     huggingface.write(tmp_path / "out", ours, described(positions), tokenizer)
     theirs, report = kind(positions, causal).from_pretrained(tmp_path / "out", output_loading_info=True)
     assert not report["missing_keys"]
@@ -110,7 +113,7 @@ def test_ours_is_written_with_its_logits(positions, padded, causal, tmp_path, to
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("positions", ["learned", "rotary"])
 def test_what_is_written_is_read_back_whole(positions, causal, tmp_path, tokenizer):
-    ours = perturbed(PretrainingModel(described(positions), len(WORDS), TOKENS, 0, causal))
+    ours = perturbed(PretrainingModel(described(positions), len(WORDS), TOKENS, 0, (CausalLM(),) if causal else ()))
     huggingface.write(tmp_path / "out", ours, described(positions), tokenizer)
     told, again, read = huggingface.read(tmp_path / "out")
     assert told.model == described(positions)

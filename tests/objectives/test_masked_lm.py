@@ -13,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from bertlab import keyed
-from bertlab.inputs.masking import Masks
+from bertlab.errors import BadInput
+from bertlab.inputs.collator import Sequences
 from bertlab.lab.study import Study
-from bertlab.recipe import Masking, MaskSchedule
+from bertlab.objectives import Corruption, MaskedLM
+from bertlab.objectives.selection import chosen as chosen_of
+from bertlab.objectives.selection import slots
 
 UNLIKELY = 1e-6
 """Draws are fixed by their keys: a test below this fails always or never."""
@@ -36,7 +38,7 @@ def _study() -> Study:
     return study
 
 
-VARIANTS = {variant.name: variant.masking for variant in _study().variants}
+VARIANTS = {variant.name: variant.objective[0] for variant in _study().variants}
 
 
 def rows_of(first: list[int], second: list[int], length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -50,13 +52,28 @@ def rows_of(first: list[int], second: list[int], length: int) -> tuple[np.ndarra
     return tokens, np.array(first, dtype=np.int32), np.array(first, dtype=np.int32) + np.array(second, dtype=np.int32)
 
 
-def apply(masking: Masking, tokens: np.ndarray, first: np.ndarray, ordinary: np.ndarray, epoch: int = 0) -> Any:
-    masks = Masks(masking, VOCABULARY, tokens.shape[1], seed=7)
+def apply(
+    loss: Any,
+    tokens: np.ndarray,
+    first: np.ndarray,
+    ordinary: np.ndarray,
+    epoch: int = 0,
+    seed: int | str = 7,
+    names: np.ndarray | None = None,
+) -> Any:
+    """What is shown, and positions, targets and weights."""
     shown = tokens.copy()
-    positions, targets, weights = masks.apply(
-        shown, first[:, None], ordinary, masks.keys(np.arange(len(tokens)), epoch)
+    sequences = Sequences(
+        tokens=shown,
+        before=first[:, None],
+        ordinary=ordinary,
+        lengths=ordinary + 3,
+        random_second=ordinary * 0,
+        rows=np.arange(len(tokens)) if names is None else names,
+        epoch=epoch,
     )
-    return shown, positions, targets, weights
+    arrays = loss.prepare(VOCABULARY, tokens.shape[1], seed)(sequences)
+    return shown, arrays["positions"], arrays["targets"], arrays["weights"]
 
 
 @pytest.fixture(scope="module")
@@ -68,9 +85,9 @@ def many() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_proportions_of_every_row_of_the_study(name: str, many: Any) -> None:
-    masking = VARIANTS[name]
+    masking = VARIANTS[name].corruption
     tokens, first, ordinary = many
-    shown, positions, targets, weights = apply(masking, tokens, first, ordinary)
+    shown, positions, targets, weights = apply(VARIANTS[name], tokens, first, ordinary)
     chosen = weights > 0
     now = np.take_along_axis(shown, positions, 1)[chosen].astype(int)
     then = targets[chosen]
@@ -98,10 +115,10 @@ def test_proportions_of_every_row_of_the_study(name: str, many: Any) -> None:
 )
 def test_exactly_so_many_ordinary_tokens_are_chosen(segments: list[tuple[int, int]], rate: float, length: int) -> None:
     tokens, first, ordinary = rows_of([one for one, _ in segments], [two for _, two in segments], length)
-    masking = Masking(mask_prob=rate)
+    masking = MaskedLM(mask_prob=rate)
     _, positions, targets, weights = apply(masking, tokens, first, ordinary)
-    assert positions.shape == targets.shape == weights.shape == (len(tokens), masking.slots(length))
-    assert weights.sum(axis=1).tolist() == [masking.chosen(number) for number in ordinary.tolist()]
+    assert positions.shape == targets.shape == weights.shape == (len(tokens), slots(rate, length))
+    assert weights.sum(axis=1).tolist() == [chosen_of(rate, number) for number in ordinary.tolist()]
     for row in range(len(tokens)):
         chosen = weights[row] > 0
         assert len(set(positions[row, chosen])) == chosen.sum()
@@ -114,13 +131,13 @@ def test_exactly_so_many_ordinary_tokens_are_chosen(segments: list[tuple[int, in
 @pytest.mark.parametrize("number", [1, 3, 4, 10, 50, 125, 126])
 def test_count_is_the_designs(number: int) -> None:
     tokens, first, ordinary = rows_of([number], [0], 128)
-    weights = apply(Masking(), tokens, first, ordinary)[3]
+    weights = apply(MaskedLM(), tokens, first, ordinary)[3]
     assert weights.sum() == max(1, int(0.15 * number + 0.5))
 
 
 def test_every_place_is_chosen_equally_often() -> None:
     tokens, first, ordinary = rows_of([30] * 10_000, [95] * 10_000, 128)
-    _, positions, _, weights = apply(Masking(), tokens, first, ordinary)
+    _, positions, _, weights = apply(MaskedLM(), tokens, first, ordinary)
     counts = np.bincount(positions[weights > 0], minlength=128)
     assert counts[[0, 31, 127]].tolist() == [0, 0, 0]
     counts = np.delete(counts, [0, 31, 127])
@@ -131,7 +148,7 @@ def test_every_place_is_chosen_equally_often() -> None:
 
 def test_neighbouring_places_are_chosen_independently() -> None:
     tokens, first, ordinary = rows_of([126] * 10_000, [0] * 10_000, 128)
-    _, positions, _, weights = apply(Masking(), tokens, first, ordinary)
+    _, positions, _, weights = apply(MaskedLM(), tokens, first, ordinary)
     chosen = np.zeros((10_000, 128), dtype=bool)
     np.put_along_axis(chosen, positions, weights > 0, 1)
     both = chosen[:, 1:-2] & chosen[:, 2:-1]
@@ -142,7 +159,9 @@ def test_neighbouring_places_are_chosen_independently() -> None:
 
 def test_random_tokens_are_any_ordinary_ones(many: Any) -> None:
     tokens, first, ordinary = many
-    shown, positions, _, weights = apply(Masking(mask=0.0, keep=0.0, random=1.0), tokens, first, ordinary)
+    shown, positions, _, weights = apply(
+        MaskedLM(corruption=Corruption(mask=0.0, keep=0.0, random=1.0)), tokens, first, ordinary
+    )
     now = np.take_along_axis(shown, positions, 1)[weights > 0]
     counts = np.bincount(now, minlength=105)
     assert not counts[:5].any()
@@ -166,21 +185,19 @@ def test_rows_of_the_study_differ_only_in_what_they_show(many: Any) -> None:
 
 def test_mask_does_not_depend_on_the_other_rows(many: Any) -> None:
     tokens, first, ordinary = many
-    masks = Masks(Masking(), VOCABULARY, 128, seed=7)
     names = np.arange(len(tokens))
-    whole = apply(Masking(), tokens, first, ordinary)
+    whole = apply(MaskedLM(), tokens, first, ordinary)
     for part in (slice(0, 1), slice(10, 13), slice(5999, None, -7)):
-        shown = tokens[part].copy()
-        result = masks.apply(shown, first[part, None], ordinary[part], masks.keys(names[part], 0))
-        for one, other in zip((shown, *result), whole, strict=True):
+        result = apply(MaskedLM(), tokens[part], first[part], ordinary[part], names=names[part])
+        for one, other in zip(result, whole, strict=True):
             assert (one == other[part]).all()
 
 
 def test_schedules_agree_where_they_should(many: Any) -> None:
     tokens, first, ordinary = (part[:50] for part in many)
 
-    def epochs(schedule: MaskSchedule, copies: int = 3) -> list[bytes]:
-        masking = Masking(schedule=schedule, copies=copies)
+    def epochs(schedule: Any, copies: int = 3) -> list[bytes]:
+        masking = MaskedLM(schedule=schedule, copies=copies)
         passes = (apply(masking, tokens, first, ordinary, epoch) for epoch in range(9))
         return [b"".join(part.tobytes() for part in result) for result in passes]
 
@@ -196,7 +213,7 @@ def test_passes_choose_independently(many: Any) -> None:
     tokens, first, ordinary = rows_of([126] * 3000, [0] * 3000, 128)
     chosen = []
     for epoch in (0, 1):
-        _, positions, _, weights = apply(Masking(), tokens, first, ordinary, epoch)
+        _, positions, _, weights = apply(MaskedLM(), tokens, first, ordinary, epoch)
         flags = np.zeros(tokens.shape, dtype=bool)
         np.put_along_axis(flags, positions, weights > 0, 1)
         chosen.append(flags)
@@ -205,15 +222,17 @@ def test_passes_choose_independently(many: Any) -> None:
 
 def test_other_seeds_mask_otherwise(many: Any) -> None:
     tokens, first, ordinary = (part[:50] for part in many)
-    results = []
-    for seed in (0, 1, "0"):
-        masks = Masks(Masking(), VOCABULARY, 128, seed)
-        results.append(masks.apply(tokens.copy(), first[:, None], ordinary, masks.keys(np.arange(50), 0))[0].tobytes())
-    assert len(set(results)) == 3
+    results = {apply(MaskedLM(), tokens, first, ordinary, seed=seed)[1].tobytes() for seed in (0, 1, "0")}
+    assert len(results) == 3
 
 
-def test_keys_name_the_row_and_not_its_place() -> None:
-    masks = Masks(Masking(), VOCABULARY, 128, seed=7)
-    names = np.array([5, 2**40, 7])
-    assert masks.keys(names, 2)[::-1].tolist() == masks.keys(names[::-1], 2).tolist()
-    assert len(set(keyed.bits(0, names).tolist())) == 3
+def test_shares_that_do_not_add_up_are_refused() -> None:
+    with pytest.raises(BadInput, match=r"corruption\.mask, keep and random are 0\.5, 0\.1 and 0\.1"):
+        Corruption(mask=0.5)
+
+
+def test_what_is_evaluated_otherwise_has_a_loss_of_its_own() -> None:
+    assert MaskedLM(corruption=Corruption(mask=0.0, keep=0.0, random=1.0)).judged_by == "own_loss"
+    assert MaskedLM(corruption=Corruption(mask=0.1, keep=0.0, random=0.9)).judged_by == "masked_lm_loss"
+    assert MaskedLM(schedule="static").alike() == MaskedLM()
+    assert MaskedLM(corruption=Corruption(mask=0.1, keep=0.0, random=0.9)).alike() != MaskedLM()

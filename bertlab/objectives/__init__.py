@@ -1,0 +1,10 @@
+"""What a model is trained to predict: one file a loss, behind the protocol of `bertlab.recipe.objective`."""
+
+from bertlab.objectives.causal_lm import CausalLM
+from bertlab.objectives.corruption import Corruption
+from bertlab.objectives.masked_lm import MaskedLM
+from bertlab.objectives.next_sentence import NextSentence
+from bertlab.objectives.selection import Selection, Tokens
+from bertlab.recipe.objective import Loss
+
+__all__ = ["CausalLM", "Corruption", "Loss", "MaskedLM", "NextSentence", "Selection", "Tokens"]

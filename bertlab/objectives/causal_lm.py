@@ -1,0 +1,66 @@
+"""Left-to-right language modelling, as in GPT: each token from those before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bertlab.objectives.language_model import LanguageModel, perplexity
+from bertlab.recipe.objective import Arrays
+
+if TYPE_CHECKING:
+    from bertlab.inputs.batches import Corpus, Evaluation
+    from bertlab.inputs.collator import Sequences, Tokenizer
+    from bertlab.recipe import Recipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class CausalLM(LanguageModel):
+    """Predicts each token, [SEP] too, from those before it."""
+
+    kind: ClassVar[str] = "causal_lm"
+    causal: ClassVar[bool] = True
+    figures: ClassVar[Mapping[str, str]] = {"causal_lm_loss": "left to right", "perplexity": "perplexity"}
+
+    @property
+    def judged_by(self) -> str:
+        """The loss of the next token."""
+        return "causal_lm_loss"
+
+    def predicted(self, length: int) -> float:
+        """All tokens but the first."""
+        return (length - 1) / length
+
+    def prepare(self, tokenizer: Tokenizer, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
+        """[CLS] predicts the first token, and each [SEP] is predicted; the last [SEP] predicts nothing."""
+        import numpy as np
+
+        def examples(sequences: Sequences) -> Arrays:
+            tokens = sequences.tokens
+            columns = np.arange(tokens.shape[1] - 1, dtype=np.int32)
+            real = columns < sequences.lengths[:, None] - 1
+            targets = tokens[:, 1:].astype(np.int32) * real
+            return {"positions": columns * real, "targets": targets, "weights": real.astype(np.float32)}
+
+        return examples
+
+    def evaluations(self, recipe: Recipe, corpus: Corpus, size: int, final: bool) -> list[Evaluation]:
+        """The single held-out segments of a masked LM, every next token predicted."""
+        from bertlab.inputs.batches import Evaluation, heldout
+
+        def batch_sums(model: Any, batch: Any) -> Any:
+            return {"loss": model.losses(batch)[self.kind], "count": batch.arrays[self.kind]["weights"].sum()}
+
+        def figures(total: Mapping[str, float]) -> dict[str, float]:
+            loss = total["loss"] / total["count"]
+            return {"causal_lm_loss": loss, "perplexity": perplexity(loss)}
+
+        # An eighth of the sequences of other evaluations have about as many logits.
+        return [Evaluation(heldout(recipe, corpus, (self,), size, together=8), ("loss", "count"), batch_sums, figures)]
+
+    def audit(self, rows: Any, tokenizer: Tokenizer) -> list[Any]:
+        """Each token is predicted, and none is hidden."""
+        from bertlab.objectives.audit import left_to_right
+
+        return left_to_right(rows, self.kind, tokenizer)

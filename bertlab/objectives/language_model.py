@@ -1,0 +1,71 @@
+"""What a masked and a left-to-right language model share: slots of predictions, the LM head, and their cost."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bertlab.recipe.objective import Arrays, Loss
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from bertlab.model.heads import LMHead
+    from bertlab.recipe import Model
+
+
+class LanguageModel(Loss):
+    """Predicts tokens in K slots a sequence, with the token embeddings as output matrix.
+
+    Its arrays: `positions`, `targets` and `weights`, (B, K) each: where, which id, and 1 for a prediction; a slot that
+    is not used is all 0.
+    """
+
+    head: ClassVar[str] = "lm_head"
+
+    def predicted(self, length: int) -> float:
+        """Predicted tokens as a share of all, in sequences of `length` tokens."""
+        raise NotImplementedError
+
+    def count(self, arrays: Arrays) -> float:
+        """The number of predicted tokens."""
+        return float(arrays["weights"].sum())
+
+    def new_head(self, model: Model, vocabulary: int) -> nn.Module:
+        """BERT's transform and output bias."""
+        from bertlab.model.heads import LMHead
+
+        return LMHead(model.hidden, vocabulary)
+
+    def sum(self, head: LMHead, hidden: Tensor, arrays: Arrays, embeddings: Tensor) -> Tensor:
+        """Cross-entropy over the vocabulary, at the slots alone."""
+        return head.loss(hidden, embeddings, arrays["targets"], arrays["weights"], sparse=self.causal)
+
+    def parameters(self, model: Model, vocabulary: int) -> int:
+        """Transform, LayerNorm and output bias; the output matrix is tied to the token embeddings."""
+        return model.hidden * model.hidden + model.hidden + 2 * model.hidden + vocabulary
+
+    def flops(self, model: Model, vocabulary: int, length: int) -> float:
+        """Transform and logits, where something is predicted."""
+        return 2.0 * length * self.predicted(length) * (model.hidden**2 + model.hidden * vocabulary)
+
+    def logits(self, vocabulary: int, length: int) -> float:
+        """The vocabulary at each predicted token."""
+        return length * self.predicted(length) * vocabulary
+
+
+def perplexity(loss: float) -> float:
+    """The perplexity of a mean loss in nats."""
+    return math.exp(min(loss, 700.0))
+
+
+def sums(model: Any, kind: str, batch: Any) -> dict[str, Tensor]:
+    """Sums over a batch of one LM's arrays, on a device, of the loss `kind`: losses, right predictions, predictions."""
+    from torch.nn import functional
+
+    ((given, arrays),) = batch.arrays.items()
+    logits = model.logits(batch, kind, given).float().flatten(0, 1)
+    targets, weights = arrays["targets"].flatten(), arrays["weights"].flatten()
+    losses = functional.cross_entropy(logits, targets, reduction="none")
+    right = (logits.argmax(-1) == targets) * weights
+    return {"loss": (losses * weights).sum(), "right": right.sum(), "count": weights.sum()}

@@ -1,0 +1,121 @@
+"""What a loss of an objective has to say for itself: the protocol of `bertlab.objectives`, one file a loss.
+
+Batches, models, training, evaluation, cost and audit go through these methods and never ask which loss they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bertlab.recipe.ranges import Arm, arm
+
+if TYPE_CHECKING:
+    from bertlab.recipe.recipe import Model, Recipe
+
+Arrays = Mapping[str, Any]
+"""What a loss adds to a batch, by name: NumPy arrays in a batch, tensors on a device, the first axis over sequences."""
+
+
+class Loss(Arm, home="bertlab.objectives"):
+    """One loss of an objective, a frozen dataclass with a `kind`. `<kind>_loss` names its loss wherever it is kept.
+
+    The loss of a step is the sum, over the losses of the objective, of each one's sum over the global batch divided by
+    its count there.
+    """
+
+    head: ClassVar[str] = ""
+    """The name of its head in a model; losses that share a head have the same."""
+    causal: ClassVar[bool] = False
+    """Whether no token may see a later one, in pre-training and wherever the backbone is used."""
+    labels_only: ClassVar[bool] = False
+    """Whether it adds labels to a batch whose tokens stay as they are for every other loss."""
+    figures: ClassVar[Mapping[str, str]] = {}
+    """What its held-out evaluation measures: the label of each figure by its name."""
+
+    def check(self, recipe: Recipe) -> None:
+        """Raises `BadInput` if the rest of a recipe does not go with it."""
+
+    @property
+    def judged_by(self) -> str:
+        """The held-out figure, a loss in nats, by which a model trained with it is judged; empty if there is none."""
+        return ""
+
+    def untrained(self) -> Loss:
+        """What is left of it in a model that is not trained."""
+        return type(self)()
+
+    def alike(self) -> Loss:
+        """A loss that costs as much time as this one: the same for all that do."""
+        return self
+
+    # Data. `Sequences` and `Batch` are those of `inputs.collator`.
+
+    def prepare(self, tokenizer: Any, length: int, seed: int | str) -> Callable[[Any], Arrays]:
+        """Returns what makes its inputs and labels for `Sequences` of at most `length` tokens.
+
+        It may change the tokens of the sequences in place. Everything random in it is a function of `seed`, the names
+        of the sequences and the epoch.
+        """
+        raise NotImplementedError
+
+    def count(self, arrays: Arrays) -> float:
+        """The number of predictions in its arrays, by which the sum of its losses is divided."""
+        raise NotImplementedError
+
+    # Model.
+
+    def new_head(self, model: Model, vocabulary: int) -> Any:
+        """A new `nn.Module` that predicts."""
+        raise NotImplementedError
+
+    def positions(self, arrays: Arrays) -> Any:
+        """The positions (B, K) at which it reads the backbone's last layer; None if it reads [CLS]."""
+        return arrays["positions"]
+
+    def sum(self, head: Any, hidden: Any, arrays: Arrays, embeddings: Any) -> Any:
+        """The sum of its losses over its predictions, nats, a scalar.
+
+        `hidden` is (B, K, D) at its positions, or (B, D) at [CLS]; `embeddings` (V, D) are the token embeddings.
+        """
+        raise NotImplementedError
+
+    def evaluations(self, recipe: Recipe, corpus: Any, size: int, final: bool) -> Sequence[Any]:
+        """Its fixed held-out `Evaluation`s of at most `size` sequences each; `final` ones follow the last step."""
+        return ()
+
+    # Cost.
+
+    def parameters(self, model: Model, vocabulary: int) -> int:
+        """Trained numbers of its head."""
+        raise NotImplementedError
+
+    def flops(self, model: Model, vocabulary: int, length: int) -> float:
+        """Operations of its head's forward pass on a sequence of `length` tokens."""
+        raise NotImplementedError
+
+    def logits(self, vocabulary: int, length: int) -> float:
+        """Logits of a sequence of `length` tokens, which take memory; 0 where they are few."""
+        return 0.0
+
+    # Audit. `Structure` is that of `inputs.audit.tracing`.
+
+    def restore(self, tokens: Any, arrays: Arrays) -> None:
+        """Puts back, in place, what stood in `tokens` (R, T) before it changed them."""
+
+    def audit(self, rows: Any, tokenizer: Any) -> list[Any]:
+        """Checks of what it added to the sequences of one epoch."""
+        return []
+
+    def audit_again(self, rows: Any, others: Any, epochs: int) -> list[Any]:
+        """Checks of what the same sequences hold, so many `epochs` later."""
+        return []
+
+    def period(self, epochs: int) -> int:
+        """Epochs after which its inputs may come again, where sequences do after `epochs`."""
+        return epochs
+
+
+def bert() -> tuple[Loss, ...]:
+    """The objective of BERT: masked LM and next-sentence prediction."""
+    return arm(Loss, "masked_lm")(), arm(Loss, "next_sentence")()
