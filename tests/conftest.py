@@ -2,11 +2,13 @@
 
 import json
 import os
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from bertlab.cli.main import main
 from bertlab.machine import Machine
 from bertlab.progress import silent
 
@@ -20,6 +22,24 @@ def machine(tmp_path_factory):
     """One thread, fp32: numbers do not depend on the machine that the tests run on."""
     place = tmp_path_factory.mktemp("machine")
     return Machine(runs=place / "runs", cache=place / "cache", threads=1, precision="fp32")
+
+
+@pytest.fixture(scope="session")
+def call():
+    """Runs a command and gives its exit status."""
+
+    def called(*arguments):
+        before = sys.argv
+        sys.argv = ["bertlab", *map(str, arguments)]
+        try:
+            main()
+        except SystemExit as stop:
+            return stop.code or 0
+        finally:
+            sys.argv = before
+        return 0
+
+    return called
 
 
 @pytest.fixture(scope="session")

@@ -1,28 +1,6 @@
-"""The command line, called in this process, and a store with a finished study."""
-
-import sys
+"""A store with a finished study."""
 
 import pytest
-
-from bertlab.cli.main import main
-
-
-@pytest.fixture(scope="session")
-def call():
-    """Runs a command and gives its exit status."""
-
-    def called(*arguments):
-        before = sys.argv
-        sys.argv = ["bertlab", *map(str, arguments)]
-        try:
-            main()
-        except SystemExit as stop:
-            return stop.code or 0
-        finally:
-            sys.argv = before
-        return 0
-
-    return called
 
 
 @pytest.fixture(scope="session")

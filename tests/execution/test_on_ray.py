@@ -64,12 +64,10 @@ def alive(pid):
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory):
+def alone(call, tmp_path_factory):
     """The study, carried out by one process of one thread."""
     runs = tmp_path_factory.mktemp("alone") / "runs"
-    process = start(runs, "--threads", "1")
-    output, _ = process.communicate()
-    assert process.returncode == 0, output
+    assert call(*STUDY, "--threads", "1", "--runs", runs) == 0
     return contents(runs)
 
 
@@ -165,17 +163,23 @@ def test_what_a_killed_command_left_of_ray_is_removed_by_the_next_one():
     ("options", "message"),
     [
         (("--gpus", "64"), "--gpus is 64: torch finds"),
-        (("--cluster", "127.0.0.1:1", "--workers", "2"), "no Ray cluster answers at '127.0.0.1:1'"),
         (("--cluster", "auto"), "say how much of it to use with --gpus or --workers"),
         (("--gpus", "2", "--workers", "2"), "leave one out"),
         (("--workers", "2", "--gpus-per-run", "3"), "at most the number of --gpus"),
     ],
 )
-def test_devices_that_are_not_there_give_one_line(options, message, tmp_path):
-    process = start(tmp_path / "runs", *options)
+def test_devices_that_are_not_there_give_one_line(call, capsys, options, message, tmp_path):
+    assert call(*STUDY, *options, "--runs", tmp_path / "runs") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_cluster_that_does_not_answer_gives_one_line(tmp_path):
+    process = start(tmp_path / "runs", "--cluster", "127.0.0.1:1", "--workers", "2")
     output, _ = process.communicate()
     assert process.returncode == 2, output
-    assert message in output.splitlines()[-1]
+    assert "no Ray cluster answers at '127.0.0.1:1'" in output.splitlines()[-1]
     assert "Traceback" not in output
 
 
