@@ -64,7 +64,7 @@ def test_a_task_is_learnt_as_on_the_cpu(measure, cpu, card, kind):
     same(wanted, measure(kind, SETTINGS, card()))
 
 
-@pytest.mark.parametrize("changed", [{"frozen": True, "recurrent": True}, {"layer_decay": 0.8}])
+@pytest.mark.parametrize("changed", [{"frozen": True, "bilstm": True}, {"layer_decay": 0.8}])
 def test_other_ways_to_fine_tune_are_as_on_the_cpu(measure, cpu, card, changed):
     settings = dataclasses.replace(SETTINGS, **changed)
     wanted = measure("pairs", settings, cpu)
