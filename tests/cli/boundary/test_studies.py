@@ -6,6 +6,7 @@ from bertlab.lab import studies
 
 HEAD = """
 from bertlab.recipe import *
+from bertlab.objectives import *
 from bertlab import Features, FineTuning
 from bertlab.lab.study import *
 """
