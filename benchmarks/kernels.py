@@ -2,22 +2,17 @@
 
     python benchmarks/kernels.py [--only tiny-attention ...] [--pairs 8] [--seconds 2] [--out FILE.json]
 
-Attention by matrix products beside torch's fused kernel, in one process; memory that the C library keeps beside its
-defaults, in two processes that take turns, as the setting holds for a whole process. Everything is on one thread, so
+Attention by matrix products beside torch's fused kernel, in one process and on one thread, without Lightning:
 processor time counts, and what other programs take does not. A fast path that gains less than 1.15x at all of these
 scales goes.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import ids
 import ours
@@ -30,13 +25,12 @@ from bertlab.inputs.batches import Batches
 from bertlab.machine import Machine
 from bertlab.model import layers
 from bertlab.model.kernels.attention import attention, fused
-from bertlab.model.kernels.memory import keep_freed_memory
 
 SHAPES = {"tiny": TINY, "mini": MINI, "base": BASE}
 
 
 def steps(shape: Shape, machine: Machine, batches: Batches) -> Block:
-    """A block of updates, in tokens a second of processor time; without Lightning, which sets the C library."""
+    """A block of updates, in tokens a second of processor time."""
     torch.set_num_threads(1)
     block = repeated(ours.updates(shape, machine, batches), fewest=2, clock=time.process_time)
     block(0.0)  # the first steps are slower
@@ -61,36 +55,7 @@ def beside_fused(shape: Shape, settings: Settings) -> Found:
         return compare(by(attention), by(fused), settings, probe=lambda: 1.0)
 
 
-_blocks: list[Block] = []
-
-
-def _start(shape: Shape, machine: Machine, directory: Path, keeps: bool) -> None:
-    if keeps:
-        keep_freed_memory()
-    _blocks.append(steps(shape, machine, Batches(shape.recipe, ids.read(directory, shape.vocabulary))))
-
-
-def _measure(seconds: float) -> float:
-    return _blocks[0](seconds)
-
-
-def beside_malloc(shape: Shape, settings: Settings) -> Found:
-    """A process that keeps freed memory and one that does not, in turns."""
-    context = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory() as folder:
-        ids.write(Path(folder), shape.vocabulary)
-
-        def pool(keeps: bool) -> ProcessPoolExecutor:
-            given = (shape, settings.machine, Path(folder), keeps)
-            return ProcessPoolExecutor(1, mp_context=context, initializer=_start, initargs=given)
-
-        with pool(True) as kept, pool(False) as plain:
-            one, other = (lambda seconds, own=own: own.submit(_measure, seconds).result() for own in (kept, plain))
-            return compare(one, other, settings, probe=lambda: 1.0)
-
-
 MEASURED = {f"{name}-attention": partial(beside_fused, shape) for name, shape in SHAPES.items()}
-MEASURED |= {f"{name}-malloc": partial(beside_malloc, shape) for name, shape in SHAPES.items()}
 
 if __name__ == "__main__":
     sys.exit(script.main(__doc__, MEASURED, seconds=2.0, threads=1))

@@ -8,9 +8,6 @@ the hardware for. Padding does not count. The peers have the same dropout and le
 and `torch_compile`, the best of what it documents, with `bf16` alone, and at its defaults (fp32, fused AdamW); and a
 plain loop around `BertForPreTraining`.
 
-Our Trainer has the C library keep freed memory (`bertlab.model.kernels.memory`). That holds for the whole process, so
-the peer gains by it as well: a ratio measured here is less than one of two processes.
-
 A share is useful operations a second (`bertlab.recipe.cost`: no padding, no logits where nothing is predicted), in
 blocks that alternate with blocks of the matrix product by which the peak is measured.
 """

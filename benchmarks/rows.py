@@ -63,7 +63,6 @@ def _kernel(scale: str, name: str, what: str, peer: str, floor: float | None = N
 
 TRAINER, LOOP = "transformers Trainer", "loop on BertForPreTraining"
 ATTENTION = "attention", "attention by products", "scaled_dot_product_attention"
-MALLOC = "malloc", "freed memory kept", "malloc at its defaults"
 
 ROWS = (
     _pretraining("mini", "trainer-best", f"{TRAINER}, bf16, fused, compiled"),
@@ -80,9 +79,6 @@ ROWS = (
     _kernel("tiny", *ATTENTION, 1.15),
     _kernel("mini", *ATTENTION, 1.15),
     _kernel("base", *ATTENTION),
-    _kernel("tiny", *MALLOC, 1.15),
-    _kernel("mini", *MALLOC),
-    _kernel("base", *MALLOC),
     Row(
         name="collating",
         quantity="masking and collating",

@@ -42,7 +42,7 @@ def _cells(row: Row, found: Mapping[str, Any]) -> list[str]:
 def _reached(row: Row, interval: tuple[float, float]) -> str:
     if row.floor is None:
         return ""
-    if row.reaches(row.aim, interval):
+    if row.aim is not None and row.reaches(row.aim, interval):
         return "aim"
     return "floor" if row.reaches(row.floor, interval) else "no"
 

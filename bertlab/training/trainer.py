@@ -14,7 +14,6 @@ from lightning.pytorch.strategies import Strategy
 
 from bertlab.errors import RunFailed
 from bertlab.machine import Machine
-from bertlab.model.kernels.memory import keep_freed_memory
 from bertlab.progress import Progress, asked_to_stop
 from bertlab.training.share import ALONE, Share
 
@@ -33,8 +32,6 @@ def trainer(
     torch.set_num_threads(machine.num_threads)
     if machine.gpus:
         torch.backends.cudnn.allow_tf32 = False  # torch's default for LSTMs, which are to be as exact as all else
-    else:
-        keep_freed_memory()
     for name in ("lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero"):
         logging.getLogger(name).setLevel(logging.ERROR)  # device and precision are in the result, adverts nowhere
     made = Trainer(
