@@ -1,7 +1,7 @@
 """Attention on the CPU as batched matrix products, in place of torch's fused kernel (Vaswani et al. 2017, section 3.2).
 
 The fused kernel is slow there for short sequences, and with dropout it falls back to products in fp32. A whole training
-step is about 1.3 times as fast at scales tiny and mini (`benchmarks/kernels.py`).
+step is about 1.2 times as fast at scales tiny and mini (`benchmarks/kernels.py`).
 
 Shapes: B batch, H heads, K queries, T tokens, d the size of a head.
 """
