@@ -7,4 +7,7 @@ from bertlab.objectives.next_sentence import NextSentence
 from bertlab.objectives.selection import Selection, Tokens
 from bertlab.recipe.objective import Loss
 
-__all__ = ["CausalLM", "Corruption", "Loss", "MaskedLM", "NextSentence", "Selection", "Tokens"]
+BERT: tuple[Loss, ...] = (MaskedLM(), NextSentence())
+"""What BERT is trained to predict (Devlin et al. 2019, section 3.1)."""
+
+__all__ = ["BERT", "CausalLM", "Corruption", "Loss", "MaskedLM", "NextSentence", "Selection", "Tokens"]

@@ -28,7 +28,7 @@ class NextSentence(Loss):
     kind: ClassVar[str] = "next_sentence"
     head: ClassVar[str] = "nsp_head"
     labels_only: ClassVar[bool] = True
-    figures: ClassVar[Mapping[str, str]] = {"next_sentence_accuracy": "next-sentence accuracy"}
+    figures: ClassVar[Mapping[str, str]] = {"next_sentence_accuracy": "next sentence"}
 
     def check(self, recipe: Recipe) -> None:
         """It needs two segments, and a [CLS] that sees them."""

@@ -91,7 +91,7 @@ def set_fields(value: T, texts: Mapping[str, str], prefix: str = "") -> T:
     """`value` with the fields at dotted paths set to what the texts say in each field's type.
 
     All at once, as some values go together only: the order of `texts` does not matter. A field that holds arms takes
-    their kinds (`objective=masked_lm,next_sentence`). The fields of an arm stand below its kind where a field holds
+    their kinds (`objective=masked_lm`). The fields of an arm stand below its kind where a field holds
     several (`masked_lm.mask_prob=0.4`), and below the name of a field that holds one. `prefix` is what errors write
     before each path. Raises `BadInput` for an unknown field (with the nearest name), for an arm that is not there, for
     text that is not of the field's type, and for values that do not go together.

@@ -5,10 +5,11 @@ Batches, models, training, evaluation, cost and audit go through these methods a
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bertlab.recipe.ranges import Arm, arm
+from bertlab.recipe.ranges import Arm
 
 if TYPE_CHECKING:
     from bertlab.recipe.recipe import Model, Recipe
@@ -117,5 +118,6 @@ class Loss(Arm, home="bertlab.objectives"):
 
 
 def bert() -> tuple[Loss, ...]:
-    """The objective of BERT: masked LM and next-sentence prediction."""
-    return arm(Loss, "masked_lm")(), arm(Loss, "next_sentence")()
+    """The objective of BERT, which a recipe has where none is given."""
+    objective: tuple[Loss, ...] = importlib.import_module(Loss._home).BERT
+    return objective

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from operator import attrgetter
 
+from bertlab.recipe import Loss
+from bertlab.recipe.ranges import arms
 from bertlab.report import escape
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.summary import Interval, Summary, mean
@@ -214,7 +216,9 @@ def pretraining(evidence: Evidence) -> Table:
     """One row a variant: how its pre-training ended, means over seeds; `left to right` only where a variant is that."""
     causal = any(each.heldout("causal_lm_loss") is not None for each in evidence.pretrainings)
     losses = ("loss", "own masking", *(["left to right"] if causal else []))
-    heads = ("variant", *losses, "below plateau", "perplexity", "accuracy", "next sentence", "seeds")
+    figures = {name: title for loss in arms(Loss).values() for name, title in loss.figures.items()}
+    shares = {name: title for name, title in figures.items() if name.endswith("accuracy")}
+    heads = ("variant", *losses, "below plateau", "perplexity", *shares.values(), "seeds")
     names = ("masked_lm_loss", "own_loss", "causal_lm_loss")[: len(losses)]
     rows = []
     for variant in evidence.trained:
@@ -231,7 +235,7 @@ def pretraining(evidence: Evidence) -> Table:
                 *(_average([each.heldout(name) for each in runs], "{:.3f}") for name in names),
                 _average(below, "{:.2f}"),
                 _average([each.heldout("perplexity") for each in runs], "{:.1f}"),
-                *(_percent([each.heldout(name) for each in runs]) for name in ("accuracy", "next_sentence_accuracy")),
+                *(_percent([each.heldout(name) for each in runs]) for name in shares),
                 str(len(runs)),
             )
         )
