@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import subprocess
 import sys
 from importlib import import_module
@@ -170,11 +169,12 @@ def test_sharing_asks_for_a_finished_store(benchmark):
         sharing.Recorded(SimpleNamespace(root="runs", runs=list, studies=list))
 
 
-def test_the_gpu_script_measures_every_cell_and_goes_on_after_one_that_fails(benchmark, tmp_path):
+def test_the_gpu_script_measures_every_cell_and_goes_on_after_one_that_fails(benchmark, tmp_path, monkeypatch, capsys):
     """On the CPU, on shapes of no interest; the second run has no time for any cell."""
-    command = [sys.executable, str(FOLDER / "gpu.py"), "--device", "cpu", "--smoke", "--to", str(tmp_path)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    assert subprocess.run(command, check=False, env=environment, timeout=400).returncode == 0
+    gpu = benchmark("gpu")
+    options = ["gpu.py", "--device", "cpu", "--smoke", "--to", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", options)
+    assert gpu.main() == 0
     result = json.loads((tmp_path / "gpu.json").read_text())
     names = [f"{model}-{length}" for model in ("tiny", "mini", "base", "large") for length in (128, 512)]
     assert sorted(result["rows"]) == sorted(names)
@@ -183,9 +183,10 @@ def test_the_gpu_script_measures_every_cell_and_goes_on_after_one_that_fails(ben
     table = (tmp_path / "gpu.md").read_text()
     assert table.count("|\n") == 2 + 8 + 2 + 2
 
-    ended = subprocess.run([*command, "--minutes", "0"], check=False, env=environment, capture_output=True, text=True)
-    assert ended.returncode == 1
-    assert ended.stdout.count("not measured: no time was left") == 1 + 8 + 2
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "argv", [*options, "--minutes", "0"])
+    assert gpu.main() == 1
+    assert capsys.readouterr().out.count("not measured: no time was left") == 1 + 8 + 2
     assert (tmp_path / "gpu.md").read_text().count("no time was left") == 10
 
 
