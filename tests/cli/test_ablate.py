@@ -277,7 +277,7 @@ def test_search_tries_on_the_baseline_and_measures_with_what_won(call, finished,
     assert {run.result().get("intermediate_task") for run in new if run.result()["task"] == "conll2003"} == {"entities"}
     assert call("report", "--runs", runs, "--out", tmp_path / "reports") == 0
     page = (tmp_path / "reports" / "masking.md").read_text(encoding="utf-8")
-    assert "chosen for all rows on the baseline" in page
+    assert "chosen on the baseline for all variants" in page
     assert "trained on entities" in page
     capsys.readouterr()
     assert call(*searched) == 0
