@@ -77,12 +77,12 @@ def test_the_report_says_what_was_trained_elsewhere(imported, call, tmp_path):
     assert call("report", "--runs", imported, "--out", tmp_path) == 0
     page = (tmp_path / "features.md").read_text(encoding="utf-8")
     assert "## Scale smoke from tiny-bert" in page
-    assert "**Pre-trained elsewhere:** tiny-bert (sha256:" in page
+    assert "**Published checkpoint:** tiny-bert (sha256:" in page
     assert "n counts fine-tuning seeds" in page
     assert "holds for this checkpoint" in page
     assert "1 seed of pre-training" not in page
     assert "n = 2)" in page
-    assert "mean over the fine-tuning seeds that both rows have" in page
+    assert "mean over the fine-tuning seeds that both variants have" in page
     assert "pre-training seed" not in page.replace("by pre-training seed](figures", "")
     assert "1 pre-training" not in page, "its time was spent elsewhere"
     table = (tmp_path / "features.csv").read_text(encoding="utf-8").splitlines()
