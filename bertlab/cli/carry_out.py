@@ -29,10 +29,10 @@ def carry_out(
     Reads all tasks first. Calls `started` when the first training begins, and at the end. With `quiet`, progress goes
     to standard error. Raises `BadInput`, without leaving a new store behind.
     """
-    from bertlab.cli import environment
     from bertlab.cli.live import Live
     from bertlab.cli.plan_table import require_room
     from bertlab.errors import BadInput
+    from bertlab.execution import environment
     from bertlab.execution.attempt import stated
     from bertlab.execution.schedule import execute
     from bertlab.lab.jobs import Measure, rows

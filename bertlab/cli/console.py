@@ -84,7 +84,7 @@ def command(function: Callable[..., int | None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def wrapped(**given: Any) -> None:
-        from bertlab.cli import environment
+        from bertlab.execution import environment
 
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in dataclasses.fields(group)})

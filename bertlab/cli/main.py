@@ -61,7 +61,7 @@ def options(
 
 def main() -> None:
     """Runs the command line: every error becomes one line and an exit status."""
-    from bertlab.cli.environment import open_descriptors
+    from bertlab.execution.environment import open_descriptors
 
     open_descriptors()
     try:

@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bertlab.cli.environment import seconds
 from bertlab.errors import BadInput, RunFailed, writing
+from bertlab.execution.environment import seconds
 from bertlab.lab.jobs import Pretrain
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, Progress, silent, stop_if_asked
