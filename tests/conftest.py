@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from bertlab.cli.main import main
 from bertlab.machine import Machine
@@ -15,6 +16,9 @@ from bertlab.progress import silent
 for each in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     # Before numpy, torch and scikit-learn load. Threads of small models mostly wait for each other, and they spin.
     os.environ.setdefault(each, "1")
+
+settings.register_profile("bertlab", deadline=None)  # a busy machine is no fault
+settings.load_profile("bertlab")
 
 
 @pytest.fixture(scope="session")
