@@ -163,7 +163,7 @@ def test_what_a_killed_command_left_of_ray_is_removed_by_the_next_one():
     ("options", "message"),
     [
         (("--gpus", "64"), "--gpus is 64: torch finds"),
-        (("--cluster", "auto"), "say how much of it to use with --gpus or --workers"),
+        (("--cluster", "auto"), "add --gpus or --workers to say how much"),
         (("--gpus", "2", "--workers", "2"), "leave one out"),
         (("--workers", "2", "--gpus-per-run", "3"), "at most the number of --gpus"),
     ],
