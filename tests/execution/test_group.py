@@ -146,7 +146,7 @@ def test_a_worker_that_hangs_ends_the_group_and_one_that_is_asked_to_stop_stops_
     steps, clock = trial.steps()
     assert steps[-1] == 8
     assert checkpoints.newest(store.work("pretrain", JOB.id)).step == 8
-    assert clock[steps.index(5)] - clock[steps.index(3)] < 60
+    assert clock[steps.index(5)] - clock[steps.index(3)] < 120  # seconds; a hang lasts for ever
 
 
 def test_a_group_that_diverged_is_not_started_again(cluster, store, tmp_path, machine):
