@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, Self
@@ -48,7 +49,7 @@ class Inputs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adaptation(Arm, home="bertlab.adaptation"):
+class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     """What all adaptations share: how long and how fast they train, and on what."""
 
     runs: ClassVar[str] = "finetune"
@@ -108,11 +109,11 @@ class Adaptation(Arm, home="bertlab.adaptation"):
                 return f"{name} is of {other.name}, its task is {kind.name}: set it for {other.name} alone"
         return ""
 
+    @abstractmethod
     def prepare(
         self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
     ) -> nn.Module:
         """The module that is trained: with what is added, its weights keyed by `key`, and what is frozen."""
-        raise NotImplementedError
 
     def inputs(self, model: PretrainingModel, part: Examples, machine: Machine, progress: Progress) -> Inputs:
         """What the prepared model reads of examples: their word pieces."""
@@ -127,9 +128,9 @@ class Adaptation(Arm, home="bertlab.adaptation"):
         """The learning rate of a level of the encoder as a share of that of the level above."""
         return 1.0
 
+    @abstractmethod
     def flops(self, model: Model, trained: float, judged: float, passes: float, *, causal: bool = False) -> float:
         """Operations with `trained` tokens to train on in each of the `passes`, and `judged` ones; heads left out."""
-        raise NotImplementedError
 
 
 def trained_parameters(model: nn.Module) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bertlab.recipe.objective import Arrays, Loss
@@ -23,9 +24,9 @@ class LanguageModel(Loss):
 
     head: ClassVar[str] = "lm_head"
 
+    @abstractmethod
     def predicted(self, length: int) -> float:
         """Predicted tokens as a share of all, in sequences of `length` tokens."""
-        raise NotImplementedError
 
     def count(self, arrays: Arrays) -> float:
         """The number of predicted tokens."""

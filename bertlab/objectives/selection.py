@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -20,12 +21,12 @@ Chooser = Callable[["Sequences", "keyed.Words"], "tuple[Integers, Integers]"]
 each sequence, and 1 for a slot that is used, 0 for one that is not (B, K); the used slots of a sequence come first."""
 
 
-class Selection(Arm, home="bertlab.objectives.selection"):
+class Selection(Arm, ABC, home="bertlab.objectives.selection"):
     """A way to choose tokens: all but [CLS], [SEP] and [PAD] can be."""
 
+    @abstractmethod
     def prepare(self, mask_prob: float, tokenizer: Tokenizer, length: int) -> Chooser:
         """Returns what chooses in sequences of at most `length` tokens, specials included."""
-        raise NotImplementedError
 
     def audit(self, rows: Any, chosen: npt.NDArray[Any]) -> list[Any]:
         """Checks of what was chosen, (R, T), in the `Structure` of the sequences of one epoch."""

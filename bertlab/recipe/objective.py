@@ -6,6 +6,7 @@ Batches, models, training, evaluation, cost and audit go through these methods a
 from __future__ import annotations
 
 import importlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,7 +19,7 @@ Arrays = Mapping[str, Any]
 """What a loss adds to a batch, by name: NumPy arrays in a batch, tensors on a device, the first axis over sequences."""
 
 
-class Loss(Arm, home="bertlab.objectives"):
+class Loss(Arm, ABC, home="bertlab.objectives"):
     """One loss of an objective, a frozen dataclass with a `kind`. `<kind>_loss` names its loss wherever it is kept.
 
     The loss of a step is the sum, over the losses of the objective, of each one's sum over the global batch divided by
@@ -52,34 +53,34 @@ class Loss(Arm, home="bertlab.objectives"):
 
     # Data. `Sequences` and `Batch` are those of `inputs.collator`.
 
+    @abstractmethod
     def prepare(self, tokenizer: Any, length: int, seed: int | str) -> Callable[[Any], Arrays]:
         """Returns what makes its inputs and labels for `Sequences` of at most `length` tokens.
 
         It may change the tokens of the sequences in place. Everything random in it is a function of `seed`, the names
         of the sequences and the epoch.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def count(self, arrays: Arrays) -> float:
         """The number of predictions in its arrays, by which the sum of its losses is divided."""
-        raise NotImplementedError
 
     # Model.
 
+    @abstractmethod
     def new_head(self, model: Model, vocabulary: int) -> Any:
         """A new `nn.Module` that predicts."""
-        raise NotImplementedError
 
     def positions(self, arrays: Arrays) -> Any:
         """The positions (B, K) at which it reads the backbone's last layer; None if it reads [CLS]."""
         return arrays["positions"]
 
+    @abstractmethod
     def sum(self, head: Any, hidden: Any, arrays: Arrays, embeddings: Any) -> Any:
         """The sum of its losses over its predictions, nats, a scalar.
 
         `hidden` is (B, K, D) at its positions, or (B, D) at [CLS]; `embeddings` (V, D) are the token embeddings.
         """
-        raise NotImplementedError
 
     def evaluations(self, recipe: Recipe, corpus: Any, size: int, final: bool) -> Sequence[Any]:
         """Its fixed held-out `Evaluation`s of at most `size` sequences each; `final` ones follow the last step."""
@@ -87,13 +88,13 @@ class Loss(Arm, home="bertlab.objectives"):
 
     # Cost.
 
+    @abstractmethod
     def parameters(self, model: Model, vocabulary: int) -> int:
         """Trained numbers of its head."""
-        raise NotImplementedError
 
+    @abstractmethod
     def flops(self, model: Model, vocabulary: int, length: int) -> float:
         """Operations of its head's forward pass on a sequence of `length` tokens."""
-        raise NotImplementedError
 
     def logits(self, vocabulary: int, length: int) -> float:
         """Logits of a sequence of `length` tokens, which take memory; 0 where they are few."""

@@ -81,7 +81,7 @@ def test_a_class_without_a_kind_of_its_own_is_no_arm():
 
 def test_no_file_replaces_an_arm_of_the_package():
     @dataclass(frozen=True, kw_only=True)
-    class Mine(Loss):
+    class Mine(MaskedLM):
         kind: ClassVar[str] = "masked_lm"
 
     assert arms(Loss)["masked_lm"] is MaskedLM
