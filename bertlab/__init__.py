@@ -1,12 +1,15 @@
 """bertlab: reproduces the ablations behind BERT and its descendants, with the evidence for each finding.
 
-What a study file needs is here by name: `from bertlab import Measurement, Study, Variant`.
+Study files import from here: `from bertlab import Measurement, Study, Variant`.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from bertlab.public import MODULES
+from bertlab.public import __version__ as __version__
 
 if TYPE_CHECKING:
     from bertlab.adaptation import Features as Features
@@ -29,50 +32,11 @@ if TYPE_CHECKING:
     from bertlab.recipe import Tokenizer as Tokenizer
     from bertlab.tasks.task import Task as Task
 
-__version__ = "0.1.0"
-
-__all__ = [
-    "CausalLM",
-    "Claim",
-    "Corruption",
-    "Features",
-    "FineTuning",
-    "Inputs",
-    "Loss",
-    "MaskedLM",
-    "Measurement",
-    "Model",
-    "NextSentence",
-    "Optimizer",
-    "Schedule",
-    "Size",
-    "Study",
-    "Task",
-    "Tokenizer",
-    "Variant",
-    "__version__",
-    "table",
-]
-_STUDY = ("Claim", "Measurement", "Size", "Study", "Task", "Variant", "table")
-_OBJECTIVES = ("CausalLM", "Corruption", "Loss", "MaskedLM", "NextSentence")
-
-
-def home(name: str) -> str | None:
-    """The module of a public name; None if there is no such name."""
-    if name not in __all__ or name == "__version__":
-        return None
-    if name in ("Features", "FineTuning"):
-        return "bertlab.adaptation"
-    if name in _OBJECTIVES:
-        return "bertlab.objectives"
-    return "bertlab.lab.study" if name in _STUDY else "bertlab.recipe"
-
-
-if not TYPE_CHECKING:  # else no misspelt import from here would be an error to a type checker
+if not TYPE_CHECKING:  # a type checker then reports misspelt imports from here
+    __all__ = list(MODULES)
 
     def __getattr__(name: str) -> Any:
-        """Imports a public name when it is first used, so that `import bertlab` costs nothing."""
-        module = home(name)
-        if module is None:
+        """Imports a public name on its first use, so that `import bertlab` costs nothing."""
+        if name not in MODULES:
             raise AttributeError(f"module 'bertlab' has no attribute {name!r}")
-        return getattr(import_module(module), name)
+        return getattr(import_module(MODULES[name]), name)

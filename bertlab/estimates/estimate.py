@@ -15,9 +15,17 @@ from typing import Any
 from bertlab import synthetic as microworld
 from bertlab.adaptation import Adaptation
 from bertlab.estimates.measure import TYPICAL_MFU
-from bertlab.execution.schedule import devices_of_one
 from bertlab.lab import plan as planning
-from bertlab.lab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, needs, rows
+from bertlab.lab.jobs import (
+    ImportCheckpoint,
+    Job,
+    Measure,
+    PrepareCorpus,
+    Pretrain,
+    devices_per_pretraining,
+    needs,
+    rows,
+)
 from bertlab.lab.plan import Plan
 from bertlab.machine import Machine
 from bertlab.model.interop.checkpoint import Checkpoint
@@ -172,7 +180,7 @@ def wall_seconds(jobs: Sequence[Job], machine: Machine, seconds: Seconds) -> flo
     The larger of two lower bounds: all work spread evenly over the devices, and the longest chain of jobs that need
     each other. A schedule that starts long jobs first comes close to it.
     """
-    per_run = devices_of_one(machine, jobs)
+    per_run = devices_per_pretraining(machine, jobs)
     devices = {job.id: per_run if isinstance(job, Pretrain) and job.steps else 1 for job in jobs}
     times: dict[str, float] = {}
     for job in jobs:

@@ -25,8 +25,7 @@ from typing import Any
 
 from bertlab.errors import BadInput, RunFailed
 from bertlab.execution.attempt import Ended, attempt
-from bertlab.execution.schedule import devices_of_one
-from bertlab.lab.jobs import Job, Pretrain, needs
+from bertlab.lab.jobs import Job, Pretrain, devices_per_pretraining, needs
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, Progress, listening_to, stop_if_asked
@@ -264,7 +263,7 @@ def workers(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[Wor
     with _ray(machine) as ray:
         if machine.cluster:
             _check(ray, machine)
-        flag, group = store.stop_flag(), devices_of_one(machine, jobs)
+        flag, group = store.stop_flag(), devices_per_pretraining(machine, jobs)
         engine = Workers(ray, store, machine, group, flag, next((job.code for job in jobs), None))
         engine.hire(min(machine.devices, len(jobs) * group))
         try:

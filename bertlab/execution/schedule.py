@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from bertlab.errors import BadInput, warn
@@ -195,11 +195,3 @@ def length(job: Job) -> tuple[int, float]:
     if isinstance(job, Pretrain):
         return 1, cost.flops(job.recipe)
     return 0, 0.0
-
-
-def devices_of_one(machine: Machine, jobs: Iterable[Job]) -> int:
-    """Devices of one pre-training: as many as were asked for, else as many GPUs as there are for each."""
-    if machine.gpus_per_run:
-        return machine.gpus_per_run
-    runs = sum(isinstance(job, Pretrain) and job.steps > 0 for job in jobs)
-    return max(1, machine.gpus // runs) if runs else 1

@@ -25,7 +25,7 @@ GOOGLE = "google-bert/bert-base-"
 def differences(plan: Plan, study: Study) -> list[dict[str, str]]:
     """What differs, as `what`; and the measurement that it concerns, as `on`, empty if it is all of them."""
     cells = [cell for cell in plan.cells if cell.study.name == study.name]
-    paper = scales.find("paper").following(study)
+    paper = scales.find("paper").following(study.at_paper)
     found = [{"on": "", "what": what} for what in (*_pretraining(plan, study, paper), *_text(plan))]
     for measurement in study.measurements:
         column = [cell for cell in cells if cell.measurement.name == measurement.name]
@@ -39,7 +39,7 @@ def _pretraining(plan: Plan, study: Study, paper: Scale) -> Iterator[str]:
         if not pretrained.checkpoint.name.startswith(GOOGLE):
             yield f"pre-trained elsewhere, as {pretrained.checkpoint.name}"
         return
-    scale = plan.request.scale.following(study)
+    scale = plan.request.scale.following(study.at_paper)
     ours = pretrained.recipe if isinstance(pretrained, Pretrain) else study.recipe(_baseline(study), scale.recipe)
     theirs = study.recipe(_baseline(study), paper.recipe)
     ignored = {"seed", "tokenizer.lowercase", "tokenizer.given"} | (

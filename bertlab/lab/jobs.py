@@ -6,6 +6,7 @@ and returns the result that the store then seals.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -341,6 +342,14 @@ def needs(job: Job) -> tuple[Job, ...]:
     if isinstance(job, Measure):
         return (job.pretrain,)
     return (job.corpus,) if isinstance(job, Pretrain) else ()
+
+
+def devices_per_pretraining(machine: Machine, jobs: Iterable[Job]) -> int:
+    """Devices of each pre-training: `--gpus-per-run`, else all GPUs divided evenly among the pre-trainings."""
+    if machine.gpus_per_run:
+        return machine.gpus_per_run
+    runs = sum(isinstance(job, Pretrain) and job.steps > 0 for job in jobs)
+    return max(1, machine.gpus // runs) if runs else 1
 
 
 def _coded(code: Code | None) -> dict[str, str]:

@@ -167,7 +167,7 @@ def make(request: Request, machine: Machine) -> Plan:
         tokenizer = _given(tokenizer, request.vocabulary)
     cells = []
     for study in request.studies:
-        scale = request.scale.following(study)
+        scale = request.scale.following(study.at_paper)
         base = dataclasses.replace(scale.recipe, corpus=corpus)
         if request.vocabulary is not None:
             base = dataclasses.replace(base, tokenizer=_given(base.tokenizer, request.vocabulary))

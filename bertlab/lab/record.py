@@ -35,7 +35,7 @@ def _setting(plan: Plan, study: Study) -> str:
     request = plan.request
     return identity(
         "record",
-        scale=dataclasses.replace(request.scale.following(study), grid={}, assigned=()),
+        scale=dataclasses.replace(request.scale.following(study.at_paper), grid={}, assigned=()),
         text=plan.text,
         substitutes=request.substitutes,
         intermediate_task=request.intermediate_task,

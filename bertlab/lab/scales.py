@@ -13,16 +13,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bertlab.adaptation import Features, FineTuning
 from bertlab.errors import BadInput, unknown
 from bertlab.recipe import OPTIONS, Inputs, Model, Optimizer, Recipe, Schedule, Tokenizer
 from bertlab.recipe.identity import set_fields
 from bertlab.tasks import kinds
-
-if TYPE_CHECKING:
-    from bertlab.lab.study import Study
 
 FINETUNED = ("finetune", "tagging", "span")
 """The settings of a scale for training all weights."""
@@ -110,9 +107,9 @@ class Scale:
         paths = {*self.assigned, *(assignment.partition("=")[0] for assignment in assignments)}
         return dataclasses.replace(scale, assigned=tuple(sorted(paths)))
 
-    def following(self, study: Study) -> Scale:
-        """This scale as the paper of a study has it, at scale paper: what a user set goes before."""
-        own = [f"{path}={text}" for path, text in study.at_paper.items() if path not in self.assigned]
+    def following(self, at_paper: Mapping[str, str]) -> Scale:
+        """At scale paper, this scale with the settings of a study's own paper, except where a user set the field."""
+        own = [f"{path}={text}" for path, text in at_paper.items() if path not in self.assigned]
         if self.name != "paper" or not own:
             return self
         scale = dataclasses.replace(self, given={}).set(own)

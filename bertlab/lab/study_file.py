@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-import bertlab
 from bertlab.errors import BadInput
+from bertlab.public import MODULES
 
 DATA = (
     "__future__",
@@ -170,7 +170,7 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
                 yield each.name, each.asname or each.name.partition(".")[0]
         elif isinstance(node, ast.ImportFrom):
             for each in node.names:
-                home = bertlab.home(each.name) if node.module == "bertlab" else None
+                home = MODULES.get(each.name) if node.module == "bertlab" else None
                 yield home or "." * node.level + (node.module or ""), each.asname or each.name
                 if home is None and node.module in ("bertlab", None):
                     yield f"{node.module}.{each.name}", each.asname or each.name

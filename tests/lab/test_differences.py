@@ -111,16 +111,17 @@ def test_a_checkpoint_of_berts_own_is_the_papers_and_another_is_not(differing):
 def test_a_study_has_its_own_papers_setting_at_scale_paper_alone_and_what_is_set_goes_before():
     formats = studies.find("formats")
     usual = scales.find("tiny")
-    assert usual.following(formats) == usual
+    assert usual.following(formats.at_paper) == usual
     paper = scales.find("paper")
-    own, asked = paper.following(formats), paper.set(["inputs.short_seq_prob=0.1", "span.epochs=9"]).following(formats)
+    own = paper.following(formats.at_paper)
+    asked = paper.set(["inputs.short_seq_prob=0.1", "span.epochs=9"]).following(formats.at_paper)
     assert (own.recipe.inputs.length, own.recipe.inputs.longest, own.recipe.inputs.short_seq_prob) == (512, 512, 0.0)
     assert own.recipe.optimizer.bias_correction
     assert own.finetuning("span", "squad").bias_correction
     assert (own.finetuning("span", "squad_v2").batch_size, own.finetuning("span", "squad").length) == (48, 384)
     assert asked.recipe.inputs.short_seq_prob == 0.1
     assert asked.finetuning("span", "squad_v2").epochs == 9
-    bert = paper.following(studies.find("nsp"))
+    bert = paper.following(studies.find("nsp").at_paper)
     assert (bert.recipe.inputs.short_seq_prob, bert.recipe.optimizer.bias_correction) == (0.1, False)
     assert not bert.finetuning("classification", "mnli").bias_correction
 

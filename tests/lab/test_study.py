@@ -199,7 +199,7 @@ def test_the_baseline_of_five_studies_is_one_pre_training():
     tables = [studies.find(name) for name in ("masking", "nsp", "size", "formats", "features")]
     for scale in scales.SCALES.values():
         ids = [
-            identity("pretrain", recipe=each.recipe(each.variant(each.baseline), scale.following(each).recipe))
+            identity("pretrain", recipe=each.recipe(each.variant(each.baseline), scale.following(each.at_paper).recipe))
             for each in tables
         ]
         assert [ids.index(each) for each in ids] == ([0, 0, 0, 3, 4] if scale.name == "paper" else [0] * 5)

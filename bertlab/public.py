@@ -1,0 +1,14 @@
+"""The version, and the module of each public name: what `bertlab/__init__.py` offers."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"
+
+_NAMES = {
+    "bertlab.adaptation": ("Features", "FineTuning"),
+    "bertlab.lab.study": ("Claim", "Measurement", "Size", "Study", "Task", "Variant", "table"),
+    "bertlab.objectives": ("CausalLM", "Corruption", "Loss", "MaskedLM", "NextSentence"),
+    "bertlab.recipe": ("Inputs", "Model", "Optimizer", "Schedule", "Tokenizer"),
+}
+MODULES = {name: module for module, names in _NAMES.items() for name in names}
+"""The module that defines each public name."""
