@@ -12,6 +12,7 @@ from bertlab.public import MODULES
 from bertlab.public import __version__ as __version__
 
 if TYPE_CHECKING:
+    from bertlab.adaptation import Adapters as Adapters
     from bertlab.adaptation import Features as Features
     from bertlab.adaptation import FineTuning as FineTuning
     from bertlab.lab.study import Claim as Claim

@@ -5,7 +5,7 @@ from __future__ import annotations
 __version__ = "0.1.0"
 
 _NAMES = {
-    "bertlab.adaptation": ("Features", "FineTuning"),
+    "bertlab.adaptation": ("Adapters", "Features", "FineTuning"),
     "bertlab.lab.study": ("Claim", "Measurement", "Size", "Study", "Task", "Variant", "table"),
     "bertlab.objectives": ("CausalLM", "Corruption", "Loss", "MaskedLM", "NextSentence"),
     "bertlab.recipe": ("Inputs", "Model", "Optimizer", "Schedule", "Tokenizer"),

@@ -45,13 +45,18 @@ class Embeddings(nn.Module):
 
 
 class Layer(nn.Module):
-    """Self-attention, then an MLP, each added to its input and normalised."""
+    """Self-attention, then an MLP, each added to its input and normalised.
+
+    `attention_output` and `mlp_output` are applied to what is added: an adaptation may put modules of its own there.
+    """
 
     def __init__(self, model: recipe.Model) -> None:
         super().__init__()
         self.attention = SelfAttention(model)
+        self.attention_output: nn.Module = nn.Identity()
         self.attention_norm = nn.LayerNorm(model.hidden, EPSILON)
         self.mlp = MLP(model)
+        self.mlp_output: nn.Module = nn.Identity()
         self.mlp_norm = nn.LayerNorm(model.hidden, EPSILON)
         self.dropout = nn.Dropout(model.dropout)
 
@@ -63,8 +68,9 @@ class Layer(nn.Module):
         `bias` is that of padding, (B, 1, 1, T), or the causal one, (1, 1, T, T).
         """
         read = x if positions is None else gather(x, positions)
-        x = self.attention_norm(read + self.dropout(self.attention(read, x, bias, rotation, positions)))
-        out: Tensor = self.mlp_norm(x + self.dropout(self.mlp(x)))
+        attended = self.dropout(self.attention(read, x, bias, rotation, positions))
+        x = self.attention_norm(read + self.attention_output(attended))
+        out: Tensor = self.mlp_norm(x + self.mlp_output(self.dropout(self.mlp(x))))
         return out
 
 

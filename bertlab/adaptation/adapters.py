@@ -1,0 +1,76 @@
+"""Adapter tuning (Houlsby et al. 2019, section 2.1): small new layers are trained inside a frozen encoder."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Self
+
+from bertlab.adaptation.base import Adaptation, Settings
+from bertlab.keyed import key as keyed
+from bertlab.recipe import cost
+from bertlab.recipe.ranges import Range
+from bertlab.recipe.recipe import Model, Rate
+from bertlab.tasks.kinds.base import TaskKind
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from bertlab.model.heads import PretrainingModel
+
+RATE_FACTOR = 6.0
+"""The rate of adapters as a multiple of that of fine-tuning: 3e-4 in the example of the released code, where BERT has
+5e-5 (appendix A.3)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adapters(Adaptation):
+    """Two bottleneck adapters a layer, the encoder's LayerNorms and the task's head are trained.
+
+    All other weights of the pre-training stay as they are. The pooler is one of these, as in the released code; where
+    the pre-training has none, a new one is trained with the head. Dropout is that of fine-tuning.
+    """
+
+    kind = "adapters"
+    description = "adapters trained in a frozen encoder"
+    stage = "training adapters"
+    searched = True
+
+    peak_lr: Rate = 3e-4
+    bottleneck: Annotated[int, Range(1, 65_536, "units")] = 64
+    """Units of an adapter's hidden layer."""
+    base_width: Annotated[int, Range(0, 65_536)] = 0
+    """The width of the encoder that `bottleneck` is meant for: encoders of another width get as many units in
+    proportion, at least one. 0 for `bottleneck` units at any width."""
+
+    @classmethod
+    def at_scale(cls, scale: Settings, kind: TaskKind, task: str) -> Self:
+        """The scale's setting of fine-tuning at `RATE_FACTOR` times its peak rate."""
+        found = super().at_scale(scale, kind, task)
+        return dataclasses.replace(found, peak_lr=RATE_FACTOR * found.peak_lr)
+
+    def units(self, hidden: int) -> int:
+        """Units of each bottleneck in an encoder of this width."""
+        return max(1, round(self.bottleneck * hidden / self.base_width)) if self.base_width else self.bottleneck
+
+    def prepare(
+        self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
+    ) -> nn.Module:
+        """The encoder with adapters, under the head of the task."""
+        from torch import nn
+
+        from bertlab.model.adapter import add_adapters
+
+        model.requires_grad_(False)
+        for module in model.encoder.modules():
+            if isinstance(module, nn.LayerNorm):
+                module.requires_grad_(True)
+        add_adapters(model.encoder, self.units(model.encoder.hidden_size), keyed(*key, "adapters"))
+        return kind.head(model.encoder, model.pooler, labels, self.dropout, keyed(*key, "head"), self.options(kind))
+
+    def flops(self, model: Model, trained: float, judged: float, passes: float, *, causal: bool = False) -> float:
+        """Two forward passes of the encoder a token, as frozen weights have no gradient, and three of the adapters."""
+        encoder = cost.encoder_flops_per_token(model, self.length, causal=causal)
+        adapters = 2.0 * model.layers * 2 * 2 * model.hidden * self.units(model.hidden)
+        return passes * trained * (2.0 * encoder + 3.0 * adapters) + judged * (encoder + adapters)
