@@ -81,10 +81,12 @@ def _measured(plan: Plan, study: Study, measurement: Measurement, cells: Sequenc
     if kinds.find(task.kind).cased and _uncased(job):
         yield "text in lower case"
     searched = set(plan.request.searched.get(job.data.asked, ()))
+    found: dict[str, None] = {}
     for variant, job in {job.settings.kind: (variant, job) for variant, job in jobs}.values():
         theirs = study.adaptation(variant, measurement, paper, task.kind, job.data.asked)
         group = job.settings.group(kinds.find(task.kind))
-        yield from _fields(job.settings, theirs, searched, prefix=f"{group}.")
+        found |= dict.fromkeys(_fields(job.settings, theirs, searched, prefix=f"{group}."))
+    yield from found
 
 
 def _uncased(job: Measure) -> bool:

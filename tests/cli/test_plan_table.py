@@ -21,6 +21,7 @@ BASES = {  # pre-trainings of Base with batches of 256 sequences, and with as ma
     "dynamic": (3, 0),
     "convergence": (3, 0),
     "features": (1, 0),
+    "adapters": (1, 0),
 }
 
 
