@@ -123,10 +123,9 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         """The logits of the targets of a batch, as `TaskKind.logits`."""
         return kind.logits(model, batch)
 
-    @property
-    def lr_decay(self) -> float:
-        """The learning rate of a level of the encoder as a share of that of the level above."""
-        return 1.0
+    def lr_multipliers(self, model: nn.Module) -> dict[nn.Parameter, float]:
+        """The parameters of a prepared model that have a learning rate of their own, as a multiple of `peak_lr`."""
+        return {}
 
     @abstractmethod
     def flops(self, model: Model, trained: float, judged: float, passes: float, *, causal: bool = False) -> float:

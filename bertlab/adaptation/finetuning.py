@@ -57,10 +57,14 @@ class FineTuning(Adaptation):
             encoder = RecurrentEncoder(model.encoder, keyed(*key, "recurrent"))
         return kind.head(encoder, model.pooler, labels, self.dropout, keyed(*key, "head"), self.options(kind))
 
-    @property
-    def lr_decay(self) -> float:
-        """Clark et al. 2020, appendix A."""
-        return self.layer_decay
+    def lr_multipliers(self, model: nn.Module) -> dict[nn.Parameter, float]:
+        """Those of the encoder: `layer_decay` for the last layer, its powers below (Clark et al. 2020, appendix A)."""
+        levels = cast("Backbone", model.encoder).levels
+        return {
+            value: self.layer_decay ** (len(levels) - place)
+            for place, level in enumerate(levels)
+            for value in level.parameters()
+        }
 
     def flops(self, model: Model, trained: float, judged: float, passes: float, *, causal: bool = False) -> float:
         """Three forward passes a token, one through a frozen encoder."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from torch import Tensor
+from torch import Tensor, nn
 
 
 class Backbone(Protocol):
@@ -24,6 +25,10 @@ class Backbone(Protocol):
     @property
     def num_layers(self) -> int:
         """Transformer layers."""
+
+    @property
+    def levels(self) -> Sequence[nn.Module]:
+        """The embeddings and each Transformer layer, from the input on."""
 
     def __call__(
         self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None

@@ -25,6 +25,11 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(Layer(model) for _ in range(model.layers))
         self.rotary = Rotary(positions, model.hidden // model.heads) if model.positions == "rotary" else None
 
+    @property
+    def levels(self) -> list[nn.Module]:
+        """The embeddings and each layer, from the input on."""
+        return [self.embeddings, *self.layers]
+
     def freeze(self) -> None:
         """Keeps the weights as they are from now on; what is computed has no dropout and leaves no graph."""
         self.requires_grad_(False)

@@ -85,6 +85,11 @@ class RecurrentEncoder(nn.Module):
         self.hidden_size, self.num_layers = encoder.hidden_size, encoder.num_layers
         self.recurrent = BiLSTM(self.hidden_size, self.hidden_size // 2, LAYERS, encoder.embeddings.dropout.p, seed)
 
+    @property
+    def levels(self) -> list[nn.Module]:
+        """Those of the encoder."""
+        return self.encoder.levels
+
     def forward(
         self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None
     ) -> Tensor:

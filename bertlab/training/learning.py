@@ -101,10 +101,10 @@ class Measuring(LightningModule):
         self.told, self.tag, self.rows, self.pace = log, tag, 0, Pace()
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """AdamW in BERT's two groups, or in those of each level of the encoder."""
+        """AdamW in BERT's two groups, for each learning rate of the adaptation."""
         adaptation = self.settings
         settings = recipe.Optimizer(weight_decay=adaptation.weight_decay, bias_correction=adaptation.bias_correction)
-        return optimization.build(self.model, settings, adaptation.lr_decay)
+        return optimization.build(self.model, settings, adaptation.lr_multipliers(self.model))
 
     def training_step(self, batch: dict[str, Tensor], index: int) -> None:
         """Forward, backward and update of step `self.step`."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -15,41 +14,36 @@ _MANY_STEPS = 2.0**24
 """The whole number that fp32 adds no 1 to."""
 
 
-def parameter_groups(module: nn.Module, weight_decay: float, layer_decay: float = 1.0) -> list[dict[str, Any]]:
+def parameter_groups(
+    module: nn.Module, weight_decay: float, lr_multipliers: Mapping[nn.Parameter, float]
+) -> list[dict[str, Any]]:
     """The trainable parameters in two groups: matrices with weight decay; biases and LayerNorm without.
 
-    With a `layer_decay` below 1, two groups for each level of the encoder, `share` of the learning rate falling by that
-    factor from the head (1) to the last layer and on to the embeddings (Clark et al. 2020, appendix A).
+    Two groups for each learning rate: `lr_multipliers` has those of parameters that are not trained at the common one.
     """
-    named = [(name, value) for name, value in module.named_parameters() if value.requires_grad]
-    levels = [_level(name) for name, _ in named] if layer_decay < 1 else [None] * len(named)
-    top = max((level for level in levels if level is not None), default=-1) + 1
+    trained = [value for value in module.parameters() if value.requires_grad]
+    multipliers = [lr_multipliers.get(value, 1.0) for value in trained]
     groups = []
-    for level in dict.fromkeys(levels):
-        share = layer_decay ** (top - level) if level is not None else 1.0
-        values = [value for (_, value), each in zip(named, levels, strict=True) if each == level]
+    for multiplier in dict.fromkeys(multipliers):
+        values = [value for value, each in zip(trained, multipliers, strict=True) if each == multiplier]
         decayed, plain = [each for each in values if each.dim() >= 2], [each for each in values if each.dim() < 2]
-        groups.append({"params": decayed, "weight_decay": weight_decay, "share": share})
-        groups.append({"params": plain, "weight_decay": 0.0, "share": share})
+        groups.append({"params": decayed, "weight_decay": weight_decay, "lr_multiplier": multiplier})
+        groups.append({"params": plain, "weight_decay": 0.0, "lr_multiplier": multiplier})
     return [group for group in groups if group["params"]]
 
 
-def _level(name: str) -> int | None:
-    """The level of the encoder that a parameter is of: 0 for the embeddings, then its layers; None above them."""
-    found = re.search(r"(?:^|\.)encoder\.(?:layers\.(\d+)|embeddings)\.", name)
-    return None if found is None else int(found[1]) + 1 if found[1] else 0
-
-
-def build(module: nn.Module, settings: recipe.Optimizer, layer_decay: float = 1.0) -> torch.optim.Optimizer:
+def build(
+    module: nn.Module, settings: recipe.Optimizer, lr_multipliers: Mapping[nn.Parameter, float] | None = None
+) -> torch.optim.Optimizer:
     """The optimiser of a module. Its rate is set at every update by `update`."""
-    groups = parameter_groups(module, settings.weight_decay, layer_decay)
+    groups = parameter_groups(module, settings.weight_decay, lr_multipliers or {})
     kind = torch.optim.AdamW if settings.bias_correction else UncorrectedAdamW
     return kind(groups, lr=0.0, betas=(settings.beta1, settings.beta2), eps=settings.epsilon, fused=True)
 
 
 def update(optimizer: torch.optim.Optimizer, rate: float, clip: float, loss: Tensor) -> Tensor:
-    """One update at learning rate `rate`, or each group's share of it; gradients are clipped to the global norm `clip`
-    and freed. Returns that norm, a scalar; nothing waits for its value.
+    """One update at learning rate `rate` times the multiplier of each group, with gradients clipped to the global norm
+    `clip`, and freed. Returns that norm, a scalar; nothing waits for its value.
 
     From the first step on of which the `loss` or the norm is not finite, nothing is changed any more.
     """
@@ -60,7 +54,7 @@ def update(optimizer: torch.optim.Optimizer, rate: float, clip: float, loss: Ten
     before = getattr(fused, "found_inf", None)  # torch's own name for what makes a fused optimiser hold still
     fused.found_inf = broken if before is None else torch.maximum(before, broken)
     for group in optimizer.param_groups:
-        group["lr"] = rate * group["share"]
+        group["lr"] = rate * group["lr_multiplier"]
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
     return norm

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from bertlab import progress as signals
+from bertlab.adaptation import FineTuning
 from bertlab.errors import RunFailed
 from bertlab.inputs.batches import Batches
 from bertlab.lab import scales
@@ -275,7 +276,7 @@ class Linear(torch.nn.Module):
 
 
 def test_biases_and_layernorm_are_not_decayed():
-    decayed, plain = optimization.parameter_groups(Linear(), 0.01)
+    decayed, plain = optimization.parameter_groups(Linear(), 0.01, {})
     assert (len(decayed["params"]), decayed["weight_decay"]) == (1, 0.01)
     assert (len(plain["params"]), plain["weight_decay"]) == (3, 0.0)
 
@@ -285,7 +286,7 @@ def test_rates_fall_by_a_factor_from_the_head_to_the_embeddings():
     shape = Model(layers=2, hidden=8, heads=2)
     for wrap in (lambda encoder: encoder, lambda encoder: RecurrentEncoder(encoder, 0)):
         model = ClassificationModel(wrap(Encoder(shape, 20, 16)), Pooler(8), 2, 0.0, 0)
-        optimizer = optimization.build(model, Optimizer(), layer_decay=0.5)
+        optimizer = optimization.build(model, Optimizer(), FineTuning(layer_decay=0.5).lr_multipliers(model))
         for value in model.parameters():
             value.grad = torch.zeros_like(value)
         optimization.update(optimizer, 0.8, 1.0, torch.zeros(()))
