@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
+from bertlab.adaptation import Adaptation
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import science
 from bertlab.report.escape import markdown
@@ -61,8 +63,6 @@ def _figures(result: dict[str, Any]) -> list[tuple[str, ...]]:
 def _measurements(run: Run, store: Store) -> list[tuple[str, ...]]:
     rows = []
     for each in store.runs():
-        if each.kind not in ("finetune", "features"):
-            continue
         result = each.result()
         if result.get("pretrain_id") != run.id or result.get("split") == "held back":
             continue
@@ -84,10 +84,12 @@ def _measurements(run: Run, store: Store) -> list[tuple[str, ...]]:
 
 
 def _method(result: dict[str, Any]) -> str:
-    settings = result["settings"]
-    layers = f", {settings['layers']}" if result["method"] == "features" and "layers" in settings else ""
+    """The adaptation, with the fields of its own that are not at their defaults."""
+    common = {"kind", *(field.name for field in dataclasses.fields(Adaptation))}
+    own = {name: value for name, value in result["settings"].items() if name not in common}
+    parts = [name if value is True else f"{name} {value}" for name, value in own.items()]
     collapsed = " (collapsed)" if result["status"] == "collapsed" else ""
-    return f"{result['method']}{layers}{collapsed}"
+    return ", ".join([result["method"], *parts]) + collapsed
 
 
 def _number(value: Any) -> str:

@@ -1,0 +1,34 @@
+"""The card of an exported checkpoint: what was measured on it, and how."""
+
+import pytest
+
+from bertlab.adaptation import Adapters, Features, FineTuning
+from bertlab.recipe import Recipe
+from bertlab.recipe.identity import science
+from bertlab.report.model_card import write
+from bertlab.store.runs import Store
+
+
+@pytest.mark.parametrize(
+    ("adaptation", "shown"),
+    [
+        (FineTuning(peak_lr=1e-3), "finetune"),
+        (FineTuning(frozen=True), "finetune, frozen"),
+        (Features(layers="last"), "features, layers last"),
+        (Adapters(bottleneck=8), "adapters, bottleneck 8"),
+    ],
+)
+def test_a_measurement_names_its_adaptation_with_the_fields_of_its_own(builder, adaptation, shown):
+    pretrained, other = builder.pretrain("80/10/10"), builder.pretrain("100/0/0")
+    for number, pretrain_id in enumerate((pretrained, other)):
+        result = {
+            **{"status": "done", "task": "mnli", "dataset": "microworld", "split": "validation", "finetune_seed": 0},
+            **{"metrics": {"accuracy": 50.0 + number}, "rows": {"evaluation": 10}, "milestone": 100},
+            **{"method": adaptation.kind, "settings": science(adaptation), "pretrain_id": pretrain_id},
+        }
+        builder.run(adaptation.runs, f"f00{number}", result, {})
+    store = Store(builder.root)
+    (run,) = (each for each in store.runs() if each.id == pretrained)
+    card = write(run, Recipe(), store)
+    assert f"| mnli | microworld | validation | {shown} | 0 | 100 % | 10 | accuracy 50 |" in card
+    assert "accuracy 51" not in card, "measured on another pre-training"
