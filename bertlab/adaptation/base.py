@@ -164,20 +164,3 @@ def varied(given: Iterable[Adaptation]) -> dict[type[Adaptation], set[str]]:
         }
         for arm, values in found.items()
     }
-
-
-def combined(
-    scale: Settings, kind: TaskKind, task: str, column: Adaptation, variant: Adaptation | None, fields: Iterable[str]
-) -> Adaptation:
-    """How a variant is measured: as the scale has it, with the fields that the measurement and the variant give.
-
-    `column` is the measurement's, of which the fields count that are not at their defaults. `variant`, if it gives an
-    adaptation, goes before it; `fields` are those in which the variants of its study differ.
-    """
-    arm = type(variant or column)
-    changes: dict[str, Any] = {}
-    if arm is type(column):
-        changes = {name: getattr(column, name) for name in varied([column])[arm]}
-    if variant is not None:
-        changes |= {name: getattr(variant, name) for name in fields}
-    return dataclasses.replace(arm.at_scale(scale, kind, task), **changes)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from bertlab.adaptation import Adaptation, FineTuning
-from bertlab.adaptation.base import combined, varied
+from bertlab.adaptation.base import varied
 from bertlab.errors import BadInput, unknown
 from bertlab.lab import scales
 from bertlab.lab.study_file import StudyFile
@@ -75,7 +75,8 @@ class Variant(Checked, group="variant "):
     size: Size = Size()
     """The model in another size than the scale's."""
     adaptation: Adaptation | None = None
-    """How the variant is measured, whatever the measurement says; of the fields those in which variants differ."""
+    """How the model is adapted to its tasks; of its fields those in which the variants differ. It overrides that of a
+    measurement, which is of the same kind if it gives one."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -98,13 +99,22 @@ class Measurement(Checked, group="measurement "):
     _: dataclasses.KW_ONLY
     task: str | Task = ""
     """A name of the catalogue, or a task of the study's own; none where the pre-training itself is measured."""
-    adaptation: Adaptation = field(default_factory=FineTuning)
-    """How the model is adapted to the task; a field at its default is as the scale has it."""
-    metric: str = "accuracy"
+    adaptation: Adaptation | None = None
+    """How the model is adapted to the task, `FineTuning` if neither the measurement nor the variant says so; a field at
+    its default is as the scale has it."""
+    metric: str = ""
+    """A metric of the task, `accuracy` unless given; without a task, a held-out figure of the pre-training."""
     split: Split = "evaluation"
     """Which split of the task is reported. One training is judged on both."""
     milestones: Annotated[tuple[int, ...], Range(1, 100, "per cent")] = (100,)
     """Per cent of the pre-training's steps after which it is measured; those that the scale keeps, and the end."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.metric:
+            if not self.task:
+                raise BadInput(f"measurement '{self.name}' has neither task nor metric: give one of the two")
+            object.__setattr__(self, "metric", "accuracy")
 
 
 @dataclass(frozen=True)
@@ -187,6 +197,13 @@ class Study(Checked, group="study "):
                 raise unknown(what, measurement.metric, sorted(figures))
             if not measurement.milestones:
                 raise BadInput(f"measurement '{measurement.name}' of {where} has no milestones: give (100,)")
+        for variant, measurement in itertools.product(self.variants, self.measurements):
+            kinds_given = [each.adaptation.kind for each in (variant, measurement) if each.adaptation is not None]
+            if len({*kinds_given}) > 1:
+                raise BadInput(
+                    f"{where}: variant '{variant.name}' has the adaptation {kinds_given[0]} and measurement "
+                    f"'{measurement.name}' {kinds_given[1]}: give one of the two"
+                )
         if self.baseline not in rows:
             raise unknown(f"baseline in {where}", self.baseline, rows)
         for row, column, *at in self.published:
@@ -262,10 +279,19 @@ class Study(Checked, group="study "):
     def adaptation(
         self, variant: Variant, measurement: Measurement, scale: scales.Scale, kind: str, task: str
     ) -> Adaptation:
-        """How a variant is measured at a scale, on a task of `kind` called `task`."""
-        given = variant.adaptation
-        fields = self.varied_adaptation().get(type(given), ()) if given is not None else ()
-        return combined(scale, kinds.find(kind), task, measurement.adaptation, given, fields)
+        """How a variant is measured at a scale, on a task of `kind` called `task`.
+
+        The scale's setting, with the fields of the measurement that are not at their defaults, and over these the
+        fields of the variant in which the variants differ.
+        """
+        shared, own = measurement.adaptation, variant.adaptation
+        changes: dict[str, Any] = {}
+        if shared is not None:
+            changes |= {name: getattr(shared, name) for name in varied([shared])[type(shared)]}
+        if own is not None:
+            changes |= {name: getattr(own, name) for name in self.varied_adaptation()[type(own)]}
+        arm = type(own or shared or FineTuning())
+        return dataclasses.replace(arm.at_scale(scale, kinds.find(kind), task), **changes)
 
     def recipe(self, variant: Variant, scale: Recipe) -> Recipe:
         """The recipe of a variant at a scale: the scale's, with the fields that this study varies set as it says."""

@@ -249,33 +249,49 @@ def test_a_figure_is_published_at_its_own_milestone(machine):
 
 def test_a_recurrent_row_is_fine_tuned_otherwise(machine):
     rows = [Variant("plain"), Variant("with a BiLSTM", adaptation=FineTuning(bilstm=True))]
-    made = plan.make(
-        request(studies=(dataclasses.replace(MASKING, variants=rows, baseline="plain", published={}, claims=[]),)),
-        machine,
-    )
+    changes = {"variants": rows, "measurements": MASKING.measurements[:2], "baseline": "plain"}
+    made = plan.make(request(studies=(dataclasses.replace(MASKING, **changes, published={}, claims=[]),)), machine)
     assert kinds(made).count("pretrain") == 1
     settings = {cell.job.settings for cell in made.cells if cell.variant == "with a BiLSTM"}
     assert {(each.kind, each.bilstm, each.max_steps) for each in settings} == {("finetune", True, 10)}
+
+
+def test_adapters_have_the_papers_sizes_at_its_width_and_grow_at_every_scale():
+    study = studies.find("adapters")
+    for scale in scales.SCALES.values():
+        column = study.measurements[0]
+        tuned, frozen, *adapters = (
+            study.adaptation(variant, column, scale, "classification", "mnli") for variant in study.variants
+        )
+        assert (tuned, frozen) == (scale.finetune, dataclasses.replace(scale.finetune, frozen=True))
+        units = [each.units(scale.recipe.model.hidden) for each in adapters]
+        assert units == [8, 64, 256] if scale.name in ("base", "paper") else 1 <= units[0] < units[1] < units[2]
+
+
+def test_the_adapters_study_pre_trains_once(machine):
+    made = plan.make(request(studies=(studies.find("adapters"),)), machine)
+    assert made.distinct == (1, 20)
+    assert kinds(made).count("finetune") == 20, "each variant on each task"
 
 
 def test_a_measurement_gives_the_fields_in_which_it_differs_from_the_scale(machine):
     columns = [
         Measurement("plain", task="mnli"),
         Measurement("frozen", task="mnli", adaptation=FineTuning(frozen=True, dropout=0.0)),
-        Measurement("features", task="conll2003", metric="f1", adaptation=Features(lstm_size=7)),
     ]
+    features = Measurement("features", task="conll2003", metric="f1", adaptation=Features(lstm_size=7))
     rows = [Variant("a"), Variant("b", adaptation=FineTuning(layer_decay=0.5)), Variant("c", adaptation=FineTuning())]
     changed = dataclasses.replace(MASKING, variants=rows, measurements=columns, baseline="a", published={}, claims=[])
+    other = dataclasses.replace(MASKING, name="other", measurements=[features], published={}, claims=[])
     scale = scales.find("smoke").set(["finetune.peak_lr=0.25", "features.epochs=4"])
-    made = plan.make(request(studies=(changed,), scale=scale), machine)
+    made = plan.make(request(studies=(changed, other), scale=scale), machine)
     found = {(cell.variant, cell.measurement.name): cell.job.settings for cell in made.cells}
-    finetune, features = scale.finetune, scale.features
+    finetune = scale.finetune
     frozen = dataclasses.replace(finetune, frozen=True, dropout=0.0)
     assert found["a", "plain"] == found["c", "plain"] == finetune
     assert found["a", "frozen"] == found["c", "frozen"] == frozen
     assert found["b", "frozen"] == dataclasses.replace(frozen, layer_decay=0.5)
-    assert found["a", "features"] == dataclasses.replace(features, lstm_size=7)
-    assert found["c", "features"] == scale.tagging, "measured as the variant says"
+    assert found["80/10/10", "features"] == dataclasses.replace(scale.features, lstm_size=7)
     with pytest.raises(BadInput, match=r"finetune\.layer_decay: study 'masking' varies it"):
         plan.make(request(studies=(changed,), scale=scale.set(["finetune.layer_decay=0.9"])), machine)
 

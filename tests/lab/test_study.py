@@ -5,8 +5,10 @@ import sys
 
 import pytest
 
+from bertlab.adaptation import Features, FineTuning
 from bertlab.errors import BadInput
-from bertlab.lab import scales, studies
+from bertlab.lab import plan, scales, studies
+from bertlab.lab.record import records
 from bertlab.lab.study import Claim, Measurement, Size, Study, Variant, table
 from bertlab.names import plain
 from bertlab.objectives import Corruption, MaskedLM, NextSentence
@@ -14,6 +16,7 @@ from bertlab.recipe import Inputs, Model, Recipe, Schedule
 from bertlab.recipe.identity import identity
 
 COLUMN = Measurement("MNLI", task="mnli")
+FEATURES = Measurement("NER", task="conll2003", metric="f1", adaptation=Features())
 
 
 def study(**changes):
@@ -266,6 +269,10 @@ def test_a_row_may_go_back_to_the_default_of_a_field_that_others_change():
         ({"claims": [Claim("x", better="a", worse="b", on="MNLI", at=20)]}, "names 20 % of the steps"),
         ({"claims": [Claim("x", better="a", on="MNLI", since=50)]}, "names 50 % of the steps"),
         ({"claims": [Claim("x", better="a", on="MNLI", since=100)]}, "since is in place of worse and rising"),
+        (
+            {"variants": [Variant("a"), Variant("b", adaptation=FineTuning(bilstm=True))], "measurements": [FEATURES]},
+            "variant 'b' has the adaptation finetune and measurement 'NER' features: give one of the two",
+        ),
     ],
 )
 def test_a_wrong_study_says_what_to_do(changes, message):
@@ -356,3 +363,21 @@ def test_nothing_is_left_beside_a_file_that_is_read(tmp_path, monkeypatch):
 def test_a_measurement_of_an_unknown_split_is_refused():
     with pytest.raises(BadInput, match=r"measurement 'NER': split is 'dev': choose from evaluation, test"):
         Measurement("NER", task="conll2003", split="dev")
+
+
+def test_a_measurement_without_a_task_names_a_held_out_figure():
+    with pytest.raises(BadInput, match="measurement 'x' has neither task nor metric: give one of the two"):
+        Measurement("x")
+    study(measurements=[Measurement("x", metric="accuracy")])
+    assert Measurement("x", task="mnli") == Measurement("x", task="mnli", metric="accuracy")
+
+
+def test_a_metric_that_is_given_is_that_of_the_same_study_where_it_is_usual(machine):
+    """Stores know a study by its definition, in which the usual metric is left out."""
+    definitions = [
+        records(plan.make(plan.Request(studies=(study(measurements=[each]),), scale=scales.find("smoke")), machine))
+        for each in (COLUMN, Measurement("MNLI", task="mnli", metric="accuracy"))
+    ]
+    one, two = ([record["definition"] for record in found.values()] for found in definitions)
+    assert one == two
+    assert one[0]["measurements"] == {"MNLI": {"name": "MNLI", "task": "mnli"}}
