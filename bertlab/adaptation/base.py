@@ -54,8 +54,6 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
 
     runs: ClassVar[str] = "finetune"
     """The folder of a store that its runs are kept in."""
-    description: ClassVar[str]
-    """As reports have it."""
     stage: ClassVar[str]
     """As progress shows it, before the name of the task."""
     intermediate: ClassVar[bool] = True
@@ -81,6 +79,11 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     """Adam's; Google's released optimiser has none."""
     context: bool = False
     """Of tagging: neighbouring sentences of the same document fill a sequence up to `length` (BERT section 5.3)."""
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """What is trained, as reports say it."""
 
     @classmethod
     def at_scale(cls, scale: Settings, kind: TaskKind, task: str) -> Self:

@@ -25,7 +25,6 @@ class FineTuning(Adaptation):
     """Encoder and head are trained together."""
 
     kind = "finetune"
-    description = "all weights fine-tuned"
     stage = "fine-tuning"
     searched = True
 
@@ -38,6 +37,11 @@ class FineTuning(Adaptation):
     3.3), in place of a threshold on the score of the best span."""
     layer_decay: Annotated[float, Range(0, 1, above=True)] = 1.0
     """A layer's learning rate as a share of the one above it; the embeddings are below all, the head above."""
+
+    @property
+    def description(self) -> str:
+        """Whether all weights are trained."""
+        return "the head trained on a frozen encoder" if self.frozen else "all weights fine-tuned"
 
     @classmethod
     def at_scale(cls, scale: Settings, kind: TaskKind, task: str) -> Self:

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from bertlab.adaptation import Adaptation
+from bertlab.errors import BadInput
 from bertlab.recipe import Recipe
-from bertlab.recipe.ranges import arms
+from bertlab.recipe.identity import load
 from bertlab.report.cells import Cell, Pretraining
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.summary import mean
@@ -116,20 +117,38 @@ def _task(evidence: Evidence, cells: list[Cell]) -> str:
     cell = next((cell for cell in cells if cell.value is not None), cells[0])
     if cell.method == "pretraining":
         return f"{cell.metric} on held-out text, of the pre-training itself"
-    known = arms(Adaptation)
-    how = " or ".join(dict.fromkeys(known[each.method].description for each in cells if each.method in known))
+    measured = [each for each in cells if each.settings] or cells
+    how = " or ".join(filter(None, dict.fromkeys(map(_adapted, measured))))
     dataset = cell.dataset if cell.dataset == cell.task else f"{cell.dataset} (for {cell.task})"
     text = f"{cell.metric} on {dataset}, split {cell.split}; {how}"
     if cell.train_examples or cell.eval_examples:
         text += f"; {cell.train_examples:,} training and {cell.eval_examples:,} evaluation examples"
-    trained = sorted({each.trained_parameters for each in cells if each.trained_parameters is not None})
-    if trained:
-        text += f"; {' or '.join(f'{each:,}' for each in trained)} trained parameters"
+    text += _trained(cells)
     if cell.length:
         text += f"; sequences of at most {cell.length} tokens"
     if cell.kind and kinds.find(cell.kind).cased:
         text += f"; {_tagged(evidence, cells)}"
     return text + _threshold(cells)
+
+
+def _adapted(cell: Cell) -> str:
+    """How the model is adapted to the task; empty for an adaptation that only its study file defines."""
+    try:
+        return load(Adaptation, {**cell.settings, "kind": cell.method}).description
+    except BadInput:
+        return ""
+
+
+def _trained(cells: list[Cell]) -> str:
+    """How many parameters the adaptation trains; by variant where these differ."""
+    variants: dict[int, dict[str, None]] = {}
+    for each in cells:
+        if each.trained_parameters is not None:
+            variants.setdefault(each.trained_parameters, {})[each.variant] = None
+    if len(variants) < 2:
+        return "".join(f"; {number:,} trained parameters" for number in variants)
+    counts = [f"{number:,} ({', '.join(names)})" for number, names in variants.items()]
+    return f"; {', '.join(counts)} trained parameters"
 
 
 def _tagged(evidence: Evidence, cells: list[Cell]) -> str:

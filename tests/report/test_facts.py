@@ -59,6 +59,23 @@ def test_it_says_how_questions_without_an_answer_are_found(evidence, cell, told)
     assert "threshold" not in dict(facts.facts(evidence({"kind": "span"})))["NER"]
 
 
+def test_trained_parameters_stand_with_their_variants_where_these_differ(builder):
+    for variant in ("80/10/10", "100/0/0", "0/0/100"):
+        builder.cell(variant, "NER", 60.0, 0, 0, builder.pretrain(variant))
+    builder.record()
+    found = gather_all(Store(builder.root))[0]
+
+    def told(*counts):
+        cells = [
+            dataclasses.replace(each, trained_parameters=count) for each, count in zip(found.cells, counts, strict=True)
+        ]
+        return dict(facts.facts(dataclasses.replace(found, cells=tuple(cells))))["NER"]
+
+    assert told(7000, 7000, 7000).endswith("; 7,000 trained parameters")
+    assert told(7000, 50, 50).endswith("; 7,000 (80/10/10), 50 (100/0/0, 0/0/100) trained parameters")
+    assert "trained" not in told(None, None, None)
+
+
 def test_where_medians_are_published_medians_are_shown(evidence):
     found = evidence(values=(60.0, 61.0, 70.0), summary="median")
     assert tables.results(found).rows[0][1].startswith("61.00 (")
