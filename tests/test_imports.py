@@ -11,7 +11,6 @@ ROOT = Path(__file__).parent.parent / "bertlab"
 KNOWN = {
     ("bertlab.lab.jobs", "bertlab.training.logs"),
     ("bertlab.objectives.audit", "bertlab.objectives.masked_lm"),
-    ("bertlab.objectives.audit", "bertlab.objectives.selection"),
     ("bertlab.recipe.objective", "bertlab.recipe.recipe"),
 }
 """Pairs of which the first may still import the second or the other way round, for types: the cycles that remain."""

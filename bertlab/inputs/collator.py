@@ -43,6 +43,10 @@ class Tokenizer(Protocol):
     def ordinary(self) -> Integers:
         """The ids of all but the special tokens."""
 
+    @property
+    def word_starts(self) -> npt.NDArray[np.bool_]:
+        """(V,) whether each id can begin a word; the others continue one."""
+
 
 @dataclass(frozen=True)
 class Sequences:

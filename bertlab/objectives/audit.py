@@ -49,15 +49,16 @@ def masked(rows: Structure, loss: MaskedLM, tokenizer: Tokenizer) -> list[Check]
     miscounted = (counts != expected) | (active.sum(axis=1) != expected)
     special = (chosen & ~rows.ordinary).any(axis=1)
     chosen &= rows.ordinary
-    shown, then = drawn.batch.tokens[chosen], rows.tokens[chosen]
-    hidden = np.asarray(shown == tokenizer.mask)
-    same = np.asarray(shown == then) & ~hidden
+    shown, then = drawn.batch.tokens, rows.tokens
+    hidden = chosen & (shown == tokenizer.mask)
+    same = chosen & (shown == then) & ~hidden
+    replaced = chosen & ~hidden & ~same
     vocabulary = np.asarray(tokenizer.ordinary)
+    apart = loss.selection.apart(chosen)
+    draws = int(apart.sum())
     # A random token is the one that was there as often as chance has it.
-    alike = corruption.random * float(np.isin(then, vocabulary).mean()) / len(vocabulary)
-    strange = np.zeros(chosen.shape, dtype=np.bool_)
-    strange[chosen] = ~(hidden | same | np.isin(shown, vocabulary))
-    replaced = ~hidden & ~same
+    alike = corruption.random * float(np.isin(then[chosen], vocabulary).mean()) / len(vocabulary)
+    strange = replaced & ~np.isin(shown, vocabulary)
     return [
         always(
             "tokens chosen",
@@ -68,12 +69,12 @@ def masked(rows: Structure, loss: MaskedLM, tokenizer: Tokenizer) -> list[Check]
         ),
         always("specials chosen", "never", special, drawn.name, "never"),
         _empty_slots(drawn, loss.kind, ~active),
-        share("chosen, shown as [MASK]", int(hidden.sum()), len(shown), corruption.mask),
-        share("chosen, kept", int(same.sum()), len(shown), corruption.keep + alike),
-        share("chosen, another shown", int(replaced.sum()), len(shown), corruption.random - alike),
+        share("chosen, shown as [MASK]", int((hidden & apart).sum()), draws, corruption.mask),
+        share("chosen, kept", int((same & apart).sum()), draws, corruption.keep + alike),
+        share("chosen, another shown", int((replaced & apart).sum()), draws, corruption.random - alike),
         always("shown for the chosen", "[MASK] or ordinary tokens", strange.any(axis=1), drawn.name),
-        *([_random(shown[replaced], then, vocabulary)] if corruption.random else []),
-        *loss.selection.audit(rows, chosen),
+        *([_random(shown[replaced], then[chosen], vocabulary)] if corruption.random else []),
+        *loss.selection.audit(rows, chosen, tokenizer),
     ]
 
 
@@ -87,7 +88,7 @@ def masked_again(rows: Structure, others: Structure, loss: MaskedLM, epochs: int
         moved = chosen[0] != chosen[1]
         moved |= chosen[0] & (rows.drawn.batch.tokens[first] != others.drawn.batch.tokens[second])
         return [always(f"masks {after}", "the same", moved.any(axis=1), lambda row: others.drawn.name(second[row]))]
-    return [_overlap(f"chosen again {after}", chosen[0], chosen[1], rows.sizes[first])]
+    return loss.selection.audit_again(f"chosen again {after}", rows, first, *chosen)
 
 
 def _empty_slots(drawn: Drawn, kind: str, empty: Flags) -> Check:
@@ -123,10 +124,10 @@ def places_differ(rows: Structure, chosen: Flags) -> Check:
     one, other = order[:-1:2], order[1::2]
     alike = rows.sizes[one] == rows.sizes[other]
     one, other = one[alike], other[alike]
-    return _overlap("chosen in another row too", places[one], places[other], rows.sizes[one])
+    return overlap("chosen in another row too", places[one], places[other], rows.sizes[one])
 
 
-def _overlap(figure: str, one: Flags, other: Flags, sizes: Numbers) -> Check:
+def overlap(figure: str, one: Flags, other: Flags, sizes: Numbers) -> Check:
     """How many of the places that were chosen of `sizes` (R,) are chosen in two independent draws: hypergeometric."""
     counts, others = one.sum(axis=1), other.sum(axis=1)
     expected = counts * others / sizes

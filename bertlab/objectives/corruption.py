@@ -13,19 +13,20 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from bertlab import keyed
-    from bertlab.inputs.collator import Integers, Tokenizer
+    from bertlab.inputs.collator import Tokenizer
+    from bertlab.objectives.selection import Choice
 
 
 @dataclass(frozen=True, kw_only=True)
 class Corruption(Checked, group="corruption"):
-    """The probabilities of what is shown for each chosen token, drawn independently."""
+    """The probabilities of what is shown for each group of chosen tokens, drawn independently."""
 
     mask: Annotated[float, SHARE] = 0.8
     """[MASK]."""
     keep: Annotated[float, SHARE] = 0.1
     """The token itself."""
     random: Annotated[float, SHARE] = 0.1
-    """A random ordinary token."""
+    """A random ordinary token, drawn for each token of a group."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -33,8 +34,8 @@ class Corruption(Checked, group="corruption"):
             shares = f"{self.mask}, {self.keep} and {self.random}"
             raise FieldError(self._group, "mask, keep and random", f"are {shares}: give shares that add up to 1")
 
-    def prepare(self, tokenizer: Tokenizer) -> Callable[[npt.NDArray[Any], keyed.Words, Integers], npt.NDArray[Any]]:
-        """Returns what maps chosen tokens (B, K), keys (B,) and the tokens' numbers (B, K) to what is shown (B, K)."""
+    def prepare(self, tokenizer: Tokenizer) -> Callable[[npt.NDArray[Any], keyed.Words, Choice], npt.NDArray[Any]]:
+        """Returns what maps chosen tokens (B, K), keys (B,) and their choice to what is shown for them (B, K)."""
         import numpy as np
 
         from bertlab import keyed
@@ -44,10 +45,11 @@ class Corruption(Checked, group="corruption"):
         until_mask = np.uint64(round(self.mask * 2**32))
         until_random = np.uint64(round((self.mask + self.random) * 2**32))
 
-        def shown(there: npt.NDArray[Any], keys: keyed.Words, numbers: Integers) -> npt.NDArray[Any]:
+        def shown(there: npt.NDArray[Any], keys: keyed.Words, choice: Choice) -> npt.NDArray[Any]:
             # Sums and products in place of choices: the processor could not guess which way each of these goes.
-            draws = keyed.bits((keys ^ show)[:, None], numbers)
-            share = draws >> np.uint64(32)
+            draws = keyed.bits((keys ^ show)[:, None], choice.numbers)
+            share = draws if choice.groups is choice.numbers else keyed.bits((keys ^ show)[:, None], choice.groups)
+            share = share >> np.uint64(32)  # the first token of a group decides
             draws &= np.uint64(0xFFFFFFFF)
             draws *= np.uint64(len(ordinary))
             draws >>= np.uint64(32)

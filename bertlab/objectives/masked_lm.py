@@ -82,7 +82,8 @@ class MaskedLM(LanguageModel):
 
         def examples(sequences: Sequences) -> Arrays:
             keys = keyed.bits(keyed.key(base, self._mask_epoch(sequences.epoch)), sequences.rows)
-            numbers, used = choose(sequences, keys)
+            choice = choose(sequences, keys)
+            numbers, used = choice.numbers, choice.used
             positions = numbers + np.int32(1)
             for column in sequences.before.T:
                 positions += numbers >= column[:, None]
@@ -92,7 +93,7 @@ class MaskedLM(LanguageModel):
             flat += np.arange(0, tokens.size, tokens.shape[1])[:, None]
             targets = tokens.take(flat).astype(np.int32, copy=False)
             first = tokens[:, 0].copy()
-            tokens.reshape(-1)[flat] = shown(targets, keys, numbers)
+            tokens.reshape(-1)[flat] = shown(targets, keys, choice)
             tokens[:, 0] = first
             targets *= used
             return {"positions": positions, "targets": targets, "weights": used.astype(np.float32)}

@@ -23,11 +23,19 @@ OTHER = {
 }
 
 
+def base(path: str) -> Recipe:
+    """The default recipe, with the selection that has the field."""
+    spans = path.startswith("masked_lm.selection.")
+    return Recipe(objective=(MaskedLM(selection=selection.GeometricSpans()),)) if spans else Recipe()
+
+
 def changed(path: str) -> Recipe:
-    """The default recipe with another value in one field."""
-    if path in ("objective", "masked_lm.selection"):
+    """The base recipe with another value in one field."""
+    if path == "objective":
         return Recipe(objective=(MaskedLM(),))
-    value = Recipe()
+    if path == "masked_lm.selection":
+        return set_fields(Recipe(), {path: "whole_words"})
+    value = base(path)
     *groups, name = path.split(".")
     for group in groups:
         value = (
@@ -41,7 +49,7 @@ def changed(path: str) -> Recipe:
         return set_fields(Recipe(), {path: "sha256:" + 64 * "0"})
     literal = (choice for choice in getattr(hint, "__args__", ()) if choice != current)
     new = OTHER[hint](current) if hint in OTHER else next(literal)
-    return set_fields(Recipe(), {path: str(new).lower() if hint is bool else str(new)})
+    return set_fields(base(path), {path: str(new).lower() if hint is bool else str(new)})
 
 
 # Shares that must add up are changed together, and left to right is without next sentence.
@@ -56,7 +64,7 @@ def test_any_field_of_the_science_changes_the_id(path):
         other = dataclasses.replace(Recipe(), model=recipe.Model(hidden=1536))
     else:
         other = changed(path)
-    assert identity("pretrain", recipe=other) != identity("pretrain", recipe=Recipe())
+    assert identity("pretrain", recipe=other) != identity("pretrain", recipe=base(path))
 
 
 def test_losses_go_with_the_inputs_and_with_each_other():

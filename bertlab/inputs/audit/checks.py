@@ -103,11 +103,18 @@ def uncorrelated(figure: str, one: npt.NDArray[Any], other: npt.NDArray[Any]) ->
     return _likely(figure, f"correlation {correlation:.3f}", "correlation 0", p, f"{draws:,} sequences")
 
 
-def alike(figure: str, values: npt.NDArray[Any], label: Flags, least: float, of: str = "sequences") -> Check:
+def alike(
+    figure: str,
+    values: npt.NDArray[Any],
+    label: Flags,
+    least: float,
+    of: str = "sequences",
+    names: tuple[str, str] = ("true pairs", "random ones"),
+) -> Check:
     """Whether `values` (N,) are distributed alike under both labels: the Kolmogorov-Smirnov distance of the two.
 
     It may be `least` without a fault; beyond, it may be what N draws leave to chance. Of flags it is the difference of
-    their shares.
+    their shares. `names` are those of the two labels.
     """
     counts = int((~label).sum()), int(label.sum())
     expected = f"alike, to {least:.0%}"
@@ -121,7 +128,7 @@ def alike(figure: str, values: npt.NDArray[Any], label: Flags, least: float, of:
     distance = float(np.abs(true - random).max())
     chance = math.sqrt(-math.log(UNLIKELY / 2) / 2 * sum(1 / count for count in counts))
     means = [f"{values[kind].mean():{'.2%' if values.dtype == np.bool_ else '.2f'}}" for kind in (~label, label)]
-    found = f"{means[0]} of true pairs, {means[1]} of random ones"
+    found = f"{means[0]} of {names[0]}, {means[1]} of {names[1]}"
     test = f"distance {distance:.2%}, at most {least + chance:.2%}, {len(label):,} {of}"
     return Check(figure, found, expected, test, distance <= least + chance)
 

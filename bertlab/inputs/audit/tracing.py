@@ -34,6 +34,8 @@ class Structure:
     """(R, T) the ordinary tokens behind the first inner [SEP] of a pair."""
     inner: Flags
     """(R, T) each [SEP] but the last."""
+    begins: Flags
+    """(R, T) the ordinary tokens that begin a word; the first of a segment always does."""
 
     @property
     def sizes(self) -> Numbers:
@@ -79,7 +81,9 @@ def structure(drawn: Drawn, recipe: Recipe, corpus: Corpus) -> Structure:
     inner = inside & (tokens == corpus.tokenizer.sep)
     ordinary = inside & ~inner
     second = ordinary & (np.cumsum(inner, axis=1) > 0) & recipe.inputs.pairs
-    return Structure(drawn=drawn, tokens=tokens, ordinary=ordinary, second=second, inner=inner)
+    opens = ordinary & ~np.roll(ordinary, 1, axis=1)  # in front of the first is [CLS]
+    begins = opens | (ordinary & corpus.tokenizer.word_starts[tokens])
+    return Structure(drawn=drawn, tokens=tokens, ordinary=ordinary, second=second, inner=inner, begins=begins)
 
 
 def trace(rows: Structure, recipe: Recipe, corpus: Corpus) -> Traced:

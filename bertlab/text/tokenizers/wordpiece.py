@@ -81,6 +81,11 @@ class WordPiece:
         specials = [self.pad, self.unk, self.cls, self.sep, self.mask]
         return np.setdiff1d(np.arange(self.size, dtype=np.int32), np.array(specials, dtype=np.int32))
 
+    @cached_property
+    def word_starts(self) -> npt.NDArray[np.bool_]:
+        """Which entries can begin a word, shape (size,): all but the continuation pieces (`##`)."""
+        return np.array([not piece.startswith("##") for piece in self.vocabulary])
+
     def pack(self, texts: Sequence[str]) -> list[bytes]:
         """The ids of each text, without specials, as the bytes of an array of `dtype`."""
         if self._seen_characters > _MEMORY:
@@ -220,13 +225,8 @@ class WordPiece:
         texts = [" ".join(plain[start : start + _WORDS]) for start in range(0, len(plain), _WORDS)]
         for encoding in self._backend.encode_batch_fast(texts, add_special_tokens=False):
             ids = np.array(encoding.ids, dtype=self.dtype)
-            packed, starts = ids.tobytes(), (np.flatnonzero(self._first[ids]) * ids.itemsize).tolist()
+            packed, starts = ids.tobytes(), (np.flatnonzero(self.word_starts[ids]) * ids.itemsize).tolist()
             yield from (packed[start:end] for start, end in zip(starts, [*starts[1:], len(packed)], strict=True))
-
-    @cached_property
-    def _first(self) -> npt.NDArray[np.bool_]:
-        """Which entries of the vocabulary can begin a word, shape (size,)."""
-        return np.array([not piece.startswith("##") for piece in self.vocabulary])
 
 
 def _bert(backend: RustTokenizer, lowercase: bool, accents: Accents) -> None:

@@ -1,0 +1,8 @@
+"""Which tokens of a sequence are predicted, one file a way to choose; `corruption.py` says what is shown for them."""
+
+from bertlab.objectives.selection.base import Choice, Chooser, Selection, chosen, slots
+from bertlab.objectives.selection.geometric_spans import GeometricSpans
+from bertlab.objectives.selection.tokens import Tokens
+from bertlab.objectives.selection.whole_words import WholeWords
+
+__all__ = ["Choice", "Chooser", "GeometricSpans", "Selection", "Tokens", "WholeWords", "chosen", "slots"]

@@ -1,0 +1,146 @@
+"""Whole words: where they lie in sequences, and how a number of tokens is spent on them.
+
+A word is a token that begins one with the continuation pieces behind it. The first token of a segment begins a word
+too, even where the segment was cut within one: a word does not go across [SEP].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bertlab import keyed
+from bertlab.objectives.selection.base import chosen, slots
+
+if TYPE_CHECKING:
+    from bertlab.inputs.collator import Integers, Numbers, Sequences, Tokenizer
+
+Keyed = npt.NDArray[np.uint32]
+
+_CONTINUES, _BEGINS, _SPECIAL = range(3)
+
+
+@dataclass(frozen=True)
+class Words:
+    """The W words of B sequences, in their order."""
+
+    counts: Numbers
+    """(B,) words of each sequence."""
+    numbers: Keyed
+    """(W,) the number of each one's first token in its sequence: its name."""
+    segments: Integers
+    """(W,) the segment of each: another number in each segment of each sequence."""
+    places: Numbers
+    """(W,) where each stands in a flat array (B, T): in the row of its sequence, at its number."""
+    sizes: Integers
+    """(B, T) tokens of each word at its place, 0 elsewhere."""
+
+    def bits(self, keys: keyed.Words) -> Keyed:
+        """32 random bits for each word, (W,), of the keys (B,) of the sequences."""
+        return keyed.words(np.repeat(keys, self.counts), self.numbers[:, None])[:, 0]
+
+    def ranks(self, keys: keyed.Words) -> Keyed:
+        """A random rank for each word, (W,), no two the same in a sequence; the low bits are its number."""
+        return self.bits(keys) & ~self._number_bits | self.numbers
+
+    def ordered(self, values: npt.NDArray[Any], rows: Any, most: int) -> Numbers:
+        """The numbers of the first `most` words of the sequences `rows`, (R, `most`), in the order of `values` (W,).
+
+        The low bits of `values` are those numbers. Behind the last word stands T - 1, at which none begins.
+        """
+        out = np.full(self.sizes.shape, np.iinfo(values.dtype).max, dtype=values.dtype)
+        out.reshape(-1)[self.places] = values
+        out = out[rows]
+        out.sort(axis=1)
+        numbers: Numbers = (out[:, :most] & self._number_bits).astype(np.int64).clip(max=self.sizes.shape[1] - 1)
+        return numbers
+
+    @property
+    def _number_bits(self) -> np.uint32:
+        return np.uint32((1 << (self.sizes.shape[1] - 1).bit_length()) - 1)
+
+
+class Budget:
+    """Spends exactly `chosen(mask_prob, n)` of n tokens on whole words."""
+
+    def __init__(self, mask_prob: float, tokenizer: Tokenizer, length: int) -> None:
+        self._kinds = np.where(tokenizer.word_starts, _BEGINS, _CONTINUES).astype(np.uint8)
+        self._kinds[[tokenizer.pad, tokenizer.cls, tokenizer.sep]] = _SPECIAL
+        self._counts = np.array([chosen(mask_prob, n) for n in range(length + 1)], dtype=np.int32)
+        self._used = (np.arange(slots(mask_prob, length)) < self._counts[:, None]).astype(np.int32)
+
+    def words(self, sequences: Sequences) -> Words:
+        """The words of sequences."""
+        kinds = self._kinds.take(sequences.tokens)
+        opens = np.zeros(kinds.shape, dtype=np.bool_)
+        opens[:, 1:] = (kinds[:, :-1] == _SPECIAL) & (kinds[:, 1:] != _SPECIAL)
+        begins = opens | (kinds == _BEGINS)
+        counts, flat = np.count_nonzero(begins, axis=1), np.flatnonzero(begins)
+        first = np.arange(0, kinds.size, kinds.shape[1])
+        places = flat - 1  # behind [CLS]
+        for inner, before in enumerate(sequences.before.T, start=1):
+            places -= flat > np.repeat(first + before + inner, counts)
+        ends = np.append(places[1:], 0)[: len(places)]
+        ends[np.cumsum(counts)[counts > 0] - 1] = (first + sequences.ordinary)[counts > 0]
+        sizes = np.zeros(kinds.shape, dtype=np.int32)
+        sizes.reshape(-1)[places] = ends - places
+        numbers = (places - np.repeat(first, counts)).astype(np.uint32)
+        return Words(counts, numbers, np.cumsum(opens.take(flat), dtype=np.int32), places, sizes)
+
+    def spend(
+        self, sequences: Sequences, words: Words, turns: npt.NDArray[Any], ranks: Keyed
+    ) -> tuple[Integers, Integers]:
+        """The numbers of the chosen tokens, 0 in empty slots, and the used slots, (B, K) each, as in a `Choice`.
+
+        Words are taken in the order of their `turns` (W,), whose low bits are their numbers, up to the first that would
+        exceed the budget. What is then left goes to single words in the order of their `ranks`: each that fits is
+        taken. So long words are chosen a little less often than short ones. Only where no word fits, the first pieces
+        of one are taken.
+        """
+        used = self._used.take(sequences.ordinary, axis=0)
+        numbers, budget, sizes = np.zeros_like(used), self._counts.take(sequences.ordinary), words.sizes
+        order = words.ordered(turns, slice(None), used.shape[1])  # enough: each word has a token at least
+        taken = _until_full(np.take_along_axis(sizes, order, axis=1), budget)
+        spent = taken.sum(axis=1, dtype=np.int32)
+        _write(numbers, np.arange(len(spent)), 0 * spent, order, taken)
+        short = np.flatnonzero(spent < budget)
+        rows, columns = np.nonzero(taken[short])
+        sizes = sizes[short]
+        sizes[rows, order[short[rows], columns]] = 0
+        order = words.ordered(ranks, short, sizes.shape[1])
+        added = _singly(np.take_along_axis(sizes, order, axis=1), (budget - spent)[short])
+        _write(numbers, short, spent[short], order, added)
+        return numbers, used
+
+
+def _until_full(sizes: Integers, budget: Integers) -> Integers:
+    """The `sizes` (B, N) of the first words, which `budget` (B,) tokens are enough for together; 0 for the others."""
+    taken: Integers = sizes * (np.cumsum(sizes, axis=1, dtype=np.int32) <= budget[:, None])
+    return taken
+
+
+def _singly(sizes: Integers, budget: Integers) -> Integers:
+    """The tokens taken of words of `sizes` (B, N), one after the other where each fits: `budget` (B,) in all."""
+    taken = np.zeros_like(sizes)
+    while True:  # a few times: the budget left is each time less than a word that no longer fits
+        more = _until_full(sizes * (sizes <= budget[:, None]), budget)
+        if not more.any():
+            break
+        taken += more
+        sizes = sizes - more
+        budget = budget - more.sum(axis=1, dtype=np.int32)
+    cut = np.flatnonzero(budget)
+    taken[cut, (sizes[cut] > 0).argmax(axis=1)] = budget[cut]
+    return taken
+
+
+def _write(numbers: Integers, rows: Numbers, spent: Integers, order: Numbers, taken: Integers) -> None:
+    """Writes the numbers of the first `taken` (R, N) tokens of the words `order` (R, N) behind `spent` (R,) slots."""
+    row, column = np.nonzero(taken)
+    sizes = taken[row, column]
+    slots = rows[row] * numbers.shape[1] + (spent[:, None] + np.cumsum(taken, axis=1) - taken)[row, column]
+    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    numbers.reshape(-1)[np.repeat(slots, sizes) + within] = np.repeat(order[row, column], sizes) + within

@@ -1,0 +1,263 @@
+"""Whole words and geometric spans: beside a plain version of their definition, and what is shown for their tokens."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bertlab import keyed
+from bertlab.inputs import batches
+from bertlab.inputs.audit import Audited, audit
+from bertlab.inputs.batches import Batches
+from bertlab.inputs.collator import Sequences
+from bertlab.objectives import Corruption, MaskedLM
+from bertlab.objectives.selection import GeometricSpans, Selection, Tokens, WholeWords, chosen, slots
+from bertlab.objectives.selection.words import Budget
+from bertlab.recipe import Inputs, Recipe, Schedule
+from bertlab.recipe.identity import science, set_fields
+from bertlab.text.tokenizers.wordpiece import WordPiece
+
+PAD, CLS, SEP, MASK, SIZE = 0, 2, 3, 4, 1005
+STARTS = np.arange(SIZE) < 700  # 31 % of the ordinary tokens continue a word
+VOCABULARY = SimpleNamespace(
+    pad=PAD, cls=CLS, sep=SEP, mask=MASK, ordinary=np.arange(5, SIZE, dtype=np.int32), word_starts=STARTS
+)
+UNLIKELY = 1e-6
+SELECTIONS = [WholeWords(), GeometricSpans(), GeometricSpans(p=0.9, longest=3), GeometricSpans(span_corruption=False)]
+
+
+def sequences(segments: list[list[list[int]]], length: int) -> Sequences:
+    """Sequences of segments of tokens, two in each."""
+    tokens = np.full((len(segments), length), PAD, dtype=np.int32)
+    for row, (one, two) in zip(tokens, segments, strict=True):
+        content = [CLS, *one, SEP, *two, SEP]
+        row[: len(content)] = content
+    first, second = (np.array([len(pair[number]) for pair in segments], dtype=np.int32) for number in range(2))
+    return Sequences(
+        tokens=tokens, before=first[:, None], ordinary=first + second, lengths=first + second + 3,
+        random_second=0 * first, rows=np.arange(len(segments)), epoch=0,
+    )  # fmt: skip
+
+
+def random_sequences(count: int, length: int) -> Sequences:
+    draw = np.random.default_rng(3)
+    first = draw.integers(1, length - 4, count)
+    second = [int(draw.integers(1, length - 3 - size + 1)) for size in first]
+    return sequences(
+        [[draw.integers(5, SIZE, size).tolist() for size in pair] for pair in zip(first, second, strict=True)], length
+    )
+
+
+def plainly(selection: Any, made: Sequences, row: int, key: Any, count: int) -> set[int]:
+    """The definition, one word after the other, with the draws of the package."""
+    first, total = int(made.before[row, 0]), int(made.ordinary[row])
+    ordinary = np.delete(made.tokens[row, 1 : total + 2], first)
+    begins = [n for n in range(total) if STARTS[ordinary[n]] or n in (0, first)]
+    words = {begin: range(begin, end) for begin, end in zip(begins, [*begins[1:], total], strict=True)}
+    bits = np.uint32((1 << (made.tokens.shape[1] - 1).bit_length()) - 1)
+
+    def drawn(key: Any) -> Any:
+        return keyed.words(np.array([key]), np.array(begins, dtype=np.uint32))[0]
+
+    by_rank = [begins[number] for number in np.argsort((drawn(key) & ~bits) | np.array(begins, dtype=np.uint32))]
+    spans = {begin: [begin] for begin in begins}
+    if isinstance(selection, GeometricSpans):
+        shares = [selection.p * (1 - selection.p) ** (size - 1) for size in range(1, selection.longest + 1)]
+        until = np.round(np.cumsum(shares) / sum(shares) * 2**32)
+        for number, size in enumerate(drawn(key ^ np.uint64(keyed.key("span length")))):
+            ahead = begins[number : number + 1 + int(np.searchsorted(until[:-1], size, side="right"))]
+            spans[begins[number]] = [begin for begin in ahead if (begin < first) == (begins[number] < first)]
+    taken: set[int] = set()
+    for word in (words[begin] for rank in by_rank for begin in spans[rank]):
+        if not taken.issuperset(word):
+            if len(word) > count - len(taken):
+                break
+            taken |= set(word)
+    for word in (words[begin] for begin in by_rank):
+        if word.start not in taken and len(word) <= count - len(taken):
+            taken |= set(word)
+    if len(taken) < count:
+        cut = next(words[begin] for begin in by_rank if begin not in taken)
+        taken |= set(cut[: count - len(taken)])
+    return taken
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.15, 0.6, 0.99])
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_the_same_tokens_as_by_the_definition(selection: Selection, rate: float) -> None:
+    made = random_sequences(120, 48)
+    keys = keyed.bits(9, np.arange(120))
+    choice = selection.prepare(rate, VOCABULARY, 48)(made, keys)
+    assert choice.numbers.shape == choice.used.shape == choice.groups.shape == (120, slots(rate, 48))
+    for row, (numbers, used) in enumerate(zip(choice.numbers, choice.used, strict=True)):
+        count = chosen(rate, int(made.ordinary[row]))
+        assert used.tolist() == [1] * count + [0] * (len(used) - count)
+        assert len(set(numbers[:count])) == count
+        assert set(numbers[:count].tolist()) == plainly(selection, made, row, keys[row], count)
+
+
+def test_a_word_is_cut_only_where_no_other_fits() -> None:
+    long, short = [10, 800, 801, 802], [11]
+
+    def taken(one: list[int], two: list[int]) -> list[int]:
+        made = sequences([[one, two]], 32)
+        choice = WholeWords().prepare(0.15, VOCABULARY, 32)(made, keyed.bits(1, np.arange(1)))
+        return sorted(choice.numbers[choice.used > 0].tolist())
+
+    assert taken(long, long) in ([0], [4])  # 1 of 8 tokens
+    low, high, last = taken(long * 2, long * 2 + short)  # 3 of 17: the short word, and two pieces of a long one
+    assert (low % 4, high, last) == (0, low + 1, 16)
+
+
+def test_lengths_of_spans_are_geometric_clipped_and_renormalised() -> None:
+    spans = GeometricSpans()
+    shares = np.diff([spans.at_most(words) for words in range(11)])
+    assert shares @ np.arange(1, 11) == pytest.approx(3.797, abs=0.001)  # "a mean span length of 3.8"
+    assert (shares[1:] / shares[:-1]).tolist() == pytest.approx([0.8] * 9)
+    # With b tokens to spend, the first span takes them all where it has b words of one piece, or more.
+    made = sequences([[[7] * 240, [7]]] * 4000, 256)
+    for budget in (2, 5, 10):
+        choice = spans.prepare(budget / 241, VOCABULARY, 256)(made, keyed.bits(5, np.arange(4000)))
+        assert choice.used.sum(axis=1).tolist() == [budget] * 4000
+        single = (np.ptp(choice.numbers[:, :budget], axis=1) == budget - 1).mean()
+        assert single == pytest.approx(1 - spans.at_most(budget - 1), abs=0.035), budget
+
+
+def test_groups_are_runs_and_end_at_sep() -> None:
+    made = random_sequences(50, 48)
+    everything = GeometricSpans().prepare(0.99, VOCABULARY, 48)(made, keyed.bits(5, np.arange(50)))
+    for row, (groups, used) in enumerate(zip(everything.groups, everything.used, strict=True)):
+        first, total = int(made.before[row, 0]), int(made.ordinary[row])
+        if chosen(0.99, total) == total:
+            assert groups[used > 0].tolist() == [0] * first + [first] * (total - first)
+    keys = keyed.bits(5, np.arange(50))
+    apart = GeometricSpans(span_corruption=False).prepare(0.15, VOCABULARY, 48)(made, keys)
+    assert (apart.groups == apart.numbers).all()
+
+
+def test_a_span_is_replaced_as_a_whole_and_a_word_piece_by_piece() -> None:
+    made = random_sequences(3000, 64)
+    keys = keyed.bits(5, np.arange(3000))
+    shares = {}
+    for selection in (WholeWords(), GeometricSpans()):
+        choice = selection.prepare(0.15, VOCABULARY, 64)(made, keys)
+        there = np.zeros_like(choice.numbers)  # nothing random is a [PAD]
+        shown = Corruption().prepare(VOCABULARY)(there, keys, choice)
+        what = np.where(shown == MASK, 0, np.where(shown == PAD, 1, 2))
+        pairs = (choice.used[:, 1:] > 0) & (choice.groups[:, 1:] == choice.groups[:, :-1])
+        if isinstance(selection, GeometricSpans):
+            assert (what[:, 1:] == what[:, :-1])[pairs].all()
+            assert pairs.sum() > 5000
+            random = pairs & (what[:, 1:] == 2)
+            assert (shown[:, 1:] != shown[:, :-1])[random].mean() > 0.98
+        used = choice.used > 0
+        leads = used & (choice.groups == choice.numbers)
+        shares[selection.kind] = np.bincount(what[leads], minlength=3)
+    for counts in shares.values():
+        assert stats.chisquare(counts, counts.sum() * np.array([0.8, 0.1, 0.1])).pvalue > UNLIKELY
+
+
+@pytest.mark.parametrize("selection", SELECTIONS[:2])
+def test_a_choice_does_not_depend_on_the_other_sequences(selection: Selection) -> None:
+    made = random_sequences(40, 48)
+    keys = keyed.bits(5, np.arange(40))
+    choose = selection.prepare(0.15, VOCABULARY, 48)
+    whole = choose(made, keys)
+    arrays = {name: value[7:9] for name, value in vars(made).items() if name != "epoch"}
+    for one, other in zip(choose(Sequences(**arrays, epoch=0), keys[7:9]), whole, strict=True):
+        assert (one == other[7:9])[whole.used[7:9] > 0].all()
+
+
+def test_no_sequences_and_no_words() -> None:
+    for made in (sequences([], 16), sequences([[[], []]], 16)):
+        for selection in SELECTIONS:
+            choice = selection.prepare(0.15, VOCABULARY, 16)(made, keyed.bits(5, np.arange(len(made.rows))))
+            assert not choice.used.any()
+
+
+def test_word_starts_are_all_but_continuation_pieces() -> None:
+    tokenizer = WordPiece(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##a", "#", "##"], lowercase=True)
+    assert tokenizer.word_starts.tolist() == [True] * 6 + [False, True, False]
+
+
+def test_selections_have_json_and_options() -> None:
+    assert science(MaskedLM(selection=Tokens())) == {"kind": "masked_lm"}
+    found = set_fields(Recipe(), {"masked_lm.selection": "geometric_spans", "masked_lm.selection.p": "0.5"})
+    assert science(found.objective[0])["selection"] == {"kind": "geometric_spans", "p": 0.5}
+
+
+@pytest.mark.parametrize("selection", SELECTIONS[:2])
+def test_the_fixed_evaluation_masks_single_tokens_and_another_the_own_ones(corpus: Any, selection: Selection) -> None:
+    recipe = Recipe(objective=(MaskedLM(selection=selection),), inputs=Inputs(length=48))
+    fixed, own = recipe.objective[0].evaluations(recipe, corpus, 64, True)
+    (plain,) = MaskedLM().evaluations(recipe, corpus, 64, True)
+    for ours, theirs in zip(fixed.batches, plain.batches, strict=True):
+        assert (ours.tokens == theirs.tokens).all()
+    assert (own.batches[0].tokens != fixed.batches[0].tokens).any()
+    assert set(own.figures({"loss": 1.0, "count": 2.0})) == {"own_loss"}
+
+
+# Audits
+
+
+def recipe(selection: Selection, **inputs: Any) -> Recipe:
+    return Recipe(
+        objective=(MaskedLM(selection=selection),),
+        inputs=Inputs(**{"length": 48} | inputs),
+        schedule=Schedule(batch_size=16, steps=1000),
+    )
+
+
+def failing(audited: list[Audited]) -> set[str]:
+    return {check.figure for each in audited for check in each.checks if check.holds is False}
+
+
+def found(corpus: Any, given: Selection, drawn: Selection, **inputs: Any) -> set[str]:
+    return failing(audit(recipe(given, **inputs), corpus, Batches(recipe(drawn, **inputs), corpus).batch))
+
+
+RUNS, ACROSS, ALIKE = "words of a run of chosen ones", "chosen on both sides of [SEP]", "tokens of a span"
+
+
+@pytest.mark.parametrize(
+    ("selection", "name"),
+    [
+        (WholeWords(), "segment-pair"),
+        (GeometricSpans(), "full-sentences"),
+        *((each, "doc-sentences") for each in SELECTIONS[2:]),
+    ],
+)
+def test_clean_batches_pass(corpus: Any, selection: Selection, name: Any) -> None:
+    assert found(corpus, selection, selection, format=name) == set()
+
+
+def test_audits_find_another_selection(corpus: Any) -> None:
+    assert {"chosen words"} <= found(corpus, WholeWords(), Tokens())
+    assert {RUNS} <= found(corpus, WholeWords(), GeometricSpans())
+    assert {RUNS} <= found(corpus, GeometricSpans(), GeometricSpans(p=0.5, span_corruption=True))
+    assert found(corpus, GeometricSpans(), GeometricSpans(span_corruption=False)) == {ALIKE}
+
+
+def test_an_audit_finds_spans_that_cross_sep(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = Budget.words
+
+    def without(self: Budget, made: Sequences) -> Any:
+        found = words(self, made)
+        return dataclasses.replace(found, segments=np.repeat(np.arange(len(made.rows)), found.counts))
+
+    monkeypatch.setattr(Budget, "words", without)
+    assert ACROSS in found(corpus, GeometricSpans(), GeometricSpans())
+
+
+@pytest.mark.parametrize("selection", SELECTIONS[:2])
+def test_audits_find_masks_that_repeat(corpus: Any, selection: Selection, monkeypatch: pytest.MonkeyPatch) -> None:
+    static = dataclasses.replace(recipe(selection), objective=(MaskedLM(selection=selection, schedule="static"),))
+    assert failing(audit(recipe(selection), corpus, Batches(static, corpus).batch)) == {"chosen again after 10 passes"}
+    bits = keyed.bits
+    monkeypatch.setattr(batches.keyed, "bits", lambda key, *counters: bits(key, *(0 * each for each in counters)))
+    assert "chosen in another sequence too" in found(corpus, selection, selection)
