@@ -1,4 +1,4 @@
-"""`bertlab ablate`: pre-trains the variants of studies, measures them, and prints them beside the paper's values."""
+"""`bertlab ablate`: pre-trains the variants of studies, measures them, and prints them beside the published values."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from bertlab.cli.options import ClusterOptions, DryRun, Loggers, Retry, StudyOpt
 
 @command
 def ablate(
-    what: StudyOptions,
+    options: StudyOptions,
     devices: ClusterOptions,
-    search: Annotated[bool, option("--search", None, "First choose fine-tuning settings on the baseline.")] = False,
+    search: Annotated[
+        bool, option("--search", None, "Choose fine-tuning settings by a grid search on the baseline first.")
+    ] = False,
     logger: Loggers = None,
     retry: Retry = False,
     dry_run: DryRun = False,
 ) -> int:
     """Pre-train and measure the variants of studies.
 
-    Prints the measured table beside the published one. Finished runs are never repeated, and an interrupted command
-    resumes when it is given again.
+    Prints the measured table beside the published one. Skips finished runs; to resume after an interruption, repeat the
+    command.
 
     Example: bertlab ablate masking --scale tiny --seeds 3
     """
@@ -34,9 +36,9 @@ def ablate(
     from bertlab.store import union
     from bertlab.store.runs import Store
 
-    machine, store = devices.machine(what, logger), Store(what.runs)
-    request = what.asked(machine)
-    if what.from_ is not None and (devices.compile != "auto" or devices.micro_batch):
+    machine, store = devices.machine(options, logger), Store(options.runs)
+    request = options.study_request(machine)
+    if request.pretrained is not None and (devices.compile != "auto" or devices.micro_batch):
         raise BadInput("--from: nothing is pre-trained, so --compile and --micro-batch have no effect; leave them out")
     plan = planning.make(request, machine)
     union.check(store, records(plan).values())
@@ -51,14 +53,14 @@ def ablate(
     draw(plan, store, machine)
     if dry_run:
         return 0
-    made = records(plan, what.spelled() + " --search" * search).values()
+    made = records(plan, options.spelled() + " --search" * search).values()
     planning.check_metrics(plan, store, machine)
     kept: list[union.Record] = []
 
-    def started() -> None:
+    def keep_records() -> None:
         kept[:] = union.keep(store, made)
 
-    complete = carry_out(plan.jobs, store, machine, retry=retry, started=started)
+    complete = carry_out(plan.jobs, store, machine, retry=retry, on_training=keep_records)
     print_records(kept, store)
     if complete:
         say(f"All runs are finished, in {store.root}. Next: `bertlab report` writes tables and plots.")

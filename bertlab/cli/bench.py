@@ -11,11 +11,11 @@ from bertlab.cli.options import Json, ScaleOptions, TrainingOptions
 
 
 @command
-def bench(what: ScaleOptions, devices: TrainingOptions, json: Json = False) -> None:
+def bench(options: ScaleOptions, devices: TrainingOptions, json: Json = False) -> None:
     """Measure the pre-training speed of this machine.
 
-    Prints tokens per second and the share of peak FLOP/s. Times
-    at least five steps with the scale's own batch size, on the synthetic corpus.
+    Prints tokens per second and the fraction of peak FLOP/s. Times at least five steps on the synthetic corpus, with
+    the batch size of the scale.
     """
     from bertlab import synthetic
     from bertlab.errors import BadInput, filling
@@ -26,10 +26,10 @@ def bench(what: ScaleOptions, devices: TrainingOptions, json: Json = False) -> N
 
     if devices.gpus > 1:
         raise BadInput(f"--gpus is {devices.gpus}: bench measures one device, use 0 or 1")
-    unused.recipe_only(what.set_ or ())
+    unused.recipe_only(options.set_ or ())
     machine = devices.machine()
     machine.check()
-    recipe = what.found().recipe
+    recipe = options.chosen_scale().recipe
     if not recipe.schedule.steps:
         raise BadInput("schedule.steps is 0: there is nothing to measure, set at least 1")
     place = filling("the temporary folder", tempfile.gettempdir())
@@ -41,11 +41,11 @@ def bench(what: ScaleOptions, devices: TrainingOptions, json: Json = False) -> N
         found = throughput(recipe, text, work, machine)
     numerics = machine.numerics(recipe)
     if json:
-        print_json({"scale": what.scale, **dataclasses.asdict(found), "numerics": numerics})
+        print_json({"scale": options.scale, **dataclasses.asdict(found), "numerics": numerics})
         return
     where = f"{numerics['device']}, {numerics['precision']}, {numerics['threads']} threads"
     where += ", compiled" if "compiled" in numerics else ""
-    say(f"scale {what.scale} on {where}: {found.tokens_per_second:,.0f} tokens/s")
+    say(f"scale {options.scale} on {where}: {found.tokens_per_second:,.0f} tokens/s")
     say(
         f"{found.flops_per_second / 1e9:,.1f} GFLOP/s, {found.share_of_peak:.0%} of the "
         f"{found.peak_flops_per_second / 1e9:,.1f} GFLOP/s of matrix products in {numerics['precision']}"

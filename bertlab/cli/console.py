@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,21 +19,23 @@ FAULT = 70
 """The exit status of a fault of bertlab itself (EX_SOFTWARE of sysexits.h)."""
 
 debugging = False
-"""Whether `--debug` asks for the traceback of a fault."""
+"""Whether `--debug` prints the traceback of a fault."""
 
 
 @functools.cache
 def console() -> Console:
-    """Standard output."""
-    from bertlab.cli.terminal import Terminal
+    """Standard output, without markup. Outside of a terminal, tables are as wide as their content."""
+    from rich.console import Console
 
-    # Outside of a terminal, tables are as wide as their content.
-    return Terminal() if sys.stdout.isatty() else Terminal(width=160, soft_wrap=True)
+    width = None if sys.stdout.isatty() else 160
+    return Console(markup=False, emoji=False, highlight=False, width=width, soft_wrap=width is not None)
 
 
 def say(text: str) -> None:
     """Prints a line on standard output."""
-    console().print(text)
+    from bertlab.names import visible
+
+    console().print(visible(text))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", *, left: int = 1) -> None:
@@ -53,34 +55,35 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: st
     console().print(table)
 
 
+def print_json(data: Any) -> None:
+    """Prints JSON in ASCII, which any terminal and encoding can show."""
+    import json
+
+    print(json.dumps(data, indent=2, allow_nan=False))
+
+
 def complain(text: str) -> None:
     """Prints a line on standard error."""
     from bertlab.names import visible
 
-    with suppress(OSError, ValueError):  # nobody listens
+    with suppress(OSError, ValueError):  # standard error is closed
         print(visible(text), file=sys.stderr, flush=True)
 
 
 def command(function: Callable[..., int | None]) -> Callable[..., None]:
-    """Makes a command of a function.
+    """Turns a function into a command.
 
-    A parameter that is a dataclass becomes the options of its fields. Exceptions become one line and an exit status:
+    A parameter that is a dataclass becomes the options of its fields. An exception becomes one line and an exit status:
     2 for bad input, 130 and 143 for signals, 1 for failed runs.
     """
-    hints = get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {}
     options: list[inspect.Parameter] = []
-    for name, parameter in inspect.signature(function).parameters.items():
-        if dataclasses.is_dataclass(hints[name]):
-            groups[name] = hints[name]
-            types = get_type_hints(hints[name], include_extras=True)
-            for field in dataclasses.fields(groups[name]):
-                default = parameter.empty if field.default is dataclasses.MISSING else field.default
-                options.append(
-                    inspect.Parameter(field.name, parameter.KEYWORD_ONLY, default=default, annotation=types[field.name])
-                )
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        if dataclasses.is_dataclass(parameter.annotation):
+            groups[name] = parameter.annotation
+            options += inspect.signature(groups[name], eval_str=True).parameters.values()
         else:
-            options.append(parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name]))
+            options.append(parameter.replace(kind=parameter.KEYWORD_ONLY))
 
     @functools.wraps(function)
     def wrapped(**given: Any) -> None:
@@ -122,8 +125,7 @@ def status(error: Exception) -> tuple[int, str]:
 
     usage = getattr(error, "format_message", None)  # typer's usage errors, whose classes are private
     if usage is not None:
-        said = str(BadInput(usage()))
-        return 2, f"{said} (see `bertlab --help` and `bertlab COMMAND --help`)"
+        return 2, f"{BadInput(usage())} (see `bertlab --help` and `bertlab COMMAND --help`)"
     if isinstance(error, BadInput):
         return 2, plain(str(error))
     if isinstance(error, BrokenPipeError):
@@ -132,19 +134,14 @@ def status(error: Exception) -> tuple[int, str]:
         return 1, "out of memory: free some, or use a smaller model, batch or --micro-batch"
     if isinstance(error, OSError) and error.errno is not None:
         return 2, str(unusable(error))
-    return FAULT, f"internal error: {type(error).__name__}: {_short(error)}; {_kept(error)}"
-
-
-def _short(error: Exception) -> str:
-    from bertlab.names import plain
-
     try:
-        return plain(str(error))[:300]
+        text = plain(str(error))[:300]
     except Exception:  # str() of an error in a user's code may raise
-        return "no text"
+        text = "no text"
+    return FAULT, f"internal error: {type(error).__name__}: {text}; {_traceback(error)}"
 
 
-def _kept(error: Exception) -> str:
+def _traceback(error: Exception) -> str:
     """Writes the traceback of a fault to a file, or with `--debug` to standard error, and returns where it is."""
     import platform
     import tempfile
@@ -167,7 +164,7 @@ def _kept(error: Exception) -> str:
 
 
 def _flushed() -> bool:
-    """Whether all output was written; drops what a closed pipe or a full disk refuses."""
+    """Whether all output was written; discards what a closed pipe or a full disk does not accept."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
@@ -175,10 +172,3 @@ def _flushed() -> bool:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return False
     return True
-
-
-def print_json(data: Any) -> None:
-    """Prints JSON in ASCII, which any terminal and encoding can show."""
-    import json
-
-    print(json.dumps(data, indent=2, allow_nan=False))

@@ -15,13 +15,13 @@ from bertlab.cli.options import Run, Runs, option
 @command
 def export(
     run: Run,
-    directory: Annotated[Path, typer.Argument(help="The directory to write; it must not exist.", metavar="DIR")],
-    results: Annotated[bool, option("--results", None, "RUN is a study: write its results without weights.")] = False,
+    directory: Annotated[Path, typer.Argument(help="A new directory to write.", metavar="DIR")],
+    results: Annotated[bool, option("--results", None, "RUN is a study: write its results, without weights.")] = False,
     runs: Runs = Path("runs"),
 ) -> None:
     """Write a model as a transformers checkpoint.
 
-    BERT, or RoFormer where positions are rotary. With --results, write the results of a study for `bertlab merge`.
+    Writes BERT, or RoFormer for rotary positions. With --results, writes the results of a study for `bertlab merge`.
     """
     import os
 
@@ -52,7 +52,7 @@ def export(
 
             shutil.rmtree(beside)
         if not directory.exists():
-            for path in missing:  # made for it
+            for path in missing:  # created above
                 with suppress(OSError):
                     path.rmdir()
     say(f"wrote {what} to {directory}")

@@ -1,4 +1,4 @@
-"""`bertlab fetch`: downloads the tasks of studies from the Hub into a local mirror."""
+"""`bertlab fetch`: downloads the tasks of studies from the Hub into a local directory."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from bertlab.cli.options import StudyNames
 @command
 def fetch(
     study: StudyNames,
-    directory: Annotated[Path, typer.Argument(help="The mirror.", metavar="DIR")],
+    directory: Annotated[Path, typer.Argument(help="The directory to write.", metavar="DIR")],
 ) -> int:
-    """Download the tasks of studies into a mirror for --data.
+    """Download the tasks of studies, for machines without internet access.
 
-    Keeps the files that the mirror has already. For machines that cannot reach the Hub.
+    Keeps existing files. Other commands read the directory with --data DIR.
     """
     from bertlab.errors import BadInput
     from bertlab.lab import studies
@@ -26,11 +26,11 @@ def fetch(
     from bertlab.tasks import catalog, lookup, mirror
 
     if directory.exists() and not directory.is_dir():
-        raise BadInput(f"'{directory}' is not a directory: name one for the mirror")
+        raise BadInput(f"'{directory}' is not a directory: name another")
     named = [lookup.named(each.task) for one in studies.chosen(study) for each in one.measurements if each.task]
     tasks = [task for task in dict.fromkeys(named) if not task.path and task.name not in catalog.WORLD]
     if not tasks:
-        raise BadInput("the tasks of these studies need no mirror: they are synthetic or your own files")
+        raise BadInput("the tasks of these studies are synthetic or your own files: there is nothing to download")
     for line in mirror.write((task for task in tasks if task.hub), directory, Machine()):
         say(line)
     absent = [task.name for task in tasks if not task.hub]

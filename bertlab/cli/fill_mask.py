@@ -1,4 +1,4 @@
-"""`bertlab fill-mask`: the words that a masked LM predicts for [MASK]. A look at the model, not a measurement."""
+"""`bertlab fill-mask`: the words that a masked LM predicts for [MASK]. To inspect a model, not to measure it."""
 
 from __future__ import annotations
 
@@ -37,21 +37,16 @@ def fill_mask(
     if json:
         print_json([[guess._asdict() for guess in guesses] for guesses in places])
         return
-    numbers = [""] if len(places) == 1 else [f" {number}" for number in range(1, len(places) + 1)]
-    print_table(
-        [name for number in numbers for name in (f"{MASK}{number}", "%")],
-        [
-            [cell for guess in row for cell in (guess.piece, f"{100 * guess.probability:.1f}")]
-            for row in zip(*places, strict=True)
-        ],
-    )
+    names = [MASK] if len(places) == 1 else [f"{MASK} {number}" for number in range(1, len(places) + 1)]
+    lines = [[(guess.piece, f"{100 * guess.probability:.1f}") for guess in rank] for rank in zip(*places, strict=True)]
+    print_table([each for name in names for each in (name, "%")], [sum(line, ()) for line in lines])
 
 
 def fill(directory: Path, text: str, count: int) -> list[list[Guess]]:
     """The `count` most probable word pieces for each [MASK] of `text`, in descending order.
 
-    `directory` is that of a finished pre-training. Raises `BadInput` for a text without [MASK] or longer than the
-    model's positions, for a causal model, and for a checkpoint without an LM head.
+    `directory` holds a finished pre-training. Raises `BadInput` for a text without [MASK] or longer than the model's
+    positions, for a causal model, and for a checkpoint without an LM head.
     """
     import torch
 

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Annotated
 
 from bertlab.cli.carry_out import carry_out
 from bertlab.cli.console import command, print_json, print_table, say
-from bertlab.cli.options import DeviceOptions, Json, Loggers, Retry, ScaleOptions, StoreOptions, TaskOptions, option
+from bertlab.cli.options import DeviceOptions, FinetuneOptions, Json, Loggers, Retry, option
 
 if TYPE_CHECKING:
     from bertlab.store.runs import Run
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class FinetuneOptions(TaskOptions, StoreOptions, ScaleOptions):
-    """The options of a measurement."""
-
-
 @command
 def finetune(
-    task: Annotated[str, option("--task", "TASK", "A task, such as mnli, squad, conll2003 or entities.")],
+    task: Annotated[str, option("--task", "TASK", "Task: mnli, squad, conll2003, entities, ...")],
     from_: Annotated[str, option("--from", "RUN|DIR|HUB_NAME[@REVISION]", "The model to measure.")],
-    what: FinetuneOptions,
+    options: FinetuneOptions,
     devices: DeviceOptions,
-    frozen: Annotated[bool, option("--features", None, "Train a tagger on frozen features instead.")] = False,
+    frozen: Annotated[bool, option("--features", None, "Freeze the model and train a tagger on its features.")] = False,
     logger: Loggers = None,
     retry: Retry = False,
     json: Json = False,
 ) -> int:
     """Fine-tune a finished model on one task and print its metrics.
 
-    The settings are those of a scale. The store keeps the result until `bertlab runs --prune`.
+    Uses the settings of a scale. `bertlab runs --prune` removes the result.
     """
     from bertlab.adaptation import Features, FineTuning
     from bertlab.errors import BadInput
@@ -42,13 +36,13 @@ def finetune(
     from bertlab.tasks import catalog, kinds
 
     adaptation = Features() if frozen else FineTuning()
-    machine, store = devices.machine(what, logger), Store(what.runs)
-    if frozen and what.intermediate_task:
+    machine, store = devices.machine(options, logger), Store(options.runs)
+    if frozen and options.intermediate_task:
         raise BadInput("--intermediate-task trains all weights and --features none: leave one out")
     pretrained = find(from_, store, machine)
     kind = kinds.find(catalog.find(task).kind)
     used = adaptation.group(kind)
-    for assignment in what.set_ or ():
+    for assignment in options.set_ or ():
         if not assignment.startswith((f"{used}.", f"tasks.{task}.")):
             raise BadInput(f"--set {assignment}: only {used}. and tasks.{task}. have an effect here")
     one = Study(
@@ -59,8 +53,7 @@ def finetune(
         variants=[Variant(adaptation.kind)],
         measurements=[Measurement(task, task=task, adaptation=adaptation, metric=kind.metrics[0])],
     )
-    request = planning.Request(studies=(one,), scale=what.found(), pretrained=pretrained, **what.measured())
-    plan = planning.make(request, machine)
+    plan = planning.make(options.request((one,), pretrained=pretrained), machine)
     complete = carry_out(plan.jobs, store, machine, retry=retry, quiet=json)
     found = [run for cell in plan.cells if (run := store.get(cell.job.id)) is not None]
     if json:

@@ -1,4 +1,4 @@
-"""Live progress of a plan: bars on a terminal, lines elsewhere."""
+"""Live progress of jobs: bars on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bertlab.cli.console import console, say
 from bertlab.lab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain
+from bertlab.names import visible
 from bertlab.wording import duration
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ SECONDS_BETWEEN_FRAMES = 0.1
 
 
 class Live:
-    """An observer that shows running jobs and the whole plan, and prints a line for each finished job."""
+    """An observer (see `execution.schedule`) that shows running jobs and prints a line for each finished job."""
 
     def __init__(self) -> None:
         self.began = time.monotonic()
@@ -47,7 +48,7 @@ class Live:
         """Shows a job; returns its progress callback."""
         if self.bars is None:
             return _Lines(f"[{number}/{total}] {title(job)}")
-        if job.id in self.shown:  # it starts again after a signal, or another command had it
+        if job.id in self.shown:  # it begins again after another command had it
             self.bars.remove_task(self.shown.pop(job.id))
         bar = _Bar(self.bars, title(job), number - len(self.shown), total)
         self.shown[job.id] = bar.task
@@ -57,32 +58,27 @@ class Live:
         """Prints a line for a finished job."""
         self._line(job, f"{title(job)}: {outcome(job, run)} in {duration(seconds)}")
 
-    def again(self, job: Job, reason: str) -> None:
-        """Prints a line for a job that is tried once more."""
-        self._line(job, f"{title(job)}: {reason}; trying once more")
-
-    def failed(self, job: Job, reason: str) -> None:
+    def failed(self, job: Job, reason: str, *, again: bool) -> None:
         """Prints a line for a job without a result."""
-        self._line(job, f"{title(job)}: {reason}")
+        self._line(job, f"{title(job)}: {reason}{'; trying once more' if again else ''}")
 
     def _line(self, job: Job, text: str) -> None:
-        if self.bars is not None:
-            if job.id in self.shown:
-                self.bars.remove_task(self.shown.pop(job.id))
-            self.bars.console.print(text, markup=False, highlight=False)
-        else:
-            say(text)
+        if self.bars is not None and job.id in self.shown:
+            self.bars.remove_task(self.shown.pop(job.id))
+        say(text)
 
 
 def title(job: Job) -> str:
-    """The name of a job for people."""
+    """The name of a job on a terminal."""
     if isinstance(job, PrepareCorpus):
-        return f"corpus {' + '.join(source.name for source in job.corpus.sources)}"
-    if isinstance(job, Pretrain):
-        return f"pre-train {job.name} seed {job.seed}"
-    if isinstance(job, ImportCheckpoint):
-        return f"import {job.label}"
-    return f"measure {job.name} pre-training seed {job.pretrain.seed} fine-tuning seed {job.finetune_seed}"
+        text = f"corpus {' + '.join(source.name for source in job.corpus.sources)}"
+    elif isinstance(job, Pretrain):
+        text = f"pre-train {job.name} seed {job.seed}"
+    elif isinstance(job, ImportCheckpoint):
+        text = f"import {job.label}"
+    else:
+        text = f"measure {job.name} pre-training seed {job.pretrain.seed} fine-tuning seed {job.finetune_seed}"
+    return visible(text)
 
 
 def outcome(job: Job, run: Run) -> str:

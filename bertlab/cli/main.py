@@ -26,7 +26,7 @@ app = typer.Typer(
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     add_completion=False,
-    rich_markup_mode=None,  # importing rich takes longer than all else that --help does
+    rich_markup_mode=None,  # importing rich takes longer than the rest of --help
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 commands = (ablate, report, plan, audit, studies, runs, pretrain, finetune, fill_mask, export, merge, fetch, bench)
@@ -34,8 +34,8 @@ for command in commands:
     app.command(context_settings={"help_option_names": ["-h", "--help"]})(command)
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(given: bool) -> None:
+    if given:
         from bertlab import __version__
 
         typer.echo(f"bertlab {__version__}")

@@ -12,9 +12,7 @@ from bertlab.cli.console import command, say
 
 @command
 def merge(
-    stores: Annotated[
-        list[Path], typer.Argument(help="Stores, or results written by `export --results`.", metavar="STORE")
-    ],
+    stores: Annotated[list[Path], typer.Argument(help="Directories of runs, or of exported results.", metavar="STORE")],
     into: Annotated[
         Path,
         typer.Option(
@@ -23,16 +21,15 @@ def merge(
             envvar="BERTLAB_RUNS",
             show_envvar=True,
             metavar="DIR",
-            help="The store to write: a new or an existing one.",
+            help="The directory to write; existing runs are kept.",
         ),
     ] = Path("runs"),
 ) -> None:
-    """Join several stores into one.
+    """Join the runs of several directories.
 
     Several people can train different seeds of a study (`--seeds 0-2`, `--seeds 3-5`) and report them together.
     """
     from bertlab.cli.console import console
-    from bertlab.names import plain
     from bertlab.store.merge import merge as joined
     from bertlab.store.union import spelled
 
@@ -42,6 +39,5 @@ def merge(
         say(note)
     for record in found.records:
         seeds = sorted({row["pretrain_seed"] for row in record["rows"]})
-        text = f"{record['study']}, scale {record['scale']}: {len(record['cells'])} values, --seeds {spelled(seeds)}"
-        say(plain(text))
+        say(f"{record['study']}, scale {record['scale']}: {len(record['cells'])} values, --seeds {spelled(seeds)}")
     say(f"{into}: {found.copied} new runs, {found.known} known. Next: `bertlab report --runs {into}`")

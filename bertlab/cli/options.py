@@ -1,4 +1,4 @@
-"""Options that several commands share, in groups: a command takes a group as one parameter (`console.command`)."""
+"""Options that several commands share. A command takes a group of them as one parameter (see `console.command`)."""
 
 from __future__ import annotations
 
@@ -24,73 +24,85 @@ def option(name: str, metavar: str | None, text: str, **more: Any) -> Any:
     return typer.Option(name, metavar=metavar, help=text, **more)
 
 
-Runs = Annotated[Path, option("--runs", "DIR", "The store of runs.", envvar="BERTLAB_RUNS", show_envvar=True)]
+Runs = Annotated[Path, option("--runs", "DIR", "Directory of the runs.", envvar="BERTLAB_RUNS", show_envvar=True)]
 Json = Annotated[bool, option("--json", None, "Print JSON.")]
 Run = Annotated[str, typer.Argument(help="A finished pre-training: its id, label or directory.", metavar="RUN")]
 StudyNames = Annotated[list[str], typer.Argument(help="Studies, `all`, or your own study files.", metavar="STUDY")]
-Loggers = Annotated[Names, option("--logger", "tensorboard|wandb", "Log there too; repeatable.")]
+Loggers = Annotated[Names, option("--logger", "tensorboard|wandb", "Log training curves there; repeatable.")]
 Retry = Annotated[bool, option("--retry", None, "Run failed and diverged jobs again.")]
 DryRun = Annotated[bool, option("--dry-run", None, "Print the plan and exit.")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleOptions:
-    """The recipe of a command."""
+    """The recipe."""
 
-    scale: Annotated[str, option("--scale", "NAME", "The preset: smoke, tiny, mini, base or paper.")] = "tiny"
-    set_: Annotated[Names, option("--set", "FIELD=VALUE", "Set a field: schedule.steps=500; repeatable.")] = None
+    scale: Annotated[str, option("--scale", "NAME", "Preset of the recipe: smoke, tiny, mini, base or paper.")] = "tiny"
+    set_: Annotated[
+        Names, option("--set", "FIELD=VALUE", "Set a field of the recipe, such as schedule.steps=500; repeatable.")
+    ] = None
 
-    def found(self) -> Scale:
-        """The scale with all fields set."""
+    def chosen_scale(self) -> Scale:
+        """The scale with the fields that `--set` changes."""
         from bertlab.lab import scales
 
         return scales.find(self.scale).set(self.set_ or [])
 
+    def request(self, studies: tuple[Study, ...], **more: Any) -> Request:
+        """The request for these studies with these options, and `more` fields of it."""
+        from bertlab.lab.plan import Request
+
+        return Request(studies=studies, scale=self.chosen_scale(), **self.request_fields(), **more)
+
+    def request_fields(self) -> dict[str, Any]:
+        """The other options of the command, as fields of a request."""
+        return {}
+
 
 @dataclass(frozen=True, kw_only=True)
 class StoreOptions:
-    """Where a command finds data and keeps runs."""
+    """Directories."""
 
     data: Annotated[
-        Path | None, option("--data", "DIR", "A local mirror of tasks and corpora.", envvar="BERTLAB_DATA")
+        Path | None,
+        option("--data", "DIR", "Local copy of tasks and corpora (see `bertlab fetch`).", envvar="BERTLAB_DATA"),
     ] = None
     runs: Runs = Path("runs")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextOptions(StoreOptions, ScaleOptions):
-    """What a command pre-trains, and on which text."""
+    """The recipe and the text of a pre-training."""
 
     corpus: Annotated[
-        Names, option("--corpus", "TEXT", "Text: a file, folder, Hub data set, or microworld; repeatable.")
+        Names,
+        option("--corpus", "TEXT", "File, directory or Hub data set, or microworld (synthetic); repeatable."),
     ] = None
     vocab: Annotated[Path | None, option("--vocab", "FILE", "Use this vocab.txt instead of training one.")] = None
 
-    def request(self, studies: tuple[Study, ...], **more: Any) -> Request:
-        """The request for these studies."""
-        from bertlab.lab.plan import Request
-
-        corpora = tuple(self.corpus or ())
-        return Request(studies=studies, scale=self.found(), corpora=corpora, vocabulary=self.vocab, **more)
+    def request_fields(self) -> dict[str, Any]:
+        """Corpora and vocabulary, as fields of a request."""
+        return super().request_fields() | {"corpora": tuple(self.corpus or ()), "vocabulary": self.vocab}
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskOptions:
-    """How a command measures on tasks."""
+class TaskOptions(ScaleOptions):
+    """The tasks."""
 
     substitute: Annotated[
-        Names, option("--substitute", "TASK=DATASET", "Measure a task on another data set; repeatable.")
+        Names, option("--substitute", "TASK=DATASET", "Use another data set for a task; repeatable.")
     ] = None
     intermediate_task: Annotated[
-        Names, option("--intermediate-task", "TASK=DATASET", "Fine-tune on a data set before a task; repeatable.")
+        Names,
+        option("--intermediate-task", "TASK=DATASET", "Fine-tune on this data set before the task; repeatable."),
     ] = None
     finetune_seeds: Annotated[
-        int, option("--finetune-seeds", "N", "Fine-tuning seeds per pre-training seed; 0: as the scale.")
+        int, option("--finetune-seeds", "N", "Fine-tuning seeds per pre-training seed; 0: the number of the scale.")
     ] = 0
 
-    def measured(self) -> dict[str, Any]:
-        """The same as fields of a request."""
-        return {
+    def request_fields(self) -> dict[str, Any]:
+        """Data sets and fine-tuning seeds, as fields of a request."""
+        return super().request_fields() | {
             "substitutes": pairs("--substitute", self.substitute, "conll2003=bc5cdr"),
             "intermediate_task": pairs("--intermediate-task", self.intermediate_task, "squad=triviaqa"),
             "finetune_seeds": self.finetune_seeds,
@@ -98,63 +110,61 @@ class TaskOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FinetuneOptions(TaskOptions, StoreOptions):
+    """A measurement outside of a study."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class AuditOptions(TextOptions):
     """Studies and their variants."""
 
     study: StudyNames
-    only: Annotated[Names, option("--only", "VARIANT", "Run this variant only; repeatable.")] = None
+    only: Annotated[Names, option("--only", "VARIANT", "Run only this variant; repeatable.")] = None
 
-    def chosen(self) -> tuple[Study, ...]:
+    def studies(self) -> tuple[Study, ...]:
         """The studies."""
         from bertlab.lab import studies
 
         return studies.chosen(self.study)
 
+    def request_fields(self) -> dict[str, Any]:
+        """Text and variants, as fields of a request."""
+        return super().request_fields() | {"only": tuple(self.only or ())}
+
 
 @dataclass(frozen=True, kw_only=True)
 class StudyOptions(TaskOptions, AuditOptions):
-    """Studies, and all that changes what they run."""
+    """Studies, and everything that changes what they run."""
 
     from_: Annotated[
         str | None,
         option("--from", "RUN|DIR|HUB_NAME[@REVISION]", "Measure this model instead of pre-training."),
     ] = None
-    seeds: Annotated[str, option("--seeds", "N|RANGES", "Pre-training seeds: 6 for 0 to 5, or 3-5,7.")] = "1"
+    seeds: Annotated[str, option("--seeds", "N|RANGES", "Pre-training seeds: 6 means 0 to 5; or 3-5,7.")] = "1"
     random_init: Annotated[bool, option("--random-init", None, "Add a variant without pre-training.")] = False
 
-    def asked(self, machine: Machine) -> Request:
-        """The request."""
+    def study_request(self, machine: Machine) -> Request:
+        """The request of the command."""
         from bertlab.lab.pretrained import find
         from bertlab.store.runs import Store
 
-        return self.request(
-            self.chosen(),
-            seeds=seeds(self.seeds),
-            only=tuple(self.only or ()),
-            random_init=self.random_init,
-            pretrained=find(self.from_, Store(self.runs), machine) if self.from_ is not None else None,
-            **self.measured(),
-        )
+        pretrained = find(self.from_, Store(self.runs), machine) if self.from_ is not None else None
+        more = {"seeds": seeds(self.seeds), "random_init": self.random_init, "pretrained": pretrained}
+        return self.request(self.studies(), **more)
 
     def spelled(self) -> str:
-        """The options that define the setting of a study, as a shell reads them."""
-        given = {
-            "--scale": [self.scale],
-            "--corpus": self.corpus,
-            "--vocab": [self.vocab],
-            "--data": [self.data],
-            "--substitute": self.substitute,
-            "--intermediate-task": self.intermediate_task,
-            "--from": [self.from_],
-            "--set": self.set_,
-        }
-        words = [(name, str(value)) for name, values in given.items() for value in values or () if value is not None]
-        return " ".join(f"{name} {shlex.quote(value)}" for name, value in words)
+        """The options that define the setting of a study, quoted for a shell."""
+        words = []
+        for name in ("scale", "corpus", "vocab", "data", "substitute", "intermediate_task", "from_", "set_"):
+            given, option = getattr(self, name), f"--{name.strip('_').replace('_', '-')}"
+            values = given if isinstance(given, list) else [given]
+            words += [f"{option} {shlex.quote(str(value))}" for value in values if value is not None]
+        return " ".join(words)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceOptions:
-    """The devices of a command."""
+    """Devices."""
 
     gpus: Annotated[int, option("--gpus", "N", "GPUs to use; 0: the CPU.", min=0)] = 0
     threads: Annotated[int, option("--threads", "N", "CPU threads; 0: all cores.", min=0)] = 0
@@ -170,17 +180,23 @@ class DeviceOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions(DeviceOptions):
-    """The devices of a command that pre-trains."""
+    """Devices of a pre-training."""
 
-    compile: Annotated[str, option("--compile", "auto|yes|no|graphs", "Compile pre-training.")] = "auto"
-    micro_batch: Annotated[int, option("--micro-batch", "N", "Sequences per forward pass; 0: all.", min=0)] = 0
+    compile: Annotated[
+        str, option("--compile", "auto|yes|no|graphs", "Compile pre-training; auto: long ones on GPUs.")
+    ] = "auto"
+    micro_batch: Annotated[
+        int, option("--micro-batch", "N", "Sequences per forward pass; 0: the whole batch.", min=0)
+    ] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterOptions(TrainingOptions):
-    """The devices of a command that runs many jobs."""
+    """Devices of many jobs."""
 
-    gpus_per_run: Annotated[int, option("--gpus-per-run", "N", "GPUs per pre-training; 0: an even share.", min=0)] = 0
+    gpus_per_run: Annotated[
+        int, option("--gpus-per-run", "N", "GPUs per pre-training; 0: divide all GPUs evenly.", min=0)
+    ] = 0
     workers: Annotated[int, option("--workers", "N", "Parallel runs on the CPU, one thread each.", min=0)] = 0
     cluster: Annotated[str, option("--cluster", "ADDRESS", "Use a Ray cluster: HOST:PORT, or auto.")] = ""
 

@@ -1,4 +1,4 @@
-"""Prints a plan as a table: what is finished, what will run, and what it takes."""
+"""Prints a plan as a table: finished jobs, pending jobs and their costs."""
 
 from __future__ import annotations
 
@@ -30,31 +30,26 @@ KINDS = {
 
 
 def draw(plan: Plan, store: Store, machine: Machine, what: str = "") -> None:
-    """Prints the jobs that a store still lacks; `what` describes them, unless they are those of the studies.
+    """Prints the pending jobs of a plan; `what` describes them, unless they are those of the studies.
 
-    Times are those of similar finished runs, and left out without any.
+    Times are those of similar finished runs; without any, they are left out.
     """
     from bertlab.estimates.estimate import amount
     from bertlab.estimates.recorded import Recorded
 
     pending, seconds = plan.pending(store), Recorded(store, machine).seconds
-    done = {
-        kind: sum(job.kind == kind for job in plan.jobs) - sum(job.kind == kind for job in pending) for kind in KINDS
-    }
+    planned, waiting = (Counter(job.kind for job in jobs) for jobs in (plan.jobs, pending))
     amounts = {
         kind: amount([job for job in pending if job.kind == kind], machine, seconds, read_tasks=False)
-        for kind in KINDS
-        if any(job.kind == kind for job in plan.jobs)
+        for kind in planned
     }
-    table(plan, done, amounts, what)
+    table(plan, planned - waiting, amounts, what)
     for line in models(pending):
         say(line)
-    if sum(plan.asked) > sum(plan.distinct) > 0 and not plan.request.pretrained:
-        (trainings, measurements), (trained, measured) = plan.asked, plan.distinct
-        say(
-            f"Variants share runs: {trained} of {trainings} pre-trainings and {measured} of {measurements} "
-            "measurements are run."
-        )
+    (trainings, measurements), (trained, measured) = plan.requested, plan.distinct
+    if trainings + measurements > trained + measured > 0 and not plan.request.pretrained:
+        trained_of = f"{trained} of {trainings} pre-trainings and {measured} of {measurements} measurements"
+        say(f"Variants share runs: {trained_of} are run.")
     if plan.request.scale.name == "paper" and not what:
         for line in unlike_paper(plan):
             say(line)
@@ -76,18 +71,18 @@ def unlike_paper(plan: Plan) -> list[str]:
 
 
 def table(plan: Plan, done: Mapping[str, int], amounts: Mapping[str, Amount], what: str = "") -> None:
-    """Prints finished and pending jobs of each kind, and what the pending ones take."""
-    names = ", ".join(study.name for study in plan.request.studies)
+    """Prints the number of finished jobs of each kind, and the costs of the pending ones."""
+    names = ", ".join([*(study.name for study in plan.request.studies), *([what] if what else [])])
     given = plan.request.pretrained
     text = f"from {given.label}" if given else f"on {' + '.join(plan.corpora)}"
     print_table(
         ("job", "done", "to run", "tokens", "FLOPs", "disk", "time"),
-        [(name, str(done[kind]), *_figures(amounts[kind])) for kind, name in KINDS.items() if kind in amounts],
-        f"{names}{what and ', '}{what}: scale {plan.request.scale.name} {text}",
+        [(name, str(done.get(kind, 0)), *_costs(amounts[kind])) for kind, name in KINDS.items() if kind in amounts],
+        f"{names}: scale {plan.request.scale.name} {text}",
     )
 
 
-def _figures(amount: Amount) -> tuple[str, ...]:
+def _costs(amount: Amount) -> tuple[str, ...]:
     """Number of jobs, tokens, FLOPs, disk and time, as far as they are known."""
     return (
         str(amount.pretrainings + amount.measurements + amount.others),
@@ -99,23 +94,29 @@ def _figures(amount: Amount) -> tuple[str, ...]:
 
 
 def models(jobs: Iterable[Job]) -> list[str]:
-    """A line for each model and schedule that jobs pre-train."""
-    rows = Counter(described(recipe) for recipe in _trained(jobs))
-    return [f"{count} x {line}" for line, count in rows.items()]
+    """A line for each model and schedule that jobs pre-train: shape and parameters; batch, steps and lengths."""
+    lines = Counter(_described(recipe) for recipe in _trained(jobs))
+    return [f"{count} x {line}" for line, count in lines.items()]
+
+
+def _described(recipe: Recipe) -> str:
+    model, count = recipe.model, parameters(recipe) / 1e6
+    batch = f"{recipe.schedule.batch_size:,} sequences"
+    batch += " or as many tokens" if recipe.inputs.token_matched_to else ""
+    lengths = ", then ".join(f"{steps:,} steps of {length}" for length, steps in cost.phases(recipe))
+    return (
+        f"{model.layers} layers, {model.hidden} wide, {model.heads} heads: {count:.{0 if count >= 10 else 1}f}M "
+        f"parameters; {batch}, {lengths} tokens"
+    )
 
 
 def trained_models(jobs: Iterable[Job]) -> list[dict[str, Any]]:
     """The shapes that jobs pre-train, their parameters and their number, as JSON."""
-    rows = Counter((recipe.model, parameters(recipe)) for recipe in _trained(jobs))
+    shapes = Counter((recipe.model, parameters(recipe)) for recipe in _trained(jobs))
     return [
-        {
-            "layers": model.layers,
-            "hidden": model.hidden,
-            "heads": model.heads,
-            "parameters": size,
-            "pretrainings": count,
-        }
-        for (model, size), count in rows.items()
+        {name: getattr(model, name) for name in ("layers", "hidden", "heads")}
+        | {"parameters": size, "pretrainings": count}
+        for (model, size), count in shapes.items()
     ]
 
 
@@ -129,25 +130,12 @@ def parameters(recipe: Recipe) -> int:
     return cost.parameters(recipe.model, recipe.tokenizer.vocabulary, positions, recipe.objective)
 
 
-def described(recipe: Recipe) -> str:
-    """A pre-training in one line: layers, width, heads and parameters; batch, steps and sequence length."""
-    model, schedule = recipe.model, recipe.schedule
-    count = parameters(recipe) / 1e6
-    batch = f"{schedule.batch_size:,} sequences" + (" or as many tokens" if recipe.inputs.token_matched_to else "")
-    lengths = ", then ".join(f"{steps:,} steps of {length}" for length, steps in cost.phases(recipe))
-    return (
-        f"{model.layers} layers, {model.hidden} wide, {model.heads} heads: {count:.{0 if count >= 10 else 1}f}M "
-        f"parameters; {batch}, {lengths} tokens"
-    )
-
-
 def require_room(jobs: list[Job], store: Store) -> None:
     """Raises `BadInput` if the weights of the jobs do not fit on the disk of the store."""
-    from bertlab.estimates.estimate import milestone_bytes
-
-    largest = max((milestone_bytes(job) for job in jobs if isinstance(job, Pretrain)), default=0)
+    trained = [job for job in jobs if isinstance(job, Pretrain)]
     # The weights at each milestone, and during training two checkpoints of weights and moments.
-    needed = sum(milestone_bytes(job) * len(job.milestones) for job in jobs if isinstance(job, Pretrain)) + 6 * largest
+    needed = sum(cost.weight_bytes(job.recipe) * len(job.milestones) for job in trained)
+    needed += 6 * max((cost.weight_bytes(job.recipe) for job in trained), default=0)
     place = next(path for path in (store.root.absolute(), *store.root.absolute().parents) if path.exists())
     free = shutil.disk_usage(place).free
     if needed > free:

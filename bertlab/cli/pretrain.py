@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Annotated
 
 from bertlab.cli.carry_out import carry_out
@@ -12,7 +11,7 @@ from bertlab.cli.options import DryRun, Json, Loggers, Retry, TextOptions, Train
 
 @command
 def pretrain(
-    what: TextOptions,
+    options: TextOptions,
     devices: TrainingOptions,
     seed: Annotated[int, option("--seed", "N", "Seed of initial weights, data order and masks.", min=0)] = 0,
     logger: Loggers = None,
@@ -22,20 +21,15 @@ def pretrain(
 ) -> int:
     """Pre-train one model outside of a study.
 
-    The recipe is that of a scale, in which --set changes any field. The store keeps the
-    model until `bertlab runs --prune`.
+    Uses the recipe of a scale; --set changes any field. `bertlab runs --prune` removes the model.
     """
     from bertlab.cli.plan_table import draw
-    from bertlab.errors import BadInput
     from bertlab.lab import plan as planning
-    from bertlab.lab import scales
-    from bertlab.lab.jobs import Pretrain
+    from bertlab.lab import unused
     from bertlab.lab.study import Measurement, Study, Variant
     from bertlab.store.runs import Store
 
-    for assignment in what.set_ or ():
-        if assignment.startswith(tuple(f"{group}." for group in (*scales.GROUPS, "tasks"))):
-            raise BadInput(f"--set {assignment}: nothing is measured here; give it to `bertlab finetune`")
+    unused.recipe_only(options.set_ or ())
     one = Study(
         name="pretrain",
         question="",
@@ -44,19 +38,15 @@ def pretrain(
         variants=[Variant("pretrain")],
         measurements=[Measurement("perplexity", metric="perplexity")],
     )
-    machine, store = devices.machine(what, logger), Store(what.runs)
-    plan = planning.make(what.request((one,)), machine)
-    (cell,) = plan.cells
-    assert isinstance(cell.job, Pretrain)
-    job = dataclasses.replace(cell.job, recipe=dataclasses.replace(cell.job.recipe, seed=seed))
-    plan = dataclasses.replace(plan, cells=(), jobs=planning.in_order([job]))
+    machine, store = devices.machine(options, logger), Store(options.runs)
+    plan = planning.make(options.request((one,), seeds=(seed,)), machine)
     if dry_run or not json:
         draw(plan, store, machine)
     if dry_run:
         return 0
     if not carry_out(plan.jobs, store, machine, retry=retry, quiet=json):
         return 1
-    run = store.get(job.id)
+    run = store.get(plan.cells[0].job.id)
     assert run is not None
     if json:
         print_json({"id": run.id, "path": str(run.path), **run.result()})

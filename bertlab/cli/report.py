@@ -1,4 +1,4 @@
-"""`bertlab report`: writes the tables and figures of all finished runs."""
+"""`bertlab report`: writes the tables and figures of finished runs."""
 
 from __future__ import annotations
 
@@ -12,26 +12,28 @@ from bertlab.cli.console import command, say
 
 @command
 def report(
-    studies: Annotated[list[str] | None, typer.Argument(help="Studies to report; all that were run, if none.")] = None,
+    studies: Annotated[
+        list[str] | None, typer.Argument(help="Studies; default: all that were run.", metavar="STUDY")
+    ] = None,
     runs: Annotated[
         list[Path] | None,
         typer.Option(
             "--runs",
             envvar="BERTLAB_RUNS",
-            help="The store of runs, or exported results; several are seen as one.  [default: runs]",
+            help="Directory of runs or exported results; repeat it to report several together.  [default: runs]",
             show_envvar=True,
             metavar="DIR",
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Where the pages go.", metavar="DIR")] = Path("reports"),
+    out: Annotated[Path, typer.Option(help="Directory of the pages.", metavar="DIR")] = Path("reports"),
     formats: Annotated[
-        list[str] | None, typer.Option("--format", help="md, html or latex; md and html, if none.", metavar="FORMAT")
+        list[str] | None, typer.Option("--format", help="md, html or latex; default: md and html.", metavar="FORMAT")
     ] = None,
     old: Annotated[
-        Path | None, typer.Option("--compare", help="Show what changed since another store.", metavar="OLD_STORE")
+        Path | None, typer.Option("--compare", help="Compare with results in other runs.", metavar="OLD_RUNS")
     ] = None,
 ) -> None:
-    """Write tables, figures and verdicts of all finished runs."""
+    """Write tables, figures and verdicts from finished runs."""
     from bertlab.cli.results import print_changes, print_result
     from bertlab.report import page
     from bertlab.store.merge import Joined

@@ -1,4 +1,4 @@
-"""`bertlab runs`: lists runs, finished, running or failed, and removes them."""
+"""`bertlab runs`: lists finished, running, interrupted and failed runs, and removes runs."""
 
 from __future__ import annotations
 
@@ -11,19 +11,17 @@ from bertlab.cli.options import Json, Names, Runs, option
 if TYPE_CHECKING:
     from bertlab.store.runs import Store
 
-RESUMES = "the same command resumes it"
-
 
 @command
 def runs(
     runs: Runs = Path("runs"),
     remove: Annotated[Names, option("--remove", "RUN", "Remove a finished run; repeatable.")] = None,
     prune: Annotated[
-        bool, option("--prune", None, "Remove runs outside of studies, and the remains of killed and damaged runs.")
+        bool, option("--prune", None, "Remove runs that belong to no study, and remains of killed and damaged runs.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """List or remove the runs of the store."""
+    """List or remove runs."""
     from bertlab.errors import BadInput
     from bertlab.store.runs import Store
 
@@ -31,7 +29,7 @@ def runs(
     if not runs.is_dir():
         raise BadInput(f"there is no runs directory '{runs}': run `bertlab ablate` first, or give another with --runs")
     if remove:
-        found = list(dict.fromkeys(store.match(name, damaged=True, exact=True) for name in remove))
+        found = list(dict.fromkeys(store.match(name, to_remove=True) for name in remove))
         store.remove(found)
         for run in found:
             say(f"removed {run.id} {run.label}")
@@ -48,61 +46,43 @@ def runs(
         print_table(columns, [[str(run[name]) for name in columns] for run in listed], left=5)
 
 
-def _entry(
-    run_id: str, kind: str, status: str, reason: str, path: str, science: dict[str, Any], label: str
-) -> dict[str, Any]:
-    return {
-        "id": run_id,
-        "kind": kind,
-        "status": status,
-        "reason": reason,
-        "path": path,
-        "recipe": science,
-        "label": label,
-    }
-
-
 def _listed(store: Store) -> list[dict[str, Any]]:
+    """Every run as a record of `id`, `kind`, `status`, `reason`, `path`, `recipe` and `label`."""
     from bertlab.errors import BadInput
     from bertlab.store.files import read_json
 
-    finished = [
-        _entry(run.id, run.kind, run.result().get("status", "done"), "", str(run.path), run.science(), run.label)
-        for run in store.runs()
-    ]
-    failed = [
-        _entry(
-            each["id"],
-            each.get("kind", ""),
-            each.get("status", "failed"),
-            each.get("reason", ""),
-            "",
-            each.get("science", {}),
-            each.get("label", ""),
-        )
-        for each in store.failures()
-    ]
+    found: list[dict[str, Any]] = []
+
+    def add(run_id: str, kind: str, status: str, **more: Any) -> None:
+        empty = {"reason": "", "path": "", "recipe": {}, "label": ""}
+        found.append({"id": run_id, "kind": kind, "status": status} | empty | more)
+
+    for run in store.runs():
+        status = run.result().get("status", "done")
+        add(run.id, run.kind, status, path=str(run.path), recipe=run.science(), label=run.label)
+    for each in store.failures():
+        texts = {name: each.get(name, "") for name in ("reason", "label")}
+        add(each["id"], each.get("kind", ""), each.get("status", "failed"), recipe=each.get("science", {}), **texts)
     for run, path in store.damaged():
         reason = f"{path.relative_to(run.path)} has changed: the command that made the run repeats it"
-        failed.append(_entry(run.id, run.kind, "damaged", reason, str(run.path), {}, run.label))
-    known = {record["id"] for record in failed}
+        add(run.id, run.kind, "damaged", reason=reason, path=str(run.path), label=run.label)
+    listed = {each["id"] for each in found}
     for kind, run_id, active in store.unfinished():
-        if run_id in known:
+        if run_id in listed:
             continue
         path = store.root / kind / f".{run_id}.work"
         try:
             record = read_json(path / "recipe.json", {"science": dict, "label": str})
         except BadInput:  # not there yet, or being written
             record = {}
-        status, reason = ("running", _at(store.progress(run_id))) if active else ("interrupted", RESUMES)
-        failed.append(
-            _entry(run_id, kind, status, reason, str(path), record.get("science", {}), record.get("label", ""))
-        )
-    return finished + failed
+        reason = _position(store.progress(run_id)) if active else "the same command resumes it"
+        status, label = "running" if active else "interrupted", record.get("label", "")
+        add(run_id, kind, status, reason=reason, path=str(path), recipe=record.get("science", {}), label=label)
+    return found
 
 
-def _at(progress: dict[str, Any]) -> str:
-    """The progress of a running job, and its process."""
+def _position(progress: dict[str, Any]) -> str:
+    """How far a running job is, and its process."""
     if not progress.get("total"):
         return ""
     at = f"{progress['done']:,}/{progress['total']:,} {progress['stage']}"

@@ -12,31 +12,18 @@ def studies(json: Json = False) -> None:
     from bertlab.lab.studies import find, names
 
     found = [find(name) for name in names()]
+    texts = [{"name": each.name, "question": each.question, "source": each.source} for each in found]
+    variants = [[variant.name for variant in each.variants] for each in found]
+    measured = [[measurement.name for measurement in each.measurements] for each in found]
     if json:
-        print_json(
-            [
-                {
-                    "name": study.name,
-                    "question": study.question,
-                    "source": study.source,
-                    "variants": [variant.name for variant in study.variants],
-                    "measurements": [measurement.name for measurement in study.measurements],
-                }
-                for study in found
-            ]
-        )
+        lists = zip(texts, variants, measured, strict=True)
+        print_json([text | {"variants": names, "measurements": columns} for text, names, columns in lists])
         return
     print_table(
         ("study", "question", "source", "variants", "measurements"),
         [
-            (
-                each.name,
-                each.question,
-                each.source,
-                f"{len(each.variants)}",
-                ", ".join(m.name for m in each.measurements),
-            )
-            for each in found
+            (*text.values(), f"{len(names)}", ", ".join(columns))
+            for text, names, columns in zip(texts, variants, measured, strict=True)
         ],
         left=5,
     )

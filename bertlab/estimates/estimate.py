@@ -144,7 +144,7 @@ def _next_seed(plan: Plan, store: Store, machine: Machine) -> list[Job]:
 
 
 def _repeated(plan: Plan) -> list[Job]:
-    """The jobs of `Plan.asked` that another variant or study needs too."""
+    """The jobs of `Plan.requested` that another variant or study needs too."""
     asked = {(cell.study.name, cell.variant, job.id): job for cell in plan.cells for job in (cell.pretrain, cell.job)}
     seen, repeated = set[str](), list[Job]()
     for job in asked.values():

@@ -1,1 +1,1 @@
-"""How a plan is carried out."""
+"""Runs plans: in this process, or on the devices of a Ray cluster."""

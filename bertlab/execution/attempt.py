@@ -1,4 +1,4 @@
-"""One try of a job, in this process: claimed, carried out in its working directory, sealed."""
+"""One attempt of a job in this process: claims it, runs it in its working directory, seals the result."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Status = Literal["done", "claimed", "stopped", "refused", "failed", "diverged"]
 
 @dataclass(frozen=True)
 class Ended:
-    """How a try ended.
+    """How an attempt ended.
 
-    `claimed`: another process works on the run. `stopped`: a signal came, what was done is kept. `refused`: the input
+    `claimed`: another process works on the run. `stopped`: a signal came; finished work is kept. `refused`: the input
     is bad.
     """
 
@@ -36,16 +36,11 @@ class Ended:
     """The traceback of a failure."""
     seconds: float = 0.0
     final: bool = False
-    """Another try is of no use."""
-
-    @property
-    def told(self) -> str:
-        """Status and reason in one line."""
-        return stated(self.status, self.reason)
+    """Another attempt would end in the same way."""
 
 
-def stated(status: str, reason: str) -> str:
-    """A status and its reason, which may say it already: `diverged at step 7: the loss is not finite`."""
+def one_line(status: str, reason: str) -> str:
+    """A status and its reason, which may begin with it: `diverged at step 7: the loss is not finite`."""
     return reason if reason.startswith(f"{status} at step") else f"{status}: {reason}"
 
 
@@ -58,17 +53,17 @@ def attempt(
     processes: int = 1,
     run: Callable[[Path, Progress], dict[str, Any]] | None = None,
 ) -> Ended:
-    """Carries out a job unless it is finished or claimed; what it leaves is in the store.
+    """Runs a job unless it is finished or claimed; its result is in the store.
 
-    Its progress is kept with the claim, and told to `progress` if there is one. `run` takes the place of the job's own
-    `run` (for one on several processes). Raises nothing that a job can be the cause of.
+    Records progress with the claim, and calls `progress` if given. `run` replaces the job's own `run`, for a job on
+    several processes. Raises no error that a job can cause.
     """
     try:
         if job.code is not None:
             job.code.require()
         with writing(store.root), store.claimed(job.id) as claim:
             return Ended("claimed") if claim is None else _claimed(job, store, machine, claim, progress, processes, run)
-    except BadInput as error:  # a store that takes no more: the same command goes on with what there is
+    except BadInput as error:  # for one, a full disk
         return Ended("refused", str(error))
 
 
@@ -81,20 +76,26 @@ def _claimed(
     processes: int,
     run: Callable[[Path, Progress], dict[str, Any]] | None,
 ) -> Ended:
-    """The try of a job whose claim is held."""
+    """The attempt of a job whose claim is held."""
     if store.get(job.id) is not None:
         return Ended("done")
     failure = store.failure(job.id)
-    if failure is not None and failure["status"] == "diverged":  # in another command, meanwhile
+    if failure is not None and failure["status"] == "diverged":  # meanwhile, in another command
         return Ended("diverged", failure["reason"], failure["log"], final=True)
-    told: Progress = claim if progress is None else _Both(claim, progress)
+
+    def record(done: int, total: int, stage: str = "", /, **figures: float) -> None:
+        for each in (claim, progress) if progress is not None else (claim,):
+            each(done, total, stage, **figures)
+
+    # A claim can be pickled, and so the processes of a group call it themselves.
+    record_progress: Progress = claim if progress is None else record
     began = time.monotonic()
     try:
         with writing(store.root):
             work = _begun(job, store, machine, processes)
-            result = run(work, told) if run is not None else job.run(work, store, machine, told)
+            result = run(work, record_progress) if run else job.run(work, store, machine, record_progress)
             seconds = time.monotonic() - began
-            if not isinstance(job, Pretrain):  # which keeps its own times, across interruptions
+            if not isinstance(job, Pretrain):  # a pre-training records its own times, across interruptions
                 line = {"stage": job.kind, "step": 0, "seconds": round(seconds, 3)}
                 files.append_line(work / "timing.jsonl", line)
             files.write_json(work / "result.json", result)
@@ -103,12 +104,10 @@ def _claimed(
     except Unwritable:
         raise
     except BadInput as error:
-        if not isinstance(job, Pretrain):  # of which checkpoints are kept
-            store.discard(job.kind, job.id)
+        _discard(job, store)
         return Ended("refused", str(error))
     except Interrupted as error:
-        if not isinstance(job, Pretrain):  # short: begun again
-            store.discard(job.kind, job.id)
+        _discard(job, store)
         return Ended("stopped", str(error))
     except Exception as error:
         diverged = isinstance(error, RunFailed) and error.status == "diverged"
@@ -116,29 +115,24 @@ def _claimed(
         return Ended("diverged" if diverged else "failed", reason, traceback.format_exc(), final=diverged)
 
 
-def _begun(job: Job, store: Store, machine: Machine, processes: int) -> Path:
-    """The working directory of a job, with the records of what it is and where it runs."""
-    if not isinstance(job, Pretrain):  # begun anew: what a killed try left is of no use
+def _discard(job: Job, store: Store) -> None:
+    """Removes the working directory of a job, except of a pre-training, which resumes from its checkpoint."""
+    if not isinstance(job, Pretrain):
         store.discard(job.kind, job.id)
+
+
+def _begun(job: Job, store: Store, machine: Machine, processes: int) -> Path:
+    """The working directory of a job, with the records of its definition and its machine."""
+    _discard(job, store)
     work = store.work(job.kind, job.id)
     record = {"kind": job.kind, "id": job.id, "label": label(job.label), "science": job.science()}
     files.write_json(work / "recipe.json", record)
     environment = machine.environment(job.recipe if isinstance(job, Pretrain) else None)
     if processes > 1:
         environment["numerics"]["processes"] = processes
-    if (work / "environment.json").exists():  # resumed: the numerics of every part are stamped
-        with suppress(BadInput, KeyError, TypeError, AttributeError):  # a damaged stamp is not worth a training
+    if (work / "environment.json").exists():  # resumed: keep the numerics of every part
+        with suppress(BadInput, KeyError, TypeError, AttributeError):  # a damaged record must not end a training
             before = files.read_json(work / "environment.json")
             environment["earlier"] = [*before.get("earlier", ()), before["numerics"]]
     files.write_json(work / "environment.json", environment)
     return work
-
-
-@dataclass(frozen=True)
-class _Both:
-    first: Progress
-    second: Progress
-
-    def __call__(self, done: int, total: int, stage: str = "", /, **figures: float) -> None:
-        self.first(done, total, stage, **figures)
-        self.second(done, total, stage, **figures)

@@ -1,4 +1,4 @@
-"""Checks the environment of a command first: directories, variables, file descriptors, limits."""
+"""Checks the environment of a command: directories, variables, file descriptors, limits."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from bertlab.errors import BadInput
 
 LEAST_MEMORY = 2 * 2**30
-"""Bytes of address space that training needs: with less, importing torch fails or hangs."""
+"""Bytes of address space: with less, importing torch fails or hangs."""
 SECONDS = {"BERTLAB_COLLECTIVE_SECONDS": "45"}
 """Environment variables in whole seconds, with their defaults."""
 
 
 def open_descriptors() -> None:
-    """Opens closed standard streams, so that no file of a store takes their numbers.
+    """Opens closed standard streams, so that no file of a store gets their numbers.
 
     Writing to a closed output then fails as on a full disk.
     """
@@ -24,7 +24,7 @@ def open_descriptors() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, mode)  # takes the lowest number that is free
+            os.open(os.devnull, mode)  # uses the lowest free number
     if sys.stdout is None:
         sys.stdout = os.fdopen(1, "w", closefd=False)
     if sys.stderr is None:
@@ -32,7 +32,7 @@ def open_descriptors() -> None:
 
 
 def check() -> None:
-    """Raises `BadInput` where no command can work; sets variables that libraries need."""
+    """Raises `BadInput` if no command can work; sets variables that libraries need."""
     try:
         os.getcwd()
     except OSError:
@@ -51,10 +51,10 @@ def check() -> None:
             Faults(fault)
         except ValueError as error:
             raise BadInput(f"{error}: unset it, or see bertlab/store/faults.py") from None
-    if os.path.expanduser("~") == "~":  # a user without a name, as containers have
+    if os.path.expanduser("~") == "~":  # a user without a name, as in containers
         os.environ["HOME"] = folder
     os.environ.setdefault("USER", f"user{os.getuid()}")
-    os.environ["MPLBACKEND"] = "agg"  # figures go to files, whatever the user's setting
+    os.environ["MPLBACKEND"] = "agg"  # figures go to files
 
 
 def seconds(name: str, environment: Mapping[str, str] = os.environ) -> int:
@@ -66,7 +66,7 @@ def seconds(name: str, environment: Mapping[str, str] = os.environ) -> int:
 
 
 def require_memory() -> None:
-    """Raises `BadInput` where a limit on the process (`ulimit -v`) leaves too little for training."""
+    """Raises `BadInput` if a limit on the process (`ulimit -v`) leaves too little memory for training."""
     import resource
 
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)

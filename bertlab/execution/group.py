@@ -1,7 +1,7 @@
-"""One pre-training on several devices: Ray Train starts a process for each, which train it together (Lightning DDP).
+"""One pre-training on several devices, with Ray Train and Lightning DDP: one process for each device.
 
-A process that is killed ends the group at once, one that hangs when the others have waited for it for
-`COLLECTIVE_SECONDS`; the group is then started a second time, from the run's own checkpoint. Ray Train keeps none.
+If a process dies, the group ends at once; if one hangs, after `COLLECTIVE_SECONDS`. The group then starts a second
+time, from the run's own checkpoint; Ray Train keeps none.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from bertlab.progress import Interrupted, Progress, silent, stop_if_asked
 from bertlab.store.runs import Store
 
 COLLECTIVE_SECONDS = seconds("BERTLAB_COLLECTIVE_SECONDS")
-"""After so long a process gives those up that it waits for; they may hang, or save to a slow disk."""
+"""How long a process waits for the others, which may hang, or save to a slow disk."""
 
 TRIES = 2
-"""How often a group is started whose processes are killed, hang or fail for reasons that may pass."""
+"""How often a group starts whose processes are killed, hang or fail."""
 
 FINAL = (BadInput, RunFailed, Interrupted)
-"""What a training ends with for good: it would again."""
+"""Errors that would occur again."""
 
 
 def train(
@@ -43,19 +43,19 @@ def train(
     listening: Callable[[], AbstractContextManager[None]] = nullcontext,
     collective_seconds: int = COLLECTIVE_SECONDS,
 ) -> dict[str, Any]:
-    """Pre-trains `job` in `work` on so many GPUs, or CPU cores without GPUs, and returns the result as `job.run` does.
+    """Pre-trains `job` in `work` on this number of GPUs, or of CPU cores without GPUs, and returns its result.
 
-    Ray is to be initialised, and the caller to hold none of the devices. `progress` is called in the first process, and
-    each trains within `listening()`, by which it hears that it is asked to stop: both are sent there. Raises what the
-    training raises, and `RunFailed` if the group was killed or hung twice.
+    Ray must be initialised, and the caller must hold none of the devices. The first process calls `progress`, and each
+    trains within `listening()`, through which it sees the stop flag: both are pickled. Raises the errors of the
+    training, and `RunFailed` if the group was killed or hung twice.
     """
-    machine = _one_device(machine)
-    store, work = Store(store.root.absolute()), work.absolute()  # Ray Train moves its processes to another directory
+    machine = dataclasses.replace(machine, gpus=min(machine.gpus, 1), threads=1)  # as one process uses it
+    store, work = Store(store.root.absolute()), work.absolute()  # Ray Train changes the current directory
     process = partial(_process, job, store, work, machine, progress, listening)
     for attempt in range(TRIES):
         stop_if_asked()
         try:
-            # Outside of the main thread, where Ray Train leaves the handlers of signals alone.
+            # In another thread, where Ray Train does not replace the signal handlers.
             with ThreadPoolExecutor(1) as thread:
                 result = thread.submit(_fit, process, machine, devices, collective_seconds, store.scratch).result()
         except _Ended as ended:
@@ -69,7 +69,7 @@ def train(
 
 
 class _Ended(Exception):
-    """A group ended without a result; `final` says why, if trying again would not help."""
+    """A group ended without a result; `final` is an error that would occur again, if there is one."""
 
     def __init__(self, failures: list[BaseException]) -> None:
         super().__init__("; ".join(dict.fromkeys(_line(each) for each in failures)))
@@ -79,11 +79,11 @@ class _Ended(Exception):
 def _fit(
     process: Callable[[], Any], machine: Machine, devices: int, collective_seconds: int, place: Path
 ) -> dict[str, Any]:
-    """Starts the processes of a group and returns what the first one does."""
+    """Starts the processes of a group and returns the result of the first."""
     from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError, WorkerGroupError
     from ray.train.torch import TorchTrainer
 
-    # Ray Train wants a directory that all machines see, as the store is, and leaves nothing of use there.
+    # Ray Train needs a directory that all machines see, such as the store; its files there are not used.
     with tempfile.TemporaryDirectory(prefix="group.", dir=place) as nothing:
         trainer = TorchTrainer(
             process,
@@ -105,12 +105,12 @@ def _fit(
 
 
 def _collectives(machine: Machine, seconds: int) -> Any:
-    """The process group: what is on the CPU goes over gloo, what is on GPUs over NCCL."""
+    """The process group: gloo for tensors on the CPU, NCCL for those on GPUs."""
     from ray.train.torch import TorchConfig
 
     class Backend(TorchConfig().backend_cls):  # type: ignore[misc]
         def on_shutdown(self, worker_group: object, backend_config: object) -> None:
-            """Nothing: the processes end anyway, and one that hangs would be waited for."""
+            """Does nothing: the processes end anyway, and shutting down would wait for one that hangs."""
 
     @dataclasses.dataclass
     class Collectives(TorchConfig):  # type: ignore[misc]
@@ -129,7 +129,7 @@ def _process(
     progress: Progress,
     listening: Callable[[], AbstractContextManager[None]],
 ) -> dict[str, Any] | None:
-    """What each process of a group does; the first returns the result."""
+    """Trains as one process of a group; the first returns the result."""
     if job.code is not None:
         job.code.require()
     from ray.train import get_context
@@ -147,11 +147,6 @@ def _process(
     return result if share.first else None
 
 
-def _one_device(machine: Machine) -> Machine:
-    """The machine as one process of a group uses it: its own device, and one CPU thread."""
-    return dataclasses.replace(machine, gpus=min(machine.gpus, 1), threads=1)
-
-
 def _line(error: BaseException) -> str:
-    """What an error says, in one line."""
+    """An error in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]

@@ -1,8 +1,8 @@
-"""Worker processes on the devices of this machine or of a Ray cluster, each of which carries out jobs one by one.
+"""Worker processes on the devices of this machine or of a Ray cluster; each runs one job after the other.
 
-A worker has one device for as long as it lives, so torch is imported once; a pre-training on several devices takes the
-places of as many workers. Workers read and write the store themselves, so all machines of a cluster must see it under
-the same path. Signals reach this process only: a file in the store asks workers to stop.
+A worker holds one device and imports torch once. A pre-training on several devices replaces as many workers. Workers
+read and write the store themselves, so all machines of a cluster must see it under the same path. Signals reach only
+this process, which stops workers by a flag file in the store.
 """
 
 from __future__ import annotations
@@ -33,77 +33,77 @@ from bertlab.store.locks import claimed, is_claimed
 from bertlab.store.runs import Store
 
 SECONDS_TO_STOP = 9.0
-"""What workers have for saving before they are ended."""
+"""The time that workers have to save before they are killed."""
 
 SECONDS_TO_REACH = 10.0
 
 SECONDS_TO_HIRE = 600.0
-"""After so long without a device to run on, a command gives up."""
+"""A command without any device ends after this time."""
 
 SECONDS_BETWEEN_LOOKS = 0.3
 
 PRIVATE = "bertlab-ray-"
-"""How the names of folders for Ray's sessions begin."""
+"""The prefix of folders for Ray's sessions."""
 OWNER = "BERTLAB_RAY_FOLDER"
-"""The variable that names the folder to the processes that Ray starts."""
+"""The environment variable by which processes of Ray are matched to their folder."""
 SECONDS_TO_CLAIM = 60.0
-"""A folder that is younger may not have been claimed yet by the command that made it."""
+"""The command that made a younger folder may not have claimed it yet."""
 
 _SETTINGS = 4
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, _SETTINGS, 0, 0, 0, 0, 0))
-"""How HTTP/2 begins (RFC 9113, section 3.4)."""
+"""The beginning of an HTTP/2 connection (RFC 9113, section 3.4)."""
 
 OBJECT_STORE_BYTES = 100 * 2**20
-"""Jobs and outcomes are small: all data goes through the store."""
+"""Enough for jobs and their outcomes; all data go through the store."""
 
 
 class Worker:
-    """A process with one device. Runs within Ray."""
+    """A process with one device, as a Ray actor."""
 
     def __init__(self, store: Path, machine: Machine, flag: Path, code: Code | None) -> None:
         self.store, self.machine, self.flag, self.code = Store(store), machine, flag, code
 
     def ready(self) -> None:
-        """Returns when the imports, which take seconds, are done."""
+        """Returns when the imports, which take seconds, are finished."""
         if not self.store.root.is_dir():
-            raise FileNotFoundError(f"the runs directory '{self.store.root}' is not there")
-        if self.code is not None:  # before other imports, as in the process that read it
+            raise FileNotFoundError(f"the runs directory '{self.store.root}' does not exist")
+        if self.code is not None:  # before other imports, as in the main process
             self.code.require()
         import bertlab.training.finetuning
         import bertlab.training.pretraining  # noqa: F401
 
-    def here(self) -> None:
-        """Returns."""
+    def ping(self) -> None:
+        """Returns, if the process is alive."""
 
     def run(self, job: Job) -> Ended:
-        """Carries out a job."""
+        """Runs a job."""
         with listening_to(self.flag):
             try:
                 for need in needs(job):
-                    self.store.seen(need.id)
+                    self.store.wait_for(need.id)
             except RunFailed as error:
                 return Ended("failed", str(error))
             return attempt(job, self.store, self.machine)
 
 
 def run_in_group(job: Pretrain, store: Path, machine: Machine, devices: int, flag: Path) -> Ended:
-    """Carries out a pre-training on several devices, from a process without one. Runs within Ray."""
+    """Runs a pre-training on several devices, from a Ray task without one."""
     from bertlab.execution import group
 
-    kept = Store(store)
+    opened = Store(store)
     machine = replace(machine, threads=1)
     try:
-        kept.seen(job.corpus.id)
-        kept.whole(job.corpus.id)
-    except RunFailed as error:  # it is made anew, and this is tried once more
+        opened.wait_for(job.corpus.id)
+        opened.get_verified(job.corpus.id)
+    except RunFailed as error:  # the schedule repeats the corpus, then this job
         return Ended("failed", str(error))
 
     def train(work: Path, progress: Progress) -> dict[str, Any]:
-        return group.train(job, kept, work, machine, devices, progress, listening=partial(listening_to, flag))
+        return group.train(job, opened, work, machine, devices, progress, listening=partial(listening_to, flag))
 
     with listening_to(flag):
-        ended = attempt(job, kept, machine, processes=devices, run=train)
-    return replace(ended, final=True)  # a group is tried twice by itself
+        ended = attempt(job, opened, machine, processes=devices, run=train)
+    return replace(ended, final=True)  # `group.train` has tried twice
 
 
 @dataclass
@@ -111,7 +111,7 @@ class _Running:
     job: Job
     progress: Progress
     worker: Any = None
-    """The worker that carries it out; `None` for a group."""
+    """The worker that runs it; `None` for a group."""
     devices: int = 1
 
 
@@ -125,34 +125,34 @@ class Workers:
     group: int
     """Devices of one pre-training."""
     flag: Path
-    """A file whose presence asks workers to stop."""
+    """A file whose existence stops workers."""
     code: Code | None = None
     """A study file that workers run first."""
     hiring: dict[Any, Any] = field(default_factory=dict)
-    """Workers that are starting, by what tells when they are ready."""
+    """Workers that are starting, by the Ray reference that is ready when they are."""
     idle: list[Any] = field(default_factory=list)
     running: dict[Any, _Running] = field(default_factory=dict)
     refused: int = 0
-    """Workers in a row that could not be started."""
+    """Consecutive workers that could not start."""
     missed: list[tuple[Job, Ended]] = field(default_factory=list)
-    """Jobs for which there was no worker after all."""
+    """Jobs that began without any worker alive."""
     waits: float = 0.0
-    """Since when nothing runs and devices are waited for."""
+    """The time since which no job runs."""
 
     def devices(self, job: Job) -> int:
-        """One; for a pre-training what was asked for."""
+        """`group` for a pre-training, else one."""
         return self.group if isinstance(job, Pretrain) and job.steps else 1
 
     def free(self) -> int:
-        """Workers that wait for a job."""
+        """The number of idle workers."""
         return len(self.idle)
 
     def _take(self) -> Any:
-        """A worker that waits for a job and is still alive; `None` if there is none."""
+        """An idle worker that is alive; `None` if there is none."""
         while self.idle:
             worker = self.idle.pop()
             try:
-                self.ray.get(worker.here.remote(), timeout=SECONDS_TO_REACH)
+                self.ray.get(worker.ping.remote(), timeout=SECONDS_TO_REACH)
             except self.ray.exceptions.RayError:  # its machine is gone, or it hangs
                 self.ray.kill(worker)
                 self.hire(1)
@@ -161,7 +161,7 @@ class Workers:
         return None
 
     def hire(self, number: int) -> None:
-        """Starts workers; each takes part as soon as it is ready, wherever there is a device for it."""
+        """Starts workers, on any free device; each becomes idle when it is ready."""
         gpus = min(self.machine.gpus, 1)
         remote = self.ray.remote(num_cpus=0 if gpus else 1, num_gpus=gpus)(Worker)
         for _ in range(number):
@@ -169,7 +169,7 @@ class Workers:
             self.hiring[worker.ready.remote()] = worker
 
     def begin(self, job: Job, progress: Progress) -> None:
-        """Gives a job to a worker; or ends as many as it takes devices, for a group to take their places."""
+        """Gives a job to a worker; or starts a group in place of as many workers as it uses devices."""
         self.waits = 0.0
         devices = self.devices(job)
         if devices == 1:
@@ -182,11 +182,11 @@ class Workers:
         for _ in range(devices):
             self.ray.kill(self.idle.pop())
         remote = self.ray.remote(num_cpus=0, max_retries=0)(run_in_group)
-        asked = (job, self.store.root, self.machine.per_worker(), devices, self.flag)
-        self.running[remote.remote(*asked)] = _Running(job, progress, devices=devices)
+        reference = remote.remote(job, self.store.root, self.machine.per_worker(), devices, self.flag)
+        self.running[reference] = _Running(job, progress, devices=devices)
 
     def ended(self) -> list[tuple[Job, Ended]]:
-        """Jobs that have ended; tells of the others' progress."""
+        """Jobs that have ended; reports the progress of the others."""
         missed, self.missed = self.missed, []
         waiting = [*self.running, *self.hiring]
         if missed or not waiting:
@@ -198,20 +198,20 @@ class Workers:
             self._hired(reference)
         found = [self._collect(each) for each in ready if each in self.running]
         for each in self.running.values():
-            told = self.store.progress(each.job.id)
-            if told.get("total"):
-                figures = {name: value for name, value in told.items() if name not in ("pid", "host", "since")}
+            known = self.store.progress(each.job.id)
+            if known.get("total"):
+                figures = {name: value for name, value in known.items() if name not in ("pid", "host", "since")}
                 each.progress(figures.pop("done"), figures.pop("total"), figures.pop("stage"), **figures)
         return found
 
     def stop(self, number: int) -> None:
-        """Asks all that runs to save and end, and waits for it."""
+        """Stops all running jobs, after they save."""
         if self.running:
             self.flag.write_text(str(number), encoding="utf-8")
             self.ray.wait([*self.running], num_returns=len(self.running), timeout=SECONDS_TO_STOP)
 
     def _wait_for_devices(self) -> None:
-        """Raises `BadInput` if nothing has run for long, because devices are not there or others have them."""
+        """Raises `BadInput` if no job has run for long: devices are missing, or other commands hold them."""
         now = time.monotonic()
         if self.running or not self.hiring or not self.waits:
             self.waits = now
@@ -253,22 +253,23 @@ class Workers:
 
 @contextmanager
 def workers(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[Workers]:
-    """Workers on as many devices as the machine says, for as long as they are needed for `jobs`.
+    """Workers on the devices of `machine`, for `jobs`.
 
-    Ray is started on this machine, or joined; what was started is ended, whatever happens. Raises `BadInput` when there
-    are fewer devices.
+    Starts Ray on this machine, or joins a cluster; ends everything that it started. Raises `BadInput` if the cluster
+    has fewer devices.
     """
-    # Worker processes look at paths from another directory.
-    store = Store(store.root.resolve())
+    store = Store(store.root.resolve())  # workers have another current directory
     with _ray(machine) as ray:
-        if machine.cluster:
-            _check(ray, machine)
-        flag, group = store.stop_flag(), devices_per_pretraining(machine, jobs)
+        there = ray.cluster_resources() if machine.cluster else {}
+        for kind, option, needed in (("GPU", "--gpus", machine.gpus), ("CPU", "--workers", machine.workers)):
+            if machine.cluster and needed > (found := there.get(kind, 0)):
+                raise BadInput(f"{option} is {needed}: the cluster at '{machine.cluster}' has {found:.0f}")
+        flag, group = store.scratch / store.own_name("stop"), devices_per_pretraining(machine, jobs)
         engine = Workers(ray, store, machine, group, flag, next((job.code for job in jobs), None))
         engine.hire(min(machine.devices, len(jobs) * group))
         try:
             yield engine
-        except BaseException as error:  # a signal, or bad input of one job: the others save what they have
+        except BaseException as error:  # a signal, or bad input of one job: the others save
             engine.stop(error.number if isinstance(error, Interrupted) else signal.SIGTERM)
             raise
         finally:
@@ -280,12 +281,12 @@ def _ray(machine: Machine) -> Iterator[Any]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_TRAIN_V2_ENABLED", "1")
     if machine.cluster != "auto":
-        os.environ.pop("RAY_ADDRESS", None)  # `--cluster` alone says where to run
-    if not machine.cluster:  # this machine has other users: none of them is to run code here
+        os.environ.pop("RAY_ADDRESS", None)  # only `--cluster` selects a cluster
+    if not machine.cluster:  # other users of this machine must not run code in this session
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     if "RAY_AUTH_TOKEN" in os.environ or Path("~/.ray/auth_token").expanduser().exists():
         os.environ.setdefault("RAY_AUTH_MODE", "token")
-    # Ray would end this process on SIGTERM with a stack of C++, and take its handlers away when it is shut down.
+    # Otherwise Ray ends this process on SIGTERM with a C++ stack trace, and removes its handlers on shutdown.
     os.environ["RAY_DISABLE_FAILURE_SIGNAL_HANDLER"] = "1"
     import ray
 
@@ -305,7 +306,7 @@ def _ray(machine: Machine) -> Iterator[Any]:
                 _temp_dir=str(private / "ray"),
                 **common,
             )
-        # In the main thread Ray would exit on SIGTERM, half started, and crash. Its processes end with this thread.
+        # In the main thread, a SIGTERM during the start would crash Ray. Its processes end with this thread.
         with ThreadPoolExecutor(1) as thread:
             try:
                 try:
@@ -313,11 +314,10 @@ def _ray(machine: Machine) -> Iterator[Any]:
                         _reach(machine.cluster)
                     with _apart:
                         thread.submit(start).result()
-                except Exception as error:  # of any class, the bare one among them
-                    where = (
-                        f"no Ray cluster answers at '{machine.cluster}'" if machine.cluster else "Ray cannot be started"
-                    )
-                    raise BadInput(f"{where}: {_reason(error)}") from error
+                except Exception as error:  # Ray raises many classes, also `Exception` itself
+                    local = "Ray cannot be started"
+                    what = f"no Ray cluster answers at '{machine.cluster}'" if machine.cluster else local
+                    raise BadInput(f"{what}: {_reason(error)}") from error
                 stop_if_asked()
                 yield ray
             finally:
@@ -325,10 +325,10 @@ def _ray(machine: Machine) -> Iterator[Any]:
 
 
 class _Apart:
-    """Within it, processes that call Python before they run another program are groups of their own.
+    """Within it, child processes that run Python before another program, as Ray's do, form their own process groups.
 
-    Ray's do, to share the fate of this one. A signal to the group, as by `timeout`, reaches this process only then,
-    which has workers save what they have.
+    A signal to the process group of this command, as `timeout` sends it, then reaches only this process, which lets
+    workers save.
     """
 
     def __init__(self) -> None:
@@ -351,12 +351,11 @@ _apart = _Apart()
 
 @contextmanager
 def _private_folder() -> Iterator[Path]:
-    """A folder for Ray's session, which Ray opens to all users of the machine: within this one nobody else reaches it.
+    """A private folder around that of Ray's session, which Ray opens to all users of the machine.
 
-    What has been started for it and is still there at the end is ended with it; and so is what killed commands of this
-    user left behind.
+    Kills all processes that were started for it at the end, and those that killed commands of this user left.
     """
-    place = Path("/tmp" if Path("/tmp").is_dir() else tempfile.gettempdir())  # paths of sockets are short
+    place = Path("/tmp" if Path("/tmp").is_dir() else tempfile.gettempdir())  # paths of sockets must be short
     for left in place.glob(f"{PRIVATE}*"):
         with suppress(OSError):
             facts = left.lstat()
@@ -374,19 +373,19 @@ def _private_folder() -> Iterator[Path]:
 
 
 def _remove(private: Path) -> None:
-    """Removes the folder of a session, and ends the processes started for it: some would live for a minute."""
+    """Removes the folder of a session and kills its processes; some would live for another minute."""
     mark = f"{OWNER}={private}".encode()
     for environment in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):  # it has ended, or it is another user's
+        with suppress(OSError):  # the process has ended, or is another user's
             if mark in environment.read_bytes().split(b"\0"):
                 os.kill(int(environment.parent.name), signal.SIGKILL)
     shutil.rmtree(private, ignore_errors=True)
 
 
 def _reach(address: str) -> None:
-    """Raises `OSError` or `ValueError` if no Ray listens at HOST:PORT, which Ray takes minutes or for ever to find out.
+    """Raises `OSError` or `ValueError` if no Ray listens at HOST:PORT; Ray itself would wait for minutes or for ever.
 
-    Ray's head speaks HTTP/2, whose first frame is one of settings.
+    Ray's head answers in HTTP/2, which begins with a settings frame.
     """
     if address != "auto":
         host, _, port = address.rpartition(":")
@@ -397,15 +396,6 @@ def _reach(address: str) -> None:
             raise OSError("another service listens there")
 
 
-def _check(ray: Any, machine: Machine) -> None:
-    """Raises `BadInput` if the cluster has fewer devices than are asked for."""
-    there = ray.cluster_resources()
-    for kind, option, asked in (("GPU", "--gpus", machine.gpus), ("CPU", "--workers", machine.workers)):
-        if asked > there.get(kind, 0):
-            raise BadInput(f"{option} is {asked}: the cluster at '{machine.cluster}' has {there.get(kind, 0):.0f}")
-
-
 def _reason(error: BaseException) -> str:
-    cause = getattr(error, "cause", None)
-    lines = str(cause or error).strip().splitlines()
+    lines = str(getattr(error, "cause", None) or error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

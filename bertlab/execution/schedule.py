@@ -1,4 +1,4 @@
-"""Carries out a plan: each job after those that it needs, on the devices that are free, whatever they are."""
+"""Runs a plan: each job after the jobs that it needs, on the free devices of an engine."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from bertlab.errors import BadInput, warn
-from bertlab.execution.attempt import Ended
-from bertlab.execution.in_process import ThisProcess
+from bertlab.execution.attempt import Ended, attempt, one_line
 from bertlab.lab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain, needs
 from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.recipe import cost
-from bertlab.store import locks as claims
+from bertlab.store import locks
 from bertlab.store.runs import Run, Store
 
 TRIES = 2
@@ -26,56 +25,77 @@ SECONDS_BETWEEN_LOOKS = 0.2
 
 
 class Observer(Protocol):
-    """Told of each job; the command line draws it."""
+    """Shows the jobs; the command line implements it."""
 
     def begin(self, job: Job, number: int, total: int) -> Progress:
-        """Job `number` of `total` starts; what is returned is told of its progress."""
+        """Job `number` of `total` begins; returns the callback for its progress."""
 
     def end(self, job: Job, run: Run, seconds: float) -> None:
         """The job is finished."""
 
-    def again(self, job: Job, reason: str) -> None:
-        """The job ended without a result and is tried once more."""
-
-    def failed(self, job: Job, reason: str) -> None:
-        """The job ended without a result."""
+    def failed(self, job: Job, reason: str, *, again: bool) -> None:
+        """The job ended without a result, and is tried `again` or not."""
 
 
 class Engine(Protocol):
-    """What carries jobs out: this process, or others."""
+    """Runs jobs on devices: in this process, or in others."""
 
     def devices(self, job: Job) -> int:
-        """How many devices the job takes."""
+        """The number of devices that a job uses."""
 
     def free(self) -> int:
-        """How many devices wait for a job."""
+        """The number of idle devices."""
 
     def begin(self, job: Job, progress: Progress) -> None:
-        """Begins a job on free devices."""
+        """Begins a job on idle devices."""
 
     def ended(self) -> list[tuple[Job, Ended]]:
-        """Jobs that have ended since; waits a little for one."""
+        """Jobs that have ended since the last call; waits a little for one."""
+
+
+class ThisProcess:
+    """An engine of one device: runs each job to its end when it begins."""
+
+    def __init__(self, store: Store, machine: Machine) -> None:
+        self.store, self.machine = store, machine
+        self.finished: list[tuple[Job, Ended]] = []
+
+    def devices(self, job: Job) -> int:
+        """One."""
+        return 1
+
+    def free(self) -> int:
+        """One, until `ended` has returned the last job."""
+        return 0 if self.finished else 1
+
+    def begin(self, job: Job, progress: Progress) -> None:
+        """Runs the job."""
+        self.finished.append((job, attempt(job, self.store, self.machine, progress)))
+
+    def ended(self) -> list[tuple[Job, Ended]]:
+        """The last job."""
+        ended, self.finished = self.finished, []
+        return ended
 
 
 def execute(
-    jobs: Sequence[Job], store: Store, machine: Machine, observer: Observer, started: Callable[[], None]
+    jobs: Sequence[Job], store: Store, machine: Machine, observer: Observer, on_training: Callable[[], None]
 ) -> list[Job]:
-    """Runs the jobs that are not finished yet, each after those that it needs, and returns those that failed.
+    """Runs the unfinished ones of `jobs`, each after the jobs that it needs, and returns those without a result.
 
-    `jobs` may hold finished ones. A job that fails is tried once more; then the failure is kept in the store with its
-    reason, and what does not depend on it goes on; `diverged` is final. `started` is called when corpora and
-    checkpoints are ready and the first training begins. Raises `BadInput` and `Interrupted`, which end everything.
+    A job that fails is tried once more; then the store records the failure, and jobs that do not depend on it continue.
+    A diverged job is not tried again. Calls `on_training` when corpora and checkpoints are ready and the first training
+    begins. Raises `BadInput` and `Interrupted`, which end all jobs.
     """
-    schedule = Schedule(jobs, store, observer, started)
+    schedule = Schedule(jobs, store, observer, on_training)
     if not machine.cluster:
         machine.check()
     if machine.is_single_process:
         return schedule.carry_out(ThisProcess(store, machine))
     from bertlab.execution.on_ray import workers
 
-    # Text takes all cores of this machine; and what is wrong with it shows before others are started.
-    here = ThisProcess(store, machine.cpu_only())
-    lost = schedule.carry_out(here, (PrepareCorpus, ImportCheckpoint))
+    # Text uses all cores of this machine, and its errors show before workers start.
+    lost = schedule.carry_out(ThisProcess(store, machine.cpu_only()), (PrepareCorpus, ImportCheckpoint))
     if schedule.todo:
         with workers(store, machine, jobs) as engine:
             schedule.todo.sort(key=length, reverse=True)
@@ -84,20 +104,20 @@ def execute(
 
 
 class Schedule:
-    """Which jobs are to be done, and which of them is next."""
+    """The jobs that remain, and which of them runs next."""
 
-    def __init__(self, jobs: Sequence[Job], store: Store, observer: Observer, started: Callable[[], None]) -> None:
-        self.store, self.observer, self.started = store, observer, started
+    def __init__(self, jobs: Sequence[Job], store: Store, observer: Observer, on_training: Callable[[], None]) -> None:
+        self.store, self.observer, self.on_training = store, observer, on_training
         self.done = {run.id for run in store.runs()}
         self.todo = [job for job in jobs if job.id not in self.done]
         self.total, self.begun = len(self.todo), Counter[str]()
         self.lost: list[Job] = []
         self.training = False
         self.awaited: set[str] = set()
-        """Processes that were named as those that are waited for."""
+        """Processes that a warning has named."""
 
     def carry_out(self, engine: Engine, kinds: type | tuple[type, ...] = object) -> list[Job]:
-        """Runs the jobs of these kinds, the first ones first; returns all that are lost so far."""
+        """Runs the jobs of these kinds, the first ones first; returns all jobs without a result so far."""
         running, busy = 0, time.monotonic()
         while running or any(isinstance(job, kinds) for job in self.todo):
             stop_if_asked()
@@ -112,13 +132,13 @@ class Schedule:
             if running or ended:
                 busy = time.monotonic()
             else:
-                if time.monotonic() - busy > claims.SECONDS_OF_SILENCE:
-                    self._say_who()
-                time.sleep(SECONDS_BETWEEN_LOOKS)  # others work on what is left, or devices are not ready yet
+                if time.monotonic() - busy > locks.SECONDS_OF_SILENCE:
+                    self._name_holder()
+                time.sleep(SECONDS_BETWEEN_LOOKS)  # other commands run the remaining jobs, or devices are not ready
         return self.lost
 
     def _next(self, engine: Engine, kinds: type | tuple[type, ...]) -> Job | None:
-        """The first job that could run now, on the devices that are free."""
+        """The first job that can run now on the idle devices."""
         free = engine.free()
         for job in self.todo if free else ():
             if isinstance(job, kinds) and engine.devices(job) <= free and self._ready(job):
@@ -128,17 +148,17 @@ class Schedule:
     def _ready(self, job: Job) -> bool:
         return all(need.id in self.done for need in needs(job)) and not self.store.is_claimed(job.id)
 
-    def _say_who(self) -> None:
-        """Names the process that is waited for, once: it may be a stopped one, or one on another machine."""
+    def _name_holder(self) -> None:
+        """Warns once of the process that this command waits for: it may be stopped, or on another machine."""
         job = next((job for job in self.todo if self.store.is_claimed(job.id)), None)
-        if job is not None and (who := self.store.holder(job.id).partition(" since ")[0]) not in self.awaited:
-            self.awaited.add(who)
+        if job is not None and (holder := self.store.holder(job.id).partition(" since ")[0]) not in self.awaited:
+            self.awaited.add(holder)
             warn(f"waiting for {self.store.holder(job.id)}, which works on run {job.id} ({label(job.label)})")
 
     def _begin(self, job: Job, engine: Engine) -> None:
         if not self.training and not isinstance(job, PrepareCorpus | ImportCheckpoint):
             self.training = True
-            self.started()
+            self.on_training()
         self.todo.remove(job)
         self.begun[job.id] += 1
         engine.begin(job, self.observer.begin(job, len(self.begun), self.total))
@@ -147,40 +167,31 @@ class Schedule:
         if how.status == "refused":
             raise BadInput(how.reason)
         if how.status == "done":
-            run = self.store.seen(job.id)
+            run = self.store.wait_for(job.id)
             self.done.add(job.id)
             self.observer.end(job, run, how.seconds)
-        elif how.status in ("claimed", "stopped"):  # by another command; by a signal, which is looked at next
+        elif how.status in ("claimed", "stopped"):  # by another command; by a signal, which the loop checks next
             self.begun[job.id] -= 1
             self.todo.append(job)
         elif not how.final and self.begun[job.id] < TRIES:
-            self._missed(job)
+            self._repeat_needs(job)
             self.todo.append(job)
-            self.observer.again(job, how.told)
+            self.observer.failed(job, one_line(how.status, how.reason), again=True)
         else:
-            self.store.fail(
-                {
-                    "id": job.id,
-                    "kind": job.kind,
-                    "label": label(job.label),
-                    "status": how.status,
-                    "reason": how.reason,
-                    "log": how.log,
-                    "science": job.science(),
-                }
-            )
+            facts = {"id": job.id, "kind": job.kind, "label": label(job.label), "science": job.science()}
+            self.store.fail({**facts, "status": how.status, "reason": how.reason, "log": how.log})
             self.lost.append(job)
-            self.observer.failed(job, how.told)
+            self.observer.failed(job, one_line(how.status, how.reason), again=False)
 
-    def _missed(self, job: Job) -> None:
-        """Has what the job needs made anew if that is gone: it was found damaged when it was to be used."""
+    def _repeat_needs(self, job: Job) -> None:
+        """Repeats the jobs that this one needs if their runs are gone: damaged ones are set aside before use."""
         for need in needs(job):
             if self.store.get(need.id) is None and need.id in self.done:
                 self.done.remove(need.id)
                 self.todo.insert(0, need)
 
     def _give_up(self) -> None:
-        """Takes out what can have no result: it diverged before, or it needs what is lost."""
+        """Removes the jobs that can have no result: those that diverged before or need a lost job."""
         lost = {job.id for job in self.lost}
         for job in list(self.todo):
             failure = self.store.failure(job.id)
@@ -191,7 +202,7 @@ class Schedule:
 
 
 def length(job: Job) -> tuple[int, float]:
-    """How long a job is beside others: pre-trainings before measurements, many operations before few."""
+    """A key that sorts jobs by duration: measurements before pre-trainings, few operations before many."""
     if isinstance(job, Pretrain):
         return 1, cost.flops(job.recipe)
     return 0, 0.0

@@ -142,7 +142,7 @@ class Pretrain:
         from bertlab.training.logs import NOWHERE, opened
         from bertlab.training.pretraining import pretrain
 
-        corpus = _corpus(store.whole(self.corpus.id).path)
+        corpus = _corpus(store.get_verified(self.corpus.id).path)
         with opened(self, store, machine) if share.first else nullcontext(NOWHERE) as log:
             return pretrain(self.recipe, corpus, work, machine, self.milestones, progress, share, strategy, log)
 
@@ -265,7 +265,7 @@ class Measure:
         from bertlab.training.finetuning import finetune
         from bertlab.training.logs import opened
 
-        pretrained, task = store.whole(self.pretrain.id), self.data.task
+        pretrained, task = store.get_verified(self.pretrain.id), self.data.task
         self._unchanged(machine)
         data = rows(self.data, machine)
         if self.held_back:
@@ -324,8 +324,13 @@ class Measure:
             **({} if outcome.threshold is None else {"threshold": outcome.threshold}),
         }
 
+    @property
+    def tasks(self) -> tuple[TaskRows, ...]:
+        """The task, and the intermediate task if there is one."""
+        return (self.data,) if self.intermediate_task is None else (self.data, self.intermediate_task)
+
     def _unchanged(self, machine: Machine) -> None:
-        """Raises `BadInput` if files that hold the rows are not those that the id was made of."""
+        """Raises `BadInput` if the files of the examples changed since the plan."""
         from bertlab.tasks.data import content_of
 
         for data, content in ((self.data, self.content), (self.intermediate_task, self.intermediate_content)):

@@ -122,15 +122,15 @@ class Plan:
     """Distinct jobs, each after those that it needs."""
 
     @property
-    def asked(self) -> tuple[int, int]:
-        """Pre-trainings and measurements that the rows ask for when nothing is shared."""
+    def requested(self) -> tuple[int, int]:
+        """The numbers of pre-trainings and measurements without sharing."""
         trained = {(cell.study.name, cell.variant, cell.pretrain.seed) for cell in self.cells}
         measured = {(c.study.name, c.variant, c.job.id) for c in self.cells if isinstance(c.job, Measure)}
         return len(trained), len(measured)
 
     @property
     def distinct(self) -> tuple[int, int]:
-        """Those that are run: each once."""
+        """The numbers of pre-trainings and measurements that run."""
         measured = sum(isinstance(job, Measure) for job in self.jobs)
         return sum(isinstance(job, Pretrain | ImportCheckpoint) for job in self.jobs), measured
 

@@ -19,7 +19,7 @@ def check_data(machine: Machine, located: Sequence[Located], jobs: Sequence[Job]
     """Raises `BadInput` if `--data` was given and nothing is looked for there; the variable may be set for always."""
     if machine.data is None or os.environ.get("BERTLAB_DATA") == str(machine.data):
         return
-    measured = [each for job in jobs if isinstance(job, Measure) for each in (job.data, job.intermediate_task) if each]
+    measured = [each for job in jobs if isinstance(job, Measure) for each in job.tasks]
     folders = [*(path for each in located for path in each.files), *(each.folder for each in measured if each.folder)]
     inside = any(Path(machine.data).resolve() in path.resolve().parents for path in folders)
     if not inside and (world or not measured):

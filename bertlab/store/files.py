@@ -1,6 +1,6 @@
-"""Files that count: written whole or not at all, read with what vouches for them, hashed.
+"""Reads, hashes and writes files; writes them whole or not at all.
 
-What a user names comes in through `kind`, `opened` and `content`: regular files only, an error for each other thing.
+`kind`, `opened` and `content` check paths that a user gave: anything but a regular file or a folder is an error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bertlab.store.forms import fits
 
 
 def expanded(text: str | Path, what: str) -> Path:
-    """A path that a user wrote, `~` and `~name` replaced. Raises `BadInput` for a user that there is not."""
+    """A path that a user wrote, with `~` and `~name` replaced. Raises `BadInput` for an unknown user."""
     try:
         return Path(text).expanduser()
     except RuntimeError:
@@ -33,16 +33,16 @@ def expanded(text: str | Path, what: str) -> Path:
 
 
 def kind(path: Path, what: str) -> Literal["file", "folder"] | None:
-    """What lies at a path that a user named as `what`; None if nothing does.
+    """Whether a path that a user gave as `what` is a file or a folder; None if it does not exist.
 
-    Raises `BadInput` for what is neither (a pipe, a device, a socket), for a link to nothing or to itself, and where
-    the system does not say (no permission, too long a name).
+    Raises `BadInput` for pipes, devices and sockets, for a link to nothing or to itself, and where the system denies
+    access (no permission, too long a name).
     """
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError) as error:
         if path.is_symlink():
-            raise BadInput(f"{what} '{path}' is a link to nothing: mend it, or name another") from error
+            raise BadInput(f"{what} '{path}' is a link to nothing: repair it, or name another") from error
         return None
     except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
         raise unusable(error if isinstance(error, OSError) else OSError(0, str(error)), what, path) from error
@@ -54,10 +54,7 @@ def kind(path: Path, what: str) -> Literal["file", "folder"] | None:
 
 
 def opened(path: Path, what: str) -> BufferedReader:
-    """Opens a regular file that a user named as `what`, or that lies where he may have put anything.
-
-    Never waits, as for a pipe. Raises `BadInput`.
-    """
+    """Opens a regular file; `what` names it in errors. Never blocks, as opening a pipe would. Raises `BadInput`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -69,17 +66,17 @@ def opened(path: Path, what: str) -> BufferedReader:
 
 
 def unzipped(path: Path, what: str) -> IO[bytes]:
-    """`opened`, and unpacked if the name of the file ends with `.gz`."""
+    """Opens a regular file as `opened` does, and decompresses it if its name ends with `.gz`."""
     stream = opened(path, what)
     if path.suffix != ".gz":
         return stream
     unpacked = gzip.GzipFile(fileobj=stream)
-    unpacked.myfileobj = cast(Any, stream)  # which is closed with it
+    unpacked.myfileobj = cast(Any, stream)  # closes the file with the stream
     return cast(IO[bytes], unpacked)
 
 
 def content(path: Path, what: str) -> bytes:
-    """What a regular file holds. Raises `BadInput`."""
+    """The bytes of a regular file. Raises `BadInput`."""
     with opened(path, what) as file:
         try:
             return file.read()
@@ -88,11 +85,11 @@ def content(path: Path, what: str) -> bytes:
 
 
 def _irregular(path: Path, what: str) -> BadInput:
-    return BadInput(f"{what} '{path}' is no regular file: a folder, pipe, device or socket cannot be read, give a file")
+    return BadInput(f"{what} '{path}' is no regular file: give a file, not a folder, pipe, device or socket")
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Writes a file beside its place, syncs it and renames it: it is whole or not there. Raises `Unwritable`."""
+    """Writes a file under another name, syncs it and renames it, so that it is whole or absent. Raises `Unwritable`."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     with writing(path.parent):
         point("write.begin")
@@ -113,7 +110,7 @@ def write(path: Path, content: str | bytes) -> None:
 
 
 def sweep(path: Path) -> None:
-    """Removes what killed processes left beside a file or directory that is about to be written anew."""
+    """Removes partial copies of a file or directory that killed processes left."""
     left = re.compile(re.escape(f".{path.name}.") + r"(\d+)\.part")
     for each in path.parent.iterdir() if path.parent.is_dir() else ():
         found = left.fullmatch(each.name)
@@ -122,7 +119,7 @@ def sweep(path: Path) -> None:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Writes `data` as JSON, whole or not at all; in ASCII, which holds any name that a file system or data gave."""
+    """Writes `data` as JSON, whole or not at all; in ASCII, which can represent any name of a file or in data."""
     write(path, json.dumps(data, indent=1) + "\n")
 
 
@@ -132,7 +129,7 @@ def write_sealed(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def read_sealed(path: Path, form: Any = dict) -> dict[str, Any]:
-    """What `write_sealed` wrote. Raises `BadInput` naming the file if that is not what it holds, in this form."""
+    """Reads what `write_sealed` wrote. Raises `BadInput` if the file changed since, or has another form."""
     record: dict[str, Any] = read_json(path, form)
     if record.pop("sha256", "") not in ("", _seal(record)):
         raise _damaged(path, "its seal is broken")
@@ -144,9 +141,9 @@ def _seal(record: Mapping[str, Any]) -> str:
 
 
 def read_json(path: Path, form: Any = object) -> Any:
-    """The data of a JSON file of the store, of the form that `forms.fits` tests.
+    """The data of a JSON file of the store.
 
-    Raises `BadInput` naming the file if it is damaged, and `Unusable` if the system does not let one read it.
+    Raises `BadInput` if the file is damaged or has another form (see `forms`), `Unusable` if the system denies access.
     """
     try:
         data = json.loads(content(path, "file"))
@@ -155,7 +152,7 @@ def read_json(path: Path, form: Any = object) -> Any:
             raise
         raise _damaged(path, "nested too deep" if isinstance(error, RecursionError) else str(error)) from None
     if not fits(data, form):
-        raise _damaged(path, "it has another form than bertlab writes")
+        raise _damaged(path, "bertlab writes another form")
     return data
 
 
@@ -164,7 +161,7 @@ def _damaged(path: Path, why: str) -> BadInput:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The records of a JSON-lines file; what follows a line that is damaged or was cut short is left out."""
+    """The records of a JSON-lines file, up to the first line that is damaged or incomplete."""
     records = []
     for line in content(path, "file").splitlines() if path.exists() else ():
         try:
@@ -178,7 +175,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def append_line(path: Path, record: dict[str, Any]) -> None:
-    """Adds a record to a JSON-lines file. Raises `Unwritable`."""
+    """Appends a record to a JSON-lines file. Raises `Unwritable`."""
     with writing(path.parent):
         point("line.begin")
         with path.open("a", encoding="utf-8") as file:
@@ -187,13 +184,13 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
 
 
 def sync(path: Path) -> None:
-    """Makes the content of a file survive a loss of power."""
+    """Syncs the content of a file to the disk."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
 
 
 def sync_directory(path: Path) -> None:
-    """Makes renames within a directory survive a loss of power."""
+    """Syncs renames within a directory to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

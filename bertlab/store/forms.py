@@ -12,9 +12,6 @@ from typing import Any
 
 NUMBER = (int, float)
 
-MANIFEST = {"*": {"bytes": int, "sha256": str}}
-SCIENCE = {"id?": str, "kind?": str, "science": dict}
-"""Of `recipe.json`."""
 _FIGURES = {"*": (*NUMBER, type(None))}
 RESULT = {
     "status?": str,
@@ -33,7 +30,13 @@ RESULT = {
     "tokens?": NUMBER,
     "test?": {"split": str, "rows": int, "metrics": _FIGURES, "majority": _FIGURES},
 }
-ENVIRONMENT = {"numerics?": dict, "versions?": dict, "earlier?": list}
+RUN = {
+    "manifest.json": {"*": {"bytes": int, "sha256": str}},
+    "recipe.json": {"id?": str, "kind?": str, "science": dict},
+    "result.json": RESULT,
+    "environment.json": {"numerics?": dict, "versions?": dict, "earlier?": list},
+}
+"""The files that describe a run."""
 FAILURE = {"id": str, "kind?": str, "label?": str, "status?": str, "reason?": str, "log?": str, "science?": dict}
 _NAMES = (str, [str])
 _CLAIM = {

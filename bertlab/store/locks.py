@@ -1,6 +1,6 @@
-"""Claims on runs: a lock that the kernel frees when its holder dies, with a record of who holds it and how far it is.
+"""Claims on runs: locks that the kernel frees when their holder dies, with a record of the holder and its progress.
 
-The file of a lock may stay for ever: only the lock counts. It holds on the network file systems that know `flock`.
+A claim is the lock, not its file, which may remain. It works on network file systems that support `flock`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from bertlab.store.forms import CLAIM, fits
 
 SECONDS_BETWEEN_RECORDS = 0.4
 SECONDS_OF_SILENCE = 5.0
-"""After which a command that waits for another one says so."""
+"""A command that waits for another one reports it after this time."""
 
 
 @dataclass
 class Claim:
-    """A claim that is held: told of the progress of its run, it keeps it where others can read it.
+    """A claim that is held. Calling it records the progress of the run for other processes.
 
-    Copies of it, in other processes that work on the same run, may be told instead.
+    Its copies in other processes that work on the same run may record progress too.
     """
 
     path: Path
@@ -35,22 +35,22 @@ class Claim:
         default_factory=lambda: {"pid": os.getpid(), "host": socket.gethostname(), "since": int(time.time())}
     )
     stage: str | None = None
-    told: float = 0.0
+    recorded: float = 0.0
 
     def __call__(self, done: int, total: int, stage: str = "", /, **figures: float) -> None:
-        """`done` of `total` units of `stage` are finished; `figures` are shown beside."""
+        """Records that `done` of `total` units of `stage` are finished, with `figures`."""
         now = time.monotonic()
-        if stage == self.stage and now - self.told < SECONDS_BETWEEN_RECORDS:
+        if stage == self.stage and now - self.recorded < SECONDS_BETWEEN_RECORDS:
             return
-        self.stage, self.told = stage, now
-        # Written in place: a file that is renamed here would not be the one that is locked.
-        with suppress(OSError):  # a full disk ends the run, not what is told of it
+        self.stage, self.recorded = stage, now
+        # In place: renaming another file to this path would replace the locked one.
+        with suppress(OSError):  # a full disk must not end the run here
             self.path.write_text(json.dumps({**self.holder, "done": done, "total": total, "stage": stage, **figures}))
 
 
 @contextmanager
 def claimed(path: Path, **facts: Any) -> Iterator[Claim | None]:
-    """Holds the lock of the file `path`, with `facts` in its record; gives `None` if another process holds it."""
+    """Holds the lock of the file `path`, with `facts` in its record; yields `None` if another process holds it."""
     with path.open("a", encoding="utf-8") as file:
         if not _lock(file.fileno()):
             yield None
@@ -69,22 +69,22 @@ def is_claimed(path: Path) -> bool:
     if not path.exists():
         return False
     with path.open("r", encoding="utf-8") as file:
-        return not _lock(file.fileno(), fcntl.LOCK_SH)  # which a file that is only read can have everywhere
+        return not _lock(file.fileno(), fcntl.LOCK_SH)  # a shared lock needs no write access on any file system
 
 
 def record(path: Path) -> dict[str, Any]:
-    """What the holder of a claim last told: `pid`, `host`, `done`, `total`, `stage`, figures. Empty if nothing is."""
+    """The last record of a claim: `pid`, `host`, `done`, `total`, `stage`, figures. Empty if there is none."""
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):  # read while it is written
+    except (OSError, ValueError, RecursionError):  # it is being written
         return {}
     return found if fits(found, CLAIM) else {}
 
 
 def holder(path: Path) -> str:
-    """The process that holds the lock of `path`, as a message names it."""
+    """The process that holds the lock of `path`, for messages."""
     found = record(path)
-    if "pid" not in found:  # it has the lock and has not written yet
+    if "pid" not in found:  # it has locked the file and not yet written
         return "another process"
     since = time.strftime(" since %H:%M:%S", time.localtime(found["since"])) if "since" in found else ""
     return f"process {found['pid']} on {found.get('host', 'another machine')}{since}"

@@ -16,7 +16,7 @@ from typing import Any
 from bertlab.errors import BadInput, writing
 from bertlab.names import plain
 from bertlab.store import forms, union
-from bertlab.store.files import read_json, sync, sync_directory
+from bertlab.store.files import sync, sync_directory
 from bertlab.store.runs import KINDS, Run, Store
 from bertlab.store.union import Record
 from bertlab.wording import count
@@ -49,7 +49,7 @@ class Joined(Store):
         known = self._runs.setdefault(run.id, run)
         if known is run:
             return
-        ours, theirs = _files(known), _files(run)
+        ours, theirs = known.manifest(), run.manifest()
         both = [name for name in RESULTS if name in ours and name in theirs]
         if run.kind != known.kind or any(ours[name]["sha256"] != theirs[name]["sha256"] for name in both):
             if run.kind != known.kind or _computed(run) == _computed(known):
@@ -130,7 +130,7 @@ def merge(sources: Iterable[Path], into: Path, told: Callable[[int, int], None])
     for run in new:
         _check(run)
     target.prepare()
-    with target.asking(run.id for run in joined.runs()):
+    with target.reserved(run.id for run in joined.runs()):
         for number, run in enumerate(new):
             told(number, len(new))
             _copy(run, target)
@@ -146,7 +146,7 @@ def _check(run: Run) -> None:
     """Raises `BadInput` for a run with a file that is damaged, or lies elsewhere."""
     run.verify()
     home = run.path.resolve()
-    for name in _files(run):
+    for name in run.manifest():
         if (run.path / name).is_symlink() or not (run.path / name).resolve().is_relative_to(home):
             raise BadInput(f"'{run.path / name}' is a link: give a store whose files are its own")
 
@@ -160,7 +160,7 @@ def _copy(run: Run, target: Store) -> None:
             raise BadInput(f"another command works on run {run.id} in '{target.root}': merge again when it has ended")
         shutil.rmtree(beside, ignore_errors=True)
         try:
-            for name in (*_files(run), "manifest.json"):
+            for name in (*run.manifest(), "manifest.json"):
                 (beside / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(run.path / name, beside / name)
                 sync(beside / name)
@@ -172,12 +172,7 @@ def _copy(run: Run, target: Store) -> None:
             shutil.rmtree(beside, ignore_errors=True)
         sync_directory(folder)
         target.discard(run.kind, run.id)
-        target.forgive(run.id)
-
-
-def _files(run: Run) -> dict[str, Any]:
-    files: dict[str, Any] = read_json(run.path / "manifest.json")
-    return files
+        target.clear_failure(run.id)
 
 
 def _computed(run: Run) -> tuple[Any, ...]:

@@ -1,40 +1,53 @@
-"""What of a store nobody asks for: neither a record of a study, ever, nor a command that is at work."""
+"""Removes runs that belong to no study."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 
-from bertlab.store.runs import Store
+from bertlab.store import locks
+from bertlab.store.runs import CHECKPOINT, KINDS, Store
 
 
 def prune(store: Store) -> tuple[int, int]:
-    """Removes finished runs that nobody asks for, unfinished ones alike, and what killed and damaged runs have left.
+    """Removes finished and unfinished runs that no record and no running command needs, and remains of killed runs.
 
-    Returns how many finished and unfinished ones that were. Waits for a command that changes records or prunes too.
-    Raises `BadInput` if a record cannot be read: what it asks for is not known.
+    Returns the numbers of removed finished and unfinished runs. Waits for commands that change records or prune. Raises
+    `BadInput` if a record cannot be read, because the runs that it needs are then unknown.
     """
-    with store.changing():
+    with store.exclusive():
         runs = store.runs()
-        wanted = {*_wanted(store), *store.asked()}
-        wanted |= {run.science()["corpus"] for run in runs if run.kind == "pretrain" and run.id in wanted}
-        unwanted = [run for run in runs if run.id not in wanted]
-        unwanted += [run for run, _ in store.damaged() if run.id not in wanted]
-        store.remove(unwanted)
-        store.clear()
-        left = 0
+        needed = {*_recorded(store), *store.reserved_ids()}
+        needed |= {run.science()["corpus"] for run in runs if run.kind == "pretrain" and run.id in needed}
+        unneeded = [run for run in (*runs, *(run for run, _ in store.damaged())) if run.id not in needed]
+        store.remove(unneeded)
+        _remove_remains(store)
+        discarded = 0
         for kind, run_id, _ in store.unfinished():
-            if run_id in wanted:
-                continue
-            with store.claimed(run_id) as claim:
-                if claim is not None:
-                    store.discard(kind, run_id)
-                    left += 1
-    return len(unwanted), left
+            if run_id not in needed:
+                with store.claimed(run_id) as claim:
+                    if claim is not None:
+                        store.discard(kind, run_id)
+                        discarded += 1
+    return len(unneeded), discarded
 
 
-def _wanted(store: Store) -> Iterator[str]:
-    """Ids of runs that a record asks for."""
+def _recorded(store: Store) -> Iterator[str]:
+    """Ids of the runs of all studies."""
     for record in store.records().values():
         yield from record.get("tries", ())
         for each in (*record["rows"], *record["cells"]):
             yield from (each[name] for name in ("pretrain_id", "run_id", "corpus_id") if each.get(name))
+
+
+def _remove_remains(store: Store) -> None:
+    """Removes damaged runs that were set aside, and files that killed commands left beside runs."""
+    remains = [path for kind in KINDS for path in (store.root / kind).glob(".*.damaged")]
+    remains += [run.path / CHECKPOINT for run in store.runs()]
+    if not any(active for _, _, active in store.unfinished()):  # else a group may still use them
+        remains += store.scratch.glob("group.*")
+    for path in remains:
+        shutil.rmtree(path, ignore_errors=True)
+    for path in store.scratch.glob("asks.*"):
+        if not locks.is_claimed(path):
+            path.unlink(missing_ok=True)

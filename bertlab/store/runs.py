@@ -1,17 +1,17 @@
-"""The store: one directory a run, done means renamed, reports read finished runs and nothing else.
+"""The store: one directory per run. Commands read finished runs only; a run is finished when it has its final name.
 
-runs/<kind>/<id>--<label>/      a finished run: manifest.json (sizes and SHA-256 of the rest) was written last
-runs/<kind>/.<id>.work/         a run at work, or one that was killed and can be resumed
-runs/<kind>/.<id>--<label>.damaged/   a run that was not as it was sealed: nobody reads it
-runs/studies/<name>.json        which runs are the cells of a study: all that `bertlab ablate` was ever asked for
+runs/<kind>/<id>--<label>/      a finished run; manifest.json, written last, has the size and SHA-256 of each file
+runs/<kind>/.<id>.work/         a run in progress, or one that was killed and can be resumed
+runs/<kind>/.<id>--<label>.damaged/   a run whose files changed after it finished; no command reads it
+runs/studies/<name>.json        which runs belong to a study, over all commands
 runs/failures/<id>.json         why a run ended without a result
-runs/logs/<kind>/<id>--<label>/ what `--logger` wrote of a run: no part of it, and nobody reads it
-runs/.locks/<id>                held by the process that works on a run; the kernel frees it
-runs/.locks/asks.*              held by a command at work: the ids of the runs that it needs
-runs/.locks/store               held by a command that joins records or removes runs
+runs/logs/<kind>/<id>--<label>/ what `--logger` wrote; no command reads it
+runs/.locks/<id>                locked by the process that works on a run; the kernel frees it
+runs/.locks/asks.*              locked by a running command; holds the ids of the runs that it needs
+runs/.locks/store               locked by a command that joins records or removes runs
 
-A run counts as finished while its files are as they were sealed. Small ones are hashed before anybody is told of the
-run, weights and arrays (`LARGE`) before they are used: `Run.damage`.
+`Run.damage` compares a run with its manifest: small files whenever a command reads the run, weights and arrays
+(`LARGE`) before they are used.
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.errors import BadInput, RunFailed, Unusable, Unwritable, unusable, warn, writing
-from bertlab.names import filename, label
+from bertlab.names import label
 from bertlab.progress import stop_if_asked
-from bertlab.store import forms
-from bertlab.store import locks as claims
+from bertlab.store import forms, locks
 from bertlab.store.faults import point
 from bertlab.store.files import (
     digest,
@@ -50,22 +49,22 @@ from bertlab.store.files import kind as kind_of
 from bertlab.store.locks import Claim
 
 PRETRAINED = ("pretrain", "import")
-"""Kinds of runs that are measured: what was pre-trained here, and elsewhere."""
+"""Kinds of runs that hold a pre-trained model."""
 KINDS = ("corpus", *PRETRAINED, "finetune", "features")
 """Kinds of runs, each a folder of the store."""
 CHECKPOINT = "checkpoint"
-"""The folder of a working directory from which a run is resumed. It goes, with the optimiser's state, when all else is
-sealed: not before, or a run that is killed while its weights are hashed had to be trained anew."""
+"""The folder of a working directory from which a run resumes. It is removed after everything else is sealed: a run that
+is killed while its weights are hashed then resumes there."""
 SECONDS_TO_BE_SEEN = 60.0
-"""How long a network file system may keep an old list of a directory."""
+"""How long a network file system may show an old list of a directory."""
 SECONDS_BETWEEN_LOOKS = 0.5
 LARGE = (".safetensors", ".bin", ".npy")
-"""Files that a plan and a report do not read."""
+"""Files that plans and reports do not read."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: a directory that nobody writes to any more."""
+    """A finished run: a directory that no process changes."""
 
     id: str
     kind: str
@@ -73,22 +72,24 @@ class Run:
     path: Path
 
     def science(self) -> dict[str, Any]:
-        """What the run's id is made of."""
-        science: dict[str, Any] = read_json(self.path / "recipe.json", forms.SCIENCE)["science"]
+        """The definition of the run, from which its id follows."""
+        science: dict[str, Any] = self._read("recipe.json")["science"]
         return science
 
     def result(self) -> dict[str, Any]:
-        """What came out."""
-        result: dict[str, Any] = read_json(self.path / "result.json", forms.RESULT)
-        return result
+        """The result."""
+        return self._read("result.json")
 
     def environment(self) -> dict[str, Any]:
-        """Numerics and machine that it ran on."""
-        environment: dict[str, Any] = read_json(self.path / "environment.json", forms.ENVIRONMENT)
-        return environment
+        """Numerics and machine of the run."""
+        return self._read("environment.json")
+
+    def manifest(self) -> dict[str, Any]:
+        """Size and SHA-256 of each other file, by its path in the run."""
+        return self._read("manifest.json")
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Curves: one record a logged step. Holds no clock."""
+        """Curves: one record per logged step, without times."""
         return read_lines(self.path / "metrics.jsonl")
 
     def timing(self) -> list[dict[str, Any]]:
@@ -96,22 +97,19 @@ class Run:
         return read_lines(self.path / "timing.jsonl")
 
     def seconds(self) -> float:
-        """What it took, over all its tries."""
+        """The time of the run, over all its attempts."""
         return math.fsum(float(line.get("seconds", 0.0)) for line in self.timing())
 
-    def size(self) -> int:
-        """Bytes on disk."""
-        return sum(item["bytes"] for item in read_json(self.path / "manifest.json", forms.MANIFEST).values())
-
     def damage(self, *, large: bool = True) -> Path | None:
-        """The first file that is not as it was sealed; None if all are. Not `large`, of weights and arrays the size.
+        """The first file that differs from the manifest; None if none does. Without `large`, weights and arrays are
+        compared by size only.
 
-        A file is hashed once a process, and again if its size or time has changed. Raises `Unusable` if one cannot be
-        read: that is no damage.
+        Each process hashes a file once, and again if its size or time changes. Raises `Unusable` if a file cannot be
+        read, which is no damage.
         """
         try:
             state = [(each, each.stat()) for each in sorted(self.path.rglob("*")) if each.is_file()]
-        except FileNotFoundError:  # another command removes it
+        except FileNotFoundError:  # another command removes the run
             return self.path / "manifest.json"
         except OSError as error:
             raise unusable(error, "file") from error
@@ -124,31 +122,31 @@ class Run:
         if damaged is not None:
             raise _damaged(self, damaged)
 
+    def _read(self, name: str) -> dict[str, Any]:
+        data: dict[str, Any] = read_json(self.path / name, forms.RUN[name])
+        return data
+
 
 @cache
 def _damage(run: Run, large: bool, state: tuple[tuple[Path, int, tuple[int, int]], ...]) -> Path | None:
-    manifest, sizes = run.path / "manifest.json", {path: size for path, size, _ in state}
-    read: Path = manifest
+    sizes = {path: size for path, size, _ in state}
+    read = run.path / "manifest.json"
     try:
-        sealed = read_json(manifest, forms.MANIFEST)
-        if not {"recipe.json", "result.json"} <= sealed.keys():  # which every finished run has
-            return manifest
+        sealed = run.manifest()
+        if not {"recipe.json", "result.json"} <= sealed.keys():  # every finished run has these
+            return read
         for name, facts in sealed.items():
             read = run.path / name
             if sizes.get(read) != facts["bytes"]:
-                read.stat()  # of a file that may not be looked at, an error of another kind
+                kind_of(read, "file")  # raises `Unusable` where the system denies access
                 return read
             if (large or read.suffix not in LARGE) and digest(read) != facts["sha256"]:
                 return read
-        for name, form in _FORMS.items():
+        for name in [each for each in forms.RUN if each in sealed]:
             read = run.path / name
-            if name == "environment.json" and read not in sizes:
-                continue
-            data = read_json(read, form)
+            data = run._read(name)
             if (data.get("id", run.id), data.get("kind", run.kind)) != (run.id, run.kind):
-                return read  # another run's, under the name of this one
-    except FileNotFoundError:
-        return read
+                return read  # another run's file
     except OSError as error:
         raise unusable(error, "file", read) from error
     except Unusable:
@@ -160,10 +158,6 @@ def _damage(run: Run, large: bool, state: tuple[tuple[Path, int, tuple[int, int]
     return None
 
 
-_FORMS = {"recipe.json": forms.SCIENCE, "result.json": forms.RESULT, "environment.json": forms.ENVIRONMENT}
-"""Files that say what a run is, what came out and on what machine."""
-
-
 def _damaged(run: Run, path: Path) -> BadInput:
     return BadInput(f"'{path}' is damaged: remove it with `bertlab runs --remove {run.id}` and run the command again")
 
@@ -171,8 +165,8 @@ def _damaged(run: Run, path: Path) -> BadInput:
 class Store:
     """The directory of all runs. Opening it writes nothing.
 
-    Raises `BadInput` where it, or a folder in it, is no folder or cannot be read. A run that cannot be read is an error
-    too, or with `lenient` a line on standard error, for commands that show what there is.
+    Raises `BadInput` if it, or a folder in it, is not a folder or cannot be read. An unreadable run is an error too;
+    with `lenient`, for commands that only list, it is a warning.
     """
 
     def __init__(self, root: Path, *, lenient: bool = False) -> None:
@@ -189,9 +183,9 @@ class Store:
         return [run for run in self._sealed() if self._damage(run) is None]
 
     def damaged(self) -> list[tuple[Run, Path]]:
-        """Runs that were finished and do not count any more, each with the file that is not as it was."""
-        looked_at = [(run, self._damage(run)) for run in self._sealed()]
-        return [(run, damaged) for run, damaged in looked_at if damaged is not None]
+        """Runs that changed after they finished, each with the first changed file."""
+        compared = [(run, self._damage(run)) for run in self._sealed()]
+        return [(run, damaged) for run, damaged in compared if damaged is not None]
 
     def _damage(self, run: Run) -> Path | None:
         try:
@@ -199,17 +193,17 @@ class Store:
         except Unusable as error:
             if not self.lenient:
                 raise
-            warn(f"{error}; the run is passed over")
+            warn(f"{error}; the run is skipped")
             return run.path
 
     def get(self, run_id: str) -> Run | None:
         """The finished run with this id, if there is one."""
         return next((run for run in self._sealed(run_id) if run.damage(large=False) is None), None)
 
-    def seen(self, run_id: str) -> Run:
-        """The finished run with this id. Another machine may have finished it: waits until that is seen on this one.
+    def wait_for(self, run_id: str) -> Run:
+        """The finished run with this id. Waits until this machine sees a run that another machine finished.
 
-        Raises `RunFailed` if it is not within a minute.
+        Raises `RunFailed` after a minute.
         """
         for _ in range(int(SECONDS_TO_BE_SEEN / SECONDS_BETWEEN_LOOKS)):
             if (run := self.get(run_id)) is not None:
@@ -218,10 +212,10 @@ class Store:
             time.sleep(SECONDS_BETWEEN_LOOKS)
         raise RunFailed(f"run {run_id} is gone: give the same command again")
 
-    def whole(self, run_id: str) -> Run:
-        """The finished run with this id, every file of it hashed, as it has to be before it is used.
+    def get_verified(self, run_id: str) -> Run:
+        """The finished run with this id, after every file is hashed, as before each use of its weights.
 
-        Raises `RunFailed` if there is none. One that is damaged is set aside, so that it is made anew.
+        Raises `RunFailed` if there is none. Sets a damaged run aside, so that the command repeats it.
         """
         run = self.get(run_id)
         if run is None:
@@ -235,19 +229,15 @@ class Store:
                 )
             return run
         with self.claimed(run_id) as claim:
-            if claim is not None and run.damage() is not None:  # still: another process may have made it anew meanwhile
+            if claim is not None and run.damage() is not None:  # another process may have repeated it meanwhile
                 self._set_aside(run.path)
-        raise RunFailed(f"'{damaged}' was damaged: the run has to be made anew")
-
-    def studies(self) -> list[dict[str, Any]]:
-        """What `bertlab ablate` was ever asked for, one record for each study, scale and corpus; damaged ones aside."""
-        return list(self.records(needed=()).values())
+        raise RunFailed(f"'{damaged}' was damaged: the run has to be repeated")
 
     def records(self, form: Any = forms.RECORD, *, needed: Collection[str] | None = None) -> dict[str, dict[str, Any]]:
-        """The records of studies that have this form, by the stem of their file.
+        """The records of studies, by the stem of their file.
 
-        Raises `BadInput` naming the file of another. With `needed`, studies by name, only if it may be one of theirs; a
-        line on standard error names the rest, and any that was cut short or changed.
+        Raises `BadInput` for a damaged file and for a record of another form. With `needed`, it raises only for records
+        of these studies, by name, and warns of all others.
         """
         found = {}
         for path in sorted((self.root / "studies").glob("*.json")):
@@ -256,7 +246,7 @@ class Store:
             except BadInput as error:
                 if needed is None:
                     raise
-                warn(f"{error}; the record is passed over")
+                warn(f"{error}; the record is skipped")
                 continue
             flaw = forms.misfit(record, form)
             if flaw is None:
@@ -268,7 +258,7 @@ class Store:
             study = record.get("study")
             if needed is None or study in needed or (needed and not isinstance(study, str)):
                 raise BadInput(f"{problem}: move it away and give its commands again, whose finished runs are kept")
-            warn(f"{problem}; the record is passed over")
+            warn(f"{problem}; the record is skipped")
         return found
 
     def failures(self) -> list[dict[str, Any]]:
@@ -277,16 +267,16 @@ class Store:
         return [each for each in found if each is not None]
 
     def failure(self, run_id: str) -> dict[str, Any] | None:
-        """Why the run with this id ended without a result, if it did. What cannot be read says nothing."""
+        """Why the run with this id ended without a result, if it did. Skips an unreadable record."""
         path = self.root / "failures" / f"{run_id}.json"
         try:
             return read_sealed(path, forms.FAILURE) if kind_of(path, "file") else None
         except BadInput as error:
-            warn(f"{error}; the record is passed over")
+            warn(f"{error}; the record is skipped")
             return None
 
     def unfinished(self) -> list[tuple[str, str, bool]]:
-        """Runs with a working directory, as (kind, id, whether somebody works on it now)."""
+        """Runs with a working directory, as (kind, id, whether a process works on it now)."""
         found = []
         for kind in KINDS:
             for path in sorted((self.root / kind).glob(".*.work")):
@@ -306,106 +296,94 @@ class Store:
             raise Unwritable(self.root, error) from error
 
     def remove_if_empty(self) -> None:
-        """Takes back what `prepare` made, if nothing was put in."""
-        if any(path.is_file() for name in (*KINDS, "studies", "failures") for path in (self.root / name).rglob("*")):
-            return  # another command has begun
-        if self.asked():
+        """Removes what `prepare` created, unless there are runs or another command needs the store."""
+        folders = (*KINDS, "studies", "failures")
+        if self.reserved_ids() or any(path.is_file() for name in folders for path in (self.root / name).rglob("*")):
             return
-        for path in (self.root / ".locks").glob("*"):
+        for path in self.scratch.glob("*"):
             path.unlink()
-        for name in (*KINDS, "studies", "failures", ".locks", ""):
+        for name in (*folders, ".locks", ""):
             with suppress(OSError):
                 (self.root / name).rmdir()
 
     @contextmanager
     def claimed(self, run_id: str) -> Iterator[Claim | None]:
-        """Holds the claim on a run; gives `None` if another process works on it."""
-        path = self._claim(run_id)
-        with writing(path.parent):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch()
-        with claims.claimed(path) as claim:
-            if claim is not None and claims.is_claimed(self._group(run_id)):  # its processes outlived what began them
+        """Holds the claim on a run; yields `None` if another process works on it."""
+        with locks.claimed(self._lock(run_id)) as claim:
+            if claim is not None and locks.is_claimed(self._group(run_id)):  # the group outlived its command
                 claim = None
             point("claim.taken")
             yield claim
 
     @contextmanager
     def claimed_by_group(self, run_id: str) -> Iterator[None]:
-        """Holds a second claim on a run: the first process of a group, which writes, is not the one that began it.
+        """Holds a second claim on a run, for the process of a group that writes; another process began the run.
 
-        Raises `RunFailed` if another one does.
+        Raises `RunFailed` if another process holds it.
         """
-        with claims.claimed(self._group(run_id)) as claim:
+        with locks.claimed(self._group(run_id)) as claim:
             if claim is None:
                 raise RunFailed(f"another process writes run {run_id}")
             yield
 
     @contextmanager
-    def changing(self) -> Iterator[None]:
-        """Within it no other command joins records, removes runs or begins to need them; waits until none does."""
-        path = self.scratch / "store"
-        with writing(path.parent):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch()
-        began = time.monotonic()
+    def exclusive(self) -> Iterator[None]:
+        """Within it no other command joins records, removes runs or reserves them; waits for such commands to end."""
+        path, began = self._lock("store"), time.monotonic()
         while True:
-            with claims.claimed(path) as claim:
+            with locks.claimed(path) as claim:
                 if claim is not None:
                     yield
                     return
             stop_if_asked()
-            if time.monotonic() - began > claims.SECONDS_OF_SILENCE:
-                warn(f"waiting for {claims.holder(path)}, which changes store '{self.root}'")
+            if time.monotonic() - began > locks.SECONDS_OF_SILENCE:
+                warn(f"waiting for {locks.holder(path)}, which changes store '{self.root}'")
             time.sleep(SECONDS_BETWEEN_LOOKS)
 
     @contextmanager
-    def asking(self, run_ids: Iterable[str]) -> Iterator[None]:
-        """Within it no other command removes these runs, finished or to come. Looks at them begin within it."""
-        path = self.scratch / f"asks.{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}"
+    def reserved(self, run_ids: Iterable[str]) -> Iterator[None]:
+        """Within it no other command removes these runs, finished or not yet begun."""
         with ExitStack() as held:
-            with self.changing(), writing(path.parent):
-                path.touch()
+            with self.exclusive():
+                path = self._lock(self.own_name("asks"))
                 held.callback(path.unlink, missing_ok=True)
-                held.enter_context(claims.claimed(path, ids=sorted(run_ids)))
+                held.enter_context(locks.claimed(path, ids=sorted(run_ids)))
             yield
 
-    def asked(self) -> set[str]:
-        """Ids of the runs that commands at work need."""
-        found: set[str] = set()
-        for path in self.scratch.glob("asks.*"):
-            if claims.is_claimed(path):
-                found.update(claims.record(path).get("ids", ()))
-        return found
+    def reserved_ids(self) -> set[str]:
+        """Ids of the runs that running commands need."""
+        held = filter(locks.is_claimed, self.scratch.glob("asks.*"))
+        return {run_id for path in held for run_id in locks.record(path).get("ids", ())}
 
     def is_claimed(self, run_id: str) -> bool:
         """Whether a process works on a run now."""
-        return claims.is_claimed(self._claim(run_id))
+        return locks.is_claimed(self.scratch / run_id)
 
     def holder(self, run_id: str) -> str:
-        """The process that works on a run, as a message names it."""
-        return claims.holder(self._claim(run_id))
+        """The process that works on a run, for messages."""
+        return locks.holder(self.scratch / run_id)
 
     def progress(self, run_id: str) -> dict[str, Any]:
-        """What the process that works on a run last told of it; empty if nothing."""
-        return claims.record(self._claim(run_id))
+        """The last progress that the process working on a run recorded; empty if there is none."""
+        return locks.record(self.scratch / run_id)
 
     def logs(self, kind: str, run_id: str, name: str) -> Path:
-        """Where loggers write of a run: one place, whichever study asked for it."""
+        """The folder of a run's loggers, the same for all studies that share the run."""
         folder = self.root / "logs" / kind
         return next(folder.glob(f"{run_id}--*"), folder / f"{run_id}--{label(name)}")
 
     @property
     def scratch(self) -> Path:
-        """A directory for what is of no use after the command that made it."""
+        """The directory of locks and of temporary files of commands."""
         return self.root / ".locks"
 
-    def stop_flag(self) -> Path:
-        """A new name of a file whose presence asks the processes that work for this one to stop."""
-        return self.scratch / f"stop.{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}"
+    @staticmethod
+    def own_name(prefix: str) -> str:
+        """A new file name that contains this machine and process."""
+        return f"{prefix}.{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}"
 
     def work(self, kind: str, run_id: str) -> Path:
-        """The working directory of a run, as it was left if it was killed."""
+        """The working directory of a run, with the files of a killed attempt."""
         path = self.root / kind / f".{run_id}.work"
         with writing(path.parent):
             path.mkdir(parents=True, exist_ok=True)
@@ -415,9 +393,9 @@ class Store:
         return path
 
     def finish(self, kind: str, run_id: str, name: str) -> Run:
-        """Seals a working directory with its manifest and renames it to its final place. Raises `Unwritable`.
+        """Seals a working directory with its manifest and renames it to its final name. Raises `Unwritable`.
 
-        What has the id already does not count as a run, or this one would not have been made: it is set aside.
+        Sets aside a directory of the same id, which must be damaged: otherwise the run would not have been repeated.
         """
         work = self.root / kind / f".{run_id}.work"
         final = self.root / kind / f"{run_id}--{label(name)}"
@@ -433,13 +411,8 @@ class Store:
             for folder in {path.parent for path in files}:
                 sync_directory(folder)
             point("finish.manifest")
-            write_json(
-                work / "manifest.json",
-                {
-                    path.relative_to(work).as_posix(): {"bytes": path.stat().st_size, "sha256": digest(path)}
-                    for path in files
-                },
-            )
+            facts = {each: {"bytes": each.stat().st_size, "sha256": digest(each)} for each in files}
+            write_json(work / "manifest.json", {each.relative_to(work).as_posix(): facts[each] for each in files})
             for path in (self.root / kind).glob(f"{run_id}--*"):
                 self._set_aside(path)
             point("finish.rename")
@@ -447,7 +420,7 @@ class Store:
             point("finish.renamed")
             sync_directory(final.parent)
             shutil.rmtree(final / CHECKPOINT, ignore_errors=True)
-        (self.root / "failures" / f"{run_id}.json").unlink(missing_ok=True)
+        self.clear_failure(run_id)
         point("finish.done")
         return Run(run_id, kind, label(name), final)
 
@@ -456,77 +429,45 @@ class Store:
         shutil.rmtree(self.root / kind / f".{run_id}.work", ignore_errors=True)
 
     def fail(self, record: dict[str, Any]) -> None:
-        """Keeps why a run (`record["id"]`) ended without a result."""
+        """Records why a run (`record["id"]`) ended without a result."""
         point("failure.record")
         write_sealed(self.root / "failures" / f"{record['id']}.json", record)
 
-    def forgive(self, run_id: str) -> None:
-        """Forgets a failure, so that the run is tried again."""
+    def clear_failure(self, run_id: str) -> None:
+        """Removes the record of a failure, so that the run is tried again."""
         (self.root / "failures" / f"{run_id}.json").unlink(missing_ok=True)
 
-    def remember(self, name: str, record: dict[str, Any]) -> None:
-        """Keeps a record of a study under `name`."""
-        self.write_record(filename(name), record)
-
     def write_record(self, stem: str, record: dict[str, Any]) -> None:
-        """Keeps a record of a study in the file of that stem."""
+        """Writes the record of a study to the file with that stem."""
         point("study.record")
         write_sealed(self.root / "studies" / f"{stem}.json", record)
 
     def remove(self, runs: list[Run]) -> None:
-        """Removes runs. The manifest goes first, so that no half-removed run is taken for a whole one."""
+        """Removes runs. The manifest goes first, so that no half-removed run counts as finished."""
         for run in runs:
             (run.path / "manifest.json").unlink(missing_ok=True)
             shutil.rmtree(run.path, ignore_errors=True)
 
-    def clear(self) -> int:
-        """Removes what was set aside, how many runs that were, and what killed commands left beside runs."""
-        found = [path for kind in KINDS for path in (self.root / kind).glob(".*.damaged")]
-        left = [run.path / CHECKPOINT for run in self.runs()]
-        if not any(active for _, _, active in self.unfinished()):  # else it may be of a group that is at work
-            left += self.scratch.glob("group.*")
-        for path in (*found, *left):
-            shutil.rmtree(path, ignore_errors=True)
-        for path in self.scratch.glob("asks.*"):
-            if not claims.is_claimed(path):
-                path.unlink(missing_ok=True)
-        return len(found)
-
-    def match(
-        self,
-        text: str,
-        among: Callable[[Run], bool] = lambda run: True,
-        *,
-        damaged: bool = False,
-        exact: bool = False,
-    ) -> Run:
+    def match(self, text: str, among: Callable[[Run], bool] = lambda run: True, *, to_remove: bool = False) -> Run:
         """The finished run that `text` names: the beginning of its id, its label, or the path of its directory.
 
-        With `exact`, as where runs are removed, its whole id or its label alone.
-
-        Raises `BadInput` when no run matches, or more than one, or one that is damaged if such are not asked for.
+        `to_remove` accepts only a whole id or label, and damaged runs too. Raises `BadInput` if no run matches, several
+        do, or only a damaged one does.
         """
-        found = self.matches(text, among, damaged=damaged, exact=exact)
+        found = self.matches(text, among, to_remove=to_remove)
         if len(found) == 1:
             return found[0]
         if found:
             raise BadInput(f"run '{text}' is one of {', '.join(run.id for run in found)}: give the id")
         for run, path in self.damaged():
-            if _names(text, run, exact) and among(run):
+            if among(run) and _names(text, run, whole=to_remove):
                 raise _damaged(run, path)
         raise BadInput(f"there is no finished run '{text}' in '{self.root}': `bertlab runs` lists them")
 
-    def matches(
-        self,
-        text: str,
-        among: Callable[[Run], bool] = lambda run: True,
-        *,
-        damaged: bool = False,
-        exact: bool = False,
-    ) -> list[Run]:
-        """The finished runs that `text` may name, as `match` has it."""
-        known = self._sealed() if damaged else self.runs()
-        runs = [run for run in known if among(run) and _names(text, run, exact)]
+    def matches(self, text: str, among: Callable[[Run], bool], *, to_remove: bool = False) -> list[Run]:
+        """The finished runs that `text` may name (see `match`)."""
+        known = self._sealed() if to_remove else self.runs()
+        runs = [run for run in known if among(run) and _names(text, run, whole=to_remove)]
         return [run for run in runs if run.path.name == Path(text).name] or runs
 
     def _sealed(self, run_id: str = "[0-9a-f]*") -> Iterator[Run]:
@@ -543,26 +484,31 @@ class Store:
         except BadInput as error:
             if not self.lenient:
                 raise
-            warn(f"{error}; the run is passed over")
+            warn(f"{error}; the run is skipped")
             return False
 
     def _set_aside(self, path: Path) -> None:
-        """Takes a directory out of the sight of all, for its owner to look at; of a run only the last one is kept."""
+        """Hides a directory from all commands, for the user to look at; keeps the last one of each run."""
         aside = path.with_name(f".{path.name}.damaged")
         if aside.exists():
             shutil.rmtree(aside)
         path.rename(aside)
         sync_directory(path.parent)
 
-    def _claim(self, run_id: str) -> Path:
-        return self.root / ".locks" / run_id
-
     def _group(self, run_id: str) -> Path:
-        return self.root / ".locks" / f"{run_id}.group"
+        return self.scratch / f"{run_id}.group"
+
+    def _lock(self, name: str) -> Path:
+        """The file of a lock, created if it is missing."""
+        path = self.scratch / name
+        with writing(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        return path
 
 
-def _names(text: str, run: Run, exact: bool) -> bool:
-    """Whether `text` may be meant for a run: the beginning of its id, its label, or the path of its directory."""
+def _names(text: str, run: Run, *, whole: bool) -> bool:
+    """Whether `text` names a run: by its label, its id (or, unless `whole`, the beginning of it), or its directory."""
     if "/" in text:
-        return not exact and Path(text).absolute().resolve() == run.path.absolute().resolve()
-    return text in (run.path.name, run.label, run.id) or (not exact and text != "" and run.id.startswith(text))
+        return not whole and Path(text).absolute().resolve() == run.path.absolute().resolve()
+    return text in (run.path.name, run.label, run.id) or (not whole and text != "" and run.id.startswith(text))

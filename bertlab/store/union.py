@@ -25,7 +25,7 @@ Record = dict[str, Any]
 
 def keep(store: Store, records: Iterable[Record]) -> list[Record]:
     """Joins records with those of the store, and returns what is kept there now. Raises `BadInput` as `join` does."""
-    with store.changing():
+    with store.exclusive():
         known, records = _known(store, records)
         names = [join(known, record, f"'{store.root}'") for record in records]
         for name in names:

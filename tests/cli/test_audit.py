@@ -45,7 +45,7 @@ def test_a_table_of_figures_with_their_tests(audit):
     code, output, errors = audit("masking", "--only", "80/10/10", "--only", "100/0/0")
     assert (code, errors) == (0, "")
     assert "80/10/10: at most 32 tokens per sequence" in output
-    for column in ("figure", "found", "expected", "test", "holds", "p = ", "exact, "):
+    for column in ("statistic", "found", "expected", "test", "holds", "p = ", "exact, "):
         assert column in output
     assert "0 fail" in output
     assert "80/0/20" not in output

@@ -92,7 +92,7 @@ def test_two_halves_are_the_whole_byte_for_byte(call, whole, halves, reported, t
     assert "own, scale smoke: 24 values, --seeds 6" in printed
     assert "differs:" not in printed
     assert files(tmp_path / "all") == files(whole)
-    assert Store(tmp_path / "all").studies() == Store(whole).studies()
+    assert Store(tmp_path / "all").records() == Store(whole).records()
     assert reported(tmp_path / "all") == expected
     assert reported(*halves) == expected
     assert reported(*halves[::-1]) == expected
@@ -190,4 +190,4 @@ def test_results_without_weights_say_so_when_weights_are_needed(call, halves, tm
     for run in store.runs():
         if run.kind == "pretrain":
             with pytest.raises(RunFailed, match=rf"{run.id} is a result without weights"):
-                store.whole(run.id)
+                store.get_verified(run.id)

@@ -17,7 +17,7 @@ from bertlab.execution.schedule import TRIES, Schedule, length
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import Measure, Pretrain, needs
 from bertlab.progress import silent
-from bertlab.store import locks as claims
+from bertlab.store import locks
 from bertlab.store.files import write_json
 from bertlab.store.runs import Store
 
@@ -35,11 +35,8 @@ class Watching:
     def end(self, job, run, seconds):
         self.ended.append(job.id)
 
-    def again(self, job, reason):
-        self.retried.append((job.id, reason))
-
-    def failed(self, job, reason):
-        self.lost.append((job.id, reason))
+    def failed(self, job, reason, *, again):
+        (self.retried if again else self.lost).append((job.id, reason))
 
 
 class Engine:
@@ -142,7 +139,7 @@ def test_what_diverged_is_final_here_and_in_the_next_command(jobs, store):
     again = Engine(store)
     assert {each.id for each in carried_out(jobs, store, again)} == {each.id for each in lost}
     assert again.begun == []
-    store.forgive(job.id)
+    store.clear_failure(job.id)
     assert carried_out(jobs, store, again) == []
 
 
@@ -175,7 +172,7 @@ def test_a_run_that_another_command_works_on_is_waited_for_behind_the_others(job
 
 def test_who_is_waited_for_is_said_once(jobs, store, monkeypatch, capsys):
     """Its holder may be a stopped process, or one on another machine."""
-    monkeypatch.setattr(claims, "SECONDS_OF_SILENCE", 0.3)
+    monkeypatch.setattr(locks, "SECONDS_OF_SILENCE", 0.3)
     monkeypatch.setattr(errors, "_warned", set())
     first = next(job for job in jobs if isinstance(job, Pretrain))
     held = threading.Event()

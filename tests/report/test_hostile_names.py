@@ -22,10 +22,11 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.front_matter import front_matter_plugin
+from rich.console import Console
 
-from bertlab.cli.console import complain, print_json, say
+from bertlab.cli import console
+from bertlab.cli.console import complain, print_json, print_table, say
 from bertlab.cli.results import print_result
-from bertlab.cli.terminal import Terminal
 from bertlab.names import plain, visible
 from bertlab.report import page, tidy
 from bertlab.report.evidence import Evidence
@@ -222,15 +223,12 @@ def test_a_console_shows_names_as_text(
         assert out.isascii()
 
 
-def test_a_terminal_gets_no_escape_sequence_of_a_name(hostile_names: list[str]) -> None:
-    from rich.table import Table
-
+def test_a_terminal_gets_no_escape_sequence_of_a_name(hostile_names: list[str], monkeypatch: Any) -> None:
     for name in hostile_names:
-        terminal = Terminal(file=io.StringIO(), force_terminal=True, color_system="truecolor", width=80)
-        table = Table(name, name, title=name)
-        table.add_row(name, name, style="red")
-        terminal.print(f"it is {name}", style="bold")
-        terminal.print(table)
+        terminal = Console(file=io.StringIO(), force_terminal=True, color_system="truecolor", width=80, markup=False)
+        monkeypatch.setattr(console, "console", lambda terminal=terminal: terminal)
+        say(f"it is {name}")
+        print_table((name, name), [(name, name)], name)
         written = terminal.file.getvalue()
         assert "\x1b[1m" in written, "its own are there"
         assert not unseen(re.sub(r"\x1b\[[0-9;]*m", "", written)), name

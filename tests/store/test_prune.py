@@ -34,7 +34,7 @@ def test_only_what_no_record_asks_for_is_removed(store):
     finish(store, "finetune", "b0")
     for run_id in ("a2", "a3"):
         store.work("pretrain", run_id)
-    store.remember(
+    store.write_record(
         "own",
         {
             "study": "own",
@@ -80,7 +80,7 @@ def test_what_a_command_at_work_needs_stays_until_it_ends(store):
 
 
 def at_work(root, ready, done):
-    with Store(root).asking(["c0", "a0"]):
+    with Store(root).reserved(["c0", "a0"]):
         ready.set()
         done.wait(60)
 
@@ -101,16 +101,16 @@ def test_a_command_that_begins_waits_for_a_prune(store):
     began = threading.Event()
 
     def begin():
-        with store.asking(["c0"]):
+        with store.reserved(["c0"]):
             began.set()
 
-    with store.changing():
+    with store.exclusive():
         thread = threading.Thread(target=begin)
         thread.start()
         assert not began.wait(0.7)
     assert began.wait(10)
     thread.join()
-    assert json.dumps(sorted(store.asked())) == "[]"
+    assert json.dumps(sorted(store.reserved_ids())) == "[]"
 
 
 def test_a_run_that_another_command_removes_is_damaged_and_no_error(store, monkeypatch):

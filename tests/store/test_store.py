@@ -9,8 +9,9 @@ import re
 import pytest
 
 from bertlab.errors import FULL, BadInput, RunFailed, Unwritable, writing
-from bertlab.names import label
+from bertlab.names import filename, label
 from bertlab.store.files import append_line, read_lines, write_json
+from bertlab.store.prune import prune
 from bertlab.store.runs import Store
 
 
@@ -77,35 +78,36 @@ def test_a_run_whose_small_files_are_damaged_does_not_count(store, harm, name):
         assert store.damaged() == [(run, file)]
         with pytest.raises(BadInput, match="is damaged"):
             store.match(run.id)
-        assert store.match(run.id, damaged=True) == run
+        assert store.match(run.id, to_remove=True) == run
     again = finished(store)
     assert store.runs() == [again]
     again.verify()
     assert [path.name for path in run.path.parent.glob(".*")] == [f".{run.path.name}.damaged"]
-    assert store.clear() == 1
+    prune(store)
+    assert not list(run.path.parent.glob(".*"))
 
 
 def test_what_is_to_be_used_is_hashed_and_set_aside_if_it_is_damaged(store):
     run = finished(store)
-    assert store.whole(run.id) == run
+    assert store.get_verified(run.id) == run
     (run.path / "milestones" / "a.safetensors").write_bytes(b"weightz")
     assert store.runs() == [run]
-    with pytest.raises(RunFailed, match=r"a.safetensors' was damaged: the run has to be made anew"):
-        store.whole(run.id)
+    with pytest.raises(RunFailed, match=r"a.safetensors' was damaged: the run has to be repeated"):
+        store.get_verified(run.id)
     assert store.runs() == store.damaged() == []
     with pytest.raises(RunFailed, match="is gone"):
-        store.whole(run.id)
+        store.get_verified(run.id)
 
 
 def test_records_that_were_changed_are_not_read(store):
     record = {"study": "masking", "rows": [], "cells": [], "published": 84.2}
-    store.remember("masking", record)
-    assert store.studies() == [record]
+    store.write_record("masking", record)
+    assert [*store.records(needed=()).values()] == [record]
     file = store.root / "studies" / "masking.json"
     file.write_text(file.read_text().replace("84.2", "84.3"))
     with pytest.raises(BadInput, match=r"masking.json' is damaged"):
         store.records()
-    assert store.studies() == []
+    assert store.records(needed=()) == {}
     store.fail({"id": "aa", "status": "failed"})
     file = store.root / "failures" / "aa.json"
     file.write_text(file.read_text().replace("failed", "failee"))
@@ -193,10 +195,11 @@ def test_hostile_names_make_runs_and_records_inside_the_store(store, hostile_nam
         assert run.path.parent == store.root / "pretrain"
         assert re.fullmatch(r"[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?", run.label)
         assert store.get(run.id) == run
-        store.remember(f"{name}--tiny--01234567", {"study": name, "rows": [{"pretrain_id": name}], "cells": []})
+        record = {"study": name, "rows": [{"pretrain_id": name}], "cells": []}
+        store.write_record(filename(f"{name}--tiny--01234567"), record)
     assert len(store.runs()) == len(hostile_names)
-    assert sorted(record["study"] for record in store.studies()) == sorted(hostile_names)
-    assert all(record["rows"] == [{"pretrain_id": record["study"]}] for record in store.studies())
+    assert sorted(record["study"] for record in store.records(needed=()).values()) == sorted(hostile_names)
+    assert all(record["rows"] == [{"pretrain_id": record["study"]}] for record in store.records(needed=()).values())
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
 
 
@@ -210,8 +213,8 @@ def test_failures_and_lines_keep_any_text(store, hostile_names):
 
 def test_a_record_of_a_long_name_keeps_its_setting_apart(store):
     for mark in ("01234567", "89abcdef"):
-        store.remember(f"{'a' * 80}--tiny--{mark}", {"study": "a", "rows": [], "cells": [], "mark": mark})
-    assert {record["mark"] for record in store.studies()} == {"01234567", "89abcdef"}
+        store.write_record(filename(f"{'a' * 80}--tiny--{mark}"), {"study": "a", "rows": [], "cells": [], "mark": mark})
+    assert {record["mark"] for record in store.records(needed=()).values()} == {"01234567", "89abcdef"}
 
 
 def test_a_place_that_cannot_be_written_is_one_line(tmp_path):

@@ -159,7 +159,7 @@ def test_a_run_that_cannot_be_read_is_not_damaged(store, monkeypatch):
         raise files.unusable(OSError(errno.EIO, os.strerror(errno.EIO)), what, path)
 
     monkeypatch.setattr(files, "opened", broken)
-    for look in (store.runs, lambda: store.get(GOOD), lambda: store.whole(GOOD)):
+    for look in (store.runs, lambda: store.get(GOOD), lambda: store.get_verified(GOOD)):
         with pytest.raises(Unusable, match="Input/output error"):
             look()
     assert not list(store.root.glob("*/.*.damaged"))
