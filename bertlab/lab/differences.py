@@ -1,7 +1,7 @@
-"""What of a planned study differs from its paper's setting: where nothing does, sizes can be compared, not only signs.
+"""Differences between a planned study and its paper's setting. Without any, sizes can be compared, not only signs.
 
-What the papers themselves do is no difference: text of Wikipedia and books, a given vocabulary, cased names, settings
-that a search chose from the papers' grid. Device, precision and the numbers of seeds are none either.
+Wikipedia and books, a given vocabulary, cased text for NER and settings that a search chose from the papers' grid are
+the papers' own. Device, precision and numbers of seeds do not count as differences.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from bertlab.recipe import Recipe
 from bertlab.tasks import kinds
 
 GOOGLE = "google-bert/bert-base-"
-"""The published checkpoints of BERT base: what BERT's own tables are measured on."""
+"""The published checkpoints of BERT base, which BERT's own tables use."""
 
 
 def differences(plan: Plan, study: Study) -> list[dict[str, str]]:
-    """What differs, as `what`; and the measurement that it concerns, as `on`, empty if it is all of them."""
+    """Each difference as `what`, and its measurement as `on`, which is empty for all measurements."""
     cells = [cell for cell in plan.cells if cell.study.name == study.name]
     paper = scales.find("paper").following(study.at_paper)
     found = [{"on": "", "what": what} for what in (*_pretraining(plan, study, paper), *_text(plan))]
     for measurement in study.measurements:
-        column = [cell for cell in cells if cell.measurement.name == measurement.name]
-        found += [{"on": measurement.name, "what": what} for what in _measured(plan, study, measurement, column, paper)]
+        own = [cell for cell in cells if cell.measurement.name == measurement.name]
+        found += [{"on": measurement.name, "what": what} for what in _measured(plan, study, measurement, own, paper)]
     return found
 
 
@@ -40,16 +40,13 @@ def _pretraining(plan: Plan, study: Study, paper: Scale) -> Iterator[str]:
             yield f"pre-trained elsewhere, as {pretrained.checkpoint.name}"
         return
     scale = plan.request.scale.following(study.at_paper)
-    ours = pretrained.recipe if isinstance(pretrained, Pretrain) else study.recipe(_baseline(study), scale.recipe)
-    theirs = study.recipe(_baseline(study), paper.recipe)
+    baseline = study.variant(study.baseline)
+    ours = pretrained.recipe if isinstance(pretrained, Pretrain) else study.recipe(baseline, scale.recipe)
+    theirs = study.recipe(baseline, paper.recipe)
     ignored = {"seed", "tokenizer.lowercase", "tokenizer.given"} | (
         {"tokenizer.vocabulary"} if ours.tokenizer.given else set()
     )
     yield from _fields(ours, theirs, ignored)
-
-
-def _baseline(study: Study) -> Any:
-    return study.variant(study.baseline)
 
 
 def _text(plan: Plan) -> Iterator[str]:
@@ -65,19 +62,19 @@ def _text(plan: Plan) -> Iterator[str]:
 
 
 def _measured(plan: Plan, study: Study, measurement: Measurement, cells: Sequence[Cell], paper: Scale) -> Iterator[str]:
-    rows = {variant.name: variant for variant in study.variants}
-    known = [(rows[cell.variant], cell.job) for cell in cells if cell.variant in rows]
+    variants = {variant.name: variant for variant in study.variants}
+    known = [(variants[cell.variant], cell.job) for cell in cells if cell.variant in variants]
     jobs = [(variant, job) for variant, job in known if isinstance(job, Measure)]
     if not jobs:
         return
     variant, job = jobs[0]
     task = job.data.task
     if job.data.origin == "microworld":
-        yield f"task: {task.microworld} of the embedded world"
+        yield f"task: {task.microworld}, synthetic"
     elif job.data.asked in plan.request.substitutes:
         yield f"task: {task.dataset} in place of {job.data.asked}"
     if job.intermediate_task is not None:
-        yield f"trained on {job.intermediate_task.asked} before"
+        yield f"first trained on {job.intermediate_task.asked}"
     if kinds.find(task.kind).cased and _uncased(job):
         yield "text in lower case"
     searched = set(plan.request.searched.get(job.data.asked, ()))
@@ -96,7 +93,7 @@ def _uncased(job: Measure) -> bool:
 
 
 def _fields(ours: Any, theirs: Any, ignored: Collection[str], prefix: str = "") -> Iterator[str]:
-    """The fields of a dataclass that differ, as `model.layers 4 (paper: 12)`; not its corpus, and none of `ignored`."""
+    """The fields of a dataclass that differ, as `model.layers 4 (paper: 12)`, except its corpus and `ignored` ones."""
     for each in dataclasses.fields(ours):
         path, mine, paper = f"{prefix}{each.name}", getattr(ours, each.name), getattr(theirs, each.name)
         if mine == paper or path in ignored or each.name in ignored or (path == "corpus" and isinstance(ours, Recipe)):

@@ -1,7 +1,7 @@
-"""A job: its identity, what it needs, what it does.
+"""Jobs: what they compute, what they need, and their ids.
 
-Every job is a frozen value. Its id follows from its science alone; running it fills a working directory of the store
-and returns the result that the store then seals.
+A job is a frozen value whose id depends only on its science. Running it fills a working directory of the store and
+returns the result, which the store then seals.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PrepareCorpus:
-    """Text to a tokenised, memory-mapped corpus and its vocabulary."""
+    """Tokenises text into a memory-mapped corpus, and trains its vocabulary."""
 
     corpus: Corpus
     tokenizer: Tokenizer
     located: tuple[Located, ...] = field(compare=False)
     given: Path | None = field(default=None, compare=False)
-    """The `vocab.txt` that `tokenizer.given` names by its content."""
+    """The `vocab.txt` whose hash `tokenizer.given` holds."""
     code: Code | None = None
-    """A study file that may change it and what is trained on it."""
+    """A study file that may change the corpus and what is trained on it."""
     kind: Literal["corpus"] = "corpus"
 
     @cached_property
@@ -64,7 +64,7 @@ class PrepareCorpus:
         return f"{'+'.join(source.name for source in self.corpus.sources)}-{self.tokenizer.vocabulary}"
 
     def science(self) -> dict[str, Any]:
-        """What the id is made of."""
+        """What the id depends on."""
         return {"corpus": science(self.corpus), "tokenizer": science(self.tokenizer)} | _coded(self.code)
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class PrepareCorpus:
             self.located,
             work,
             given=self.given,
-            workers=1 if self.code else machine.num_threads,  # processes that are started do not run the code
+            workers=1 if self.code else machine.num_threads,  # child processes do not run the study file
             progress=progress,
         )
         commits = {each.source.name: each.dataset.commit for each in self.located if each.dataset is not None}
@@ -86,19 +86,19 @@ class PrepareCorpus:
 
 @dataclass(frozen=True)
 class Pretrain:
-    """A recipe, trained."""
+    """Pre-trains a recipe."""
 
     recipe: Recipe
     corpus: PrepareCorpus = field(compare=False)
     name: str = field(compare=False)
-    """The study and row that first asked for it."""
+    """The first study and variant that need it."""
     milestones: tuple[int, ...] = field(default=(100,), compare=False)
-    """Per cent of the steps after which weights are kept."""
+    """Percentages of the steps after which weights are saved."""
     kind: Literal["pretrain"] = "pretrain"
 
     @property
     def code(self) -> Code | None:
-        """A study file that may change it."""
+        """A study file that may change the pre-training."""
         return self.corpus.code
 
     @property
@@ -108,25 +108,25 @@ class Pretrain:
 
     @property
     def steps(self) -> int:
-        """Updates after which milestones are kept."""
+        """The number of updates."""
         return self.recipe.schedule.steps
 
     @cached_property
     def id(self) -> str:
-        """The id of the pre-training. The corpus' own id carries the version of the text code."""
+        """The id of the pre-training; through that of the corpus it depends on the version of the text code."""
         return identity(self.kind, **self.science())
 
     @property
     def label(self) -> str:
-        """Study, row and seed."""
+        """Study, variant and seed."""
         return f"{self.name}-seed{self.recipe.seed}"
 
     def science(self) -> dict[str, Any]:
-        """What the id is made of."""
+        """What the id depends on."""
         return {"recipe": science(self.recipe), "corpus": self.corpus.id} | _coded(self.code)
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
-        """Trains in `work`, from where an earlier try stopped."""
+        """Trains in `work`, from the checkpoint of an earlier attempt if there is one."""
         return self.train(work, store, machine, progress)
 
     def train(
@@ -138,7 +138,7 @@ class Pretrain:
         share: Share = ALONE,
         strategy: Strategy | None = None,
     ) -> dict[str, Any]:
-        """`run` as one process of a group does it, with its `share` and `strategy`."""
+        """Trains as `run` does, as one process of a group with its `share` and `strategy`."""
         from bertlab.training.logs import NOWHERE, opened
         from bertlab.training.pretraining import pretrain
 
@@ -149,22 +149,20 @@ class Pretrain:
 
 @dataclass(frozen=True)
 class ImportCheckpoint:
-    """A published checkpoint, taken into the store as a pre-training is left there."""
+    """Imports a published checkpoint in the form of a pre-training."""
 
     checkpoint: Checkpoint
     fresh: bool = False
-    """Its shape and vocabulary with new weights: the row without pre-training."""
+    """Whether to replace its weights by new ones, for the variant without pre-training."""
     kind: Literal["import"] = "import"
     seed: int = 0
     steps: int = 0
-    """None were made here: there are no milestones."""
     milestones: tuple[int, ...] = (100,)
     code: None = None
-    """Nothing is computed."""
 
     @cached_property
     def id(self) -> str:
-        """The id of the checkpoint's content."""
+        """The id of the import."""
         return identity(self.kind, **self.science())
 
     @property
@@ -173,11 +171,11 @@ class ImportCheckpoint:
         return f"{self.checkpoint.name}-fresh" if self.fresh else self.checkpoint.name
 
     def science(self) -> dict[str, Any]:
-        """What the id is made of."""
+        """What the id depends on."""
         return {"checkpoint": self.checkpoint.content} | ({"fresh": True} if self.fresh else {})
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
-        """Reads the checkpoint, and writes weights, vocabulary and what describes the model into `work`."""
+        """Reads the checkpoint, and writes weights, vocabulary and recipe into `work`."""
         from bertlab.model.interop import huggingface
 
         directory = self.checkpoint.fetch()
@@ -200,66 +198,69 @@ class ImportCheckpoint:
 
 
 Pretrained = Pretrain | ImportCheckpoint
-"""A job that leaves a model which can be measured."""
+"""A job whose result is a pre-trained model."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A pre-trained model, adapted to a task and measured on it."""
+    """Adapts a pre-trained model to a task and evaluates it."""
 
     pretrain: Pretrained
     data: TaskRows
-    """Where the task's rows are."""
+    """The task and the location of its examples."""
     content: str
-    """What they are, as `microworld:1` or `sha256:...`."""
+    """The version of the examples, such as `microworld:1` or `sha256:...`."""
     settings: Adaptation
     finetune_seed: int
     name: str = field(compare=False)
-    """The study, row and column that first asked for it."""
+    """The first study, variant and measurement that need it."""
     milestone: int = 100
-    """Per cent of the pre-training's steps after which its weights are measured."""
+    """The percentage of the pre-training's steps after which its weights are measured."""
     intermediate_task: TaskRows | None = None
-    """A task that all weights are trained on before."""
+    """A task on which all weights are trained first."""
     intermediate_content: str = ""
     held_back: bool = False
-    """Judged on rows held back from the training rows: a try of its settings, not a result."""
+    """Whether to evaluate on held-back training examples: a trial of the settings, not a result."""
     code: Code | None = None
-    """A study file that may change it."""
+    """A study file that may change the measurement."""
 
     @property
     def kind(self) -> str:
-        """The folder of the store that its run is kept in."""
+        """The folder of the store that holds its run."""
         return self.settings.runs
 
     @cached_property
     def id(self) -> str:
-        """The id of the measurement: the pre-training's, the data's content, the settings and the fine-tuning seed."""
+        """The id of the measurement."""
         return identity(self.kind, **self.science())
 
     @property
     def label(self) -> str:
-        """Study, row, task and seeds."""
+        """Study, variant, task and seeds."""
         return f"{self.name}-seed{self.pretrain.seed}-finetune{self.finetune_seed}"
 
     def science(self) -> dict[str, Any]:
-        """What the id is made of: of the task only what changes the numbers."""
+        """What the id depends on; of the task, only the fields that change results."""
         made: dict[str, Any] = {
             "pretrain": self.pretrain.id,
             "data": self.content,
-            "task": _asked(self.data.task),
+            "task": _task_science(self.data.task),
             "settings": science(self.settings),
             "finetune_seed": self.finetune_seed,
         }
         if self.milestone < 100:
             made["milestone"] = self.milestone
         if self.intermediate_task is not None:
-            made["intermediate_task"] = {"data": self.intermediate_content, "task": _asked(self.intermediate_task.task)}
+            made["intermediate_task"] = {
+                "data": self.intermediate_content,
+                "task": _task_science(self.intermediate_task.task),
+            }
         if self.held_back:
             made["held_back"] = True
         return made | _coded(self.code)
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
-        """Trains and measures; leaves the predictions in `work`."""
+        """Trains, evaluates, and writes the predictions into `work`."""
         from bertlab.tasks import kinds
         from bertlab.tasks.data import held_back
         from bertlab.training.finetuning import finetune
@@ -292,6 +293,11 @@ class Measure:
             predictions = predictions | {f"test_{name}": each for name, each in outcome.test.predictions.items()}
             tested = {"split": task.test, "rows": outcome.test.rows}
             tested |= {"metrics": outcome.test.metrics, **_floors(outcome.test, lexical, 1)}
+        before = {}
+        if self.intermediate_task is not None:
+            before["intermediate_task"] = self.intermediate_task.asked
+            if self.intermediate_task.hub:
+                before["intermediate_commit"] = self.intermediate_task.hub.commit
         point("predictions.begin")
         _save_predictions(work / "predictions.npz", predictions)
         point("predictions.done")
@@ -314,12 +320,7 @@ class Measure:
             "settings": science(self.settings),
             "length": self.settings.length,
             "curve": outcome.curve,
-            **({"intermediate_task": self.intermediate_task.asked} if self.intermediate_task else {}),
-            **(
-                {"intermediate_commit": self.intermediate_task.hub.commit}
-                if self.intermediate_task and self.intermediate_task.hub
-                else {}
-            ),
+            **before,
             **({"test": tested} if tested else {}),
             **({} if outcome.threshold is None else {"threshold": outcome.threshold}),
         }
@@ -333,17 +334,17 @@ class Measure:
         """Raises `BadInput` if the files of the examples changed since the plan."""
         from bertlab.tasks.data import content_of
 
-        for data, content in ((self.data, self.content), (self.intermediate_task, self.intermediate_content)):
-            if data is not None and data.origin == "files" and content_of(data, machine) != content:
-                raise BadInput(f"the rows of task '{data.asked}' have changed: give the same command again")
+        for data, content in zip(self.tasks, (self.content, self.intermediate_content), strict=False):
+            if data.origin == "files" and content_of(data, machine) != content:
+                raise BadInput(f"the examples of task '{data.asked}' have changed: give the same command again")
 
 
 Job = PrepareCorpus | Pretrained | Measure
-"""A job of any kind."""
+"""Any job."""
 
 
 def needs(job: Job) -> tuple[Job, ...]:
-    """The jobs that must be finished before this one."""
+    """The jobs that must finish before this one."""
     if isinstance(job, Measure):
         return (job.pretrain,)
     return (job.corpus,) if isinstance(job, Pretrain) else ()
@@ -358,25 +359,25 @@ def devices_per_pretraining(machine: Machine, jobs: Iterable[Job]) -> int:
 
 
 def _coded(code: Code | None) -> dict[str, str]:
-    """What code adds to the science of a run."""
+    """What a study file adds to the science of a run."""
     return {} if code is None else {"code": code.sha256}
 
 
 def _floors(judgement: Judgement, lexical: list[dict[str, float]], part: int) -> dict[str, dict[str, float]]:
-    """What the same examples come to without what is measured, by the name of the floor."""
+    """The metrics of baselines on the same examples, by the name of the baseline."""
     found = {"majority": judgement.majority}
     found |= {"lexical": lexical[part]} if lexical else {}
     return found | ({} if judgement.exchanged is None else {"exchanged": judgement.exchanged})
 
 
-def _asked(task: Task) -> dict[str, Any]:
+def _task_science(task: Task) -> dict[str, Any]:
     names = ("kind", "train", "evaluation", "text", "label", "labels", *(("test",) if task.test else ()))
     return {name: getattr(task, name) for name in names}
 
 
 @lru_cache(maxsize=8)
 def rows(data: TaskRows, machine: Machine) -> TaskData:
-    """The rows of a task, read once a process. Raises `BadInput` for rows that cannot be used."""
+    """The examples of a task; each process reads them once. Raises `BadInput` for unusable examples."""
     from bertlab.tasks.data import read
 
     return read(data, machine)
@@ -390,7 +391,7 @@ def _corpus(directory: Path) -> TokenisedCorpus:
 
 
 def _save_predictions(path: Path, predictions: dict[str, np.ndarray]) -> None:
-    """Writes arrays as .npz, with no clock in the archive: the same predictions give the same bytes."""
+    """Writes arrays as .npz without times, so that equal predictions give equal bytes."""
     import io
     import zipfile
 

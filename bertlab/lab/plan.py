@@ -1,7 +1,7 @@
-"""Studies x scale x seeds to jobs: each distinct job once, in the order in which they are run.
+"""Plans: the distinct jobs of studies at a scale over seeds, in the order in which they run.
 
-A plan is made without training anything and without importing torch: sources and tasks are named by the hash of what
-they contain, recipes by their science, and what the store has already is marked as done.
+Planning trains nothing and does not import torch. Hashes identify sources and tasks, so that a plan shows which jobs
+the store has already finished.
 """
 
 from __future__ import annotations
@@ -31,41 +31,41 @@ from bertlab.tasks.lookup import Tasks
 from bertlab.text import sources
 
 MOST = 100_000
-"""Values of one study that a plan is made of."""
+"""The largest number of values of one study in a plan."""
 RANDOM_INIT = "no pre-training"
-"""The name of the row that `--random-init` adds."""
+"""The name of the variant that `--random-init` adds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What a user asks for."""
+    """The options of a command that define a plan."""
 
     studies: tuple[Study, ...]
     scale: Scale
     corpora: tuple[str, ...] = ()
-    """Names or paths; empty for those of the scale."""
+    """Names or paths; empty for the corpora of the scale."""
     vocabulary: Path | None = None
     """A `vocab.txt` to use instead of training one."""
     substitutes: Mapping[str, str] = field(default_factory=dict)
-    """Data sets measured in place of a task's own."""
+    """Data sets that replace those of tasks."""
     intermediate_task: Mapping[str, str] = field(default_factory=dict)
-    """Data sets that all weights are trained on before a task is."""
+    """Data sets on which all weights are trained before a task."""
     seeds: Sequence[int] = (0,)
-    """Of the pre-training, ascending."""
+    """Pre-training seeds, ascending."""
     finetune_seeds: int = 0
-    """Fine-tuning seeds within a pre-training; 0 for the scale's."""
+    """Fine-tuning seeds per pre-training; 0 for the number of the scale."""
     only: tuple[str, ...] = ()
-    """Rows to run; empty for all."""
+    """Variants to run; empty for all."""
     random_init: bool = False
     """Whether to add the variant without pre-training."""
     measured: bool = True
     """Whether variants are compared; if not, they may be the same runs."""
     held_back: bool = False
-    """Judge fine-tunings on rows held back from their training rows."""
+    """Evaluate fine-tunings on held-back training examples."""
     pretrained: Pretrained | None = None
-    """What all rows are measured on, in place of a pre-training of their own."""
+    """The model that all variants measure instead of pre-training their own."""
     searched: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """What a search chose, by task; it is in the scale, and told."""
+    """The settings that a search chose, by task; the scale contains them too."""
     tries: tuple[str, ...] = ()
     """Ids of the runs of that search."""
 
@@ -80,7 +80,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Cell:
-    """One measured value of a study: a row, a column and its seeds, and the job that it comes from."""
+    """One value of a study: a variant, a measurement, and the job that computes it."""
 
     study: Study
     variant: str
@@ -89,11 +89,11 @@ class Cell:
 
     @property
     def pretrain(self) -> Pretrained:
-        """The pre-training that is measured."""
+        """The pre-training of the value."""
         return self.job.pretrain if isinstance(self.job, Measure) else self.job
 
     def facts(self) -> dict[str, Any]:
-        """What a report says of the task and the way it is measured."""
+        """Task, data set, split, method, milestone and seed, for reports."""
         if not isinstance(self.job, Measure):
             named = {"task": "held-out text", "dataset": "held-out text", "split": "held-out", "method": "pretraining"}
             return named | {"milestone": 100, "finetune_seed": 0}
@@ -109,17 +109,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a request comes to."""
+    """The jobs of a request."""
 
     request: Request
     corpora: tuple[str, ...]
     text: str
-    """The id of the corpus that rows are trained on which do not vary it."""
+    """The id of the corpus of all variants that do not change it."""
     world: bool
-    """Whether the tasks are those of the embedded world."""
+    """Whether the tasks are the synthetic ones."""
     cells: tuple[Cell, ...]
     jobs: tuple[Job, ...]
-    """Distinct jobs, each after those that it needs."""
+    """Distinct jobs, each after the jobs that it needs."""
 
     @property
     def requested(self) -> tuple[int, int]:
@@ -135,16 +135,16 @@ class Plan:
         return sum(isinstance(job, Pretrain | ImportCheckpoint) for job in self.jobs), measured
 
     def pending(self, store: Store) -> list[Job]:
-        """The jobs of this plan that the store does not have yet."""
+        """The jobs of this plan that the store has not finished."""
         done = {run.id for run in store.runs()}
         return [job for job in self.jobs if job.id not in done]
 
 
 def make(request: Request, machine: Machine) -> Plan:
-    """The plan of a request. Reads and hashes what it names; raises `BadInput` for what cannot be."""
+    """The plan of a request. Reads and hashes corpora and tasks; raises `BadInput` for a request that cannot run."""
     if request.pretrained is not None and request.scale.recipe != scales.find(request.scale.name).recipe:
         groups = ", ".join(f"{group}." for group in (*scales.GROUPS, "tasks"))
-        raise BadInput(f"--from: the pre-training is finished, --set reaches no field of it: set only {groups}")
+        raise BadInput(f"--from: the pre-training is finished, so --set cannot change it: set only {groups}")
     located, world = _text(request, machine)
     corpus = Corpus(sources=tuple(each.source for each in located), heldout=request.scale.recipe.corpus.heldout)
     used = sorted(
@@ -172,40 +172,35 @@ def make(request: Request, machine: Machine) -> Plan:
         if request.vocabulary is not None:
             base = dataclasses.replace(base, tokenizer=_given(base.tokenizer, request.vocabulary))
         _reaches(study, request.scale)
-        variants = _rows(study, base, request)
+        variants = _recipes(study, base, request)
         if request.pretrained:
             _same(variants, study, base)
         else:
             _check_positions(variants, study)
         if request.measured:
-            _differ(study, base, scale, tasks)  # last: it looks tasks up, for which the Hub may have to be reached
-        most = (
-            len(variants)
-            * len(request.seeds)
-            * len(study.measurements)
-            * (request.finetune_seeds or scale.finetune_seeds)
-        )
-        if most > MOST:
+            _differ(study, base, scale, tasks)  # last: it looks tasks up, perhaps on the Hub
+        seeds = len(request.seeds) * (request.finetune_seeds or scale.finetune_seeds)
+        if (values := len(variants) * len(study.measurements) * seeds) > MOST:
             raise BadInput(
-                f"--seeds and --finetune-seeds come to {most:,} values in study {study.name}: ask for {MOST:,} at most"
+                f"--seeds and --finetune-seeds give study {study.name} {values:,} values, over {MOST:,}: use less"
             )
         for variant, recipe in variants:
             for seed in request.seeds:
-                row = f"{study.name}-{variant.name}"
+                name = f"{study.name}-{variant.name}"
                 pretrain = _given_to(variant, request.pretrained) or Pretrain(
                     dataclasses.replace(recipe, seed=seed),
                     PrepareCorpus(recipe.corpus, recipe.tokenizer, located, request.vocabulary, code),
-                    row,
+                    name,
                     request.scale.milestones,
                 )
                 for measurement in study.measurements:
-                    found = _jobs(pretrain, study, row, variant, measurement, request, scale, tasks)
+                    found = _jobs(pretrain, study, name, variant, measurement, request, scale, tasks)
                     cells += [Cell(study, variant.name, measurement, job) for job in found]
     jobs = in_order([cell.job for cell in cells])
-    if not request.held_back:  # a try of some settings measures the baseline alone
+    if not request.held_back:  # a trial of settings measures only the baseline
         unused.check_data(machine, located, jobs, world)
         unused.check_settings(request.scale, jobs)
-    if isinstance(request.pretrained, Pretrain):  # finished, and so is what it needs
+    if isinstance(request.pretrained, Pretrain):  # it has finished, and so has its corpus
         jobs = tuple(job for job in jobs if isinstance(job, Measure))
     return Plan(
         request=request,
@@ -218,7 +213,7 @@ def make(request: Request, machine: Machine) -> Plan:
 
 
 def _code(studies: Sequence[Study]) -> Code | None:
-    """What the file of a study defines that may change runs. Raises `BadInput` if it would change those of others."""
+    """The code of a study file. Raises `BadInput` if it could change runs of other studies."""
     for study in studies:
         if study.file is not None and study.file.code is not None:
             if len(studies) > 1:
@@ -228,20 +223,20 @@ def _code(studies: Sequence[Study]) -> Code | None:
 
 
 def _text(request: Request, machine: Machine) -> tuple[tuple[sources.Located, ...], bool]:
-    """Where the text is, and whether tasks are those of the embedded world: where all text is from there."""
+    """The located corpora, and whether tasks are synthetic, as they are if all text is."""
     if request.pretrained is None:
         names = request.corpora or request.scale.corpus
         located = tuple(sources.resolve(name, machine=machine) for name in names)
         contents = [each.source.content for each in located]
         if twice := next((each for each in located if contents.count(each.source.content) > 1), None):
-            raise BadInput(f"--corpus '{twice.source.name}' is given twice: each document would be read twice")
+            raise BadInput(f"--corpus '{twice.source.name}' is given twice: give each corpus once")
         return located, all(each.origin == "microworld" for each in located)
     read = request.pretrained.recipe.corpus.sources if isinstance(request.pretrained, Pretrain) else ()
     return (), bool(read) and all(each.content.startswith("microworld:") for each in read)
 
 
-def _check_positions(rows: Sequence[tuple[Variant, Recipe]], study: Study) -> None:
-    for variant, recipe in rows:
+def _check_positions(recipes: Sequence[tuple[Variant, Recipe]], study: Study) -> None:
+    for variant, recipe in recipes:
         if 0 < recipe.model.max_positions < recipe.inputs.longest:
             raise BadInput(
                 f"model.max_positions is {recipe.model.max_positions} and variant '{variant.name}' of study "
@@ -249,44 +244,42 @@ def _check_positions(rows: Sequence[tuple[Variant, Recipe]], study: Study) -> No
             )
 
 
-def _same(rows: Sequence[tuple[Variant, Recipe]], study: Study, base: Recipe) -> None:
-    """Raises `BadInput` for rows that differ in their pre-training, and for columns that are read off it."""
+def _same(recipes: Sequence[tuple[Variant, Recipe]], study: Study, base: Recipe) -> None:
+    """Raises `BadInput` for variants that differ in their pre-training, and for measurements of it."""
     baseline = study.recipe(study.variant(study.baseline), base)
-    other = [variant.name for variant, recipe in rows if recipe != baseline and variant.name != RANDOM_INIT]
+    other = [variant.name for variant, recipe in recipes if recipe != baseline and variant.name != RANDOM_INIT]
     if other:
-        told = ", ".join(f"'{name}'" for name in other)
-        raise BadInput(f"--from: study {study.name} pre-trains {told} otherwise: choose other rows with --only")
+        names = ", ".join(f"'{name}'" for name in other)
+        raise BadInput(f"--from: study {study.name} pre-trains {names} differently: choose other variants with --only")
     for measurement in study.measurements:
         if not measurement.task:
-            raise BadInput(f"--from: column '{measurement.name}' of study {study.name} is read off a pre-training")
+            raise BadInput(f"--from: measurement '{measurement.name}' of study {study.name} needs a pre-training")
 
 
 def _given_to(variant: Variant, pretrained: Pretrained | None) -> Pretrained | None:
-    """What a row is measured on if not on a pre-training of its own."""
+    """The given model as a variant uses it; None if the variant is pre-trained."""
     if variant.name != RANDOM_INIT or pretrained is None:
         return pretrained
     if isinstance(pretrained, Pretrain):
         raise BadInput(
-            "--random-init needs the study's own pre-training, or a checkpoint, to start afresh: leave it out"
+            "--random-init works with a study's own pre-training or with a checkpoint, not with a run: leave it out"
         )
     if not pretrained.checkpoint.reachable:
-        raise BadInput(
-            f"--random-init starts '{pretrained.label}' afresh from its files: give its directory with --from"
-        )
+        raise BadInput(f"--random-init needs the files of '{pretrained.label}': give its directory with --from")
     return dataclasses.replace(pretrained, fresh=True)
 
 
 def _jobs(
     pretrain: Pretrained,
     study: Study,
-    row: str,
+    name: str,
     variant: Variant,
     measurement: Measurement,
     request: Request,
     scale: Scale,
     tasks: Tasks,
 ) -> Iterator[Measure | Pretrained]:
-    """The jobs of one column for one pre-training of a row: over milestones, and fine-tuning seeds within each."""
+    """The jobs of one measurement on one pre-training, for each milestone and fine-tuning seed."""
     code = _code(request.studies)
     if not measurement.task:
         yield pretrain
@@ -299,15 +292,15 @@ def _jobs(
     _check(pretrain, measurement, measured, data.task.kind)
     for milestone in _milestones(pretrain, measurement):
         for finetune_seed in range(request.finetune_seeds or request.scale.finetune_seeds):
-            name = "-".join((row, measurement.name, *([f"{milestone}%"] if milestone < 100 else [])))
+            full = "-".join((name, measurement.name, *([f"{milestone}%"] if milestone < 100 else [])))
             before = tasks.intermediate(measurement.task) if measured.intermediate else (None, "")
             yield Measure(
-                pretrain, data, content, measured, finetune_seed, name, milestone, *before, request.held_back, code
+                pretrain, data, content, measured, finetune_seed, full, milestone, *before, request.held_back, code
             )
 
 
 def check_metrics(plan: Plan, store: Store, machine: Machine) -> None:
-    """Raises `BadInput` for a metric that a task does not have, by the labels of its rows, which it reads."""
+    """Raises `BadInput` for a metric that does not fit the labels of a task; reads the examples."""
     pending = {job.id for job in plan.pending(store)}
     for cell in plan.cells:
         job, metric = cell.job, cell.measurement.metric
@@ -318,7 +311,7 @@ def check_metrics(plan: Plan, store: Store, machine: Machine) -> None:
 
 
 def _has(data: TaskRows, measurement: Measurement, labels: tuple[str, ...]) -> None:
-    """Raises `BadInput` for a metric that a task with these labels does not have; for none any of its kind is one."""
+    """Raises `BadInput` for a metric that does not fit a task with these labels; without labels, its kind."""
     found = kinds.find(data.task.kind).known(labels)
     if measurement.metric not in found:
         what = f"metric of a {data.task.kind} task in measurement '{measurement.name}'"
@@ -326,7 +319,7 @@ def _has(data: TaskRows, measurement: Measurement, labels: tuple[str, ...]) -> N
 
 
 def _reaches(study: Study, scale: Scale) -> None:
-    """Raises `BadInput` for a field that `--set` names and the variants of a study set."""
+    """Raises `BadInput` if `--set` names a field that the variants of a study set."""
     varied = study.varied() | {path for variant in study.variants for path in variant.fields}
     for arm, fields in study.varied_adaptation().items():
         varied |= {f"{group}.{name}" for group in arm.groups() for name in fields}
@@ -336,28 +329,28 @@ def _reaches(study: Study, scale: Scale) -> None:
 
 
 def _differ(study: Study, base: Recipe, scale: Scale, tasks: Tasks) -> None:
-    """Raises `BadInput` for a study of several variants that are all the same runs."""
+    """Raises `BadInput` for a study whose variants are all the same runs."""
 
-    def how(variant: Variant, measurement: Measurement) -> object:
+    def adapted(variant: Variant, measurement: Measurement) -> object:
         if not measurement.task:
             return ""
         data, _ = tasks.find(measurement.task)
         return study.adaptation(variant, measurement, scale, data.task.kind, data.asked)
 
     made = {
-        canonical([study.recipe(variant, base), [how(variant, each) for each in study.measurements]])
+        canonical([study.recipe(variant, base), [adapted(variant, each) for each in study.measurements]])
         for variant in study.variants
     }
     if len(made) < min(2, len(study.variants)):
         raise BadInput(
             f"study '{study.name}': all its variants are the same runs at scale {scale.name}: let them differ in "
-            "fields of the recipe, or in how they are measured"
+            "fields of the recipe, or in their adaptation"
         )
 
 
 def _check(pretrain: Pretrained, measurement: Measurement, measured: Adaptation, kind: str) -> None:
-    """Raises `BadInput` for an adaptation that is not for the kind of task, and for sequences longer than the model has
-    positions; of a checkpoint that shows when it is read."""
+    """Raises `BadInput` for an adaptation that does not fit the kind of task, and for sequences longer than the model's
+    positions. Checkpoints are checked when they are read."""
     length = measured.length
     if problem := measured.problem(kinds.find(kind)):
         raise BadInput(f"measurement '{measurement.name}': {problem}")
@@ -365,13 +358,13 @@ def _check(pretrain: Pretrained, measurement: Measurement, measured: Adaptation,
         positions = pretrain.recipe.model.positions_for(pretrain.recipe.inputs.longest)
         if length > positions:
             raise BadInput(
-                f"measurement '{measurement.name}' is read in {length} tokens and the model has {positions} positions: "
+                f"measurement '{measurement.name}' uses {length} tokens and the model has {positions} positions: "
                 f"set the length to {positions} at most, or model.max_positions={length}"
             )
 
 
 def _milestones(pretrain: Pretrained, measurement: Measurement) -> list[int]:
-    """Of the milestones that are asked for, those at which weights are kept; the end alone where nothing is trained."""
+    """The milestones of a measurement at which weights are saved; only the end of an import."""
     if isinstance(pretrain, ImportCheckpoint):
         return [100]
     at, steps = pretrain.recipe.schedule.milestone, pretrain.steps
@@ -379,25 +372,23 @@ def _milestones(pretrain: Pretrained, measurement: Measurement) -> list[int]:
     return sorted({*kept, 100})
 
 
-def _rows(study: Study, base: Recipe, request: Request) -> list[tuple[Variant, Recipe]]:
+def _recipes(study: Study, base: Recipe, request: Request) -> list[tuple[Variant, Recipe]]:
+    names = [variant.name for each in request.studies for variant in each.variants]
     for name in request.only:
-        if name != RANDOM_INIT and all(name not in (v.name for v in each.variants) for each in request.studies):
-            raise unknown("variant", name, [v.name for each in request.studies for v in each.variants])
-    rows = [
-        (variant, study.recipe(variant, base))
-        for variant in study.variants
-        if not request.only or variant.name in request.only
-    ]
+        if name not in (*names, RANDOM_INIT):
+            raise unknown("variant", name, names)
+    chosen = [variant for variant in study.variants if not request.only or variant.name in request.only]
+    recipes = [(variant, study.recipe(variant, base)) for variant in chosen]
     if request.random_init or RANDOM_INIT in request.only:
         baseline = study.variant(study.baseline)
         recipe = study.recipe(baseline, base)
         untrained = dataclasses.replace(recipe, schedule=dataclasses.replace(recipe.schedule, steps=0))
-        rows.append((dataclasses.replace(baseline, name=RANDOM_INIT), untrained))
-    return rows
+        recipes.append((dataclasses.replace(baseline, name=RANDOM_INIT), untrained))
+    return recipes
 
 
-def in_order(asked: Sequence[Job]) -> tuple[Job, ...]:
-    """Corpora first; then each pre-training, followed at once by what is measured on it."""
+def in_order(jobs: Sequence[Job]) -> tuple[Job, ...]:
+    """The jobs and those that they need: corpora first, then each pre-training followed by its measurements."""
     found: dict[str, Job] = {}
 
     def add(job: Job) -> None:
@@ -405,7 +396,7 @@ def in_order(asked: Sequence[Job]) -> tuple[Job, ...]:
             add(needed)
         found.setdefault(job.id, job)
 
-    for job in asked:
+    for job in jobs:
         add(job)
     order = {id_: number for number, id_ in enumerate(found)}
     trained = {id_: number for number, id_ in enumerate(found) if isinstance(found[id_], Pretrain | ImportCheckpoint)}

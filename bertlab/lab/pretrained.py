@@ -1,4 +1,4 @@
-"""What is measured where nothing is to be pre-trained: a run of the store, or a published checkpoint (`--from`)."""
+"""The model of `--from`: a run of the store, or a published checkpoint."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ from bertlab.store.runs import PRETRAINED, Run, Store
 
 
 def find(name: str, store: Store, machine: Machine) -> Pretrained:
-    """What `name` names: a finished run by its id, label or directory; else a checkpoint's directory or name.
+    """The finished run with this id, label or directory; else the checkpoint with this directory or name.
 
-    Raises `BadInput` if there is no such thing.
+    Raises `BadInput` if there is none.
     """
     if not name:
         raise BadInput("--from is empty: give a run, a checkpoint's directory or a name on the Hub")
     folder = Path(name)
-    if kind(folder, "--from") == "folder" and kind(folder / "manifest.json", "--from") == "file":
-        return _restored(store.match(str(folder.absolute()), lambda run: run.kind in PRETRAINED))
-    if "/" not in name and kind(folder, "--from") != "folder":
-        runs = store.matches(name, lambda run: run.kind in PRETRAINED)
-        if runs:
-            return _restored(store.match(name, lambda run: run.kind in PRETRAINED))
+
+    def pretrained(run: Run) -> bool:
+        return run.kind in PRETRAINED
+
+    if kind(folder, "--from") == "folder":
+        if kind(folder / "manifest.json", "--from") == "file":
+            return _restored(store.match(str(folder.absolute()), pretrained))
+    elif "/" not in name and store.matches(name, pretrained):
+        return _restored(store.match(name, pretrained))
     return ImportCheckpoint(checkpoint.locate(name, machine))
 
 
@@ -46,5 +49,5 @@ def _restored(run: Run) -> Pretrained:
     if "code" in science:
         raise BadInput(f"run {run.id} was trained with the code of a study file: measure it in that study")
     if job.id != run.id:
-        raise BadInput(f"run {run.id} is of another version of the science: train it again to measure it")
+        raise BadInput(f"run {run.id} was trained by another version of bertlab: train it again to measure it")
     return job

@@ -1,6 +1,6 @@
-"""What a report needs to know of a plan: which runs are the cells of a study, and how they were asked for.
+"""Records of studies: which runs are the values of a study, and which commands requested them.
 
-Records of one study and setting are joined by `union.py`.
+`store/union.py` joins the records of one study and setting.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from bertlab.tasks.task import Task
 
 
 def records(plan: Plan, options: str = "") -> dict[str, dict[str, Any]]:
-    """For each study of a plan its record, by the name it is kept under: of the same setting, the same name.
+    """The record of each study of a plan, by its file name, which is the same for equal settings.
 
-    `options` are those of the command line that make the setting, as a shell reads them.
+    `options` are the options of the command line that define the setting, quoted for a shell.
     """
     made = [
         _record(plan, study, [cell for cell in plan.cells if cell.study.name == study.name], options)
@@ -31,7 +31,7 @@ def records(plan: Plan, options: str = "") -> dict[str, dict[str, Any]]:
 
 
 def _setting(plan: Plan, study: Study) -> str:
-    """Names all that the runs of a study share; what a search might try changes no result."""
+    """The id of everything that the runs of a study share, without the grid of a search, which changes no result."""
     request = plan.request
     return identity(
         "record",
@@ -44,7 +44,7 @@ def _setting(plan: Plan, study: Study) -> str:
 
 
 def _definition(study: Study) -> dict[str, Any]:
-    """What makes a study the one that it is: its baseline, its code, and what each variant and measurement is."""
+    """The identity of a study: its baseline, its code, and the definitions of variants and measurements."""
     code = study.file.code if study.file is not None else None
     return {
         "baseline": study.baseline,
@@ -55,7 +55,7 @@ def _definition(study: Study) -> dict[str, Any]:
 
 
 def _measured(measurement: Measurement) -> Any:
-    """A measurement without its milestones, which may be added, and without the place of its rows."""
+    """A measurement without its milestones, which may change, and without the path of its examples."""
     task = measurement.task
     if isinstance(task, Task):
         task = dataclasses.replace(task, path="")
@@ -121,14 +121,12 @@ def _record(plan: Plan, study: Study, cells: Sequence[Cell], options: str) -> di
 
 
 def _corpus(cell: Cell) -> str:
-    """The id of the corpus of a pre-training; empty for one that was imported."""
+    """The id of the corpus of a pre-training; empty for an import."""
     return cell.pretrain.corpus.id if isinstance(cell.pretrain, Pretrain) else ""
 
 
 def _content(cell: Cell) -> str:
-    """What the rows are that a cell is measured on."""
-    return (
-        " after ".join(filter(None, (cell.job.content, cell.job.intermediate_content)))
-        if isinstance(cell.job, Measure)
-        else ""
-    )
+    """The version of the examples of a value."""
+    if not isinstance(cell.job, Measure):
+        return ""
+    return " after ".join(filter(None, (cell.job.content, cell.job.intermediate_content)))

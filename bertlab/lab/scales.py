@@ -1,11 +1,11 @@
-"""Scales: one dial that fills in a recipe, from a test of seconds to the paper's own four days on 16 TPU chips.
+"""Scales: presets of a recipe, from a test of seconds to the paper's own four days on 16 TPU chips.
 
-The small scales have rotary positions: a small masked LM with learned ones stays on the unigram plateau, and every
-ablation measured there compares nothing with nothing. Rows that never see a predicted token unchanged leave it last,
-and only while the rate is low. So tiny takes small batches, a peak of 1e-3 and half its steps to warm up: 80/0/20 and
-0/0/100 then end at 2.7 and 3.6 nats on the microworld. At 2e-3 with a warm-up of a tenth the first ended at 5.6, and
-whether a row left the plateau, at 5.9, was up to the last bits. Fine-tuning at tiny was chosen on a held-back part of
-the training rows of the baseline, on the microworld and on real text.
+The small scales use rotary positions: a small masked LM with learned positions stays on the unigram plateau, where
+variants cannot differ. Variants that never see a predicted token unchanged leave the plateau last, and only while the
+learning rate is low. Therefore tiny uses small batches, a peak rate of 1e-3 and a warm-up of half its steps: 80/0/20
+and 0/0/100 then reach 2.7 and 3.6 nats on the synthetic corpus. At 2e-3 with a warm-up of a tenth, the first ended at
+5.6, and rounding decided whether a variant left the plateau, at 5.9. The fine-tuning settings of tiny were chosen on
+held-back training examples of the baseline, on synthetic and on real text.
 """
 
 from __future__ import annotations
@@ -22,65 +22,65 @@ from bertlab.recipe.identity import set_fields
 from bertlab.tasks import kinds
 
 FINETUNED = ("finetune", "tagging", "span")
-"""The settings of a scale for training all weights."""
+"""The groups of settings for training all weights."""
 GROUPS = (*FINETUNED, "features")
-"""What a scale says of measurements; all else is of the recipe."""
+"""All groups of settings of measurements; other fields belong to the recipe."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """A recipe with the settings of its measurements. `--set` reaches every field by its dotted path."""
+    """A recipe with the settings of its measurements. `--set` sets every field by its dotted path."""
 
     name: str
     purpose: str
     recipe: Recipe
     finetune: FineTuning
-    """All weights trained, for every kind of task that has no setting of its own."""
+    """Training of all weights, for every kind of task without its own setting."""
     tagging: FineTuning
-    """Tagging, all weights trained."""
+    """Training of all weights for tagging."""
     span: FineTuning
-    """Questions about a context, all weights trained."""
+    """Training of all weights for questions about a context."""
     features: Features
-    """Tagging from frozen features."""
+    """Tagging on frozen features."""
     finetune_seeds: int
     """Fine-tuning seeds within each pre-training seed."""
     corpus: tuple[str, ...]
-    """Names of the corpora that are used when none is asked for."""
+    """Names of the default corpora."""
     tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Of single tasks, by name, the fields in which they differ from the setting of their kind."""
+    """Fields in which single tasks differ from the setting of their kind, by the name of the task."""
     given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What a user or a search set, by group or task: it goes before `tasks`."""
+    """Fields that a user or a search set, by group or task; they override `tasks`."""
     grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """The values of each field of a fine-tuning that `--search` tries."""
     assigned: tuple[str, ...] = field(default=(), compare=False)
-    """Dotted paths that a user set: at scale paper a study's own setting does not reach them."""
+    """Dotted paths that a user set; at scale paper they override a study's own setting."""
     milestones: tuple[int, ...] = (3, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
-    """Per cent of its steps after which the weights of each pre-training are kept. Not a study's choice: what studies
-    share is trained once, for all of them."""
+    """Percentages of the steps after which each pre-training saves its weights. Studies cannot choose them, because
+    they share pre-trainings."""
 
     def finetuning(self, kind: str, task: str) -> FineTuning:
-        """How all weights are trained on a task of `kind`."""
+        """The setting for training all weights on a task of `kind`."""
         group = kinds.find(kind).setting
         changes = {**self.tasks.get(task, {}), **self.given.get(group, {}), **self.given.get(task, {})}
         settings: FineTuning = dataclasses.replace(getattr(self, group), **changes)
         return settings
 
     def give(self, task: str, changes: Mapping[str, Any]) -> Scale:
-        """This scale with fields of one task's fine-tuning set."""
+        """This scale with fields set for one group or task."""
         return dataclasses.replace(self, given={**self.given, task: {**self.given.get(task, {}), **changes}})
 
     def set(self, assignments: list[str]) -> Scale:
-        """This scale with `FIELD=VALUE` assignments applied, as `schedule.steps=500` or `finetune.peak_lr=3e-4`.
+        """This scale with `FIELD=VALUE` assignments, such as `schedule.steps=500` or `finetune.peak_lr=3e-4`.
 
-        Their order does not matter; of two for one field the last holds. Raises `BadInput` for an unknown field (with
-        the nearest name), for a value of another type and for values that do not go together.
+        Their order does not matter; the last of several for one field counts. Raises `BadInput` for an unknown field
+        (with the nearest name), for a value of another type and for incompatible values.
         """
         texts: dict[str, dict[str, str]] = {"recipe": {}, **{group: {} for group in GROUPS}}
         tasks: dict[str, dict[str, str]] = {}
         for assignment in assignments:
             path, equals, text = assignment.partition("=")
             if not equals:
-                raise BadInput(f"--set '{assignment}': write FIELD=VALUE, as schedule.steps=500")
+                raise BadInput(f"--set '{assignment}': write FIELD=VALUE, such as schedule.steps=500")
             if path in OPTIONS:
                 raise BadInput(f"--set {path}: use {OPTIONS[path]} instead")
             group, _, rest = path.partition(".")
@@ -89,7 +89,9 @@ class Scale:
             elif group == "tasks":
                 task, _, name = rest.rpartition(".")
                 if not task:
-                    raise BadInput(f"--set '{assignment}': write tasks.TASK.FIELD=VALUE, as tasks.squad_v2.epochs=2")
+                    raise BadInput(
+                        f"--set '{assignment}': write tasks.TASK.FIELD=VALUE, such as tasks.squad_v2.epochs=2"
+                    )
                 tasks.setdefault(task, {})[name] = text
             else:
                 texts["recipe"][path] = text
@@ -120,20 +122,38 @@ class Scale:
 
 
 def find(name: str) -> Scale:
-    """The scale called `name`; `BadInput` with the nearest name if there is none."""
+    """The scale with this name. Raises `BadInput` with the nearest name if there is none."""
     if name not in SCALES:
         raise unknown("scale", name, SCALES)
     return SCALES[name]
 
 
+_SMOKE: dict[str, Any] = {
+    "peak_lr": 1e-3,
+    "max_train_examples": 64,
+    "max_steps": 10,
+    "max_eval_examples": 64,
+    "length": 32,
+}
 _SMALL = Model(layers=4, hidden=128, heads=2, positions="rotary", dropout=0.0, initialisation="width")
 
 _PAPERS = FineTuning(bias_correction=False)
-"""BERT appendix A.3, by Google's optimiser."""
-_PAPERS_GRID = {"batch_size": (16, 32), "peak_lr": (5e-5, 3e-5, 2e-5), "epochs": (2, 3, 4)}
-"""BERT appendix A.3."""
-_PAPERS_TASKS = {"squad_v2": {"epochs": 2.0, "batch_size": 48}, "swag": {"batch_size": 16, "peak_lr": 2e-5}}
-"""BERT sections 4.3 and 4.4. Those of SQuAD 1.1 (4.2: 3 epochs, 5e-5, 32) and GLUE are the defaults."""
+"""BERT appendix A.3, with Google's optimiser."""
+_PAPER = Scale(
+    name="paper",
+    purpose="the original: 16 TPU chips for four days",
+    recipe=Recipe(inputs=Inputs(phase2_length=512, phase2_share=0.1), optimizer=Optimizer(bias_correction=False)),
+    finetune=_PAPERS,
+    tagging=dataclasses.replace(_PAPERS, length=512, context=True),
+    span=dataclasses.replace(_PAPERS, length=384),
+    features=Features(length=512, context=True),
+    # BERT sections 4.3 and 4.4. SQuAD 1.1 (4.2: 3 epochs, 5e-5, 32) and GLUE use the defaults.
+    tasks={"squad_v2": {"epochs": 2.0, "batch_size": 48}, "swag": {"batch_size": 16, "peak_lr": 2e-5}},
+    # BERT appendix A.3.
+    grid={"batch_size": (16, 32), "peak_lr": (5e-5, 3e-5, 2e-5), "epochs": (2, 3, 4)},
+    finetune_seeds=5,
+    corpus=("wikipedia",),
+)
 
 SCALES = {
     scale.name: scale
@@ -147,10 +167,10 @@ SCALES = {
                 model=dataclasses.replace(_SMALL, hidden=32, dropout=0.1),
                 schedule=Schedule(batch_size=8, steps=20, peak_lr=1e-3, warmup=0.1),
             ),
-            finetune=FineTuning(peak_lr=1e-3, max_train_examples=64, max_steps=10, max_eval_examples=64, length=32),
-            tagging=FineTuning(peak_lr=1e-3, max_train_examples=64, max_steps=10, max_eval_examples=64, length=32),
-            span=FineTuning(peak_lr=1e-3, max_train_examples=64, max_steps=10, max_eval_examples=64, length=32),
-            features=Features(peak_lr=1e-3, max_train_examples=64, max_steps=10, max_eval_examples=64, length=32),
+            finetune=FineTuning(**_SMOKE),
+            tagging=FineTuning(**_SMOKE),
+            span=FineTuning(**_SMOKE),
+            features=Features(**_SMOKE),
             grid={"peak_lr": (5e-4, 1e-3)},
             finetune_seeds=1,
             corpus=("microworld",),
@@ -190,37 +210,18 @@ SCALES = {
             finetune_seeds=3,
             corpus=("wikitext-103",),
         ),
-        Scale(
+        dataclasses.replace(
+            _PAPER,
             name="base",
             purpose="eight GPUs: a day",
             recipe=Recipe(
                 model=Model(max_positions=512),
                 schedule=Schedule(batch_size=1024, steps=50_000, peak_lr=4e-4, warmup=0.05),
             ),
-            finetune=_PAPERS,
             tagging=_PAPERS,
-            span=dataclasses.replace(_PAPERS, length=384),
             features=Features(),
-            tasks=_PAPERS_TASKS,
-            grid=_PAPERS_GRID,
-            finetune_seeds=5,
-            corpus=("wikipedia",),
         ),
-        Scale(
-            name="paper",
-            purpose="the original: 16 TPU chips for four days",
-            recipe=Recipe(
-                inputs=Inputs(phase2_length=512, phase2_share=0.1), optimizer=Optimizer(bias_correction=False)
-            ),
-            finetune=_PAPERS,
-            tagging=dataclasses.replace(_PAPERS, length=512, context=True),
-            span=dataclasses.replace(_PAPERS, length=384),
-            features=Features(length=512, context=True),
-            tasks=_PAPERS_TASKS,
-            grid=_PAPERS_GRID,
-            finetune_seeds=5,
-            corpus=("wikipedia",),
-        ),
+        _PAPER,
     )
 }
-"""Every scale by its name."""
+"""All scales by name."""

@@ -1,7 +1,7 @@
-"""The grid of a scale, tried on the baseline: which fine-tuning a task gets, the same for every row (`--search`).
+"""`--search`: chooses the fine-tuning settings of each task by a grid search on the baseline, for all variants.
 
-Each try is an ordinary job, judged on an eighth of the training rows that is held back from it; the rows that a study
-reports on are never looked at. What wins is put into the scale, and the study is planned with that.
+Each trial is an ordinary job, evaluated on a held-back eighth of the training examples, never on the examples that a
+study reports. The study is then planned with the best settings in its scale.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ Setting = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Search:
-    """Every setting of a grid on every task that the studies of a request fine-tune on."""
+    """The trials of every setting of a grid on every task on which a request fine-tunes."""
 
     request: Request
     plan: Plan
-    """The tries and what they need."""
+    """The trials and the jobs that they need."""
     tries: Mapping[str, tuple[tuple[Setting, Measure, str], ...]]
-    """By task: a setting, the job that tries it, and the metric that it is judged by."""
+    """By task: a setting, the job of its trial, and the metric that decides."""
 
     def chosen(self, store: Store) -> Request:
-        """The request with the best finished setting of each task, of equals the first; tasks without one stay."""
+        """The request with the best finished setting of each task; the first one of equal ones."""
         scale, searched = self.request.scale, {}
         for task, tries in self.tries.items():
             scores = []
@@ -50,7 +50,7 @@ class Search:
 
 
 def make(request: Request, machine: Machine) -> Search:
-    """The search of a request: on the first study's baseline that measures a task, seed 0, one fine-tuning seed.
+    """The search of a request: for each task on the baseline of the first study with it, with one seed.
 
     Raises `BadInput` as `plan.make` does, and for a field that is both set and searched.
     """
@@ -70,8 +70,8 @@ def make(request: Request, machine: Machine) -> Search:
             if baseline and isinstance(job, Measure) and job.settings.searched and job.milestone == 100:
                 task = job.data.asked
                 if task not in seen:
-                    told = "-".join(f"{name} {value:g}" for name, value in setting.items())
-                    job = dataclasses.replace(job, name=f"{job.name}-held back-{told}")
+                    described = "-".join(f"{name} {value:g}" for name, value in setting.items())
+                    job = dataclasses.replace(job, name=f"{job.name}-held back-{described}")
                     tries.setdefault(task, []).append((setting, job, cell.measurement.metric))
                     seen.add(task)
     if not tries:

@@ -1,4 +1,4 @@
-"""Finds the studies: those of `ablations/`, and a user's own files."""
+"""Finds studies: those in `ablations/`, and a user's own files."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from bertlab.store.files import kind
 from bertlab.tasks.task import Task
 
 SECONDS = 30
-"""What a study file may take to be read."""
+"""The time limit for reading a study file."""
 
 
 class _TooLong(BaseException):
-    """A study file is still being read after `SECONDS`."""
+    """A study file takes longer than `SECONDS`."""
 
 
 @contextmanager
 def _limited() -> Iterator[None]:
-    """Raises `_TooLong` within after `SECONDS`, and again each second after, as code may catch everything."""
+    """Raises `_TooLong` after `SECONDS`, and then every second, because the code may catch all exceptions."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -47,23 +47,23 @@ def _limited() -> Iterator[None]:
 def _text(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:  # the text of an error may raise one itself
-        return "its text raises too"
+    except Exception:
+        return "str() of the error raises too"
 
 
 def folder() -> Path:
-    """Where the studies lie: `bertlab/ablations` in an installed wheel, `ablations` beside `bertlab` in a checkout."""
-    here = Path(__file__).resolve().parents[1]
-    return here / "ablations" if (here / "ablations").is_dir() else here.parent / "ablations"
+    """The directory of the studies: `bertlab/ablations` in a wheel, `ablations` beside `bertlab` in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    return package / "ablations" if (package / "ablations").is_dir() else package.parent / "ablations"
 
 
 def names() -> list[str]:
-    """The names of the studies that come with bertlab."""
+    """The names of bertlab's own studies."""
     return sorted(path.stem for path in folder().glob("*.py") if not path.stem.startswith("_"))
 
 
 def find(name: str) -> Study:
-    """A study by its name, or by the path of a Python file that defines `study`. The file is run: it is code.
+    """The study with this name, or in this Python file, which is run and defines `study`.
 
     Raises `BadInput` for an unknown name, a file that raises, and a file without a study.
     """
@@ -77,13 +77,13 @@ def find(name: str) -> Study:
     return _read(path, name)
 
 
-def chosen(asked: list[str]) -> tuple[Study, ...]:
-    """The studies that a command line names, each once; `all` for those that come with bertlab."""
-    return tuple(find(name) for name in (names() if "all" in asked else dict.fromkeys(asked)))
+def chosen(given: list[str]) -> tuple[Study, ...]:
+    """The studies of a command line, each once; `all` stands for bertlab's own."""
+    return tuple(find(name) for name in (names() if "all" in given else dict.fromkeys(given)))
 
 
 def _read(path: Path, given: str = "") -> Study:
-    """The study of a file; `given` is the path of a user's own, as he wrote it."""
+    """The study of a file; `given` is the path of a user's file as written on the command line."""
     try:
         with _limited():
             file = StudyFile.read(given) if given else None
@@ -93,9 +93,9 @@ def _read(path: Path, given: str = "") -> Study:
     except (KeyboardInterrupt, Interrupted):
         raise
     except _TooLong:
-        raise BadInput(f"study file '{path}' takes over {SECONDS} s to read: define `study` alone") from None
-    except BaseException as error:  # `SystemExit` too: a file that is read does not end the command
-        raise BadInput(f"study file '{path}' raises {type(error).__name__}: {_text(error)}; mend it") from error
+        raise BadInput(f"study file '{path}' takes over {SECONDS} s to read: only define `study` there") from None
+    except BaseException as error:  # `SystemExit` too: a study file must not end the command
+        raise BadInput(f"study file '{path}' raises {type(error).__name__}: {_text(error)}; correct it") from error
     study = getattr(module, "study", None)
     if type(study) is not Study:
         raise BadInput(f"study file '{path}' has no study: define `study = Study(...)`")
@@ -106,7 +106,7 @@ def _read(path: Path, given: str = "") -> Study:
 
 
 def _placed(measurement: Measurement, folder: Path) -> Measurement:
-    """A measurement whose task has the path of its rows from where the study file lies."""
+    """A measurement whose task has a path relative to the study file."""
     task = measurement.task
     if not isinstance(task, Task) or not task.path or task.path.startswith("~"):
         return measurement

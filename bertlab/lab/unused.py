@@ -1,4 +1,4 @@
-"""Options without an effect are refused: who gives one believes that it does something."""
+"""Rejects options without effect, because their user expects one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bertlab.text.sources import Located
 
 
 def check_data(machine: Machine, located: Sequence[Located], jobs: Sequence[Job], world: bool) -> None:
-    """Raises `BadInput` if `--data` was given and nothing is looked for there; the variable may be set for always."""
+    """Raises `BadInput` if no job uses `--data`; `BERTLAB_DATA` may be set without effect."""
     if machine.data is None or os.environ.get("BERTLAB_DATA") == str(machine.data):
         return
     measured = [each for job in jobs if isinstance(job, Measure) for each in job.tasks]
@@ -24,22 +24,22 @@ def check_data(machine: Machine, located: Sequence[Located], jobs: Sequence[Job]
     inside = any(Path(machine.data).resolve() in path.resolve().parents for path in folders)
     if not inside and (world or not measured):
         raise BadInput(
-            f"--data {machine.data} has no effect: the text is not from there, and tasks are those of the embedded "
-            "text; name a corpus with --corpus, or leave it out"
+            f"--data {machine.data} has no effect: neither text nor tasks come from there; name a corpus with "
+            "--corpus, or leave it out"
         )
 
 
 def check_settings(scale: Scale, jobs: Sequence[Job]) -> None:
-    """Raises `BadInput` if `--set` reaches settings of measurements that are not made."""
+    """Raises `BadInput` if `--set` names settings that no measurement uses."""
     measured = [job for job in jobs if isinstance(job, Measure)]
     made = {job.settings.group(kinds.find(job.data.task.kind)) for job in measured}
     for path in scale.assigned:
         if path.partition(".")[0] in set(scales.GROUPS) - made:
-            raise BadInput(f"--set {path} has no effect: nothing is measured in that way, leave it out")
+            raise BadInput(f"--set {path} has no effect: no measurement uses it, leave it out")
 
 
 def recipe_only(assignments: Sequence[str]) -> None:
-    """Raises `BadInput` for `--set` of a measurement's settings where nothing is measured."""
+    """Raises `BadInput` if `--set` names settings of measurements, for commands that measure nothing."""
     for assignment in assignments:
         if assignment.startswith(tuple(f"{group}." for group in (*scales.GROUPS, "tasks"))):
             raise BadInput(f"--set {assignment}: nothing is measured here, so it has no effect; leave it out")

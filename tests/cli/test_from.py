@@ -106,10 +106,10 @@ def test_the_same_command_does_nothing_anew_and_a_copy_is_the_same_checkpoint(
     ("command", "message"),
     [
         (("ablate", "masking", "--only", "100/0/0"), "pre-trains '100/0/0' otherwise"),
-        (("ablate", "size", "--only", "L, H (Base)"), "column 'LM perplexity' of study size is read off"),
+        (("ablate", "size", "--only", "L, H (Base)"), "measurement 'LM perplexity' of study size needs a pre-training"),
         (("ablate", "features", "--seeds", "2"), "leave out --corpus, --vocab and --seeds"),
         (("ablate", "features", "--corpus", "microworld"), "leave out --corpus, --vocab and --seeds"),
-        (("ablate", "features", "--set", "schedule.steps=3"), "--set reaches no field"),
+        (("ablate", "features", "--set", "schedule.steps=3"), "--set cannot change it"),
         (("finetune", "--task", "mnlli"), "did you mean 'mnli'"),
         (
             ("finetune", "--task", "squad", "--set", "finetune.frozen=true"),

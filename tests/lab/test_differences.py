@@ -79,7 +79,7 @@ def test_what_the_paper_does_itself_is_no_difference(differing, tmp_path):
         ((), {"substitutes": {"conll2003": "bc5cdr"}}, {"NER": ["task: bc5cdr in place of conll2003"]}),
         ((), {"corpora": ("microworld",)},
          {"": ["text: microworld, not Wikipedia and BooksCorpus"],
-          "MNLI": ["task: inference of the embedded world"], "NER": ["task: entities of the embedded world"]}),
+          "MNLI": ["task: inference, synthetic"], "NER": ["task: entities, synthetic"]}),
     ],
 )  # fmt: skip
 def test_what_a_user_changes_is_listed_where_it_matters(differing, assignments, changes, told):
