@@ -2,7 +2,7 @@
 
 
 def main() -> None:
-    """Carries out the command line. A Ctrl-C that comes while modules are imported ends it with 130, as later ones."""
+    """Runs the command line. Ctrl-C during imports exits with 130, as it does later."""
     try:
         from bertlab.cli import main as command
 

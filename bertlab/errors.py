@@ -1,4 +1,4 @@
-"""The one exception that a user's mistake raises: a single line that says what, where and what to do."""
+"""Errors that the command line prints as one line: what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pathlib import Path
 from bertlab.names import plain
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What a disk says, or a limit set on a user or a process, when there is no room."""
+"""Error numbers of a full disk, or of a limit on a user or a process."""
 FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
-"""What a directory says that may not be written."""
+"""Error numbers of a directory that is not writable."""
 
 LONGEST = 900
-"""Characters of the longest message: what stands in the middle of a longer one is left out."""
+"""The length of the longest message in characters; longer ones lose their middle."""
 
 
 class BadInput(ValueError):
@@ -30,7 +30,7 @@ class BadInput(ValueError):
 
 
 class Unwritable(BadInput):
-    """A directory that takes no more. What was done is kept: given room, the same command goes on."""
+    """A directory that cannot be written. Finished work is kept, so that the same command can resume."""
 
     def __init__(self, directory: Path, error: OSError) -> None:
         self.directory, self.error = directory, error
@@ -44,18 +44,18 @@ class Unwritable(BadInput):
         )
 
     def __reduce__(self) -> tuple[type[Unwritable], tuple[Path, OSError]]:
-        return Unwritable, (self.directory, self.error)  # another process may have to be told
+        return Unwritable, (self.directory, self.error)  # errors are pickled between processes
 
 
 class Unusable(BadInput):
-    """A file that the system does not let one read or write: that says nothing of what is in it."""
+    """A file that the system does not allow to read or write; its content may be intact."""
 
 
 _warned: set[str] = set()
 
 
 def warn(text: str) -> None:
-    """A line on standard error about what is passed over, once for each text."""
+    """Prints a warning on standard error, once for each text."""
     if text not in _warned:
         _warned.add(text)
         with suppress(OSError, ValueError):
@@ -63,7 +63,7 @@ def warn(text: str) -> None:
 
 
 def unusable(error: OSError, what: str = "", path: Path | str = "") -> Unusable:
-    """The error for a path that the system refuses: `what` names the option or thing that it was given for."""
+    """The error for a path that the system refuses; `what` names the option or the purpose of the path."""
     named = str(path or error.filename or "")
     place = " ".join(filter(None, (what, f"'{named}'" if named else ""))) or "a file"
     if error.errno in FULL:
@@ -75,7 +75,7 @@ def unusable(error: OSError, what: str = "", path: Path | str = "") -> Unusable:
 
 @contextmanager
 def writing(directory: Path) -> Iterator[None]:
-    """Within it, a full disk and a directory that may not be written are `Unwritable`, told of `directory`."""
+    """Within it, errors of a full disk or a read-only directory become `Unwritable`, naming `directory`."""
     try:
         yield
     except OSError as error:
@@ -86,7 +86,7 @@ def writing(directory: Path) -> Iterator[None]:
 
 @contextmanager
 def filling(what: str, path: Path | str) -> Iterator[None]:
-    """Within it, a full disk is told of by the `path` that was given as `what`, whichever file in it did not fit."""
+    """Within it, the error of a full disk names `path`, given as `what`, instead of the file that did not fit."""
     try:
         yield
     except (OSError, Unwritable) as error:
@@ -97,12 +97,12 @@ def filling(what: str, path: Path | str) -> Iterator[None]:
 
 
 def _free(directory: Path) -> str:
-    there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
-    return f"{shutil.disk_usage(there).free / 1e6:,.0f}"
+    existing = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
+    return f"{shutil.disk_usage(existing).free / 1e6:,.0f}"
 
 
 class RunFailed(RuntimeError):
-    """A run that ended without a result, for a reason that is not the user's input (diverged, for one)."""
+    """A run that ended without a result for another reason than the user's input, for example because it diverged."""
 
     def __init__(self, message: str, *, status: str = "failed") -> None:
         super().__init__(message)
@@ -110,7 +110,7 @@ class RunFailed(RuntimeError):
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> BadInput:
-    """The error for a name that is not among `known`: names the nearest one, or lists them all."""
+    """The error for an unknown name, with the nearest known one, or with all of them."""
     names, name = list(known), name if len(name) <= 80 else f"{name[:60]}..."
     near = difflib.get_close_matches(name.lower(), [known.lower() for known in names], n=1, cutoff=0.5)
     if near:

@@ -1,7 +1,7 @@
-"""Random numbers as a function of keys and counters: no state, so any draw can be made again, anywhere, in any order.
+"""Random numbers as a function of keys and counters: without state, any draw can be repeated anywhere, in any order.
 
-The 64-bit draws are SplitMix64 (Steele, Lea and Flood 2014) applied once for each counter. The 32-bit draws, for the
-many that a batch needs, apply C. Wellons' low-bias 32-bit mix to counters under a 64-bit key for each row.
+The 64-bit draws apply SplitMix64 (Steele, Lea and Flood 2014) once for each counter. The faster 32-bit draws, for
+batches, apply C. Wellons' low-bias 32-bit mix to counters under a 64-bit key for each sequence.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ def permutation(key: int, size: int) -> Numbers:
 
 
 def words(keys: Words, counters: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """32 random bits for each row's key and each counter: keys (B,), counters (N,) or (B, N) -> (B, N).
+    """32 random bits for each key and counter: keys (B,), counters (N,) or (B, N) -> (B, N).
 
-    The keys are to be random themselves, as `bits` gives them. Distinct counters of a row give distinct words. Several
-    times as many of these are made a second as of 64-bit words.
+    The keys must be random themselves, as `bits` returns them. Distinct counters of a key give distinct words. Several
+    times faster than 64-bit words.
     """
     low = keys.astype(np.uint32)[:, None]
     high = (keys >> np.uint64(32)).astype(np.uint32)[:, None]

@@ -1,4 +1,4 @@
-"""The machine: devices, precision, threads and paths. It never changes what a run is, and so is not part of an id."""
+"""The machine: devices, precision, threads and paths, none of which is part of an id."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PRECISIONS = ("auto", "fp32", "bf16")
 COMPILATIONS = ("auto", "yes", "no", "graphs")
 CACHE = "~/.cache/bertlab"
 COMPILE_MIN_STEPS = 5000
-"""Compiling takes about a minute: shorter trainings would not win it back."""
+"""Compiling takes about a minute, which shorter trainings do not save."""
 LOGGERS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",)}
 """Loggers for training curves, each with the packages of which one must be installed."""
 
@@ -35,7 +35,7 @@ class Machine:
     runs: Path = Path("runs")
     """The store of runs."""
     data: Path | None = None
-    """A local mirror of tasks and corpora, searched before the Hub."""
+    """A local copy of tasks and corpora, searched before the Hub."""
     cache: Path = field(default_factory=lambda: expanded(os.environ.get("BERTLAB_CACHE") or CACHE, "BERTLAB_CACHE"))
     """The index of file hashes, which may be deleted. `BERTLAB_CACHE` sets the default."""
     precision: str = "auto"
@@ -55,7 +55,7 @@ class Machine:
     micro_batch: int = 0
     """Sequences per forward pass; 0 for the whole batch of a step."""
     loggers: tuple[str, ...] = ()
-    """Names of `LOGGERS` that training curves also go to."""
+    """Names of `LOGGERS` that receive training curves."""
 
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
@@ -77,11 +77,11 @@ class Machine:
                     f"--logger {name} is not installed: run `pip install '.[{name}]'` in the source tree, or "
                     "leave the option out"
                 )
-        there = os.cpu_count() or 1
-        if self.threads > there:
-            raise BadInput(f"--threads is {self.threads}: this machine has {there} cores, so use at most {there}")
-        if not self.cluster and self.workers > max(8, 4 * there):
-            raise BadInput(f"--workers is {self.workers}: this machine has {there} cores, so use about {there}")
+        cores = os.cpu_count() or 1
+        if self.threads > cores:
+            raise BadInput(f"--threads is {self.threads}: this machine has {cores} cores, so use at most {cores}")
+        if not self.cluster and self.workers > max(8, 4 * cores):
+            raise BadInput(f"--workers is {self.workers}: this machine has {cores} cores, so use about {cores}")
         if self.micro_batch > 1_000_000:
             raise BadInput(f"--micro-batch is {self.micro_batch}: use at most 1,000,000 sequences")
         if self.gpus and self.workers:
@@ -91,7 +91,9 @@ class Machine:
         if self.gpus_per_run > (self.gpus or self.workers):
             raise BadInput(f"--gpus-per-run is {self.gpus_per_run}: use at most the number of --gpus")
         if self.data is not None and kind(self.data, "--data") != "folder":
-            raise BadInput(f"the data directory '{self.data}' does not exist: point --data to a local mirror")
+            raise BadInput(
+                f"the data directory '{self.data}' does not exist: give a directory that `bertlab fetch` wrote"
+            )
 
     @property
     def num_threads(self) -> int:
@@ -105,8 +107,8 @@ class Machine:
         if self.gpus:
             import torch
 
-            if self.gpus > (there := torch.cuda.device_count()):
-                raise BadInput(f"--gpus is {self.gpus}: torch finds {there} on this machine, so use at most {there}")
+            if self.gpus > (found := torch.cuda.device_count()):
+                raise BadInput(f"--gpus is {self.gpus}: torch finds {found} on this machine, so use at most {found}")
 
     @property
     def is_single_process(self) -> bool:
@@ -137,10 +139,7 @@ class Machine:
         return self.precision == "bf16" or (self.precision == "auto" and has_bf16(self.device))
 
     def compiles(self, recipe: Recipe) -> bool:
-        """Whether pre-training `recipe` is compiled.
-
-        Not if the batch size varies, as each size would be a graph of its own.
-        """
+        """Whether pre-training `recipe` is compiled; not if its batch size varies, as each size needs its own graph."""
         if self.compile == "no" or recipe.inputs.token_matched_to:
             return False
         return self.compile != "auto" or (
@@ -162,9 +161,9 @@ class Machine:
         return "bf16" if self.bf16() else "fp32"
 
     def numerics(self, pretrained: Recipe | None = None) -> dict[str, str | int]:
-        """Whatever can change the last bits of a number; `pretrained` is the recipe of a pre-training.
+        """Everything that can change the last bits of a number; `pretrained` is the recipe of a pre-training.
 
-        Recorded with each result, never part of an id.
+        Results record it; ids do not contain it.
         """
         import torch
 

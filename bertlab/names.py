@@ -1,4 +1,4 @@
-"""Names as people and data choose them, made into what can be shown and into what can name a file."""
+"""Makes names from users and data safe to print and to use as file names."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import unicodedata
 from typing import Any
 
 _TAKEN = re.compile(r"index|compare|con|prn|aux|nul|(com|lpt)\d")
-"""Stems that are another page's, or a device to some systems whatever stands behind a dot."""
+"""Stems of other pages, and of devices on some systems."""
 
 
 def visible(text: str) -> str:
-    """`text` without what acts and is not seen: control characters but line feeds, direction marks, surrogates."""
+    """`text` without control characters (except line feeds), direction marks and surrogates."""
     if text.isprintable():
         return text
     return "".join(each for each in text if each == "\n" or unicodedata.category(each)[0] != "C")
 
 
 def plain(text: str) -> str:
-    """`text` on one line: white space joined, control and invisible format characters gone."""
+    """`text` on one line, with single spaces, without control and invisible format characters."""
     return " ".join(filter(None, map(visible, text.split())))
 
 
 def filename(name: str) -> str:
-    """`name` as the stem of a file: kept where it is one, otherwise a slug with a hash that tells it from others."""
+    """`name` as the stem of a file: unchanged if possible, otherwise a slug with a hash."""
     slug = re.sub(r"[^a-z0-9._-]+", "-", name.lower())[:64].strip(".-_")
     if name and slug == name and not _TAKEN.fullmatch(name.partition(".")[0]):
         return name
@@ -32,15 +32,15 @@ def filename(name: str) -> str:
 
 
 def label(text: str) -> str:
-    """`text` as the readable part of a directory's name: `[a-z0-9][a-z0-9._-]{0,63}`."""
+    """`text` as the readable part of a directory name: `[a-z0-9][a-z0-9._-]{0,63}`."""
     slug = re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-._")[:64].rstrip("-._")
     return slug or "run"
 
 
 def shown(value: Any) -> str:
-    """A value as an error writes it, short whatever it is."""
+    """A value as text for an error, shortened."""
     try:
         text = str(value) if type(value) in (int, float, bool) else repr(value)
-    except Exception:  # an object of a user's, or a whole number of too many digits
+    except Exception:  # a user's object, or an integer with too many digits
         text = f"of type {type(value).__name__}"
     return text if len(text) <= 80 else f"{text[:60]}..."

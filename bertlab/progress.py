@@ -16,7 +16,7 @@ class Progress(Protocol):
     """Called by long work with its progress; the command line shows it."""
 
     def __call__(self, done: int, total: int, stage: str = "", /, **figures: float) -> None:
-        """`done` of `total` units of `stage` are finished; `figures` are shown beside (loss, tokens/s)."""
+        """Reports that `done` of `total` units of `stage` are finished, with `figures` such as loss and tokens/s."""
 
 
 def silent(done: int, total: int, stage: str = "", /, **figures: float) -> None:
@@ -24,21 +24,21 @@ def silent(done: int, total: int, stage: str = "", /, **figures: float) -> None:
 
 
 class Interrupted(BaseException):
-    """A signal stops the process. Loops save what can be resumed before they raise this."""
+    """A signal stops the process. Loops save their state before they raise this."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"interrupted by {signal.Signals(number).name}")
         self.number = number
 
     def __reduce__(self) -> tuple[type[Interrupted], tuple[int]]:
-        return Interrupted, (self.number,)  # it may pass to another process
+        return Interrupted, (self.number,)  # errors are pickled between processes
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 """Clusters send SIGUSR1 before they preempt a machine."""
 
 SECONDS_BETWEEN_LOOKS = 0.3
-"""Between two checks of the flag file."""
+"""Time between two checks of the flag file."""
 
 _received: list[int] = []
 
@@ -53,7 +53,7 @@ _flag = _Flag()
 
 
 def asked_to_stop() -> bool:
-    """Whether a signal stops this process, or the process that started it."""
+    """Whether a signal stops this process, or its parent through a flag file."""
     if not _received and _flag.path is not None:
         now = time.monotonic()
         if now - _flag.looked > SECONDS_BETWEEN_LOOKS:
@@ -71,7 +71,7 @@ def stop_if_asked() -> None:
 
 @contextmanager
 def listening_to(flag: Path) -> Iterator[None]:
-    """Within it, the file `flag` stops this process: signals reach only the process that started it."""
+    """Within it, the existence of the file `flag` stops this process. Signals reach only its parent."""
     _received.clear()
     _flag.path = flag
     try:
@@ -82,7 +82,7 @@ def listening_to(flag: Path) -> Iterator[None]:
 
 @contextmanager
 def signals_as_flags() -> Iterator[None]:
-    """Within it, signals only set a flag that loops check; a second signal ends the process at once."""
+    """Within it, a signal only sets a flag that loops check; a second signal ends the process at once."""
 
     def note(number: int, frame: FrameType | None) -> None:
         if _received:

@@ -1,4 +1,4 @@
-"""Formats numbers and times for people."""
+"""Formats numbers and times as text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def count(number: int, what: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Recorded seconds: `4.2 s`, `3 min 5 s`, `2 h 7 min`."""
+    """Measured seconds: `4.2 s`, `3 min 5 s`, `2 h 7 min`."""
     if round(seconds, 1) < 10:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -22,7 +22,7 @@ def duration(seconds: float) -> str:
 
 
 def roughly(seconds: float) -> str:
-    """An estimate of seconds: `80 s`, `12 min`, `3.4 h`."""
+    """Estimated seconds: `80 s`, `12 min`, `3.4 h`."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:

@@ -1,9 +1,9 @@
-"""Data sets and checkpoints of the Hugging Face Hub: found at a commit, known by the content of their files.
+"""Data sets and checkpoints of the Hugging Face Hub, at a commit, identified by the hashes of their files.
 
-A name is `owner/name[:config][@revision]`; a revision is a branch, a tag or a commit, and the main branch if none is
-given. An id contains the hashes of the files that are read, which the Hub lists, and not the commit: a new text on the
-card changes no result. Files are fetched at that commit into the cache of `huggingface_hub`, and read from there. What
-the Hub said last is remembered, so that all that is in the cache can be used without it (`HF_HUB_OFFLINE=1`).
+A name is `owner/name[:config][@revision]`; a revision is a branch, a tag or a commit, by default the main branch. Ids
+contain the hashes of the files that are read, which the Hub lists, instead of the commit: editing the card changes no
+id. Files are downloaded at that commit into the cache of `huggingface_hub`. The last answers of the Hub are stored, so
+that cached files can be used without it (`HF_HUB_OFFLINE=1`).
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 
 Kind = Literal["dataset", "model"]
 SECONDS = 30
-"""How long the Hub may take to answer."""
+"""The time limit for an answer of the Hub."""
 
 _NAME = re.compile(
     r"(?P<repository>([\w-][\w.-]*/)?[\w-][\w.-]*)(:(?P<configuration>[\w.-]+))?(@(?P<revision>[\w./-]+))?"
 )
 _CARDS = ("README.md", "dataset_infos.json", ".huggingface.yaml")
-"""Files that say which files are of which configuration and split."""
+"""Files that assign files to configurations and splits."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What a name on the Hub stands for."""
+    """The parts of a name on the Hub."""
 
     repository: str
     configuration: str = ""
@@ -47,22 +47,20 @@ class Reference:
 
     @classmethod
     def parse(cls, name: str, owned: bool = True) -> Reference | None:
-        """`owner/name[:config][@revision]`, or not `owned` without its owner; None if it is not of that form."""
+        """Reads `owner/name[:config][@revision]`, without owner if not `owned`; None for another form."""
         found = _NAME.fullmatch(name)
-        return (
-            None
-            if found is None or (owned and "/" not in found["repository"])
-            else cls(**{part: text or "" for part, text in found.groupdict().items()})
-        )
+        if found is None or (owned and "/" not in found["repository"]):
+            return None
+        return cls(**{part: text or "" for part, text in found.groupdict().items()})
 
     @property
     def name(self) -> str:
-        """`owner/name[:config]`, whatever the revision."""
+        """`owner/name[:config]`, without revision."""
         return f"{self.repository}:{self.configuration}" if self.configuration else self.repository
 
     @property
     def asked(self) -> str:
-        """All of it, as it was given."""
+        """The whole name, with revision."""
         return f"{self.name}@{self.revision}" if self.revision else self.name
 
 
@@ -72,12 +70,12 @@ class File:
 
     path: str
     content: str
-    """`sha256:...` of its bytes where the Hub stores them apart, else `git:...`, the id of its blob."""
+    """`sha256:...` of the bytes of a large file, else `git:...`, the id of its blob."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A configuration of a data set at a commit: its files by split, and how they are read. Plain data."""
+    """A configuration of a data set at a commit: its files by split, and how to read them. Plain data."""
 
     name: str
     """`owner/name[:config]`."""
@@ -86,39 +84,39 @@ class Dataset:
     reader: str
     """The reader of the `datasets` library: parquet, json, csv, text."""
     options: str = "{}"
-    """What its card says to that reader, as JSON."""
+    """The options of that reader from the card, as JSON."""
     features: str = ""
-    """The columns as its card declares them, as JSON; empty if it does not."""
+    """The columns from the card, as JSON; empty if it declares none."""
 
     def content(self, splits: Sequence[str], labels: str = "") -> str:
-        """What is in some splits: a hash over those of their files, and over the names of `labels` on the card."""
+        """A hash of some splits: of the hashes of their files, and of the label names of column `labels`."""
         read = [[file.content for file in self.files(split)] for split in splits]
         names = _names(json.loads(self.features).get(labels)) if self.features and labels else []
         return f"hub:{hashlib.sha256(json.dumps([read, names] if names else read).encode()).hexdigest()}"
 
     def files(self, split: str) -> tuple[File, ...]:
-        """The files of a split. Raises `BadInput` if there is no such split."""
+        """The files of a split. Raises `BadInput` for an unknown split."""
         known = dict(self.splits)
         if split not in known:
             raise unknown(f"split of '{self.name}' on the Hub", split, known)
         return known[split]
 
     def fetch(self, split: str, advice: str) -> list[str]:
-        """The paths of a split's files on this machine. Raises `BadInput` with `advice` if they cannot be had."""
+        """Downloads the files of a split and returns their paths. Raises `BadInput` with `advice` if that fails."""
         repository = self.name.partition(":")[0]
         try:
             return [_fetch("dataset", repository, self.commit, file.path) for file in self.files(split)]
         except BadInput:
             raise
-        except Exception as error:  # the client raises its own, httpx's and OSError, all with the same meaning here
+        except Exception as error:  # the client's own errors, httpx's and OSError, all with the same meaning
             raise unreachable(f"the files of data set '{self.name}'", error, advice) from None
 
     def open(self, split: str, advice: str) -> IterableDataset:
-        """The rows of a split, read from its files as they are iterated over. Raises `BadInput` as `fetch` does."""
+        """The examples of a split, read from its files during iteration. Raises `BadInput` as `fetch` does."""
         import datasets
 
         paths = self.fetch(split, advice)
-        datasets.disable_progress_bars()  # progress is drawn in one place, by the command line
+        datasets.disable_progress_bars()  # the command line shows progress
         return datasets.load_dataset(
             self.reader,
             data_files={split: paths},
@@ -130,10 +128,9 @@ class Dataset:
 
 
 def dataset(reference: Reference, cache: Path, what: str, advice: str) -> Dataset:
-    """The data set that a name stands for now; without the Hub, as it was when this machine last asked.
+    """The data set of a name; without access to the Hub, as stored by an earlier command.
 
-    Raises `BadInput`, from `what` is missing to `advice` on what to do, if there is none, or the Hub cannot be asked
-    and never was.
+    Raises `BadInput`, with `what` is missing and `advice`, if neither the Hub nor an earlier answer has it.
     """
     index, key = Index(cache), f"hub dataset {reference.asked}"
     known = _remembered(index.entries.get(key))
@@ -143,7 +140,7 @@ def dataset(reference: Reference, cache: Path, what: str, advice: str) -> Datase
         found = _resolve(reference)
     except BadInput:
         raise
-    except Exception as error:  # the network, the Hub or a card that cannot be read, each with many kinds of errors
+    except Exception as error:  # of the network, the Hub or an unreadable card, of many classes
         if known is not None and not _denied(error):
             return known
         raise unreachable(what, error, advice) from None
@@ -156,11 +153,11 @@ def dataset(reference: Reference, cache: Path, what: str, advice: str) -> Datase
 def checkpoint(
     reference: Reference, names: Sequence[str], cache: Path, what: str, advice: str
 ) -> tuple[str, tuple[File, ...]]:
-    """The commit of a model, and those of its files that have one of these names. Raises `BadInput` as `dataset`."""
+    """The commit of a model, and its files with these names. Raises `BadInput` as `dataset` does."""
     index = Index(cache)
     try:
         commit, listed = _listed("model", reference.repository, reference.revision)
-    except Exception as error:  # of many kinds, see `dataset`
+    except Exception as error:  # of many classes, see `dataset`
         known = index.entries.get(f"hub model {reference.asked}")
         if not isinstance(known, dict) or _denied(error):
             raise unreachable(what, error, advice) from None
@@ -173,7 +170,7 @@ def checkpoint(
 
 
 def unreachable(what: str, error: Exception, advice: str) -> BadInput:
-    """The error for what the Hub does not give, in one line that ends in what to do."""
+    """The error for something that the Hub does not provide, ending with advice."""
     from huggingface_hub.errors import (
         GatedRepoError,
         LocalEntryNotFoundError,
@@ -192,17 +189,19 @@ def unreachable(what: str, error: Exception, advice: str) -> BadInput:
             f"{what} is not on the Hugging Face Hub: check its spelling (a private one needs HF_TOKEN), or {advice}"
         )
     if isinstance(error, LocalEntryNotFoundError):
-        return BadInput(f"{what} cannot be had from the Hub, nor from its cache here: connect once, or {advice}")
+        return BadInput(
+            f"{what} is neither on the Hub, which cannot be reached, nor in its cache: connect once, or {advice}"
+        )
     first = next(iter(str(error).strip().splitlines()), "")[:200]
     if isinstance(error, FileNotFoundError):
         return BadInput(f"{what} has no data files that can be read without running a script: {advice}")
     if isinstance(error, ValueError | TypeError | KeyError):
-        return BadInput(f"{what} cannot be read as it is on the Hub ({first}): {advice}")
-    return BadInput(f"{what} cannot be had from the Hub ({type(error).__name__}: {first}): connect, or {advice}")
+        return BadInput(f"{what} on the Hub cannot be read ({first}): {advice}")
+    return BadInput(f"{what} cannot be downloaded from the Hub ({type(error).__name__}: {first}): connect, or {advice}")
 
 
 def _denied(error: Exception) -> bool:
-    """Whether the Hub has answered, and the answer was no."""
+    """Whether the Hub answered that there is no such repository or revision."""
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
     return isinstance(error, RepositoryNotFoundError | RevisionNotFoundError)
@@ -210,7 +209,7 @@ def _denied(error: Exception) -> bool:
 
 @functools.lru_cache
 def _listed(kind: Kind, repository: str, revision: str) -> tuple[str, Mapping[str, str]]:
-    """The commit of a repository, and its files with their content; asked for once a process."""
+    """The commit of a repository, and the hashes of its files; cached for the process."""
     from huggingface_hub import HfApi
 
     api = HfApi()
@@ -233,14 +232,14 @@ def _fetch(kind: Kind, repository: str, commit: str, path: str) -> str:
 
 
 def quiet() -> None:
-    """Turns off the progress bars of the libraries: progress is drawn in one place, by the command line."""
+    """Turns off the progress bars of the library: the command line shows progress."""
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
     disable_progress_bars()
 
 
 def _resolve(reference: Reference) -> Dataset:
-    """Has the `datasets` library sort the names of the files, without the files: which split is made of which."""
+    """Lets the `datasets` library assign files to splits by their names, using empty files."""
     import datasets
 
     commit, listed = _listed("dataset", reference.repository, reference.revision)
@@ -284,7 +283,7 @@ def _within(folder: Path, files: Sequence[str]) -> Iterator[str]:
 
 
 def _remembered(entry: Any) -> Dataset | None:
-    """A data set as an index has it; None for what is none."""
+    """A data set from an entry of an index; None for another entry."""
     try:
         splits = tuple((split, tuple(File(**file) for file in files)) for split, files in entry["splits"])
         return Dataset(**{**entry, "splits": splits})
@@ -293,7 +292,7 @@ def _remembered(entry: Any) -> Dataset | None:
 
 
 def _names(feature: Any) -> list[str]:
-    """The names of the labels that a column declares, or its lists do."""
+    """The label names that a column, or a list in it, declares."""
     if isinstance(feature, list):
         return _names(feature[0]) if feature else []
     if not isinstance(feature, dict):

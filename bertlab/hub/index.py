@@ -1,4 +1,4 @@
-"""What is remembered between commands: hashes of files by path, size and time, and what the Hub said."""
+"""A cache between commands: hashes of files by path, size and time, and answers of the Hub."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bertlab.store.files import content, opened, write_json
 
 
 class Index:
-    """Entries by name, in one JSON file, which can be removed at any time."""
+    """Entries by name, in one JSON file, which may be removed at any time."""
 
     def __init__(self, cache: Path) -> None:
         self._path = cache / "hashes.json"
@@ -23,14 +23,14 @@ class Index:
     def _read(self) -> dict[str, Any]:
         try:
             entries = json.loads(content(self._path, "cache"))
-        except (ValueError, RecursionError):  # nothing is there, or it is damaged
+        except (ValueError, RecursionError):  # missing or damaged
             entries = None
         return entries if isinstance(entries, dict) else {}
 
     def digest(self, path: Path) -> str:
-        """The SHA-256 of a file, from memory while its size, times and inode are the same.
+        """The SHA-256 of a file, from the cache while its size, times and inode are unchanged.
 
-        Size and time of writing can be set to what they were; the time of change cannot.
+        A user can restore size and modification time, but not the change time.
         """
         try:
             found = path.stat()
@@ -42,22 +42,22 @@ class Index:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError as error:
             raise unusable(error, "file", path) from None
-        if time.time_ns() - found.st_mtime_ns > 2e9:  # a file just written may change again within its time's grain
+        if time.time_ns() - found.st_mtime_ns > 2e9:  # a recent file may change again within the resolution of its time
             self.remember(str(path.resolve()), [*state, digest])
         return digest
 
     def remember(self, name: str, value: Any) -> None:
-        """Keeps an entry, once it is saved."""
+        """Adds an entry, which `save` writes."""
         if self.entries.get(name) != value:
             self.entries[name] = self._new[name] = value
 
     def save(self) -> None:
-        """Writes what was remembered, if that is possible."""
+        """Writes the new entries, if that is possible."""
         if not self._new:
             return
-        entries = self._read() | self._new  # another command may have written meanwhile
+        entries = self._read() | self._new  # another command may have written
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             write_json(self._path, entries)
         except (OSError, Unwritable):
-            pass  # the next command looks again
+            pass  # the next command computes them again

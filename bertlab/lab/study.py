@@ -1,6 +1,6 @@
-"""What an ablation is: a study, its variants (rows), measurements (columns), published figures and claims. Pure data.
+"""Studies as data: variants, measurements, published values and claims.
 
-A study's file reads like the table in the paper; `ablations/masking.py` is the example to copy.
+A study's file reads like the table in the paper; `ablations/masking.py` is an example.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ Multiple = Annotated[float, Range(0.001, 1000)]
 
 @dataclass(frozen=True, kw_only=True)
 class Size(Checked, group="size"):
-    """A model as multiples of the scale's own, so that a row at scale paper has the paper's numbers."""
+    """The size of a model in multiples of the scale's, so that a variant at scale paper has the paper's size."""
 
     layers: Multiple = 1.0
     heads: Multiple = 1.0
-    """Attention heads over the same width."""
+    """Attention heads of the same total width."""
     width: Multiple = 1.0
-    """Attention heads of the same size, and the width that follows from them."""
+    """Attention heads of the same size each, and with them the width."""
 
     def of(self, model: Model) -> Model:
-        """`model` in this size; at least one layer and one head."""
+        """`model` in this size, with at least one layer and one head."""
         head = model.hidden // model.heads
         across = max(1, round(self.width * model.heads))
         hidden = across * head
@@ -54,11 +54,11 @@ class Size(Checked, group="size"):
 
 @dataclass(frozen=True)
 class Variant(Checked, group="variant "):
-    """A row: a frozen difference from the scale's recipe, or from how the baseline is measured.
+    """A variant: its differences from the scale's recipe, or from the baseline's adaptation.
 
-    Each keyword up to `optimizer` gives a group of the recipe. Of a group that it names, a row takes the fields in
-    which the rows of its study differ; all else stays as the scale and `--set` have it. The last three leave the
-    pre-training as it is: rows that differ in them alone share it.
+    Each keyword up to `optimizer` gives a group of the recipe. A variant overrides only the fields in which the
+    variants of its study differ; the scale and `--set` determine all others. Variants that differ only in `adaptation`
+    share one pre-training.
     """
 
     name: str
@@ -66,14 +66,14 @@ class Variant(Checked, group="variant "):
     tokenizer: Tokenizer | None = None
     inputs: Inputs | None = None
     objective: tuple[Loss, ...] | None = None
-    """The losses; of one that the scale has too, those fields are taken in which the variants of the study differ."""
+    """The losses. A loss of the scale keeps its fields, except those in which the variants of the study differ."""
     model: Model | None = None
     schedule: Schedule | None = None
     optimizer: Optimizer | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
-    """Single fields by their dotted path, as `--set` has them: `{"model.positions": "learned"}`."""
+    """Single fields by their dotted path, as in `--set`: `{"model.positions": "learned"}`."""
     size: Size = Size()
-    """The model in another size than the scale's."""
+    """The size of the model."""
     adaptation: Adaptation | None = None
     """How the model is adapted to its tasks; of its fields those in which the variants differ. It overrides that of a
     measurement, which is of the same kind if it gives one."""
@@ -86,28 +86,28 @@ class Variant(Checked, group="variant "):
                 raise BadInput(f"variant '{self.name}': fields: {unknown('field', path, settable)}")
 
     def groups(self) -> dict[str, Any]:
-        """The groups of the recipe that this row names."""
+        """The groups of the recipe that this variant gives."""
         values = {name: getattr(self, name, None) for name in Recipe.__dataclass_fields__}
         return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Measurement(Checked, group="measurement "):
-    """A column: a task, how the model is used on it, and the metric that is reported."""
+    """A measurement: a task, how the model is adapted to it, and the reported metric."""
 
     name: str
     _: dataclasses.KW_ONLY
     task: str | Task = ""
-    """A name of the catalogue, or a task of the study's own; none where the pre-training itself is measured."""
+    """A name of the catalogue, or a task of the study's own; empty to measure the pre-training itself."""
     adaptation: Adaptation | None = None
     """How the model is adapted to the task, `FineTuning` if neither the measurement nor the variant says so; a field at
     its default is as the scale has it."""
     metric: str = ""
     """A metric of the task, `accuracy` unless given; without a task, a held-out figure of the pre-training."""
     split: Split = "evaluation"
-    """Which split of the task is reported. One training is judged on both."""
+    """The reported split of the task. One training is evaluated on both."""
     milestones: Annotated[tuple[int, ...], Range(1, 100, "per cent")] = (100,)
-    """Per cent of the pre-training's steps after which it is measured; those that the scale keeps, and the end."""
+    """Percentages of the pre-training's steps after which to measure; the scale must save them, except the last."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -119,36 +119,36 @@ class Measurement(Checked, group="measurement "):
 
 @dataclass(frozen=True)
 class Claim(Checked, group="claim "):
-    """A finding of the paper, as a comparison of rows on one measurement."""
+    """A finding of the paper, as a comparison of variants on one measurement."""
 
     text: str
     _: dataclasses.KW_ONLY
     better: str | tuple[str, ...] = ()
-    """A row, or several: the claim is that each of them lies above each of `worse`."""
+    """A variant or several: each of them is above each of `worse`."""
     worse: str | tuple[str, ...] = ()
     rising: tuple[str, ...] = ()
-    """In place of the two: rows of which each lies above the one before."""
+    """Instead of these two: variants of which each is above the one before."""
     on: str
     within: Annotated[float | None, Range(0, 1e6, above=True)] = None
-    """With a margin (points) the claim is that they differ by less than it."""
+    """A margin in points: the claim is then that the variants differ by less."""
     at: Annotated[int, Range(1, 100, "per cent")] = 100
-    """Per cent of the pre-training's steps after which they are compared."""
+    """The percentage of the pre-training's steps at which the variants are compared."""
     since: Annotated[int, Range(0, 100, "per cent")] = 0
-    """In place of `worse`: `better` rises from this milestone (per cent of the steps) to `at`."""
+    """Instead of `worse`: `better` rises from this percentage of the steps to `at`."""
 
     @property
     def before(self) -> int:
-        """The milestone (per cent) at which the worse row of each pair is measured; `at`, the better one's, mostly."""
+        """The milestone (per cent) of the worse variant of each pair: `since`, or else `at`."""
         return self.since or self.at
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Rows that are said to be better, each with a row that is said to be worse: itself earlier, with `since`."""
+        """Pairs of a better and a worse variant; with `since`, a variant with itself."""
         if self.rising:
             return tuple((higher, lower) for lower, higher in itertools.pairwise(self.rising))
         better, worse = ((side,) if isinstance(side, str) else side for side in (self.better, self.worse))
         if self.since:
-            return tuple((row, row) for row in better)
+            return tuple((variant, variant) for variant in better)
         return tuple(itertools.product(better, worse))
 
 
@@ -159,23 +159,23 @@ class Study(Checked, group="study "):
     name: str
     question: str
     source: str
-    """The paper and the table, as `Devlin et al. 2019, Table 8`."""
+    """The paper and the table, such as `Devlin et al. 2019, Table 8`."""
     baseline: str
     variants: list[Variant]
     measurements: list[Measurement]
     published: Annotated[Mapping[tuple[str, str] | tuple[str, str, int], float], Range(-1e6, 1e6)] = field(
         default_factory=dict
     )
-    """Published figures in points, by (variant, measurement), or by (variant, measurement, milestone in per cent)."""
+    """Published values in points, by (variant, measurement), or by (variant, measurement, milestone in per cent)."""
     claims: list[Claim] = field(default_factory=list)
     at_paper: Mapping[str, str] = field(default_factory=dict)
-    """What its paper does otherwise than BERT, as `--set` has it (`{"inputs.dupe_factor": "1"}`): for scale paper."""
+    """Settings of the study's own paper at scale paper, as in `--set`: `{"inputs.dupe_factor": "1"}`."""
     summary: Literal["mean", "median"] = "mean"
-    """What the published figures are, over runs; tables show the same of the measured ones."""
+    """How the published values summarise runs; tables summarise the measured values in the same way."""
     notes: list[str] = field(default_factory=list)
-    """Caveats that every report of this study prints."""
+    """Caveats for every report of this study."""
     file: StudyFile | None = field(default=None, repr=False, compare=False)
-    """The user's file that it was read from."""
+    """The user's file that defines the study."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -230,7 +230,7 @@ class Study(Checked, group="study "):
             raise BadInput(f"at_paper of {where}: {error}") from None
 
     def _check_milestone(self, what: str, column: str, milestone: int = 100) -> None:
-        """Raises `BadInput` for a milestone at which a column is not measured."""
+        """Raises `BadInput` for a milestone that a measurement lacks."""
         measured = sorted({*self.measurement(column).milestones, 100})
         if milestone not in measured:
             raise BadInput(
@@ -239,26 +239,26 @@ class Study(Checked, group="study "):
             )
 
     def figure(self, variant: str, measurement: str, milestone: int = 100) -> float | None:
-        """The published figure of a row and a column at a milestone (per cent of the steps), if there is one."""
+        """The published value of a variant and a measurement at a milestone (per cent), if there is one."""
         given = self.published.get((variant, measurement, milestone))
         return self.published.get((variant, measurement)) if given is None and milestone == 100 else given
 
     def variant(self, name: str) -> Variant:
-        """The row called `name`; `BadInput` with the nearest name if there is none."""
+        """The variant with this name. Raises `BadInput` with the nearest name if there is none."""
         for variant in self.variants:
             if variant.name == name:
                 return variant
         raise unknown(f"variant of study '{self.name}'", name, [variant.name for variant in self.variants])
 
     def measurement(self, name: str) -> Measurement:
-        """The column called `name`; `BadInput` with the nearest name if there is none."""
+        """The measurement with this name. Raises `BadInput` with the nearest name if there is none."""
         for measurement in self.measurements:
             if measurement.name == name:
                 return measurement
         raise unknown(f"measurement of study '{self.name}'", name, [each.name for each in self.measurements])
 
     def varied(self) -> set[str]:
-        """Dotted paths of the recipe's fields in which the variants of this study differ, as `--set` writes them."""
+        """The dotted paths of the recipe's fields in which the variants of this study differ, as in `--set`."""
         given: dict[str, list[Any]] = {}
         for variant in self.variants:
             for group, value in variant.groups().items():
@@ -294,21 +294,21 @@ class Study(Checked, group="study "):
         return dataclasses.replace(arm.at_scale(scale, kinds.find(kind), task), **changes)
 
     def recipe(self, variant: Variant, scale: Recipe) -> Recipe:
-        """The recipe of a variant at a scale: the scale's, with the fields that this study varies set as it says."""
+        """The scale's recipe with a variant's values of all fields that this study varies."""
         varied = self.varied()
         groups = {
             group: _merged(group, getattr(scale, group), value, varied) for group, value in variant.groups().items()
         }
         groups["model"] = variant.size.of(groups.get("model", scale.model))
         try:
-            recipe = dataclasses.replace(scale, **groups)  # at once: some groups go together only
+            recipe = dataclasses.replace(scale, **groups)  # together: some groups are valid only in combination
             return set_fields(recipe, variant.fields)
         except BadInput as error:
             raise BadInput(f"variant '{variant.name}' of study '{self.name}': {error}") from None
 
 
 def _leaves(path: str, value: Any) -> dict[str, Any]:
-    """The fields of a group or of arms by their dotted paths; the kinds of arms stand at the path that holds them."""
+    """The fields of a group or of arms by their dotted paths; the path of the arms themselves has their kinds."""
     if isinstance(value, tuple) and value and all(isinstance(each, Arm) for each in value):
         found: dict[str, Any] = {path: tuple(each.kind for each in value)}
         for each in value:
@@ -323,7 +323,7 @@ def _leaves(path: str, value: Any) -> dict[str, Any]:
 
 
 def _default(value: Any) -> Any:
-    """`value` with every field at its default, as far as fields have one."""
+    """`value` with every field at its default, if it has one."""
     required = {
         each.name: getattr(value, each.name)
         for each in dataclasses.fields(value)
@@ -333,7 +333,7 @@ def _default(value: Any) -> Any:
 
 
 def _merged(path: str, base: Any, value: Any, varied: set[str]) -> Any:
-    """`base` with the fields at the `varied` paths as `value` has them."""
+    """`base` with the fields at the `varied` paths from `value`."""
     if isinstance(value, tuple) and value and all(isinstance(each, Arm) for each in value):
         ours, theirs = ({each.kind: each for each in several} for several in (value, base))
         kinds = ours if path in varied else theirs
@@ -353,7 +353,7 @@ def _merged(path: str, base: Any, value: Any, varied: set[str]) -> Any:
 
 
 def _check_name(what: str, name: str) -> None:
-    """Raises `BadInput` for a name that is not what a reader sees of it: names that differ have to look different."""
+    """Raises `BadInput` for a name with invisible parts: different names must look different."""
     seen = plain(name)
     if not name or seen != name:
         instead = f"write '{seen}'" if seen else "give it a name"
@@ -363,7 +363,5 @@ def _check_name(what: str, name: str) -> None:
 def table(
     columns: Sequence[str], rows: Mapping[str, Sequence[float]]
 ) -> dict[tuple[str, str] | tuple[str, str, int], float]:
-    """Published figures by (row, column), out of a table as it is printed: for each row a figure a column."""
-    return {
-        (row, column): figure for row, figures in rows.items() for column, figure in zip(columns, figures, strict=True)
-    }
+    """Published values by (variant, measurement), from the rows and columns of a printed table."""
+    return {(row, column): value for row, values in rows.items() for column, value in zip(columns, values, strict=True)}

@@ -1,9 +1,9 @@
-"""A user's study file: what it and the modules beside it say, and whether they define what is trained.
+"""A user's study file and the modules beside it, and whether they contain code or only data.
 
-A file of data imports public classes of `bertlab` and assigns values to names. All else (a
-function, a class, an attribute that is set, another import) may change what runs compute: then the SHA-256 of the
-source is part of their ids, and every process that carries one out runs the file first. Of a file of data that imports
-code from a module beside it, the source of that module is.
+A data file imports public classes of `bertlab` and assigns values to names. Everything else (a function, a class, an
+assignment to an attribute, another import) is code and may change what runs compute: the SHA-256 of its source is then
+part of their ids, and every process that computes one runs the file first. For a data file that imports code from a
+module beside it, the id contains the source of that module.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from bertlab.errors import BadInput
 from bertlab.public import MODULES
@@ -29,70 +30,71 @@ DATA = (
     "bertlab.lab.study",
     "bertlab.lab.studies",
 )
-"""Modules of which a file of data takes its values, beside some of the standard library."""
+"""Modules that a data file may import, besides some of the standard library."""
 PLAIN = ("collections", "dataclasses", "decimal", "fractions", "itertools", "math", "pathlib", "typing")
-FUNCTIONS = frozenset(
-    {
-        "abs",
-        "all",
-        "any",
-        "bool",
-        "dict",
-        "enumerate",
-        "float",
-        "frozenset",
-        "int",
-        "len",
-        "list",
-        "max",
-        "min",
-        "print",
-    }
-    | {"range", "reversed", "round", "set", "sorted", "str", "sum", "tuple", "zip"}
-)
-"""What of Python itself a file of data may call."""
+_FUNCTIONS: list[Any] = [
+    abs,
+    all,
+    any,
+    bool,
+    dict,
+    enumerate,
+    float,
+    frozenset,
+    int,
+    len,
+    list,
+    max,
+    min,
+    print,
+    range,
+    reversed,
+]
+_FUNCTIONS += [round, set, sorted, str, sum, tuple, zip]
+FUNCTIONS = frozenset(function.__name__ for function in _FUNCTIONS)
+"""The built-in functions that a data file may call."""
 NAMES = frozenset({"__file__", "__name__", "__doc__", "__all__"})
 FORBIDDEN = frozenset(dir(builtins)) - FUNCTIONS - NAMES
 
 _run: set[str] = set()
-"""The code that this process has run, by its hash."""
+"""Hashes of the code that this process has run."""
 
 
 @dataclass(frozen=True)
 class Code:
-    """A study file that defines what is trained."""
+    """A study file that contains code."""
 
     path: Path = field(compare=False)
-    """Absolute: worker processes read it too."""
+    """Absolute, because worker processes read it too."""
     sha256: str
 
     def require(self) -> None:
-        """Runs the file if this process has not yet. Raises `BadInput` if it is not what the command has read."""
+        """Runs the file once per process. Raises `BadInput` if it differs from what the command has read."""
         if self.sha256 in _run:
             return
         found = StudyFile.read(str(self.path))
         if found.code != self:
             raise BadInput(
-                f"study file '{self.path}' is another than when the command began, or on another machine: "
-                "give the same command again"
+                f"study file '{self.path}' has changed since the command began, or differs on another machine: give "
+                "the same command again"
             )
         found.run()
 
 
 @dataclass(frozen=True)
 class StudyFile:
-    """A study file of the user's."""
+    """A user's study file."""
 
     given: str
-    """Its path, as the user wrote it."""
+    """Its path on the command line."""
     sources: Mapping[str, str]
-    """The texts of the file and of the modules that it imports from its folder, by their path in that."""
+    """The source of the file and of the modules that it imports from its folder, by their path there."""
     code: Code | None
-    """What is defined there beside data, if anything is."""
+    """The file and the hash of its code, if there is code."""
 
     @classmethod
     def read(cls, given: str) -> StudyFile:
-        """The file at a path. Raises `BadInput` if it cannot be read."""
+        """Reads the file at a path. Raises `BadInput` if that fails."""
         path = Path(given)
         texts: dict[str, str] = {}
         trees: dict[str, ast.Module] = {}
@@ -106,23 +108,23 @@ class StudyFile:
         coded = {name for name in texts if _defines(trees[name], path.parent, frozenset())}
         while more := {
             name for name in texts.keys() - coded if _defines(trees[name], path.parent, frozenset(coded))
-        }:  # what calls code is code
+        }:  # a module that uses code is code
             coded |= more
         digest = hashlib.sha256(repr(sorted((name, texts[name]) for name in coded)).encode(errors="surrogatepass"))
         code = Code(path.resolve(), digest.hexdigest()) if coded else None
         return cls(given, dict(sorted(texts.items())), code)
 
     def run(self) -> ModuleType:
-        """Runs the file, which finds modules beside it, and returns it as a module. Raises whatever it raises."""
+        """Runs the file, which can import modules beside it. Raises whatever it raises."""
         path = self.code.path if self.code is not None else Path(self.given)
         folder = str(path.resolve().parent)
-        for name in self.sources:  # another study of this process may have had modules of the same names
+        for name in self.sources:  # another study may have imported modules of the same names
             stem = name.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
             known = getattr(sys.modules.get(stem), "__file__", None)
             if known and name != path.name and not str(known).startswith(folder):
                 del sys.modules[stem]
         if folder not in sys.path:
-            sys.path.append(folder)  # the last: it hides nothing that is installed
+            sys.path.append(folder)  # last, so that it hides no installed module
         module = executed(path)
         if self.code is not None:
             _run.add(self.code.sha256)
@@ -130,13 +132,13 @@ class StudyFile:
 
 
 def executed(path: Path) -> ModuleType:
-    """A Python file as a module. Raises whatever it raises, and `BadInput` for another kind of file."""
+    """Runs a Python file as a module. Raises whatever it raises, and `BadInput` for another kind of file."""
     spec = importlib.util.spec_from_file_location(f"bertlab_study_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise BadInput(f"study file '{path}' is not a Python file: name it <study>.py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where dataclasses look names up
-    writing, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # nothing is left beside a file that is read
+    sys.modules[spec.name] = module  # dataclasses look names up here
+    writing, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # leaves no files beside the user's
     try:
         spec.loader.exec_module(module)
     finally:
@@ -151,19 +153,19 @@ def _text(path: Path) -> str:
         raise BadInput(f"'{path}' cannot be read: {error.strerror}") from error
     try:
         return importlib.util.decode_source(content)
-    except (SyntaxError, ValueError):  # running it says what is wrong
+    except (SyntaxError, ValueError):  # running it reports the error
         return content.decode("latin-1")
 
 
 def _parsed(text: str) -> ast.Module:
     try:
         return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # running it says what is wrong
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # running it reports the error
         return ast.Module([], [])
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """The modules that a file imports, each with a name that it gives to them or to what it takes from them."""
+    """The modules that a file imports, each with the name that the import binds."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for each in node.names:
@@ -177,7 +179,7 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _beside(tree: ast.Module, folder: Path) -> dict[str, str]:
-    """Of the modules that a file imports those that lie in its folder, as paths within it."""
+    """The imported modules in the folder of a file, with their paths there."""
     found = {}
     for module, _ in _imports(tree):
         stem = module.replace(".", "/")
@@ -188,7 +190,7 @@ def _beside(tree: ast.Module, folder: Path) -> dict[str, str]:
 
 
 def _defines(tree: ast.Module, folder: Path, coded: frozenset[str]) -> bool:
-    """Whether a file does more than name data; `coded` are files in its folder that do."""
+    """Whether a file contains code; `coded` are files in its folder that do."""
     beside = _beside(tree, folder)
     callable_, touched = {*FUNCTIONS}, set[str]()
     for module, name in _imports(tree):
@@ -202,7 +204,7 @@ def _defines(tree: ast.Module, folder: Path, coded: frozenset[str]) -> bool:
 
 
 def _acts(node: ast.AST, callable_: set[str], touched: set[str]) -> bool:
-    """Whether a part of a file is more than data; `callable_` may be called, and `touched` not be looked at."""
+    """Whether a node is code. Data may call names in `callable_`, and must not use names in `touched`."""
     if isinstance(node, ast.Name):
         return node.id in FORBIDDEN or node.id in touched or (node.id.startswith("__") and node.id not in NAMES)
     if isinstance(node, ast.Attribute):
@@ -217,7 +219,7 @@ def _acts(node: ast.AST, callable_: set[str], touched: set[str]) -> bool:
 
 
 def _root(node: ast.AST) -> str:
-    """The name at the left of attributes and subscripts."""
+    """The name before attributes and subscripts."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""

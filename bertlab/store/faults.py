@@ -1,7 +1,8 @@
-"""Fault points: named places of the code at which a test ends the process, interrupts it or fills the disk.
+"""Fault points: places in the code at which a test kills the process, interrupts it or fills the disk.
 
-Without `BERTLAB_FAULT` a point does nothing. It holds, separated by commas, `NAME:NTH:ACTION`, which acts when point
-NAME is passed for the NTH time (from 1), and `record:PATH`, which appends the name of every point that is passed:
+Without the variable `BERTLAB_FAULT` a point does nothing. The variable contains, separated by commas,
+`NAME:NTH:ACTION`, which acts when point NAME is passed for the NTH time (from 1), and `record:PATH`, which appends the
+name of every point that is passed:
 
     BERTLAB_FAULT=step:7:kill bertlab ablate masking --scale smoke
 """
@@ -17,29 +18,29 @@ from pathlib import Path
 
 POINTS = {
     "claim.taken": "the lock of a run is held",
-    "work.made": "the working directory of a run is there",
-    "write.begin": "before a small file is written beside its place",
+    "work.made": "the working directory of a run exists",
+    "write.begin": "before a small file is written under another name",
     "write.sync": "it is written, not synced",
     "write.rename": "it is synced, not renamed",
     "write.renamed": "it is renamed, its directory not synced",
-    "write.done": "it will be there whatever happens",
+    "write.done": "it survives a loss of power",
     "line.begin": "before a line is added to a journal",
     "line.done": "the line is added",
     "finish.begin": "a run has its result and is about to be sealed",
     "finish.sync": "before each of its files is synced",
     "finish.manifest": "all are synced, before the manifest is written",
-    "finish.rename": "the manifest is there, before the run gets its final name",
-    "finish.renamed": "the run has its final name, the directory is not synced and the checkpoint is still there",
+    "finish.rename": "the manifest exists, before the run gets its final name",
+    "finish.renamed": "the run has its final name; the directory is not synced and the checkpoint not removed",
     "finish.done": "the run is sealed",
-    "failure.record": "before the reason of a failure is kept",
-    "study.record": "before the record of a study is kept",
+    "failure.record": "before the reason of a failure is written",
+    "study.record": "before the record of a study is written",
     "corpus.spool": "before the text is copied",
     "corpus.spooled": "the text is copied",
     "corpus.vocabulary": "the vocabulary is trained, not written",
     "corpus.ids": "before the ids of a block are written",
     "corpus.offsets": "before the offsets of a block are written",
     "corpus.part": "the files of a part are closed",
-    "corpus.facts": "before what is known of the corpus is written",
+    "corpus.facts": "before the facts about the corpus are written",
     "step": "an update of a pre-training is done",
     "journal.cut": "before journals are cut back to the checkpoint",
     "journal.line": "before losses are logged",
@@ -58,7 +59,7 @@ POINTS = {
     "model.weights": "before the final weights are written",
     "model.done": "they are written",
     "measure.step": "an update of a measurement is done",
-    "measure.predict": "before a batch is judged",
+    "measure.predict": "before a batch is evaluated",
     "features.read": "before a batch goes through the frozen encoder",
     "predictions.begin": "before predictions are written",
     "predictions.done": "they are written",
@@ -68,14 +69,14 @@ POINTS = {
     "report.page": "before the page of a study is written",
     "report.index": "before a page that shows all studies is written",
 }
-"""Every point, and where it lies. All are passed in a small study with a row that diverges, and its report."""
+"""Every point and its place. A small study with a diverging variant, and its report, pass all of them."""
 
 
 class Faults:
-    """What is to happen at which point, and how often each has been passed."""
+    """The action at each point, and how often each has been passed."""
 
     def __init__(self, text: str) -> None:
-        """Reads the value of `BERTLAB_FAULT`. Raises `ValueError` for what it does not know."""
+        """Parses the value of `BERTLAB_FAULT`. Raises `ValueError` for unknown points and actions."""
         self.actions: dict[tuple[str, int], str] = {}
         self.record: Path | None = None
         self.passed: Counter[str] = Counter()
@@ -106,11 +107,11 @@ class Faults:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-_asked = os.environ.get("BERTLAB_FAULT", "")
+_setting = os.environ.get("BERTLAB_FAULT", "")
 active: Faults | None = None
 """Set by the environment, or by a test."""
-with suppress(ValueError):  # `environment.check` says so in a line
-    active = Faults(_asked) if _asked else None
+with suppress(ValueError):  # `environment.check` reports the error
+    active = Faults(_setting) if _setting else None
 
 
 def point(name: str) -> None:

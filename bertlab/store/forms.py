@@ -1,8 +1,7 @@
-"""What the JSON files of a store look like, and whether one does: what is read from a disk is not trusted in its form.
+"""Forms of the JSON files of a store, and a check that a file has its form.
 
-A form is a type, a tuple of forms of which one is enough, `[form]` for a list, or a mapping of names to forms: of names
-with a `?` the value may be missing. Names that a form does not know are passed over. A mapping of one name `*` is of
-any names.
+A form is a type, a tuple of alternative forms, `[form]` for a list, or a mapping of names to forms, in which a `?`
+marks an optional name and other names are ignored. A mapping with the only name `*` accepts any names.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ RECORD = {
     "rows": [{"pretrain_id": str, "corpus_id?": str}],
     "cells": [{"run_id": str, "pretrain_id?": str}],
 }
-"""Of a study: which runs it asks for."""
+"""What `bertlab runs --prune` needs of the record of a study: its runs."""
 REPORTED = {
     "study": str,
     "scale": str,
@@ -93,7 +92,7 @@ REPORTED = {
     "rows": [{"variant": str, "pretrain_seed": int, "pretrain_id": str, "corpus_id?": str}],
     "cells": [_CELL],
 }
-"""What a report needs of it."""
+"""What a report needs of the record of a study."""
 JOINED = {
     **{name.rstrip("?"): form for name, form in REPORTED.items()},
     "setting": str,
@@ -104,17 +103,17 @@ JOINED = {
     "sources": [{"*": str}],
     "cells": [{**_CELL, "content": str}],
 }
-"""What a command needs that joins it with another: all of it."""
+"""What joining the records of a study needs: all of it."""
 CLAIM = {"pid?": int, "host?": str, "since?": int, "done?": NUMBER, "total?": NUMBER, "stage?": str, "ids?": [str]}
 
 
 def fits(value: Any, form: Any) -> bool:
-    """Whether data of a JSON file have a form."""
+    """Whether JSON data have a form."""
     return misfit(value, form) is None
 
 
 def misfit(value: Any, form: Any, name: str = "") -> str | None:
-    """Where data of a JSON file first differ from a form, as `cells[3].run_id`; None if they have it."""
+    """The first place where JSON data differ from a form, such as `cells[3].run_id`; None if there is none."""
     parts: Iterable[tuple[Any, Any, str]]
     if isinstance(form, list) and isinstance(value, list):
         parts = ((each, form[0], f"{name}[{number}]") for number, each in enumerate(value))

@@ -1,7 +1,7 @@
-"""Stores of several people, seen as one and joined into one: finished runs, records, and why runs have no result.
+"""Joins the stores of several people, in memory or into a new store: finished runs, records, and failures.
 
-Of a run that several have, the one with most files is taken, of equals the first. Results that differ are refused where
-machine and numerics are the same, else they are told: the last digits of a number depend on those.
+If several stores have a run, the copy with the most files counts, else the first. Different results of one run are an
+error if machine and numerics are equal; otherwise a note lists them, because last digits depend on both.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.errors import BadInput, writing
-from bertlab.names import plain
 from bertlab.store import forms, union
 from bertlab.store.files import sync, sync_directory
 from bertlab.store.runs import KINDS, Run, Store
@@ -22,14 +21,14 @@ from bertlab.store.union import Record
 from bertlab.wording import count
 
 RESULTS = ("result.json", "predictions.npz")
-"""The files of a run that have to be alike wherever it is."""
+"""The files of a run that must be equal in all stores."""
 
 
 class Joined(Store):
-    """Several stores seen as one. It is only read."""
+    """Several stores, read as one."""
 
     def __init__(self, stores: Sequence[Store]) -> None:
-        """Raises `BadInput` for stores that do not go together, and for one in which there is nothing."""
+        """Raises `BadInput` for stores that cannot be joined, and for an empty one."""
         super().__init__(Path(" and ".join(str(store.root) for store in stores)))
         self.stores = stores
         for store in stores:
@@ -37,7 +36,7 @@ class Joined(Store):
                 raise BadInput(f"there is no store '{store.root}': give the directory of runs or of exported results")
         self._runs: dict[str, Run] = {}
         self.differing: list[str] = []
-        """Runs of which the stores have different results."""
+        """Runs with different results in different stores."""
         for run in itertools.chain.from_iterable(store.runs() for store in stores):
             self._add(run)
         self._records: dict[str, Record] = {}
@@ -54,8 +53,8 @@ class Joined(Store):
         if run.kind != known.kind or any(ours[name]["sha256"] != theirs[name]["sha256"] for name in both):
             if run.kind != known.kind or _computed(run) == _computed(known):
                 raise BadInput(
-                    f"run {run.id} has one result in '{known.path}' and another in '{run.path}', computed alike: "
-                    f"remove the one that is wrong with `bertlab runs --remove {run.id} --runs STORE`"
+                    f"run {run.id} has one result in '{known.path}' and another in '{run.path}', with equal numerics: "
+                    f"remove the wrong one with `bertlab runs --remove {run.id} --runs STORE`"
                 )
             self.differing.append(f"{run.id} {run.label}")
         elif len(theirs) > len(ours):
@@ -66,16 +65,16 @@ class Joined(Store):
         return sorted(self._runs.values(), key=lambda run: (KINDS.index(run.kind), run.id))
 
     def damaged(self) -> list[tuple[Run, Path]]:
-        """Runs that are whole in none of the stores, each with a file that is not as it was."""
+        """Runs that are damaged in all stores that have them, each with a changed file."""
         found = itertools.chain.from_iterable(store.damaged() for store in self.stores)
         return [(run, path) for run, path in found if run.id not in self._runs]
 
     def records(self, form: Any = None, *, needed: Collection[str] | None = None) -> dict[str, Record]:
-        """The records of studies, joined, which have every form."""
+        """The joined records of studies, which have every form."""
         return self._records
 
     def failure(self, run_id: str) -> dict[str, Any] | None:
-        """Why the run with this id ended without a result, if it did wherever it was tried."""
+        """Why the run with this id ended without a result, in the first store that says so."""
         return next((found for store in self.stores if (found := store.failure(run_id))), None)
 
     def failures(self) -> list[dict[str, Any]]:
@@ -83,14 +82,14 @@ class Joined(Store):
         return list({each["id"]: each for store in self.stores[::-1] for each in store.failures()}.values())
 
     def notes(self) -> list[str]:
-        """In what the stores were computed otherwise, as far as last digits may depend on it."""
+        """Differences between the stores on which last digits may depend."""
         computed = {store.root: _numerics(store.runs()) for store in self.stores}
         lines = []
         for name in dict.fromkeys(itertools.chain.from_iterable(computed.values())):
             values = {root: " and ".join(sorted(each[name])) for root, each in computed.items() if name in each}
             if len({*values.values()}) > 1:
-                told = ", ".join(f"{value} in '{root}'" for root, value in values.items())
-                lines.append(plain(f"{name} differs: {told}; last digits may depend on it"))
+                found = ", ".join(f"{value} in '{root}'" for root, value in values.items())
+                lines.append(f"{name} differs: {found}; last digits may depend on it")
         if self.differing:
             names = ", ".join(self.differing[:5]) + ", ..." * (len(self.differing) > 5)
             lines.append(f"{count(len(self.differing), 'result')} of the first of the stores kept: {names}")
@@ -99,20 +98,20 @@ class Joined(Store):
 
 @dataclass(frozen=True)
 class Merged:
-    """What became of a merge."""
+    """The result of a merge."""
 
     copied: int
     known: int
-    """Runs that were there already."""
+    """Runs that the store had already."""
     records: tuple[Record, ...]
     notes: tuple[str, ...]
 
 
-def merge(sources: Iterable[Path], into: Path, told: Callable[[int, int], None]) -> Merged:
-    """Joins stores or exported results into the store `into`, which may hold runs already.
+def merge(sources: Iterable[Path], into: Path, progress: Callable[[int, int], None]) -> Merged:
+    """Joins stores or exported results into the store `into`, which may contain runs.
 
-    Every file is compared with its checksum first. `told` hears how many runs of how many are copied. Raises `BadInput`
-    before anything is written if a file is damaged or the stores do not go together.
+    Compares every file with its checksum first. Calls `progress` with the numbers of copied and of all runs. Raises
+    `BadInput` before it writes anything if a file is damaged or the stores cannot be joined.
     """
     target = Store(into)
     others = [Store(path) for path in dict.fromkeys(sources) if path.resolve() != into.resolve()]
@@ -120,10 +119,10 @@ def merge(sources: Iterable[Path], into: Path, told: Callable[[int, int], None])
         for run, _ in store.damaged():
             run.verify()
     if into.exists() and not into.is_dir():
-        raise BadInput(f"'{into}' is no directory: give a store, or a new directory, with --into")
+        raise BadInput(f"'{into}' is not a directory: give a store, or a new directory, with --into")
     begun = into.is_dir() and any((into / name).is_dir() for name in ("studies", *KINDS))
     if into.is_dir() and not begun and any(into.iterdir()):
-        raise BadInput(f"'{into}' is no store: give one, or a new directory, with --into")
+        raise BadInput(f"'{into}' is not a store: give a store, or a new directory, with --into")
     joined = Joined([*([target] if begun else []), *others])
     there = {run.path for run in target.runs()}
     new = [run for run in joined.runs() if run.path not in there]
@@ -132,7 +131,7 @@ def merge(sources: Iterable[Path], into: Path, told: Callable[[int, int], None])
     target.prepare()
     with target.reserved(run.id for run in joined.runs()):
         for number, run in enumerate(new):
-            told(number, len(new))
+            progress(number, len(new))
             _copy(run, target)
         done = {run.id for run in joined.runs()}
         for failure in joined.failures():
@@ -143,16 +142,16 @@ def merge(sources: Iterable[Path], into: Path, told: Callable[[int, int], None])
 
 
 def _check(run: Run) -> None:
-    """Raises `BadInput` for a run with a file that is damaged, or lies elsewhere."""
+    """Raises `BadInput` for a run with a damaged file, or with a link to a file elsewhere."""
     run.verify()
     home = run.path.resolve()
     for name in run.manifest():
         if (run.path / name).is_symlink() or not (run.path / name).resolve().is_relative_to(home):
-            raise BadInput(f"'{run.path / name}' is a link: give a store whose files are its own")
+            raise BadInput(f"'{run.path / name}' is a link: give a store without links")
 
 
 def _copy(run: Run, target: Store) -> None:
-    """Copies a run, whole or not at all; of one that the target has with fewer files, in its place."""
+    """Copies a run, whole or not at all, in place of a copy with fewer files."""
     folder = target.root / run.kind
     beside = folder / f".{run.id}.merged"
     with target.claimed(run.id) as claim, writing(folder):
@@ -176,13 +175,13 @@ def _copy(run: Run, target: Store) -> None:
 
 
 def _computed(run: Run) -> tuple[Any, ...]:
-    """All of machine and numerics that the digits of a result may depend on."""
+    """The machine and numerics on which last digits may depend."""
     environment = run.environment()
     return str(environment.get("numerics")), str(environment.get("processor"))
 
 
 def _numerics(runs: Iterable[Run]) -> dict[str, set[str]]:
-    """How the trainings among runs were computed: the values of each fact."""
+    """The values of each fact about the numerics of trainings."""
     found: dict[str, set[str]] = {}
     for run in runs:
         stamp = run.environment().get("numerics", {}) if run.kind != "corpus" else {}

@@ -1,9 +1,8 @@
-"""Records of a study, joined: whatever any command has asked for of it, in the order of the study.
+"""Joins the records of a study: everything that any command has requested of it, in the order of the study.
 
-A study may gain variants, measurements, milestones and seeds, and change its texts, claims and published values. One
-with another baseline, with other code, or in which a variant or a measurement of the same name is defined otherwise, is
-another study and needs another name, or another store. What a record asks for with other text, or other rows of a task,
-is kept apart.
+A study may gain variants, measurements, milestones and seeds, and change its texts, claims and published values. With
+another baseline, other code, or another definition of a variant or measurement it is another study, and needs another
+name or another store. Results on other text, or on other examples of a task, have a record of their own.
 """
 
 from __future__ import annotations
@@ -24,42 +23,39 @@ Record = dict[str, Any]
 
 
 def keep(store: Store, records: Iterable[Record]) -> list[Record]:
-    """Joins records with those of the store, and returns what is kept there now. Raises `BadInput` as `join` does."""
+    """Joins records with those of the store, and returns the joined ones. Raises `BadInput` as `join` does."""
     with store.exclusive():
-        known, records = _known(store, records)
-        names = [join(known, record, f"'{store.root}'") for record in records]
+        known, names = _joined(store, [*records])
         for name in names:
             store.write_record(name, known[name])
     return [known[name] for name in names]
 
 
 def check(store: Store, records: Iterable[Record]) -> None:
-    """Raises `BadInput` if the store holds another study of the name of a record; writes nothing."""
-    known, records = _known(store, records)
-    for record in records:
-        join(known, record, f"'{store.root}'")
+    """Raises `BadInput` if the store holds another study with the name of a record; writes nothing."""
+    _joined(store, [*records])
 
 
-def _known(store: Store, records: Iterable[Record]) -> tuple[dict[str, Record], list[Record]]:
-    """The records of the store with which these may have to be joined, and these."""
-    asked = list(records)
-    return store.records(forms.JOINED, needed=[record["study"] for record in asked]), asked
+def _joined(store: Store, records: list[Record]) -> tuple[dict[str, Record], list[str]]:
+    """The records of the store after `records` joined them, and the names of these."""
+    known = store.records(forms.JOINED, needed=[record["study"] for record in records])
+    return known, [join(known, record, f"'{store.root}'") for record in records]
 
 
 def join(known: dict[str, Record], record: Record, where: str) -> str:
-    """Puts a record among the `known` ones, joined with that of its setting if there is one, and returns its name.
+    """Adds a record to the `known` ones, joined with that of its setting if there is one, and returns its name.
 
-    All are of the form `JOINED`. Raises `BadInput` where the known ones, which lie in `where`, hold another study of
+    All have the form `JOINED`. Raises `BadInput` if the known ones, which are in `where`, contain another study with
     its name.
     """
     for other in known.values():
         if other["study"] == record["study"] and (difference := _difference(other, record)):
             raise BadInput(
-                f"study '{record['study']}' is not the study of that name in {where} (`{other['command']}`): "
+                f"study '{record['study']}' is not the study with that name in {where} (`{other['command']}`): "
                 f"{difference}; give it another name, or use another store with --runs"
             )
     for name, other in known.items():
-        if _place(other) == _place(record) and not _other_rows(other, record):
+        if _place(other) == _place(record) and not _other_examples(other, record):
             known[name] = _united(other, record)
             return name
     name = name_of(record)
@@ -68,7 +64,7 @@ def join(known: dict[str, Record], record: Record, where: str) -> str:
 
 
 def name_of(record: Mapping[str, Any]) -> str:
-    """The file name of a record that is joined with no other: study, scale, and eight digits of its setting."""
+    """The file name of a new record: study, scale, and eight digits of its setting."""
     mark = hashlib.sha256(canonical([record["setting"], _contents(record)]).encode(errors="surrogatepass")).hexdigest()
     return filename(f"{record['study']}--{record['scale']}--{mark[:8]}")
 
@@ -78,32 +74,32 @@ def _place(record: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _contents(record: Mapping[str, Any]) -> dict[str, str]:
-    """What the rows of each measurement are."""
+    """The version of the examples of each measurement."""
     return {cell["measurement"]: cell["content"] for cell in record["cells"]}
 
 
-def _other_rows(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
-    """Whether a measurement has other rows in one than in the other: its values do not go together."""
+def _other_examples(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+    """Whether a measurement has different examples in two records, so that its values cannot be joined."""
     ours, theirs = _contents(one), _contents(two)
     return any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys())
 
 
 def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """In what two records of a name are of different studies; empty if they are of the same."""
+    """Why two records with one name belong to different studies; empty if they belong to the same."""
     was, is_ = old["definition"], new["definition"]
     if was["baseline"] != is_["baseline"]:
         return f"its baseline is '{is_['baseline']}', not '{was['baseline']}'"
     if was["code"] != is_["code"]:
-        return "the code of its file is another"
+        return "its file contains other code"
     for kind in ("variants", "measurements"):
         for name in was[kind].keys() & is_[kind].keys():
             if was[kind][name] != is_[kind][name]:
-                return f"its {kind[:-1]} '{name}' is defined otherwise"
-    if _place(old) == _place(new) and not _other_rows(old, new):
+                return f"its {kind[:-1]} '{name}' has another definition"
+    if _place(old) == _place(new) and not _other_examples(old, new):
         runs = {_cell(cell): cell["run_id"] for cell in old["cells"]}
         for cell in new["cells"]:
             if runs.get(_cell(cell), cell["run_id"]) != cell["run_id"]:
-                return f"its variant '{cell['variant']}' comes to other runs, as the study varies other fields"
+                return f"its variant '{cell['variant']}' has other runs, because the study varies other fields"
     return ""
 
 
@@ -116,7 +112,7 @@ def _row(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
-    """The record of two commands: the texts of the newer, the cells of both."""
+    """The record of two commands: the texts of the newer one, the values of both."""
     definition = dict(new["definition"])
     order = {}
     for kind in ("variants", "measurements"):
@@ -124,8 +120,8 @@ def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
         order[kind] = {name: number for number, name in enumerate(definition[kind])}
 
     def place(cell: Mapping[str, Any]) -> tuple[Any, ...]:
-        rank = order["variants"].get(cell["variant"], len(order["variants"]))  # the row without pre-training is last
-        column = order["measurements"].get(cell.get("measurement"), 0)  # a row has none
+        rank = order["variants"].get(cell["variant"], len(order["variants"]))  # "no pre-training" is last
+        column = order["measurements"].get(cell.get("measurement"), 0)  # a pre-training has none
         return rank, cell["pretrain_seed"], column, cell.get("milestone"), cell.get("finetune_seed")
 
     published = {(cell["variant"], cell["measurement"], cell["milestone"]): cell["published"] for cell in new["cells"]}
@@ -148,7 +144,7 @@ def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
 
 
 def _asked(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The commands that ask for all cells of two records, no more than it takes; seeds asked for in turn are one's."""
+    """The fewest commands that request all values of two records; commands that differ in seeds become one."""
     before, after = ({_cell(cell) for cell in record["cells"]} for record in (old, new))
     if after <= before:
         return list(old["asked"])
@@ -163,7 +159,7 @@ def _asked(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any
 
 
 def command(asked: Sequence[Mapping[str, Any]]) -> str:
-    """The command line that asks for a record, or several of which each asks for a part."""
+    """The command line that requests a record, or several that each request a part."""
     return " && ".join(
         " ".join(filter(None, ("bertlab ablate", shlex.quote(each["study"]), *_options(each)))) for each in asked
     )
@@ -180,7 +176,7 @@ def _options(asked: Mapping[str, Any]) -> list[str]:
 
 
 def spelled(seeds: Sequence[int]) -> str:
-    """Ascending seeds as `--seeds` reads them: `3` for 0 to 2, else ranges such as `3-5,7`."""
+    """Ascending seeds in the form of `--seeds`: `3` for 0 to 2, else ranges such as `3-5,7`."""
     if list(seeds) == list(range(len(seeds))):
         return str(len(seeds))
     runs = [[*group] for _, group in itertools.groupby(enumerate(seeds), key=lambda each: each[1] - each[0])]

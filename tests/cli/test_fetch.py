@@ -129,7 +129,7 @@ def test_what_needs_no_mirror_and_what_cannot_be_one(call, tmp_path, capsys):
     )
     for command, message in (
         (("masking", tmp_path / "file"), "is not a directory"),
-        ((tmp_path / "own.py", tmp_path / "mirror"), "need no mirror"),
+        ((tmp_path / "own.py", tmp_path / "mirror"), "nothing to download"),
         (("maskin", tmp_path / "mirror"), "did you mean 'masking'"),
     ):
         assert call("fetch", *command) == 2
@@ -156,7 +156,7 @@ def test_without_the_hub_the_environment_says_so_and_what_is_cached_is_used(push
     )
     assert ended.stdout == "9\n", ended.stderr
     (complaint,) = (line for line in ended.stderr.splitlines() if line.startswith("bertlab.errors.BadInput"))
-    assert "task 'sst2' (nyu-mll/glue:sst2) cannot be had from the Hub (OfflineModeIsEnabled" in complaint
+    assert "task 'sst2' (nyu-mll/glue:sst2) cannot be downloaded from the Hub (OfflineModeIsEnabled" in complaint
     assert "`bertlab fetch` writes one" in complaint
     assert not hub.asked
 

@@ -336,7 +336,7 @@ def test_milestones_of_a_run_are_those_that_it_keeps(call, tmp_path, capsys):
 
 def test_a_name_with_a_slash_is_never_a_run_of_that_last_part(imported, call, capsys):
     assert call(*FEATURES, "--from", "somewhere/tiny-bert", "--runs", imported) == 2
-    assert "cannot be had from the Hub" in capsys.readouterr().err
+    assert "cannot be downloaded from the Hub" in capsys.readouterr().err
 
 
 def test_any_seed_can_be_pre_trained(call, tmp_path, capsys):

@@ -180,7 +180,7 @@ def test_stores_that_do_not_go_together(call, halves, tmp_path, what, capsys):
     assert call("merge", halves[0], other, "--into", into) == 2
     complaint = capsys.readouterr().err
     assert complaint.count("\n") == 1
-    assert ("is not the study of that name" if what == "another study" else "store") in complaint
+    assert ("is not the study with that name" if what == "another study" else "store") in complaint
     assert not (tmp_path / "all").exists()
 
 

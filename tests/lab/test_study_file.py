@@ -105,7 +105,7 @@ def test_code_is_in_the_ids_of_all_runs_and_in_the_record(tmp_path, machine):
 def test_code_that_has_changed_is_refused(tmp_path):
     code = written(tmp_path, f"{DATA}\ndef f(): pass\n").code
     written(tmp_path, f"{DATA}\ndef f(): return 1\n")
-    with pytest.raises(BadInput, match=r"mine.py' is another than when the command began"):
+    with pytest.raises(BadInput, match=r"mine.py' has changed since the command began"):
         code.require()
 
 

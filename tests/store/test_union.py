@@ -147,7 +147,7 @@ SLOW, FAST = Variant("a", schedule=Schedule(peak_lr=1e-4)), Variant("b", schedul
 def test_a_variant_that_makes_others_vary_in_more_is_refused(store, recorded):
     """A field that a new variant varies is set in all: at a scale of another default their runs are others."""
     union.keep(store, [recorded(own(SLOW, FAST))])
-    with pytest.raises(BadInput, match=r"its variant 'a' comes to other runs"):
+    with pytest.raises(BadInput, match=r"its variant 'a' has other runs"):
         union.keep(store, [recorded(own(SLOW, FAST, Variant("c", schedule=Schedule(peak_lr=1e-4, warmup=0.5))))])
 
 

@@ -272,7 +272,7 @@ def test_cached_rows_need_no_hub(conll, hub, tmp_path):
     assert (again.content, again.labels) == (online.content, online.labels)
     assert again.train.text == online.train.text
     asked = message(catalog.find("mnli"), machine)
-    assert "task 'mnli' (nyu-mll/glue:mnli) cannot be had from the Hub (OfflineModeIsEnabled" in asked
+    assert "task 'mnli' (nyu-mll/glue:mnli) cannot be downloaded from the Hub (OfflineModeIsEnabled" in asked
     assert "give --data DIR with a folder 'mnli'" in asked
     assert "no copy on the Hub" in message(catalog.find("btc"), machine)
 

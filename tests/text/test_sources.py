@@ -235,7 +235,7 @@ def test_what_was_read_once_is_read_again_without_the_hub(pushed, hub, machine):
     hub.asked.clear()
     assert resolve("some-one/a.set", machine=machine) == online
     assert list(documents(online)) == TEXTS
-    assert "nor from its cache here: connect once, or give local files" in message("some-one/unread", machine)
+    assert "nor in its cache: connect once, or give local files" in message("some-one/unread", machine)
     assert resolve(f"some-one/a.set@{online.dataset.commit}", machine=machine) == online
     for name in ("some-one/a.set@v1", "some-one/other", f"some-one/other@{commit}"):
         assert "connect, or give local files" in message(name, machine)
@@ -258,7 +258,7 @@ def test_what_the_hub_cannot_give_is_said_in_one_line(pushed, hub, machine):
     for name, column, words in (
         ("some-one/a.set", "body", ("no column 'body'", "id, text")),
         ("some-one/a.set", "id", ("'id' holds int",)),
-        ("some-one/a.set:other", "text", ("cannot be read as it is", "other")),
+        ("some-one/a.set:other", "text", ("cannot be read", "other")),
         ("some-one/a.set@v2", "text", ("no such revision",)),
         ("some-one/absent", "text", ("some-one/absent", "is not on the Hugging Face Hub", "spelling")),
         ("some-one/script", "text", ("some-one/script", "without running a script")),
