@@ -105,7 +105,7 @@ def test_the_same_command_does_nothing_anew_and_a_copy_is_the_same_checkpoint(
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (("ablate", "masking", "--only", "100/0/0"), "pre-trains '100/0/0' otherwise"),
+        (("ablate", "masking", "--only", "100/0/0"), "pre-trains '100/0/0' differently"),
         (("ablate", "size", "--only", "L, H (Base)"), "measurement 'LM perplexity' of study size needs a pre-training"),
         (("ablate", "features", "--seeds", "2"), "leave out --corpus, --vocab and --seeds"),
         (("ablate", "features", "--corpus", "microworld"), "leave out --corpus, --vocab and --seeds"),

@@ -185,7 +185,7 @@ def test_rows_that_are_only_measured_otherwise_share_a_pre_training(machine):
     assert {(cell["measurement"], cell["split"]) for cell in record["cells"]} == {
         ("NER dev", "validation"), ("NER test", "test"),
     }  # fmt: skip
-    assert made.asked == (8, 8 * 2), "dev and test are one run, not two that are shared"
+    assert made.requested == (8, 8 * 2), "dev and test are one run, not two that are shared"
 
 
 def test_only_tasks_with_a_test_split_are_named_by_it(machine):
@@ -219,7 +219,7 @@ def test_a_figure_of_the_pre_training_is_a_cell_without_a_job_of_its_own(machine
     assert [kinds(made).count(kind) for kind in ("pretrain", "finetune")] == [1, 9]
     (cell,) = (cell for cell in made.cells if not cell.measurement.task)
     assert cell.job is cell.pretrain
-    assert made.asked == (1, 9)
+    assert made.requested == (1, 9)
 
 
 def test_milestones_are_those_that_the_scale_keeps_and_the_end(machine):
