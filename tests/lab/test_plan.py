@@ -58,7 +58,7 @@ def test_what_two_studies_share_is_trained_once(machine):
     )
     alone, both = (plan.make(request(studies=chosen), machine) for chosen in ((MASKING,), (MASKING, other)))
     assert kinds(both).count("pretrain") == kinds(alone).count("pretrain") + 1
-    assert [asked - run for asked, run in zip(both.asked, both.distinct, strict=True)] == [1, 3]
+    assert [requested - run for requested, run in zip(both.requested, both.distinct, strict=True)] == [1, 3]
 
 
 def test_all_studies_share_one_model_that_is_not_trained(machine):
