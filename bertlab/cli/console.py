@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from bertlab import __version__
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -146,8 +148,6 @@ def _traceback(error: Exception) -> str:
     import platform
     import tempfile
     import traceback
-
-    from bertlab import __version__
 
     text = "".join(traceback.format_exception(error))
     if debugging:

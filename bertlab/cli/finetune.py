@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from bertlab.cli.carry_out import carry_out
 from bertlab.cli.console import command, print_json, print_table, say
-from bertlab.cli.options import DeviceOptions, FinetuneOptions, Json, Loggers, Retry, option
+from bertlab.cli.options import DeviceOptions, Json, Loggers, Retry, StoreOptions, TaskOptions, option
 
 if TYPE_CHECKING:
     from bertlab.store.runs import Run
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def finetune(
     task: Annotated[str, option("--task", "TASK", "Task: mnli, squad, conll2003, entities, ...")],
     from_: Annotated[str, option("--from", "RUN|DIR|HUB_NAME[@REVISION]", "The model to measure.")],
-    options: FinetuneOptions,
+    options: TaskOptions,
+    places: StoreOptions,
     devices: DeviceOptions,
     frozen: Annotated[bool, option("--features", None, "Freeze the model and train a tagger on its features.")] = False,
     logger: Loggers = None,
@@ -36,7 +37,7 @@ def finetune(
     from bertlab.tasks import catalog, kinds
 
     adaptation = Features() if frozen else FineTuning()
-    machine, store = devices.machine(options, logger), Store(options.runs)
+    machine, store = devices.machine(places, logger), Store(places.runs)
     if frozen and options.intermediate_task:
         raise BadInput("--intermediate-task trains all weights and --features none: leave one out")
     pretrained = find(from_, store, machine)

@@ -48,7 +48,7 @@ class Live:
         """Shows a job; returns its progress callback."""
         if self.bars is None:
             return _Lines(f"[{number}/{total}] {title(job)}")
-        if job.id in self.shown:  # it begins again after another command had it
+        if job.id in self.shown:  # it begins again after another command had claimed it
             self.bars.remove_task(self.shown.pop(job.id))
         bar = _Bar(self.bars, title(job), number - len(self.shown), total)
         self.shown[job.id] = bar.task
@@ -99,23 +99,21 @@ class _Bar:
     """The progress of a job as a bar below that of the plan."""
 
     def __init__(self, bars: Bars, name: str, number: int, total: int) -> None:
-        self.bars, self.name, self.frame = bars, name, 0.0
+        self.bars, self.frame, self.stage = bars, 0.0, ""
         if not bars.task_ids:
             bars.add_task("all jobs", total=total, figures="")
         bars.update(bars.task_ids[0], completed=number - 1)
         self.task = bars.add_task(name, total=None, figures="")
-        self.stage, self.first, self.start = "", 0, time.monotonic()
 
     def __call__(self, done: int, total: int, stage: str = "", /, **figures: float) -> None:
         now = time.monotonic()
         if stage != self.stage:
-            self.stage, self.first, self.start = stage, done, now
+            self.stage = stage
             self.bars.reset(self.task, total=total, completed=done)
         if now - self.frame < SECONDS_BETWEEN_FRAMES and done < total:
             return
         self.frame = now
-        text = shown(figures, stage)
-        self.bars.update(self.task, completed=done, total=total, description=self.name, figures=text)
+        self.bars.update(self.task, completed=done, total=total, figures=shown(figures, stage))
 
 
 class _Lines:

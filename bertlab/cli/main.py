@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from bertlab import __version__
 from bertlab.cli import console
 from bertlab.cli.ablate import ablate
 from bertlab.cli.audit import audit
@@ -34,20 +35,10 @@ for command in commands:
     app.command(context_settings={"help_option_names": ["-h", "--help"]})(command)
 
 
-def _version(given: bool) -> None:
-    if given:
-        from bertlab import __version__
-
-        typer.echo(f"bertlab {__version__}")
-        raise typer.Exit()
-
-
 @app.callback()
 def options(
     context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an internal error.")] = False,
 ) -> None:
     """Reproduce the ablations behind BERT: pre-train variants, measure them, and compare with the published tables.
@@ -55,6 +46,9 @@ def options(
     Start with `bertlab ablate masking --scale smoke` (about a minute) and `bertlab report`.
     """
     console.debugging = debug
+    if version:
+        typer.echo(f"bertlab {__version__}")
+        raise typer.Exit()
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

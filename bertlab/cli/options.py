@@ -39,7 +39,8 @@ class ScaleOptions:
 
     scale: Annotated[str, option("--scale", "NAME", "Preset of the recipe: smoke, tiny, mini, base or paper.")] = "tiny"
     set_: Annotated[
-        Names, option("--set", "FIELD=VALUE", "Set a field of the recipe, such as schedule.steps=500; repeatable.")
+        Names,
+        option("--set", "FIELD=VALUE", "Set a field, such as schedule.steps=500 or finetune.epochs=2; repeatable."),
     ] = None
 
     def chosen_scale(self) -> Scale:
@@ -52,10 +53,9 @@ class ScaleOptions:
         """The request for these studies with these options, and `more` fields of it."""
         from bertlab.lab.plan import Request
 
-        return Request(studies=studies, scale=self.chosen_scale(), **self.request_fields(), **more)
+        return Request(studies=studies, scale=self.chosen_scale(), **self._request_fields(), **more)
 
-    def request_fields(self) -> dict[str, Any]:
-        """The other options of the command, as fields of a request."""
+    def _request_fields(self) -> dict[str, Any]:
         return {}
 
 
@@ -80,9 +80,8 @@ class TextOptions(StoreOptions, ScaleOptions):
     ] = None
     vocab: Annotated[Path | None, option("--vocab", "FILE", "Use this vocab.txt instead of training one.")] = None
 
-    def request_fields(self) -> dict[str, Any]:
-        """Corpora and vocabulary, as fields of a request."""
-        return super().request_fields() | {"corpora": tuple(self.corpus or ()), "vocabulary": self.vocab}
+    def _request_fields(self) -> dict[str, Any]:
+        return super()._request_fields() | {"corpora": tuple(self.corpus or ()), "vocabulary": self.vocab}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,18 +99,12 @@ class TaskOptions(ScaleOptions):
         int, option("--finetune-seeds", "N", "Fine-tuning seeds per pre-training seed; 0: the number of the scale.")
     ] = 0
 
-    def request_fields(self) -> dict[str, Any]:
-        """Data sets and fine-tuning seeds, as fields of a request."""
-        return super().request_fields() | {
+    def _request_fields(self) -> dict[str, Any]:
+        return super()._request_fields() | {
             "substitutes": pairs("--substitute", self.substitute, "conll2003=bc5cdr"),
             "intermediate_task": pairs("--intermediate-task", self.intermediate_task, "squad=triviaqa"),
             "finetune_seeds": self.finetune_seeds,
         }
-
-
-@dataclass(frozen=True, kw_only=True)
-class FinetuneOptions(TaskOptions, StoreOptions):
-    """A measurement outside of a study."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,9 +120,8 @@ class AuditOptions(TextOptions):
 
         return studies.chosen(self.study)
 
-    def request_fields(self) -> dict[str, Any]:
-        """Text and variants, as fields of a request."""
-        return super().request_fields() | {"only": tuple(self.only or ())}
+    def _request_fields(self) -> dict[str, Any]:
+        return super()._request_fields() | {"only": tuple(self.only or ())}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,13 +13,8 @@ from bertlab.cli.options import ClusterOptions, Json, StudyOptions, option
 from bertlab.wording import count, megabytes, roughly
 
 if TYPE_CHECKING:
-    from rich.status import Status
-
     from bertlab.estimates.estimate import Amount, Estimate, Gpu
     from bertlab.estimates.trials import Trials
-    from bertlab.lab.jobs import Job
-    from bertlab.machine import Machine
-    from bertlab.store.runs import Store
 
 
 @command
@@ -46,7 +39,9 @@ def plan(
     from bertlab.cli import plan_table
     from bertlab.errors import BadInput
     from bertlab.estimates.estimate import Gpu, estimate
+    from bertlab.estimates.trials import Trials
     from bertlab.lab import plan as planning
+    from bertlab.names import visible
     from bertlab.progress import signals_as_flags
     from bertlab.store.runs import Store
 
@@ -66,19 +61,25 @@ def plan(
         found = estimate(made, store, machine, gpu.seconds(machine))
         lines = [*_expected(gpu, found)]
         basis: dict[str, Any] = {"times_from": ["peak FLOP/s"], "trial_seconds": 0.0}
-        basis["peak_flops_per_second"] = gpu.peak_flops
+        basis |= {"peak_flops_per_second": gpu.peak_flops}
     else:
         machine.check()
         status = console().status("")
+
+        def show(trial: str) -> None:
+            status.update(visible(f"timing this machine: {trial}"))
+            if not json:
+                status.start()
+
         with tempfile.TemporaryDirectory(prefix="bertlab-plan-") as folder, signals_as_flags():
-            timer = _Timer(store, machine, Path(folder), None if json else status)
+            trials = Trials(store, machine, Path(folder), show)
             try:
-                found = estimate(made, store, machine, timer.seconds)
+                found = estimate(made, store, machine, trials.seconds)
             finally:
                 status.stop()
-        lines = [*timer.described()]
-        basis = {"times_from": timer.sources, "trial_seconds": timer.trial_seconds}
-        basis["peak_flops_per_second"] = timer.trials.peak if timer.trials else None
+        lines = [*_timed(trials)]
+        sources = ["finished runs"] * bool(trials.from_runs) + ["trials"] * bool(trials.from_trials)
+        basis = {"times_from": sources, "trial_seconds": trials.spent, "peak_flops_per_second": trials.peak or None}
     if json:
         request = {"studies": [study.name for study in made.request.studies], "scale": made.request.scale.name}
         print_json(request | {"corpus": list(made.corpora), "devices": machine.devices} | basis | _record(found))
@@ -89,65 +90,15 @@ def plan(
     return 0
 
 
-class _Timer:
-    """Times of jobs: those of similar finished runs, else from trials, which begin with the first that is needed."""
-
-    def __init__(self, store: Store, machine: Machine, folder: Path, status: Status | None) -> None:
-        from bertlab.estimates.recorded import Recorded
-
-        self.store, self.machine, self.folder, self.status = store, machine, folder, status
-        self.recorded = Recorded(store, machine)
-        self.known: dict[str, float] = {}
-        self.from_runs = self.from_trials = 0
-        """Jobs with the time of finished runs, and with that of trials."""
-        self.trials: Trials | None = None
-        self.trial_seconds = 0.0
-        self.load = 0.0
-        """Processes per core of this machine when the trials began."""
-
-    def seconds(self, job: Job, devices: int) -> float:
-        """The time of a job on some devices."""
-        if job.id not in self.known:
-            finished = self.recorded.seconds(job)
-            if finished is None:
-                self.from_trials += 1
-                finished = self._tried(job)
-            else:
-                self.from_runs += 1
-            self.known[job.id] = finished
-        return self.known[job.id] / devices
-
-    def _tried(self, job: Job) -> float:
-        from bertlab.estimates.trials import Trials
-
-        began = time.perf_counter()
-        if self.trials is None:
-            if self.status is not None:
-                self.status.start()
-            self.load = os.getloadavg()[0] / (os.cpu_count() or 1)
-            self.trials = Trials(self.store, self.machine, self.folder, self._show)
-        seconds = self.trials.seconds(job)
-        self.trial_seconds += time.perf_counter() - began
-        return seconds
-
-    def _show(self, trial: str) -> None:
-        if self.status is not None:
-            self.status.update(f"timing this machine: {trial}")
-
-    @property
-    def sources(self) -> list[str]:
-        """Where the times come from."""
-        return ["finished runs"] * bool(self.from_runs) + ["trials"] * bool(self.from_trials)
-
-    def described(self) -> Iterator[str]:
-        """The same in sentences."""
-        parts = ["similar finished runs"] * bool(self.from_runs)
-        if self.trials:
-            products = f"matrix products: {self.trials.peak / 1e9:,.0f} GFLOP/s"
-            parts.append(f"{roughly(self.trial_seconds)} of trials on this machine ({products})")
-        yield f"Times come from {' and '.join(parts)}."
-        if self.from_trials and self.load > 1:
-            yield f"Other processes were running ({self.load:.1f} per core): on an idle machine, jobs take less time."
+def _timed(trials: Trials) -> Iterator[str]:
+    """Where the times of jobs come from."""
+    parts = ["similar finished runs"] * bool(trials.from_runs)
+    if trials.from_trials:
+        products = f"matrix products: {trials.peak / 1e9:,.0f} GFLOP/s"
+        parts.append(f"{roughly(trials.spent)} of trials on this machine ({products})")
+    yield f"Times come from {' and '.join(parts)}."
+    if trials.load > 1:
+        yield f"Other processes were running ({trials.load:.1f} per core): on an idle machine, jobs take less time."
 
 
 def _expected(gpu: Gpu, found: Estimate) -> Iterator[str]:

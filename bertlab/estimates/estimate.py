@@ -250,15 +250,10 @@ def _imported(checkpoint: Checkpoint) -> Recipe:
 def disk_bytes(job: Job) -> float:
     """The bytes that a finished job keeps."""
     if isinstance(job, Pretrain):
-        return float(milestone_bytes(job) * len(job.milestones))
+        return float(cost.weight_bytes(job.recipe) * len(job.milestones))
     if isinstance(job, PrepareCorpus):
         return CORPUS_BYTES * (text_bytes(job) or 0)
     return float(MEASUREMENT_BYTES if isinstance(job, Measure) else 0)
-
-
-def milestone_bytes(job: Pretrain) -> int:
-    """Bytes of the weights that a pre-training keeps at each milestone."""
-    return cost.weight_bytes(job.recipe)
 
 
 def text_bytes(job: PrepareCorpus) -> int | None:

@@ -1,9 +1,10 @@
-"""Short trials of a plan's pre-trainings on this machine, one per shape of model and format of inputs."""
+"""Times of jobs: those of similar finished runs, else from short trials of pre-trainings on this machine."""
 
 from __future__ import annotations
 
 import itertools
 import json
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -13,7 +14,7 @@ from bertlab import synthetic as microworld
 from bertlab.estimates import measure
 from bertlab.estimates.estimate import JOB_SECONDS, text_bytes, work
 from bertlab.estimates.measure import Speed
-from bertlab.estimates.recorded import similarity
+from bertlab.estimates.recorded import Recorded, similarity
 from bertlab.lab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain
 from bertlab.machine import Machine
 from bertlab.progress import silent
@@ -30,20 +31,46 @@ HELD_OUT = 0.2
 
 
 class Trials:
-    """Times pre-trainings in a directory of their own; measurements take their FLOPs at the speed of these."""
+    """Times of jobs. Trials run in their own directory, one for each shape of model and format of inputs.
+
+    Measurements are estimated from their FLOPs at the speed of the pre-trainings.
+    """
 
     def __init__(self, store: Store, machine: Machine, directory: Path, status: Callable[[str], None]) -> None:
         """Calls `status` with the name of each trial as it begins."""
         self._store, self._directory, self._status = store, directory, status
         self._machine = machine if machine.is_single_process else machine.per_worker()
-        status("matrix products")
-        self.peak = measure.peak(self._machine, self._machine.precision_used)
-        """FLOP/s of matrix products."""
+        self._recorded = Recorded(store, machine)
+        self._known: dict[str, float] = {}
         self._texts: dict[str, tuple[TokenisedCorpus, float]] = {}
         self._speeds: dict[str, Speed] = {}
+        self.from_runs = self.from_trials = 0
+        """The numbers of jobs with the time of finished runs, and of trials."""
+        self.spent = 0.0
+        """The seconds of all trials."""
+        self.peak = 0.0
+        """FLOP/s of matrix products, measured before the first trial."""
+        self.load = 0.0
+        """Processes per core of this machine before the first trial."""
 
-    def seconds(self, job: Job) -> float:
-        """The time of a job. Preparing text of the Hub counts as nothing."""
+    def seconds(self, job: Job, devices: int = 1) -> float:
+        """The time of a job on some devices."""
+        if job.id not in self._known:
+            found = self._recorded.seconds(job)
+            self.from_runs, self.from_trials = self.from_runs + (found is not None), self.from_trials + (found is None)
+            if found is None:
+                began = time.perf_counter()
+                if not self.peak:
+                    self.load = os.getloadavg()[0] / (os.cpu_count() or 1)
+                    self._status("matrix products")
+                    self.peak = measure.peak(self._machine, self._machine.precision_used)
+                found = self._tried(job)
+                self.spent += time.perf_counter() - began
+            self._known[job.id] = found
+        return self._known[job.id] / devices
+
+    def _tried(self, job: Job) -> float:
+        """The time of a job from trials. Preparing text of the Hub counts as nothing."""
         if isinstance(job, PrepareCorpus):
             return self._text(job)[1]
         if isinstance(job, ImportCheckpoint):
@@ -67,7 +94,7 @@ class Trials:
     def _text(self, job: PrepareCorpus) -> tuple[TokenisedCorpus, float]:
         """A corpus, or one of its first documents, and the seconds to prepare all of it.
 
-        Of text on the Hub, which would have to be downloaded, nothing is read: the synthetic corpus replaces it.
+        The synthetic corpus replaces text on the Hub, which would have to be downloaded.
         """
         if job.id not in self._texts:
             run = self._store.get(job.id)
