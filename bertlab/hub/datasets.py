@@ -59,7 +59,7 @@ class Reference:
         return f"{self.repository}:{self.configuration}" if self.configuration else self.repository
 
     @property
-    def asked(self) -> str:
+    def full_name(self) -> str:
         """The whole name, with revision."""
         return f"{self.name}@{self.revision}" if self.revision else self.name
 
@@ -132,7 +132,7 @@ def dataset(reference: Reference, cache: Path, what: str, advice: str) -> Datase
 
     Raises `BadInput`, with `what` is missing and `advice`, if neither the Hub nor an earlier answer has it.
     """
-    index, key = Index(cache), f"hub dataset {reference.asked}"
+    index, key = Index(cache), f"hub dataset {reference.full_name}"
     known = _remembered(index.entries.get(key))
     if known is not None and _COMMIT.fullmatch(reference.revision):
         return known  # a commit never changes
@@ -144,7 +144,7 @@ def dataset(reference: Reference, cache: Path, what: str, advice: str) -> Datase
         if known is not None and not _denied(error):
             return known
         raise unreachable(what, error, advice) from None
-    for name in (reference.asked, f"{found.name}@{found.commit}"):
+    for name in (reference.full_name, f"{found.name}@{found.commit}"):
         index.remember(f"hub dataset {name}", json.loads(json.dumps(dataclasses.asdict(found))))
     index.save()
     return found
@@ -158,13 +158,13 @@ def checkpoint(
     try:
         commit, listed = _listed("model", reference.repository, reference.revision)
     except Exception as error:  # of many classes, see `dataset`
-        known = index.entries.get(f"hub model {reference.asked}")
+        known = index.entries.get(f"hub model {reference.full_name}")
         if not isinstance(known, dict) or _denied(error):
             raise unreachable(what, error, advice) from None
         return str(known.get("commit")), tuple(File(path, str(known[path])) for path in names if path in known)
     files = {path: listed[path] for path in names if path in listed}
     for revised in (reference, dataclasses.replace(reference, revision=commit)):
-        index.remember(f"hub model {revised.asked}", {"commit": commit, **files})
+        index.remember(f"hub model {revised.full_name}", {"commit": commit, **files})
     index.save()
     return commit, tuple(File(path, content) for path, content in files.items())
 
@@ -213,8 +213,8 @@ def _listed(kind: Kind, repository: str, revision: str) -> tuple[str, Mapping[st
     from huggingface_hub import HfApi
 
     api = HfApi()
-    ask = api.dataset_info if kind == "dataset" else api.model_info
-    info = ask(repository, revision=revision or None, files_metadata=True, timeout=SECONDS)
+    get_info = api.dataset_info if kind == "dataset" else api.model_info
+    info = get_info(repository, revision=revision or None, files_metadata=True, timeout=SECONDS)
     files = {
         each.rfilename: f"sha256:{each.lfs.sha256}" if each.lfs else f"git:{each.blob_id}"
         for each in info.siblings or ()

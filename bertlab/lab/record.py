@@ -68,7 +68,7 @@ def _measured(measurement: Measurement) -> Any:
 def _record(plan: Plan, study: Study, cells: Sequence[Cell], options: str) -> dict[str, Any]:
     request = plan.request
     pretrained = {(cell.variant, cell.pretrain.id): cell for cell in cells}
-    asked = {
+    request_options = {
         "study": study.file.given if study.file is not None else study.name,
         "options": options,
         "seeds": list(request.seeds),
@@ -80,7 +80,7 @@ def _record(plan: Plan, study: Study, cells: Sequence[Cell], options: str) -> di
         "study": study.name,
         "setting": _setting(plan, study),
         "definition": _definition(study),
-        "asked": [asked],
+        "requests": [request_options],
         "sources": [dict(study.file.sources)] if study.file is not None else [],
         "question": study.question,
         "source": study.source,
@@ -90,7 +90,7 @@ def _record(plan: Plan, study: Study, cells: Sequence[Cell], options: str) -> di
         "claims": [dataclasses.asdict(claim) for claim in study.claims],
         "scale": request.scale.name,
         "differences": differences(plan, study),
-        "command": union.command([asked]),
+        "command": union.command([request_options]),
         "corpus": list(plan.corpora),
         "pretrained": request.pretrained.label if request.pretrained else "",
         "world": plan.world,

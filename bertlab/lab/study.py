@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from bertlab.adaptation import Adaptation, FineTuning
 from bertlab.adaptation.base import varied
@@ -152,6 +152,9 @@ class Claim(Checked, group="claim "):
         return tuple(itertools.product(better, worse))
 
 
+Member = TypeVar("Member", Variant, Measurement)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Study(Checked, group="study "):
     """An ablation: its question, the paper's table as data, and what the paper found."""
@@ -181,9 +184,8 @@ class Study(Checked, group="study "):
         super().__post_init__()
         _check_name("study", self.name)
         where = f"study '{self.name}'"
-        rows = [variant.name for variant in self.variants]
-        columns = [measurement.name for measurement in self.measurements]
-        for what, names in (("variant", rows), ("measurement", columns)):
+        for what, members in (("variant", self.variants), ("measurement", self.measurements)):
+            names = [each.name for each in members]
             if not names:
                 raise BadInput(f"{where} has no {what}s: add at least one")
             for name in names:
@@ -204,24 +206,19 @@ class Study(Checked, group="study "):
                     f"{where}: variant '{variant.name}' has the adaptation {kinds_given[0]} and measurement "
                     f"'{measurement.name}' {kinds_given[1]}: give one of the two"
                 )
-        if self.baseline not in rows:
-            raise unknown(f"baseline in {where}", self.baseline, rows)
-        for row, column, *at in self.published:
-            if row not in rows:
-                raise unknown(f"variant in published of {where}", row, rows)
-            if column not in columns:
-                raise unknown(f"measurement in published of {where}", column, columns)
-            self._check_milestone("published", column, *at)
+        self._find("baseline", self.baseline, self.variants)
+        for variant_name, measured, *at in self.published:
+            self._find("variant in published", variant_name, self.variants)
+            self._find("measurement in published", measured, self.measurements)
+            self._check_milestone("published", measured, *at)
         for claim in self.claims:
             if not claim.pairs:
                 raise BadInput(f"claim '{claim.text}' of {where} compares nothing: give better and worse, or rising")
-            for row in itertools.chain(*claim.pairs):
-                if row not in rows:
-                    raise unknown(f"variant in a claim of {where}", row, rows)
-            if claim.on not in columns:
-                raise unknown(f"measurement in a claim of {where}", claim.on, columns)
+            for variant_name in itertools.chain(*claim.pairs):
+                self._find("variant in a claim", variant_name, self.variants)
+            self._find("measurement in a claim", claim.on, self.measurements)
             if claim.since and (claim.worse or claim.rising or claim.since >= claim.at):
-                raise BadInput(f"claim '{claim.text}' of {where}: since is in place of worse and rising, and before at")
+                raise BadInput(f"claim '{claim.text}' of {where}: since replaces worse and rising, and is before at")
             for milestone in (claim.at, claim.before):
                 self._check_milestone(f"claim '{claim.text}'", claim.on, milestone)
         try:
@@ -229,12 +226,12 @@ class Study(Checked, group="study "):
         except BadInput as error:
             raise BadInput(f"at_paper of {where}: {error}") from None
 
-    def _check_milestone(self, what: str, column: str, milestone: int = 100) -> None:
+    def _check_milestone(self, what: str, name: str, milestone: int = 100) -> None:
         """Raises `BadInput` for a milestone that a measurement lacks."""
-        measured = sorted({*self.measurement(column).milestones, 100})
+        measured = sorted({*self.measurement(name).milestones, 100})
         if milestone not in measured:
             raise BadInput(
-                f"{what} of study '{self.name}' names {milestone} % of the steps, but '{column}' is measured at "
+                f"{what} of study '{self.name}' names {milestone} % of the steps, but '{name}' is measured at "
                 f"{', '.join(map(str, measured))} %: add it to the measurement's milestones"
             )
 
@@ -245,17 +242,17 @@ class Study(Checked, group="study "):
 
     def variant(self, name: str) -> Variant:
         """The variant with this name. Raises `BadInput` with the nearest name if there is none."""
-        for variant in self.variants:
-            if variant.name == name:
-                return variant
-        raise unknown(f"variant of study '{self.name}'", name, [variant.name for variant in self.variants])
+        return self._find("variant", name, self.variants)
 
     def measurement(self, name: str) -> Measurement:
         """The measurement with this name. Raises `BadInput` with the nearest name if there is none."""
-        for measurement in self.measurements:
-            if measurement.name == name:
-                return measurement
-        raise unknown(f"measurement of study '{self.name}'", name, [each.name for each in self.measurements])
+        return self._find("measurement", name, self.measurements)
+
+    def _find(self, what: str, name: str, members: Sequence[Member]) -> Member:
+        for member in members:
+            if member.name == name:
+                return member
+        raise unknown(f"{what} of study '{self.name}'", name, [member.name for member in members])
 
     def varied(self) -> set[str]:
         """The dotted paths of the recipe's fields in which the variants of this study differ, as in `--set`."""

@@ -97,7 +97,7 @@ JOINED = {
     **{name.rstrip("?"): form for name, form in REPORTED.items()},
     "setting": str,
     "definition": {"baseline": str, "code": str, "variants": {"*": dict}, "measurements": {"*": dict}},
-    "asked": [
+    "requests": [
         {"study": str, "options": str, "seeds": [int], "finetune_seeds": int, "only": [str], "random_init": bool}
     ],
     "sources": [{"*": str}],

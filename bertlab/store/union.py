@@ -130,12 +130,12 @@ def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
         figure = published.get((cell["variant"], cell["measurement"], cell["milestone"]), cell["published"])
         cells[key] = {**cell, "published": figure}
     rows = {_row(row): row for row in (*old["rows"], *new["rows"])}
-    asked = _asked(old, new)
+    requests = _requests(old, new)
     return {
         **new,
         "definition": definition,
-        "asked": asked,
-        "command": command(asked),
+        "requests": requests,
+        "command": command(requests),
         "sources": [*old["sources"], *(each for each in new["sources"] if each not in old["sources"])],
         "tries": sorted({*old["tries"], *new["tries"]}),
         "rows": sorted(rows.values(), key=place),
@@ -143,36 +143,36 @@ def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
     }
 
 
-def _asked(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _requests(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The fewest commands that request all values of two records; commands that differ in seeds become one."""
     before, after = ({_cell(cell) for cell in record["cells"]} for record in (old, new))
     if after <= before:
-        return list(old["asked"])
+        return list(old["requests"])
     if before <= after:
-        return list(new["asked"])
+        return list(new["requests"])
     found: dict[str, dict[str, Any]] = {}
-    for each in (*old["asked"], *new["asked"]):
+    for each in (*old["requests"], *new["requests"]):
         same = canonical({**each, "seeds": []})
         seeds = {*found[same]["seeds"], *each["seeds"]} if same in found else each["seeds"]
         found[same] = {**each, "seeds": sorted(seeds)}
     return list(found.values())
 
 
-def command(asked: Sequence[Mapping[str, Any]]) -> str:
+def command(requests: Sequence[Mapping[str, Any]]) -> str:
     """The command line that requests a record, or several that each request a part."""
     return " && ".join(
-        " ".join(filter(None, ("bertlab ablate", shlex.quote(each["study"]), *_options(each)))) for each in asked
+        " ".join(filter(None, ("bertlab ablate", shlex.quote(each["study"]), *_options(each)))) for each in requests
     )
 
 
-def _options(asked: Mapping[str, Any]) -> list[str]:
-    options = [asked["options"]]
-    if asked["seeds"] != [0]:
-        options.append(f"--seeds {spelled(asked['seeds'])}")
-    if asked["finetune_seeds"]:
-        options.append(f"--finetune-seeds {asked['finetune_seeds']}")
-    options += [f"--only {shlex.quote(name)}" for name in asked["only"]]
-    return options + ["--random-init"] * asked["random_init"]
+def _options(request: Mapping[str, Any]) -> list[str]:
+    options = [request["options"]]
+    if request["seeds"] != [0]:
+        options.append(f"--seeds {spelled(request['seeds'])}")
+    if request["finetune_seeds"]:
+        options.append(f"--finetune-seeds {request['finetune_seeds']}")
+    options += [f"--only {shlex.quote(name)}" for name in request["only"]]
+    return options + ["--random-init"] * request["random_init"]
 
 
 def spelled(seeds: Sequence[int]) -> str:

@@ -52,7 +52,7 @@ def _write(folder: Path, tasks: list[Task], machine: Machine) -> Iterator[str]:
         return
     if manifest["files"]:
         reference = hub.Reference(reference.repository, reference.configuration, manifest["commit"])
-    found = hub.dataset(reference, machine.cache, f"data set '{reference.asked}'", ADVICE)
+    found = hub.dataset(reference, machine.cache, f"data set '{reference.full_name}'", ADVICE)
     there = dict(found.splits)
     manifest |= {"hub": found.name, "commit": found.commit}
     for split in missing:

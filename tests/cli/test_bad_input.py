@@ -55,24 +55,6 @@ def refused(call, capsys, tmp_path, monkeypatch):
         (["ablate", "masking", "--set", "masked_lm.corruption.mask=0.5"], "add up to 1"),
         (["ablate", "masking", "--set", "finetune.lr=0.5"], "unknown field 'finetune.lr'"),
         (["ablate", "masking", "--seeds", "0"], "--seeds is 0"),
-        *(
-            (["ablate", "masking", "--seeds", text], f"--seeds is {text[:40]}: give how many")
-            for text in (
-                "many",
-                "-1",
-                "5-3",
-                "1-",
-                "3,",
-                "1.5",
-                "0-1000",
-                "1001",
-                "1" * 500,
-                "٣",
-                "",
-                "0-2, 7",
-                "1-2-3",
-            )
-        ),
         (["ablate", "masking", "--precision", "fp8"], "unknown precision 'fp8'"),
         (["ablate", "masking", "--gpus", "-1"], "--gpus"),
         (["ablate", "masking", "--no-such-option"], "--no-such-option"),

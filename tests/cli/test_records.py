@@ -26,7 +26,7 @@ FREE = {
         "world",
         "intermediate_task",
     ),
-    *("substitutes", "searched", "tries", "setting", "definition", "asked", "sources"),
+    *("substitutes", "searched", "tries", "setting", "definition", "requests", "sources"),
 }
 """What a report can do without, or has no use for."""
 
@@ -84,7 +84,7 @@ def test_no_key_of_a_record_is_trusted(written, capsys, monkeypatch, how):
         told = capsys.readouterr().err.splitlines()
         if how == "gone" and name in FREE:
             assert evidence, name
-        elif way[0] not in ("setting", "definition", "asked", "sources") and name != "cells.content":
+        elif way[0] not in ("setting", "definition", "requests", "sources") and name != "cells.content":
             assert not evidence, name
         if not evidence:
             assert [file.name in each for each in told] == [True], name

@@ -408,9 +408,18 @@ def test_any_seeds_are_planned(machine, text, seeds):
     made = plan.make(request(seeds=options.seeds(text)), machine)
     assert {job.seed for job in made.jobs if isinstance(job, Pretrain)} == set(seeds)
     (record,) = records(made).values()
-    assert options.seeds(union.spelled(record["asked"][0]["seeds"])) == seeds
+    assert options.seeds(union.spelled(record["requests"][0]["seeds"])) == seeds
     whole = plan.make(request(seeds=range(8)), machine)
     assert {job.id for job in made.jobs} < {job.id for job in whole.jobs}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0", "many", "nan", "-1", "5-3", "1-", "3,", "1.5", "0-1000", "1001", "9" * 5000, "٣", "", "0-2, 7", "1-2-3"],
+)
+def test_seeds_that_cannot_be_read_are_refused(text):
+    with pytest.raises(BadInput, match="give how many"):
+        options.seeds(text)
 
 
 @pytest.mark.parametrize("scale", ["tiny", "base"])

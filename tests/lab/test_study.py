@@ -268,7 +268,7 @@ def test_a_row_may_go_back_to_the_default_of_a_field_that_others_change():
         ({"published": {("a", "MNLI", 3): 1.0}}, "published of .* names 3 % .* measured at 100 %"),
         ({"claims": [Claim("x", better="a", worse="b", on="MNLI", at=20)]}, "names 20 % of the steps"),
         ({"claims": [Claim("x", better="a", on="MNLI", since=50)]}, "names 50 % of the steps"),
-        ({"claims": [Claim("x", better="a", on="MNLI", since=100)]}, "since is in place of worse and rising"),
+        ({"claims": [Claim("x", better="a", on="MNLI", since=100)]}, "since replaces worse and rising"),
         (
             {"variants": [Variant("a"), Variant("b", adaptation=FineTuning(bilstm=True))], "measurements": [FEATURES]},
             "variant 'b' has the adaptation finetune and measurement 'NER' features: give one of the two",
