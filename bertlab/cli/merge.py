@@ -12,7 +12,7 @@ from bertlab.cli.console import command, say
 
 @command
 def merge(
-    stores: Annotated[list[Path], typer.Argument(help="Directories of runs, or of exported results.", metavar="STORE")],
+    stores: Annotated[list[Path], typer.Argument(help="Stores or exported results.", metavar="STORE")],
     into: Annotated[
         Path,
         typer.Option(
@@ -21,11 +21,11 @@ def merge(
             envvar="BERTLAB_RUNS",
             show_envvar=True,
             metavar="DIR",
-            help="The directory to write; existing runs are kept.",
+            help="The store to write; existing runs are kept.",
         ),
     ] = Path("runs"),
 ) -> None:
-    """Join the runs of several directories.
+    """Join several stores.
 
     Several people can train different seeds of a study (`--seeds 0-2`, `--seeds 3-5`) and report them together.
     """

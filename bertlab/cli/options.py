@@ -24,7 +24,9 @@ def option(name: str, metavar: str | None, text: str, **more: Any) -> Any:
     return typer.Option(name, metavar=metavar, help=text, **more)
 
 
-Runs = Annotated[Path, option("--runs", "DIR", "Directory of the runs.", envvar="BERTLAB_RUNS", show_envvar=True)]
+Runs = Annotated[
+    Path, option("--runs", "DIR", "The store: the directory of all runs.", envvar="BERTLAB_RUNS", show_envvar=True)
+]
 Json = Annotated[bool, option("--json", None, "Print JSON.")]
 Run = Annotated[str, typer.Argument(help="A finished pre-training: its id, label or directory.", metavar="RUN")]
 StudyNames = Annotated[list[str], typer.Argument(help="Studies, `all`, or your own study files.", metavar="STUDY")]

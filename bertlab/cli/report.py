@@ -20,7 +20,7 @@ def report(
         typer.Option(
             "--runs",
             envvar="BERTLAB_RUNS",
-            help="Directory of runs or exported results; repeat it to report several together.  [default: runs]",
+            help="A store or exported results; repeat it to report several together.  [default: runs]",
             show_envvar=True,
             metavar="DIR",
         ),
@@ -30,7 +30,7 @@ def report(
         list[str] | None, typer.Option("--format", help="md, html or latex; default: md and html.", metavar="FORMAT")
     ] = None,
     old: Annotated[
-        Path | None, typer.Option("--compare", help="Compare with results in other runs.", metavar="OLD_RUNS")
+        Path | None, typer.Option("--compare", help="Compare with the results in another store.", metavar="OLD_STORE")
     ] = None,
 ) -> None:
     """Write tables, figures and verdicts from finished runs."""
