@@ -147,55 +147,19 @@ def make(request: Request, machine: Machine) -> Plan:
         raise BadInput(f"--from: the pre-training is finished, so --set cannot change it: set only {groups}")
     located, world = _text(request, machine)
     corpus = Corpus(sources=tuple(each.source for each in located), heldout=request.scale.recipe.corpus.heldout)
-    used = sorted(
-        {lookup.named(each.task).name for study in request.studies for each in study.measurements if each.task}
-    )
-    tuned = {name: values for name, values in request.scale.given.items() if name not in scales.FINETUNED}
-    for option, named in (
+    used = {lookup.named(each.task).name for study in request.studies for each in study.measurements if each.task}
+    tuned = request.scale.given.keys() - set(scales.FINETUNED)
+    for option, names in (
         ("substitute", request.substitutes),
         ("intermediate-task", request.intermediate_task),
         ("set tasks.", tuned),
     ):
-        for name in named:
+        for name in names:
             if name not in used:
-                raise unknown(f"task in --{option}", name, used)
+                raise unknown(f"task in --{option}", name, sorted(used))
     tasks = Tasks(request.substitutes, request.intermediate_task, machine, world)
-
-    code = _code(request.studies)
-    tokenizer = request.scale.recipe.tokenizer
-    if request.vocabulary is not None:
-        tokenizer = _given(tokenizer, request.vocabulary)
-    cells = []
-    for study in request.studies:
-        scale = request.scale.following(study.at_paper)
-        base = dataclasses.replace(scale.recipe, corpus=corpus)
-        if request.vocabulary is not None:
-            base = dataclasses.replace(base, tokenizer=_given(base.tokenizer, request.vocabulary))
-        _reaches(study, request.scale)
-        variants = _recipes(study, base, request)
-        if request.pretrained:
-            _same(variants, study, base)
-        else:
-            _check_positions(variants, study)
-        if request.measured:
-            _differ(study, base, scale, tasks)  # last: it looks tasks up, perhaps on the Hub
-        seeds = len(request.seeds) * (request.finetune_seeds or scale.finetune_seeds)
-        if (values := len(variants) * len(study.measurements) * seeds) > MOST:
-            raise BadInput(
-                f"--seeds and --finetune-seeds give study {study.name} {values:,} values, over {MOST:,}: use less"
-            )
-        for variant, recipe in variants:
-            for seed in request.seeds:
-                name = f"{study.name}-{variant.name}"
-                pretrain = _given_to(variant, request.pretrained) or Pretrain(
-                    dataclasses.replace(recipe, seed=seed),
-                    PrepareCorpus(recipe.corpus, recipe.tokenizer, located, request.vocabulary, code),
-                    name,
-                    request.scale.milestones,
-                )
-                for measurement in study.measurements:
-                    found = _jobs(pretrain, study, name, variant, measurement, request, scale, tasks)
-                    cells += [Cell(study, variant.name, measurement, job) for job in found]
+    planner = _Planner(request, located, corpus, tasks, _code(request.studies))
+    cells = [cell for study in request.studies for cell in planner.cells(study)]
     jobs = in_order([cell.job for cell in cells])
     if not request.held_back:  # a trial of settings measures only the baseline
         unused.check_data(machine, located, jobs, world)
@@ -205,11 +169,85 @@ def make(request: Request, machine: Machine) -> Plan:
     return Plan(
         request=request,
         corpora=tuple(each.source.name for each in located),
-        text=PrepareCorpus(corpus, tokenizer, located, code=code).id,
+        text=planner.prepare(corpus, planner.tokenizer(request.scale.recipe.tokenizer)).id,
         world=world,
         cells=tuple(cells),
         jobs=jobs,
     )
+
+
+@dataclass(frozen=True)
+class _Planner:
+    """What the studies of a request share."""
+
+    request: Request
+    located: tuple[sources.Located, ...]
+    corpus: Corpus
+    tasks: Tasks
+    code: Code | None
+
+    def tokenizer(self, tokenizer: Tokenizer) -> Tokenizer:
+        """The tokenizer with the vocabulary of `--vocab`."""
+        path = self.request.vocabulary
+        if path is None:
+            return tokenizer
+        if kind(path, "--vocab") != "file":
+            raise BadInput(f"vocabulary '{path}' does not exist: give the path of a vocab.txt")
+        return dataclasses.replace(tokenizer, given=f"sha256:{digest(path)}")
+
+    def prepare(self, corpus: Corpus, tokenizer: Tokenizer) -> PrepareCorpus:
+        """The job of a corpus."""
+        return PrepareCorpus(corpus, tokenizer, self.located, self.request.vocabulary, self.code)
+
+    def cells(self, study: Study) -> Iterator[Cell]:
+        """The values of a study. Raises `BadInput` for a study that cannot run."""
+        request, scale = self.request, self.request.scale.following(study.at_paper)
+        base = dataclasses.replace(scale.recipe, corpus=self.corpus, tokenizer=self.tokenizer(scale.recipe.tokenizer))
+        _reaches(study, request.scale)
+        recipes = _recipes(study, base, request)
+        if request.pretrained:
+            _same(recipes, study, base)
+        else:
+            _check_positions(recipes, study)
+        if request.measured:
+            _differ(study, base, scale, self.tasks)  # last: it looks tasks up, perhaps on the Hub
+        seeds = len(request.seeds) * (request.finetune_seeds or scale.finetune_seeds)
+        if (values := len(recipes) * len(study.measurements) * seeds) > MOST:
+            raise BadInput(
+                f"--seeds and --finetune-seeds give study {study.name} {values:,} values, over {MOST:,}: use less"
+            )
+        for variant, recipe in recipes:
+            for seed in request.seeds:
+                pretrain = _given_to(variant, request.pretrained) or Pretrain(
+                    dataclasses.replace(recipe, seed=seed),
+                    self.prepare(recipe.corpus, recipe.tokenizer),
+                    f"{study.name}-{variant.name}",
+                    request.scale.milestones,
+                )
+                for measurement in study.measurements:
+                    for job in self.jobs(pretrain, study, scale, variant, measurement):
+                        yield Cell(study, variant.name, measurement, job)
+
+    def jobs(
+        self, pretrain: Pretrained, study: Study, scale: Scale, variant: Variant, measurement: Measurement
+    ) -> Iterator[Measure | Pretrained]:
+        """The jobs of one measurement on one pre-training, for each milestone and fine-tuning seed."""
+        if not measurement.task:
+            yield pretrain
+            return
+        request = self.request
+        data, content = self.tasks.find(measurement.task)
+        _has(data, measurement, data.task.labels)
+        if measurement.split == "test" and not data.task.test:
+            raise BadInput(f"measurement '{measurement.name}' reports a test split: {untested(data)}")
+        measured = study.adaptation(variant, measurement, scale, data.task.kind, data.asked)
+        _check(pretrain, measurement, measured, data.task.kind)
+        before = self.tasks.intermediate(measurement.task) if measured.intermediate else (None, "")
+        for milestone in _milestones(pretrain, measurement):
+            parts = (study.name, variant.name, measurement.name, *([f"{milestone}%"] if milestone < 100 else []))
+            for seed in range(request.finetune_seeds or scale.finetune_seeds):
+                shared = (pretrain, data, content, measured, seed, "-".join(parts), milestone, *before)
+                yield Measure(*shared, request.held_back, self.code)
 
 
 def _code(studies: Sequence[Study]) -> Code | None:
@@ -267,36 +305,6 @@ def _given_to(variant: Variant, pretrained: Pretrained | None) -> Pretrained | N
     if not pretrained.checkpoint.reachable:
         raise BadInput(f"--random-init needs the files of '{pretrained.label}': give its directory with --from")
     return dataclasses.replace(pretrained, fresh=True)
-
-
-def _jobs(
-    pretrain: Pretrained,
-    study: Study,
-    name: str,
-    variant: Variant,
-    measurement: Measurement,
-    request: Request,
-    scale: Scale,
-    tasks: Tasks,
-) -> Iterator[Measure | Pretrained]:
-    """The jobs of one measurement on one pre-training, for each milestone and fine-tuning seed."""
-    code = _code(request.studies)
-    if not measurement.task:
-        yield pretrain
-        return
-    data, content = tasks.find(measurement.task)
-    _has(data, measurement, data.task.labels)
-    if measurement.split == "test" and not data.task.test:
-        raise BadInput(f"measurement '{measurement.name}' reports a test split: {untested(data)}")
-    measured = study.adaptation(variant, measurement, scale, data.task.kind, data.asked)
-    _check(pretrain, measurement, measured, data.task.kind)
-    for milestone in _milestones(pretrain, measurement):
-        for finetune_seed in range(request.finetune_seeds or request.scale.finetune_seeds):
-            full = "-".join((name, measurement.name, *([f"{milestone}%"] if milestone < 100 else [])))
-            before = tasks.intermediate(measurement.task) if measured.intermediate else (None, "")
-            yield Measure(
-                pretrain, data, content, measured, finetune_seed, full, milestone, *before, request.held_back, code
-            )
 
 
 def check_metrics(plan: Plan, store: Store, machine: Machine) -> None:
@@ -407,9 +415,3 @@ def in_order(jobs: Sequence[Job]) -> tuple[Job, ...]:
         return (trained[job.pretrain.id if isinstance(job, Measure) else job.id], order[job.id])
 
     return tuple(sorted(found.values(), key=place))
-
-
-def _given(tokenizer: Tokenizer, vocabulary: Path) -> Tokenizer:
-    if kind(vocabulary, "--vocab") != "file":
-        raise BadInput(f"vocabulary '{vocabulary}' does not exist: give the path of a vocab.txt")
-    return dataclasses.replace(tokenizer, given=f"sha256:{digest(vocabulary)}")
