@@ -132,7 +132,7 @@ class _Lines:
 
 def shown(figures: dict[str, float], stage: str) -> str:
     """Figures beside a bar, such as `loss 2.31 41,200 tokens/s`."""
-    texts = [stage]
+    texts = [visible(stage)]
     for name, value in figures.items():
         words = name.replace("_per_second", "/s").replace("_", " ")
         texts.append(f"{value:,.0f} {words}" if "/s" in words else f"{words} {value:.3f}")
