@@ -30,14 +30,16 @@ def merge(
     Several people can train different seeds of a study (`--seeds 0-2`, `--seeds 3-5`) and report them together.
     """
     from bertlab.cli.console import console
+    from bertlab.names import plain
     from bertlab.store.merge import merge as joined
     from bertlab.store.union import spelled
 
     with console().status("comparing checksums") as status:
         found = joined(stores, into, lambda done, total: status.update(f"copying runs: {done} of {total}"))
     for note in found.notes:
-        say(note)
+        say(plain(note))
     for record in found.records:
         seeds = sorted({row["pretrain_seed"] for row in record["rows"]})
-        say(f"{record['study']}, scale {record['scale']}: {len(record['cells'])} values, --seeds {spelled(seeds)}")
+        name = plain(f"{record['study']}, scale {record['scale']}")  # from other people's stores
+        say(f"{name}: {len(record['cells'])} values, --seeds {spelled(seeds)}")
     say(f"{into}: {found.copied} new runs, {found.known} known. Next: `bertlab report --runs {into}`")
