@@ -9,7 +9,7 @@ from table import Results, measured
 
 from bertlab.report.plots import svg
 from bertlab.report.plots.layout import blank, label, legend
-from bertlab.report.plots.style import COLOURS, INK, PALE, SMALL, applied, bare
+from bertlab.report.plots.style import COLOURS, INK, PALE, SMALL, applied
 
 _FOUND: dict[str, Any] = {"color": COLOURS[0], "marker": "o", "markersize": 6, "linewidth": 2.2}
 _FLOOR: dict[str, Any] = {"color": INK, "marker": "|", "markersize": 11, "markeredgewidth": 1.4, "linestyle": ""}
@@ -22,14 +22,12 @@ _NUMBERS = (0.25, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)
 
 def drawn(results: Results) -> bytes:
     """A line a row that is a ratio, as SVG; where less is better it is turned round, so that right is better."""
-    from matplotlib.lines import Line2D
     from matplotlib.ticker import FixedLocator, NullLocator
 
     lines = [(row, found) for row, found in measured(results) if row.told == "times"]
     with applied():
         figure = blank(0.7 + 0.37 * len(lines))
         axes = figure.subplots()
-        bare(axes)
         axes.set_xscale("log")
         axes.axvline(1, color=PALE, linewidth=1.4, zorder=1)
         ends = [1.0]
@@ -53,7 +51,7 @@ def drawn(results: Results) -> bytes:
         axes.set_yticks(range(len(lines)), names, linespacing=1.1)
         keys = [(_FOUND, "measured, 95 % interval"), (_FLOOR, "floor"), (_AIM, "aim")]
         told = "How many times as good as the peer, whose name is below; 1x is the peer"
-        legend(figure, [(Line2D([], [], **style), text) for style, text in keys], told)
+        legend(figure, keys, told)
         return svg(figure, "benchmarks")
 
 

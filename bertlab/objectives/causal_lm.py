@@ -22,6 +22,10 @@ class CausalLM(LanguageModel):
     kind: ClassVar[str] = "causal_lm"
     causal: ClassVar[bool] = True
     figures: ClassVar[Mapping[str, str]] = {"causal_lm_loss": "left to right", "perplexity": "perplexity"}
+    meaning: ClassVar[str] = (
+        "Left to right: the loss of the next token on the same text, [SEP] included, and its perplexity. Neither "
+        "compares with a masked LM's, which sees both sides of a token."
+    )
 
     @property
     def judged_by(self) -> str:

@@ -33,11 +33,15 @@ class MaskedLM(LanguageModel):
 
     kind: ClassVar[str] = "masked_lm"
     figures: ClassVar[Mapping[str, str]] = {
-        "masked_lm_loss": "15 % masked as 80/10/10",
+        "masked_lm_loss": "15 % masked 80/10/10",
         "perplexity": "perplexity",
         "accuracy": "accuracy",
-        "own_loss": "masked as in its own training",
+        "own_loss": "own masking",
     }
+    meaning: ClassVar[str] = (
+        "Masked LM: the loss with 15 % of the tokens masked as 80/10/10, the same for all variants, its perplexity and "
+        "its accuracy; and the loss under the variant's own masking, which evaluates a variant that never saw [MASK]."
+    )
     mask_prob: Annotated[float, POSITIVE_SHARE] = 0.15
     """Share of the ordinary tokens of a sequence that is chosen."""
     selection: Selection = _TOKENS
@@ -60,6 +64,11 @@ class MaskedLM(LanguageModel):
     def judged_by(self) -> str:
         """The fixed evaluation, but for a model that never saw [MASK], which that evaluation shows."""
         return "masked_lm_loss" if self.corruption.mask > 0 else "own_loss"
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """The fixed evaluation shows [MASK]."""
+        return () if self.corruption.mask > 0 else ("masked_lm_loss", "perplexity", "accuracy")
 
     def alike(self) -> MaskedLM:
         """How many tokens are predicted costs time, and a second evaluation; which and what is shown does not."""

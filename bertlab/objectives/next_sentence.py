@@ -29,6 +29,7 @@ class NextSentence(Loss):
     head: ClassVar[str] = "nsp_head"
     labels_only: ClassVar[bool] = True
     figures: ClassVar[Mapping[str, str]] = {"next_sentence_accuracy": "next sentence"}
+    meaning: ClassVar[str] = "Next sentence: the accuracy on held-out pairs, half of them true; 50 % is chance."
 
     def check(self, recipe: Recipe) -> None:
         """It needs two segments, and a [CLS] that sees them."""

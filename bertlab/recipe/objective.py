@@ -33,7 +33,12 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     labels_only: ClassVar[bool] = False
     """Whether it adds labels to a batch whose tokens stay as they are for every other loss."""
     figures: ClassVar[Mapping[str, str]] = {}
-    """What its held-out evaluation measures: the label of each figure by its name."""
+    """What its held-out evaluation measures: the label of each figure by its name.
+
+    A figure `..._loss` is in nats, `...accuracy` is a share, others have no unit.
+    """
+    meaning: ClassVar[str] = ""
+    """How a report explains these figures, in whole sentences."""
 
     def check(self, recipe: Recipe) -> None:
         """Raises `BadInput` if the rest of a recipe does not go with it."""
@@ -42,6 +47,14 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     def judged_by(self) -> str:
         """The held-out figure, a loss in nats, by which a model trained with it is judged; empty if there is none."""
         return ""
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """Figures whose held-out inputs differ in kind from those that a model trained with it has seen.
+
+        Curves leave them out.
+        """
+        return ()
 
     def untrained(self) -> Loss:
         """What is left of it in a model that is not trained."""

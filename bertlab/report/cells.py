@@ -1,4 +1,4 @@
-"""What a report knows of one measured value and of one pre-training, finished or not."""
+"""What a report knows of a measured value and of a pre-training, finished or not."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bertlab.adaptation import Adaptation
 from bertlab.recipe import Recipe
 
 PLATEAU = 0.25
@@ -16,12 +17,44 @@ PLATEAU = 0.25
 Models that never left the plateau ended up to 0.23 below it: the length of a sequence gives some tokens away, others
 are shown."""
 
+EXCHANGED = "second text exchanged"
+FLOORS = {
+    "majority guess": ("majority", ""),
+    "lexical baseline": (
+        "lexical",
+        " (a linear model of words, word pairs and shared words, on up to 4,000 training examples)",
+    ),
+    EXCHANGED: ("exchanged", " (the baseline where one of two texts is another example's)"),
+}
+"""Points that take no understanding, by name: where a result keeps them, and what they are."""
 
-@dataclass(frozen=True)
-class Cell:
-    """One measured value of a study, or its absence."""
+Stamp = tuple[tuple[str, str], ...]
+"""Facts of an environment by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """A run that a study needs."""
 
     variant: str
+    status: str
+    """`done`, `collapsed`, `pending`, or why there is no result (`diverged`, `failed`, `damaged`)."""
+    reason: str
+    """The message of a failed run."""
+    seconds: float
+    numerics: Stamp
+
+    @property
+    def fate(self) -> str:
+        """The status; a diverged run adds the step: `diverged at step 7`."""
+        beginning = self.reason.partition(":")[0]
+        return beginning if beginning.startswith(f"{self.status} at step") else self.status
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell(Planned):
+    """One value of a study."""
+
     measurement: str
     task: str
     dataset: str
@@ -29,44 +62,34 @@ class Cell:
     method: str
     metric: str
     milestone: int
-    """Per cent of the pre-training steps after which the model was measured."""
+    """Per cent of the pre-training steps after which the model is measured."""
     pretrain_seed: int
     finetune_seed: int
     pretrain_id: str
     run_id: str
     published: float | None
     """Points in the paper."""
-    status: str
-    """`done`, `collapsed`, `pending`, or why there is no value (`diverged`, `failed`, `damaged`)."""
-    reason: str
-    """The message of a failed run."""
     value: float | None
-    """Points, or what is read off the pre-training in its own unit."""
-    majority: float | None
-    """Points of always giving the most frequent answer."""
-    lexical: float | None
-    """Points of a bag-of-words model, see `tasks/lexical.py`."""
-    exchanged: float | None
-    """Points where one of two texts is another example's."""
+    """Points, or a metric of the pre-training in its own unit."""
+    floors: Mapping[str, float]
+    """Points that take no understanding, by `FLOORS`."""
     train_examples: int
     eval_examples: int
     trained_parameters: int | None
-    """Parameters that the adaptation to the task trains; None where there is none, or it is not measured."""
-    seconds: float
-    numerics: tuple[tuple[str, str], ...]
+    """Parameters that the adaptation to the task trains; None if it is not measured or there is no adaptation."""
     kind: str
     """The kind of the task; empty until it is measured."""
     length: int
     """Tokens of its sequences at most; 0 if unknown."""
-    settings: Mapping[str, Any]
-    """How it was trained, fields at their defaults left out."""
+    adaptation: Adaptation | None
+    """With the defaults of its fields until it is measured; None for an arm that this package does not define."""
     threshold: float | None
-    """Score above which a question of SQuAD 2.0 is answered."""
+    """Score above which a question is answered, where questions may have no answer."""
 
     @property
-    def fate(self) -> str:
-        """The status; a diverged run adds the step."""
-        return fate(self.status, self.reason)
+    def of_pretraining(self) -> bool:
+        """Whether the value is a metric of the pre-training itself."""
+        return self.method == "pretraining"
 
 
 @dataclass(frozen=True)
@@ -80,36 +103,24 @@ class Point:
     seconds: float | None
     """Training time of these updates, without evaluations; None where it was not recorded."""
     losses: Mapping[str, float]
-    """Each loss that was measured, in nats, by the name of the figure."""
+    """Nats, by the name of the figure."""
 
 
-@dataclass(frozen=True)
-class Pretraining:
+@dataclass(frozen=True, kw_only=True)
+class Pretraining(Planned):
     """One pre-training of a study: a variant and a seed."""
 
-    variant: str
     seed: int
     id: str
-    status: str
-    reason: str
     result: Mapping[str, Any]
     """The run's `result.json`; empty if it is not finished."""
     recipe: Recipe | None
-    """None if it is not finished."""
-    corpus: str
-    """The id of its tokenised corpus, empty if it has none."""
+    """None if it is not finished, or has an arm that this package does not define."""
     curve: tuple[Point, ...]
-    seconds: float
-    numerics: tuple[tuple[str, str], ...]
-    host: tuple[tuple[str, str], ...]
+    host: Stamp
     """The machine: its processor, cores, system."""
-    software: tuple[tuple[str, str], ...]
+    software: Stamp
     """Versions of the libraries."""
-
-    @property
-    def fate(self) -> str:
-        """The status; a diverged run adds the step."""
-        return fate(self.status, self.reason)
 
     @property
     def finished(self) -> bool:
@@ -118,7 +129,7 @@ class Pretraining:
 
     @property
     def imported(self) -> str:
-        """The name of the published checkpoint that it is; empty if it was trained here."""
+        """The name of the published checkpoint; empty for a model that was trained here."""
         return "" if self.result.get("fresh") else str(self.result.get("checkpoint", ""))
 
     @property
@@ -138,17 +149,23 @@ class Pretraining:
 
     @property
     def objective(self) -> tuple[str, ...]:
-        """The kinds of its losses; none if it is not finished."""
+        """The kinds of its losses; none if the recipe is unknown."""
         return () if self.recipe is None else tuple(loss.kind for loss in self.recipe.objective)
 
     @property
     def judged_by(self) -> str:
-        """The held-out figure that judges the variant: that of its objective, which others need not compare with."""
+        """The held-out figure by which its objective evaluates the variant."""
         return str(self.result.get("judged_by", ""))
 
     @property
+    def unseen(self) -> frozenset[str]:
+        """Held-out figures of inputs unlike those of its training."""
+        losses = self.recipe.objective if self.recipe else ()
+        return frozenset(name for loss in losses for name in loss.unseen)
+
+    @property
     def loss(self) -> float | None:
-        """The final held-out loss that judges the variant, in nats."""
+        """The final held-out loss that evaluates the variant, in nats."""
         return self.heldout(self.judged_by)
 
     @property
@@ -164,7 +181,7 @@ class Pretraining:
         return self.loss > self.plateau - PLATEAU
 
     def heldout(self, name: str) -> float | None:
-        """A metric of its final held-out evaluation."""
+        """A figure of its final held-out evaluation."""
         return number(self.result.get("heldout", {}).get(name))
 
     def seconds_at(self, step: float) -> float | None:
@@ -174,12 +191,6 @@ class Pretraining:
             return None
         steps, seconds = zip((0.0, 0.0), *known, strict=True)
         return float(np.interp(step, np.array(steps), np.array(seconds)))
-
-
-def fate(status: str, reason: str) -> str:
-    """A status as a table shows it; of a diverged run `diverged at step K`."""
-    beginning = reason.partition(":")[0]
-    return beginning if beginning.startswith(f"{status} at step") else status
 
 
 def number(value: Any) -> float | None:

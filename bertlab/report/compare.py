@@ -1,12 +1,12 @@
 """`bertlab report --compare OLD`: what changed since another store, by the tidy tables of the two.
 
 Values are matched by study, scale, setting, variant, measurement and both seeds. A value without a counterpart was
-added or removed; one whose run has another id was measured with another recipe, code or data version.
+added or removed; another run id means another recipe, code or data version.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas
 
 COLUMN = ["study", "scale", "setting", "variant", "measurement", "dataset", "split", "metric", "milestone"]
-"""What identifies the values of which a mean is taken."""
+"""What the values of a mean have in common."""
 CLAIM = ["study", "scale", "setting", "claim", "measurement", "at", "since"]
 
 
@@ -30,7 +30,7 @@ class Changes:
     since: str
     """The older store."""
     values: pandas.DataFrame
-    """One line a value that changed: `change`, and run, status and value in both stores."""
+    """A line for each value that changed: `change`, and run, status and value in both stores."""
     means: Table
     """Means over seeds that moved."""
     verdicts: Table
@@ -50,62 +50,38 @@ def compare(old: Sequence[Evidence], new: Sequence[Evidence], since: str) -> Cha
     return Changes(
         since,
         values,
-        Table(
-            ("variant", "on", "old", "new", "new minus old", "seeds"),
-            tuple(
-                (
-                    _name(line, "variant", many=len(set(means["study"])) > 1),
-                    line["measurement"] + ("" if line["milestone"] == 100 else f" at {line['milestone']} %"),
-                    _text(line["mean_old"]),
-                    _text(line["mean_new"]),
-                    signed(line["mean_new"] - line["mean_old"]) if line["seeds_old"] and line["seeds_new"] else EMPTY,
-                    f"{line['seeds_old'] or 0:.0f} → {line['seeds_new'] or 0:.0f}",
-                )
-                for line in _lines(means)
-            ),
-        ),
-        Table(
-            ("claim", "on", "old", "new", "effect"),
-            tuple(
-                (
-                    _name(line, "claim", many=len(set(verdicts["study"])) > 1),
-                    line["measurement"],
-                    line["verdict_old"] or EMPTY,
-                    line["verdict_new"] or EMPTY,
-                    " → ".join(
-                        "-" if line[each] is None else signed(line[each]) for each in ("effect_old", "effect_new")
-                    ),
-                )
-                for line in _lines(verdicts)
-            ),
-        ),
+        _table(means, "variant", ("variant", "on", "old", "new", "new minus old", "seeds"), _mean),
+        _table(verdicts, "claim", ("claim", "on", "old", "new", "effect"), _verdict),
         summary,
     )
 
 
 def _differing(
-    old: pandas.DataFrame, new: pandas.DataFrame, key: list[str], values: list[str], judged: Sequence[str] = ()
+    old: pandas.DataFrame, new: pandas.DataFrame, key: list[str], values: list[str], compared: Sequence[str] = ()
 ) -> pandas.DataFrame:
-    """The two tables joined by `key`, in the order of the new one; the lines in which a value that is `judged` differs.
+    """The lines of two tables, joined by `key`, in which a value that is `compared` differs; in the order of `new`.
 
     Where several lines have a key (one setting with two recipes), the first goes with the first.
     """
     import pandas
 
-    both = [each.assign(place=each.groupby(key, dropna=False).cumcount()) for each in (new, old)]
+    numbered = [each.assign(place=each.groupby(key, dropna=False).cumcount()) for each in (old, new)]
+    older, newer = (each[[*key, "place", *values]] for each in numbered)
     key = [*key, "place"]
-    joined = pandas.concat([each[key] for each in both]).drop_duplicates()
-    for each, name in zip(reversed(both), ("old", "new"), strict=True):
-        named = each[[*key, *values]].rename(columns={value: f"{value}_{name}" for value in values})
-        joined = joined.merge(named, how="left", on=key)
-    known = [(joined[f"{name}_old"], joined[f"{name}_new"]) for name in judged or values]
-    same = pandas.concat([(one == two) | (one.isna() & two.isna()) for one, two in known], axis=1).all(axis=1)
-    return joined[~same].drop(columns="place").reset_index(drop=True)
+    joined = pandas.concat([newer[key], older[key]]).drop_duplicates().merge(older, how="left", on=key)
+    joined = joined.merge(newer, how="left", on=key, suffixes=("_old", "_new"))
+    joined = joined.astype(object).where(joined.notna(), None)
+    ordered = [f"{value}_{name}" for name in ("old", "new") for value in values]
+    differs = [
+        any(line[f"{each}_old"] != line[f"{each}_new"] for each in compared or values) for line in _lines(joined)
+    ]
+    return joined.loc[differs, [*key[:-1], *ordered]].reset_index(drop=True)
 
 
 def _means(values: pandas.DataFrame) -> pandas.DataFrame:
     """Means over seeds of means over fine-tuning seeds, and the number of seeds."""
-    seeds = values.dropna(subset="value").groupby([*COLUMN, "pretrain_seed"], sort=False)["value"].mean()
+    known = values.dropna(subset="value").astype({"value": float})
+    seeds = known.groupby([*COLUMN, "pretrain_seed"], sort=False)["value"].mean()
     return seeds.groupby(COLUMN, sort=False).agg(mean="mean", seeds="count").reset_index()
 
 
@@ -119,14 +95,30 @@ def _change(line: dict[str, Any]) -> str:
     return "finished" if line["value_old"] is None else "lost" if line["value_new"] is None else "made again"
 
 
+def _table(
+    differing: pandas.DataFrame, what: str, columns: tuple[str, ...], cells: Callable[[dict[str, Any]], tuple[str, ...]]
+) -> Table:
+    """A line for each difference: its name, with study and scale if there are several, its measurement, its `cells`."""
+    several = differing["study"].nunique() > 1
+    rows = []
+    for line in _lines(differing):
+        name = f"{line['study']}, {line['scale']}: {line[what]}" if several else str(line[what])
+        at = "" if line.get("milestone", 100) == 100 else f" at {line['milestone']} %"
+        rows.append((name, line["measurement"] + at, *cells(line)))
+    return Table(columns, tuple(rows))
+
+
+def _mean(line: dict[str, Any]) -> tuple[str, ...]:
+    old, new = line["mean_old"], line["mean_new"]
+    shown = (EMPTY if each is None else f"{each:.2f}" for each in (old, new))
+    moved = EMPTY if old is None or new is None else signed(new - old)
+    return *shown, moved, f"{line['seeds_old'] or 0:.0f} → {line['seeds_new'] or 0:.0f}"
+
+
+def _verdict(line: dict[str, Any]) -> tuple[str, ...]:
+    effects = ("-" if line[each] is None else signed(line[each]) for each in ("effect_old", "effect_new"))
+    return line["verdict_old"] or EMPTY, line["verdict_new"] or EMPTY, " → ".join(effects)
+
+
 def _lines(table: pandas.DataFrame) -> list[dict[str, Any]]:
-    known = table.astype(object).where(table.notna(), None)
-    return [dict(zip(table.columns, line, strict=True)) for line in known.itertuples(index=False)]
-
-
-def _name(line: dict[str, Any], what: str, *, many: bool) -> str:
-    return f"{line['study']}, {line['scale']}: {line[what]}" if many else str(line[what])
-
-
-def _text(value: float | None) -> str:
-    return EMPTY if value is None else f"{value:.2f}"
+    return table.to_dict("records")

@@ -5,26 +5,31 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from bertlab.report.cells import Cell, Pretraining
+from bertlab.recipe import Loss
+from bertlab.report.cells import EXCHANGED, Cell, Pretraining
 from bertlab.report.predictions import Predictions
 from bertlab.report.statistics.effects import Effect
-from bertlab.report.statistics.summary import Scores, Summary, mean, summarise
+from bertlab.report.statistics.summary import Summary, mean, summarise
 from bertlab.report.statistics.variance import Typical
 
 LESS_IS_MORE = ("loss", "perplexity")
-"""Metrics whose names end so are better when smaller."""
-
-_FATES = {"pending": "not finished", "damaged": "damaged on disk"}
-"""How a sentence names the status of a seed without a value, where it is not the status itself."""
+"""Endings of the names of metrics of which less is better."""
 
 NUMERICS = ("device", "precision", "threads", "compiled", "torch")
 """Facts of an environment that can change the last bits of a number."""
+
+_FATES = {"pending": "not finished", "damaged": "damaged on disk"}
+"""The words of a sentence for a status, where they are not the status itself."""
+
+Milestones = tuple[int, int]
+"""Per cent of the pre-training's steps after which each of two variants is measured."""
+_END = (100, 100)
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,8 @@ class Evidence:
     """Seconds of tokenising its corpora."""
     predictions: Predictions = field(repr=False)
     """Of the runs of its store."""
+    _effects: dict[Hashable, Effect | None] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _typical: dict[str, Typical | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def study(self) -> str:
@@ -61,7 +68,7 @@ class Evidence:
 
     @property
     def pretrained(self) -> str:
-        """The run or checkpoint that all variants are measured on, if nothing was pre-trained for them."""
+        """The run or checkpoint that all variants share, if none of them is pre-trained; else empty."""
         return str(self.record.get("pretrained") or "")
 
     @property
@@ -75,6 +82,11 @@ class Evidence:
         return "fine-tuning seed" if self.imported else "pre-training seed"
 
     @property
+    def seeds(self) -> str:
+        """The same in short, several."""
+        return "fine-tuning seeds" if self.imported else "seeds"
+
+    @property
     def setting(self) -> str:
         """The corpus or the checkpoint: `on wikitext-103`, `from bert-base-uncased`."""
         return f"from {self.pretrained}" if self.pretrained else f"on {' and '.join(self.corpus)}"
@@ -84,13 +96,9 @@ class Evidence:
         """Whether text or tasks come from the synthetic corpus."""
         return bool(self.record.get("world"))
 
-    def centre(self, summary: Summary) -> float:
-        """The mean or the median of a variant on a measurement: what the published figures are."""
-        return summary.median if self.medians else summary.mean
-
     @property
     def medians(self) -> bool:
-        """Whether the published figures are medians."""
+        """Whether the published values are medians."""
         return self.record.get("summary") == "median"
 
     @property
@@ -99,14 +107,14 @@ class Evidence:
         return {each.recipe.tokenizer.lowercase for each in self.pretrainings if each.recipe}
 
     @property
-    def differences(self) -> list[tuple[str, str]]:
-        """What differs from the paper's setting, each with the measurement that it concerns; empty for all."""
+    def deviations(self) -> list[tuple[str, str]]:
+        """Deviations from the paper's setting, each with the measurement that it concerns; empty for all."""
         unknown = [{"on": "", "what": "the setting is not recorded"}]
         return [(str(each["on"]), str(each["what"])) for each in self.record.get("differences", unknown)]
 
     def comparable(self, measurement: str) -> bool:
-        """Whether sizes, and not directions alone, can be set against the paper's."""
-        return all(on not in ("", measurement) for on, _ in self.differences)
+        """Whether sizes, and not directions alone, compare with the paper's."""
+        return all(on not in ("", measurement) for on, _ in self.deviations)
 
     @cached_property
     def key(self) -> str:
@@ -116,10 +124,56 @@ class Evidence:
         named += [cell.run_id for cell in self.cells if cell.pretrain_seed == 0 and cell.finetune_seed == 0]
         return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:8]
 
+    # Variants and their pre-trainings.
+
     @cached_property
     def variants(self) -> list[str]:
         """Names of the variants, in the order of the study."""
         return _distinct([each.variant for each in self.pretrainings] + [cell.variant for cell in self.cells])
+
+    def of(self, variant: str) -> list[Pretraining]:
+        """The finished pre-trainings of a variant, by seed."""
+        return [each for each in self.pretrainings if each.variant == variant and each.finished]
+
+    def untrained(self, variant: str) -> bool:
+        """Whether a variant has no pre-training."""
+        return any(each.untrained for each in self.of(variant))
+
+    @cached_property
+    def others(self) -> list[str]:
+        """The pre-trained variants but the baseline."""
+        return [each for each in self.variants if each != self.baseline and not self.untrained(each)]
+
+    @cached_property
+    def trained(self) -> dict[str, list[str]]:
+        """Variants with a pre-training of their own, each with the later ones that share it."""
+        owners = _first({each: frozenset(run.id for run in self.pretrainings if run.variant == each)
+                         for each in self.variants})  # fmt: skip
+        return {
+            owner: [each for each in owners if owners[each] == owner != each] for owner in _distinct(owners.values())
+        }
+
+    @cached_property
+    def duplicates(self) -> dict[str, str]:
+        """Variants of which all runs are those of an earlier one, by name."""
+        runs = {each: frozenset(cell.run_id for cell in self.cells if cell.variant == each) for each in self.variants}
+        owners = _first({variant: ids for variant, ids in runs.items() if ids})
+        return {variant: owner for variant, owner in owners.items() if variant != owner}
+
+    @property
+    def losses(self) -> list[Loss]:
+        """The losses of all objectives."""
+        return [loss for run in self.pretrainings if run.recipe for loss in run.recipe.objective]
+
+    @cached_property
+    def figures(self) -> dict[str, str]:
+        """The label of each figure of the held-out evaluations, by name."""
+        labels = {name: label for loss in self.losses for name, label in loss.figures.items()}
+        measured = [name for run in self.pretrainings for name in run.result.get("heldout", {})]
+        measured += [name for run in self.pretrainings for point in run.curve for name in point.losses]
+        return {name: labels.get(name, name) for name in measured}
+
+    # Measured values.
 
     @cached_property
     def measurements(self) -> list[str]:
@@ -153,24 +207,127 @@ class Evidence:
         cells = self.at(variant, measurement, at)
         return [cell for cell in cells if cell.status == "collapsed" and cell.value is not None]
 
-    def scores(self, variant: str, measurement: str, at: int = 100) -> Scores:
-        """The points of a variant on a measurement."""
-        cells = self._by_seed(variant, measurement, at)
-        return Scores({seed: [cell.value for cell in each if cell.value is not None] for seed, each in cells.items()})
+    def seed_of(self, cell: Cell) -> int:
+        """What variants are paired by: the pre-training seed, or the fine-tuning seed on a published checkpoint."""
+        return cell.finetune_seed if self.imported else cell.pretrain_seed
 
-    def _by_seed(
+    def by_seed(
         self, variant: str, measurement: str, at: int = 100, without: Collection[int] = ()
     ) -> dict[int, list[Cell]]:
-        """The cells with a value, by seed."""
+        """The cells of a variant and a measurement that have a value, by seed."""
         found: dict[int, list[Cell]] = {}
         for cell in self.at(variant, measurement, at):
             if cell.value is not None and self.seed_of(cell) not in without:
                 found.setdefault(self.seed_of(cell), []).append(cell)
         return found
 
-    def seed_of(self, cell: Cell) -> int:
-        """What variants are paired by: the pre-training seed, or the fine-tuning seed on a published checkpoint."""
-        return cell.finetune_seed if self.imported else cell.pretrain_seed
+    def points(self, variant: str, measurement: str, at: int = 100) -> dict[int, list[float]]:
+        """Their values."""
+        cells = self.by_seed(variant, measurement, at)
+        return {seed: [cell.value for cell in each if cell.value is not None] for seed, each in cells.items()}
+
+    def summary(self, variant: str, measurement: str) -> Summary | None:
+        """Mean, spread and n of a variant on a measurement."""
+        return summarise(self.points(variant, measurement))
+
+    def centre(self, summary: Summary) -> float:
+        """The mean or the median, as the paper publishes it."""
+        return summary.median if self.medians else summary.mean
+
+    def floors(self, measurement: str) -> dict[str, float]:
+        """Points that take no understanding, by name; with an exchanged text, the baseline's."""
+        found: dict[str, list[float]] = {}
+        for cell in self.column(measurement):
+            for name, points in cell.floors.items():
+                if name != EXCHANGED or cell.variant == self.baseline:
+                    found.setdefault(name, []).append(points)
+        return {name: mean(points) for name, points in found.items()}
+
+    def published(self, variant: str, measurement: str, at: int = 100) -> float | None:
+        """The paper's value after `at` per cent of the steps, in points."""
+        return next((cell.published for cell in self.at(variant, measurement, at) if cell.published is not None), None)
+
+    def published_difference(
+        self, variant: str, measurement: str, other: str = "", at: Milestones = _END
+    ) -> Decimal | None:
+        """The paper's value minus that of `other`, the baseline by default.
+
+        In the unit of the measurement; decimal, so that 84.3 - 84.2 is 0.1.
+        """
+        variants = (variant, other or self.baseline)
+        ours, theirs = (self.published(variant, measurement, each) for variant, each in zip(variants, at, strict=True))
+        return None if ours is None or theirs is None else Decimal(str(ours)) - Decimal(str(theirs))
+
+    # Effects.
+
+    def effect(
+        self,
+        variant: str,
+        other: str,
+        measurement: str,
+        *,
+        metric: str = "",
+        at: Milestones = _END,
+        without: frozenset[int] = frozenset(),
+    ) -> Effect | None:
+        """`variant` minus `other` on a measurement, paired by seed and example as in `Predictions.effect`.
+
+        `without` are seeds to leave out. All comparisons of the study together estimate the variance between seeds
+        (`Typical`), but for an untrained variant, whose runs may vary differently.
+        """
+        metric = "" if metric == self.column(measurement)[0].metric else metric
+        key = (variant, other, measurement, metric, at, without)
+        if key not in self._effects:
+            found = self._alone(variant, other, measurement, metric, at, without)
+            alone = self.untrained(variant) or self.untrained(other)
+            self._effects[key] = found if found is None or alone else found.moderated(self.typical(metric))
+        return self._effects[key]
+
+    def _alone(
+        self,
+        variant: str,
+        other: str,
+        measurement: str,
+        metric: str,
+        at: Milestones = _END,
+        without: Collection[int] = (),
+    ) -> Effect | None:
+        """An effect whose variance is estimated from its own seeds."""
+        ours, theirs = (
+            self.by_seed(each, measurement, milestone, without)
+            for each, milestone in zip((variant, other), at, strict=True)
+        )
+        return self.predictions.effect(ours, theirs, metric)
+
+    def typical(self, metric: str = "") -> Typical | None:
+        """The variance between seeds over all comparisons with the baseline, by `metric` or the measurements' own."""
+        if metric not in self._typical:
+            found = (
+                self._alone(variant, self.baseline, name, metric)
+                for variant in self.others
+                for name in self.measurements
+            )
+            self._typical[metric] = Typical.of(each.spread for each in found if each is not None)
+        return self._typical[metric]
+
+    def difference(self, variant: str, measurement: str, metric: str = "") -> Effect | None:
+        """A variant minus the baseline on a measurement."""
+        return self.effect(variant, self.baseline, measurement, metric=metric)
+
+    @property
+    def differences(self) -> list[Effect]:
+        """The pre-trained variants minus the baseline, on each measurement."""
+        found = (self.difference(variant, name) for variant in self.others for name in self.measurements)
+        return [each for each in found if each is not None]
+
+    def gain(self, scratch: str, measurement: str) -> float | None:
+        """The baseline minus an untrained variant, in points, paired by seed; None for a metric of the pre-training."""
+        if any(cell.of_pretraining for cell in self.column(measurement)):
+            return None
+        other = self.difference(scratch, measurement)
+        return None if other is None else 0.0 - other.mean  # no minus before a zero
+
+    # Whether effects mean anything, and what they cost.
 
     def validity_issue(self, compared: Collection[tuple[str, int]], measurement: str) -> str:
         """Why variants, each at a milestone, cannot be compared on a measurement; empty if they can.
@@ -187,11 +344,9 @@ class Evidence:
             if each.variant in variants and each.learned_nothing:
                 lost.setdefault(each.variant, []).append(str(each.seed))
         if lost:
-            known = "; ".join(
-                f"{variant}, seed{'s'[: len(seeds) > 1]} {', '.join(seeds)}" for variant, seeds in lost.items()
-            )
-            return f"learned next to nothing in pre-training: {known}"
-        found = [self.unhelped(variant, measurement) for variant in self.variants if self.untrained(variant)]
+            known = (f"{name}, seed{'s'[: len(seeds) > 1]} {', '.join(seeds)}" for name, seeds in lost.items())
+            return f"learned next to nothing in pre-training: {'; '.join(known)}"
+        found = (self.unhelped(variant, measurement) for variant in self.variants if self.untrained(variant))
         return next(filter(None, found), "")
 
     def unhelped(self, scratch: str, measurement: str) -> str:
@@ -214,156 +369,43 @@ class Evidence:
         for cell in cells:
             if cell.value is None:
                 fates.setdefault(_FATES.get(cell.status, cell.status), set()).add(self.seed_of(cell))
-        what = "fine-tuning seeds" if self.imported else "seeds"
-        return [f"{len(seeds)} of {len(planned)} {what} of {variant} {fate}" for fate, seeds in fates.items()]
+        return [f"{len(lost)} of {len(planned)} {self.seeds} of {variant} {fate}" for fate, lost in fates.items()]
 
     def seconds_to(self, seeds: int, variants: Iterable[str], measurement: str) -> float | None:
-        """Time until a measurement has so many seeds of each variant, by the recorded times; None if one has none."""
-        trained, judged = {}, 0.0
+        """Time until a measurement has `seeds` seeds of each variant, by recorded times; None if one has none."""
+        trained, measured = {}, 0.0
         for variant in variants:
-            cells = [cell for cell in self.at(variant, measurement) if cell.value is not None]
+            cells = self.by_seed(variant, measurement)
             if not cells:
                 return None
             runs = {each.id: each.seconds for each in self.of(variant) if not each.imported}
             # variants of the same pre-training train it once
             trained[frozenset(runs)] = max(0, seeds - len(runs)) * mean([*runs.values()]) if runs else 0.0
-            n = len({self.seed_of(cell) for cell in cells})
-            judged += max(0, seeds - n) * math.fsum(cell.seconds for cell in cells) / n
-        return math.fsum(trained.values()) + judged
+            spent = math.fsum(cell.seconds for each in cells.values() for cell in each)
+            measured += max(0, seeds - len(cells)) * spent / len(cells)
+        return math.fsum(trained.values()) + measured
 
-    def summary(self, variant: str, measurement: str) -> Summary | None:
-        """Mean, spread and n of a variant on a measurement."""
-        return summarise(self.scores(variant, measurement))
-
-    def effect(
-        self,
-        variant: str,
-        other: str,
-        measurement: str,
-        *,
-        metric: str = "",
-        at: tuple[int, int] = (100, 100),
-        without: frozenset[int] = frozenset(),
-    ) -> Effect | None:
-        """`variant` minus `other` on a measurement, paired by seed and example, as `Predictions.effect` has it.
-
-        `at` is the per cent of the pre-training's steps after which each of the two is measured, `without` are seeds to
-        leave out.
-
-        The variance between seeds is estimated with all comparisons of the study (`Typical`); for an untrained variant,
-        whose runs may vary differently, alone.
-        """
-        metric = "" if metric == self.column(measurement)[0].metric else metric
-        key = (variant, other, measurement, metric, at, without)
-        if key not in self._effects:
-            ours = self._by_seed(variant, measurement, at[0], without)
-            theirs = self._by_seed(other, measurement, at[1], without)
-            found = self.predictions.effect(ours, theirs, metric)
-            alone = self.untrained(variant) or self.untrained(other)
-            self._effects[key] = found if found is None or alone else found.moderated(self._typical(metric))
-        return self._effects[key]
-
-    @cached_property
-    def _effects(self) -> dict[tuple[str, str, str, str, tuple[int, int], frozenset[int]], Effect | None]:
-        return {}
-
-    def _typical(self, metric: str) -> Typical | None:
-        """The variance between seeds over all comparisons with the baseline, by `metric` or the measurements' own."""
-        if metric not in self._known:
-            variants = [
-                variant for variant in self.variants if variant != self.baseline and not self.untrained(variant)
-            ]
-            found = (
-                self.predictions.effect(self._by_seed(variant, name), self._by_seed(self.baseline, name), metric)
-                for variant in variants
-                for name in self.measurements
-            )
-            self._known[metric] = Typical.of(each.spread for each in found if each is not None)
-        return self._known[metric]
-
-    @cached_property
-    def _known(self) -> dict[str, Typical | None]:
-        return {}
-
-    def difference(self, variant: str, measurement: str, metric: str = "") -> Effect | None:
-        """A variant minus the baseline on a measurement."""
-        return self.effect(variant, self.baseline, measurement, metric=metric)
-
-    def gain(self, scratch: str, measurement: str) -> float | None:
-        """The baseline minus an untrained variant, in points, paired by seed; None for a metric of the pre-training."""
-        if any(cell.method == "pretraining" for cell in self.column(measurement)):
-            return None
-        other = self.difference(scratch, measurement)
-        return None if other is None else 0.0 - other.mean  # no minus before a zero
-
-    def published(self, variant: str, measurement: str, at: int = 100) -> float | None:
-        """The paper's figure after `at` per cent of the steps, in points."""
-        return next((cell.published for cell in self.at(variant, measurement, at) if cell.published is not None), None)
-
-    def published_difference(
-        self, variant: str, measurement: str, other: str = "", at: tuple[int, int] = (100, 100)
-    ) -> Decimal | None:
-        """The paper's figure minus that of `other`, the baseline by default; `at` is the milestone of each (per cent).
-
-        In points, or the unit of what is read off the pre-training; decimal, so that 84.3 - 84.2 is 0.1.
-        """
-        variants = (variant, other or self.baseline)
-        ours, theirs = (self.published(variant, measurement, each) for variant, each in zip(variants, at, strict=True))
-        return None if ours is None or theirs is None else Decimal(str(ours)) - Decimal(str(theirs))
-
-    def floors(self, measurement: str) -> dict[str, float]:
-        """Points that take no understanding, by name: the most frequent answer, a bag of words, and the baseline's own
-        where one of two texts is another example's. Those that were measured."""
-        column = self.column(measurement)
-        found = {
-            "majority guess": [cell.majority for cell in column],
-            "lexical baseline": [cell.lexical for cell in column],
-            "second text exchanged": [cell.exchanged for cell in column if cell.variant == self.baseline],
-        }
-        known = {name: [value for value in values if value is not None] for name, values in found.items()}
-        return {name: mean(values) for name, values in known.items() if values}
-
-    def of(self, variant: str) -> list[Pretraining]:
-        """The finished pre-trainings of a variant, by seed."""
-        return [each for each in self.pretrainings if each.variant == variant and each.finished]
-
-    @cached_property
-    def trained(self) -> dict[str, list[str]]:
-        """Variants with a pre-training of their own, each with the later ones that share it."""
-        first: dict[frozenset[str], str] = {}
-        variants: dict[str, list[str]] = {}
-        for variant in self.variants:
-            runs = frozenset(each.id for each in self.pretrainings if each.variant == variant)
-            owner = first.setdefault(runs, variant)
-            variants.setdefault(owner, []).extend([variant] if variant != owner else [])
-        return variants
-
-    def untrained(self, variant: str) -> bool:
-        """Whether a variant has no pre-training."""
-        return any(each.untrained for each in self.of(variant))
-
-    @cached_property
-    def duplicates(self) -> dict[str, str]:
-        """Variants that are the same runs as an earlier one, by name."""
-        first: dict[tuple[tuple[int, str], ...], str] = {}
-        same = {}
-        for variant in self.variants:
-            runs = tuple(sorted((cell.pretrain_seed, cell.run_id) for cell in self.cells if cell.variant == variant))
-            if runs and runs in first:
-                same[variant] = first[runs]
-            elif runs:
-                first[runs] = variant
-        return same
+    # Machines.
 
     def numerics(self, variant: str) -> dict[str, list[str]]:
         """The values of each of `NUMERICS` among the runs of a variant."""
-        stamps = [each.numerics for each in self.of(variant)]
-        stamps += [cell.numerics for cell in self.cells if cell.variant == variant and cell.numerics]
-        found: dict[str, set[str]] = {}
-        for stamp in stamps:
-            for name, value in stamp:
-                found.setdefault(name, set()).add(value)
-        return {name: sorted(found[name]) for name in NUMERICS if name in found}
+        cells = [cell for cell in self.cells if cell.variant == variant]
+        facts = {fact for each in (*self.of(variant), *cells) for fact in each.numerics}
+        found = {name: sorted(value for known, value in facts if known == name) for name in NUMERICS}
+        return {name: values for name, values in found.items() if values}
+
+    @cached_property
+    def numerics_mismatch(self) -> dict[str, str]:
+        """Variants whose numerics differ from the baseline's or among themselves, with what differs."""
+        reference = self.numerics(self.baseline)
+        found = {}
+        for variant in self.variants:
+            found[variant] = ", ".join(
+                f"{name} {' and '.join(values)}"
+                for name, values in self.numerics(variant).items()
+                if len(values) > 1 or (reference and values != reference.get(name))
+            )
+        return {variant: what for variant, what in found.items() if what}
 
     @cached_property
     def machines(self) -> dict[str, list[str]]:
@@ -373,26 +415,16 @@ class Evidence:
         differing = [name for name in names if len({facts.get(name) for _, facts in runs}) > 1]
         found: dict[str, list[str]] = {}
         for variant, facts in runs:
-            variants = found.setdefault(", ".join(f"{name} {facts.get(name, 'unknown')}" for name in differing), [])
-            variants.extend([variant] if variant not in variants else [])
+            name = ", ".join(f"{name} {facts.get(name, 'unknown')}" for name in differing)
+            found[name] = _distinct([*found.get(name, ()), variant])
         return found
-
-    @cached_property
-    def numerics_mismatch(self) -> dict[str, str]:
-        """Variants whose numerics differ from the baseline's or among themselves, with what differs."""
-        reference = self.numerics(self.baseline)
-        variants = {}
-        for variant in self.variants:
-            ours = self.numerics(variant)
-            differing = [
-                f"{name} {' and '.join(values)}"
-                for name, values in ours.items()
-                if len(values) > 1 or (reference and values != reference.get(name))
-            ]
-            if differing:
-                variants[variant] = ", ".join(differing)
-        return variants
 
 
 def _distinct(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))
+
+
+def _first(keys: Mapping[str, Hashable]) -> dict[str, str]:
+    """The first name of the same key, by name."""
+    first: dict[Hashable, str] = {}
+    return {name: first.setdefault(key, name) for name, key in keys.items()}

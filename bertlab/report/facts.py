@@ -1,32 +1,31 @@
-"""What was run: the facts of a section, as names and sentences. Raw text; the page escapes it."""
+"""How a study was run: the facts of a section, as names and sentences. Raw text; the page escapes it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bertlab.adaptation import Adaptation
-from bertlab.errors import BadInput
 from bertlab.recipe import Recipe
-from bertlab.recipe.identity import load
 from bertlab.report.cells import Cell, Pretraining
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.summary import mean
 from bertlab.tasks import kinds
 from bertlab.wording import count, duration
 
+Facts = list[tuple[str, str]]
+
 
 def progress(evidence: Evidence) -> str:
-    """How much is measured, or nothing if all is."""
+    """How many values are measured; empty if all are."""
     missing = evidence.unfinished
     if not missing:
         return ""
-    statuses = dict.fromkeys(cell.status for cell in missing)
-    counts = ", ".join(f"{sum(cell.status == status for cell in missing)} {status}" for status in statuses)
+    counts = ", ".join(f"{number} {status}" for status, number in Counter(cell.status for cell in missing).items())
     return f"{len(evidence.cells) - len(missing)} of {len(evidence.cells)} values are measured; {counts}."
 
 
-def facts(evidence: Evidence) -> list[tuple[str, str]]:
+def facts(evidence: Evidence) -> Facts:
     """Corpus, model, steps and tokens, seeds, tasks, machine and recorded time."""
     found = [("Corpus", ", ".join(evidence.corpus))] if evidence.corpus else []
     trained = [each for each in evidence.pretrainings if each.finished and not each.untrained]
@@ -34,9 +33,8 @@ def facts(evidence: Evidence) -> list[tuple[str, str]]:
     found += _imported([each for each in trained if each.imported])
     found.append(("Seeds", _seeds(evidence)))
     found += [(name, _task(evidence, evidence.column(name))) for name in evidence.measurements]
-    found += [
-        (f"Before {task}", f"trained on {name}") for task, name in evidence.record.get("intermediate_task", {}).items()
-    ]
+    intermediate = evidence.record.get("intermediate_task", {})
+    found += [(f"Before {task}", f"trained on {name}") for task, name in intermediate.items()]
     for task, setting in evidence.record.get("searched", {}).items():
         values = ", ".join(f"{name} {value:g}" for name, value in setting.items())
         chosen = "chosen on the baseline for all variants, by held-back training examples"
@@ -52,130 +50,117 @@ def _seeds(evidence: Evidence) -> str:
     return f"{count(len(seeds), 'seed')} of pre-training ({', '.join(seeds)}), paired across variants; {tuned}"
 
 
-def _pretraining(runs: list[Pretraining], baseline: str) -> list[tuple[str, str]]:
+def _pretraining(runs: Sequence[Pretraining], baseline: str) -> Facts:
     if not runs:
         return []
-    sizes = "; ".join(dict.fromkeys(_size(each) for each in runs))
-    parameters, vocabulary, steps, tokens = (
-        _span(each.result.get(name) for each in runs) for name in ("parameters", "vocabulary", "steps", "tokens")
+    sizes = "; ".join(dict.fromkeys(_size(each.recipe) for each in runs))
+    parameters, vocabulary, steps, tokens, real = (
+        _span(each.result.get(name) for each in runs)
+        for name in ("parameters", "vocabulary", "steps", "tokens", "real_tokens")
     )
-    real = _span(each.result.get("real_tokens") for each in runs)
-    padding = "" if real == "unknown" else f", of which {real} are not padding"
+    padding = "" if real == "unknown" else f", without padding {real}"
     found = [
         ("Model", f"{sizes}; {parameters} parameters, vocabulary {vocabulary}"),
         ("Pre-training", f"{steps} steps, {tokens} tokens a run{padding}"),
+        ("Tokens a run without padding, where they differ", _real_tokens(runs)),
+        ("Sizes relative to the baseline", _multiples(runs, baseline)),
     ]
-    found += _tokens(runs)
-    found += _multiples(runs, baseline)
     balances = [value for each in runs if isinstance(value := each.result.get("pair_balance"), float)]
     if balances:
         found.append(("True next segments", f"{100 * mean(balances):.1f} % of the pairs"))
-    return found
+    return [(name, text) for name, text in found if text]
 
 
-def _tokens(runs: list[Pretraining]) -> list[tuple[str, str]]:
-    """The real tokens of each variant, means over its seeds, where they differ by more than 1 %."""
-    seen: dict[str, list[int]] = {}
+def _real_tokens(runs: Sequence[Pretraining]) -> str:
+    """The tokens of each variant without padding, means over its seeds; empty if they differ by at most 1 %."""
+    counts: dict[str, list[int]] = {}
     for each in runs:
         if isinstance(number := each.result.get("real_tokens"), int):
-            seen.setdefault(each.variant, []).append(number)
-    means = {variant: mean(numbers) for variant, numbers in seen.items()}
+            counts.setdefault(each.variant, []).append(number)
+    means = {variant: mean(numbers) for variant, numbers in counts.items()}
     if not means or max(means.values()) <= 1.01 * min(means.values()):
-        return []
-    return [("Real tokens a run differ", "; ".join(f"{variant}: {number:,.0f}" for variant, number in means.items()))]
+        return ""
+    return "; ".join(f"{variant}: {number:,.0f}" for variant, number in means.items())
 
 
-def _multiples(runs: list[Pretraining], baseline: str) -> list[tuple[str, str]]:
+def _multiples(runs: Sequence[Pretraining], baseline: str) -> str:
     """Variants of another size than the baseline's, as multiples of its layers, width and heads."""
     shapes = {each.variant: _shape(each.recipe) for each in runs if each.recipe}
-    own = shapes.get(baseline)
-    if own is None:
-        return []
-    differing = []
-    for variant, shape in shapes.items():
-        parts = [f"{name} x {shape[name] / own[name]:.3g}" for name in shape if shape[name] != own[name]]
-        if parts:
-            differing.append(f"{variant}: {', '.join(parts)}")
-    return [("Sizes relative to the baseline", "; ".join(differing))] if differing else []
+    own = shapes.get(baseline, {})
+    differing = {
+        variant: ", ".join(f"{name} x {shape[name] / own[name]:.3g}" for name in own if shape[name] != own[name])
+        for variant, shape in shapes.items()
+    }
+    return "; ".join(f"{variant}: {parts}" for variant, parts in differing.items() if parts)
 
 
-def _imported(runs: list[Pretraining]) -> list[tuple[str, str]]:
-    texts = dict.fromkeys(
-        f"{each.imported} ({_content(each)}); {_size(each)}; {each.result.get('parameters', 0):,} "
-        f"parameters, vocabulary {each.result.get('vocabulary', 0):,}"
-        for each in runs
-    )
+def _imported(runs: Sequence[Pretraining]) -> Facts:
+    texts = {}
+    for each in runs:
+        commit, content = each.result.get("commit"), each.result.get("content")
+        source = f"commit {commit} on the Hub" if commit else str(content)
+        parameters, vocabulary = (each.result.get(name, 0) for name in ("parameters", "vocabulary"))
+        texts[
+            f"{each.imported} ({source}); {_size(each.recipe)}; {parameters:,} parameters, vocabulary {vocabulary:,}"
+        ] = None
     return [("Published checkpoint", text) for text in texts]
 
 
-def _content(pretraining: Pretraining) -> str:
-    commit = pretraining.result.get("commit")
-    return f"commit {commit} on the Hub" if commit else str(pretraining.result.get("content"))
-
-
-def _task(evidence: Evidence, cells: list[Cell]) -> str:
+def _task(evidence: Evidence, cells: Sequence[Cell]) -> str:
     cell = next((cell for cell in cells if cell.value is not None), cells[0])
-    if cell.method == "pretraining":
+    if cell.of_pretraining:
         return f"{cell.metric} on held-out text, of the pre-training itself"
-    measured = [each for each in cells if each.settings] or cells
-    how = " or ".join(filter(None, dict.fromkeys(map(_adapted, measured))))
+    measured = [each for each in cells if each.value is not None] or cells
+    how = dict.fromkeys(each.adaptation.description for each in measured if each.adaptation)
     dataset = cell.dataset if cell.dataset == cell.task else f"{cell.dataset} (for {cell.task})"
-    text = f"{cell.metric} on {dataset}, split {cell.split}; {how}"
+    parts = [f"{cell.metric} on {dataset}, split {cell.split}", " or ".join(how)]
     if cell.train_examples or cell.eval_examples:
-        text += f"; {cell.train_examples:,} training and {cell.eval_examples:,} evaluation examples"
-    text += _trained(cells)
+        parts.append(f"{cell.train_examples:,} training and {cell.eval_examples:,} evaluation examples")
+    parts.append(_trained(cells))
     if cell.length:
-        text += f"; sequences of at most {cell.length} tokens"
+        parts.append(f"sequences of at most {cell.length} tokens")
     if cell.kind and kinds.find(cell.kind).cased:
-        text += f"; {_tagged(evidence, cells)}"
-    return text + _threshold(cells)
+        parts.append(_casing(evidence, measured))
+    return "; ".join(filter(None, [*parts, _threshold(cells)]))
 
 
-def _adapted(cell: Cell) -> str:
-    """How the model is adapted to the task; empty for an adaptation that only its study file defines."""
-    try:
-        return load(Adaptation, {**cell.settings, "kind": cell.method}).description
-    except BadInput:
-        return ""
-
-
-def _trained(cells: list[Cell]) -> str:
-    """How many parameters the adaptation trains; by variant where these differ."""
+def _trained(cells: Iterable[Cell]) -> str:
+    """The parameters that the adaptation trains; by variant where they differ."""
     variants: dict[int, dict[str, None]] = {}
     for each in cells:
         if each.trained_parameters is not None:
             variants.setdefault(each.trained_parameters, {})[each.variant] = None
-    if len(variants) < 2:
-        return "".join(f"; {number:,} trained parameters" for number in variants)
-    counts = [f"{number:,} ({', '.join(names)})" for number, names in variants.items()]
-    return f"; {', '.join(counts)} trained parameters"
+    counts = [
+        f"{number:,}" + (f" ({', '.join(names)})" if len(variants) > 1 else "") for number, names in variants.items()
+    ]
+    return f"{', '.join(counts)} trained parameters" if counts else ""
 
 
-def _tagged(evidence: Evidence, cells: list[Cell]) -> str:
-    """Whether a tagger sees capitals, and whether it sees the document."""
+def _casing(evidence: Evidence, cells: Iterable[Cell]) -> str:
+    """Whether a task that papers read with capitals has them, and whether sentences come with their document."""
     text = [name for case, name in ((True, "lower-cased text"), (False, "cased text")) if case in evidence.lowercase]
-    contexts = {bool(each.settings.get("context")) for each in cells if each.value is not None}
-    seen = [f"with{'' if each else 'out'} the context of their document" for each in sorted(contexts)]
-    return f"{' or '.join(text)}, sentences {' or '.join(seen)}"
+    contexts = {cell.adaptation.context for cell in cells if cell.adaptation}
+    documents = [f"with{'' if each else 'out'} the context of their document" for each in sorted(contexts or {False})]
+    return f"{' or '.join(text)}, sentences {' or '.join(documents)}"
 
 
-def _threshold(cells: list[Cell]) -> str:
-    """How a span task decides which questions have an answer."""
-    known = [each for each in cells if each.threshold is not None]
-    if not known:
+def _threshold(cells: Iterable[Cell]) -> str:
+    """How a task whose questions may have no answer decides which have one."""
+    thresholds = [cell.threshold for cell in cells if cell.threshold is not None]
+    if not thresholds:
         return ""
-    if any(each.settings.get("answerability") for each in known):
-        return "; a classifier trained with the span decides which questions are answered, at a probability of one half"
-    least, most = (side(each.threshold or 0.0 for each in known) for side in (min, max))
-    span = f"{least:.2f}" if len(known) == 1 else f"{least:.2f} to {most:.2f}"
-    examples = "the reported examples" if known[0].split != "test" else "the evaluation examples"
+    cell = next(cell for cell in cells if cell.threshold is not None)
+    if cell.kind and cell.adaptation and cell.adaptation.options(kinds.find(cell.kind)):
+        return "a classifier trained with the span decides which questions are answered, at a probability of one half"
+    ends = dict.fromkeys(f"{end + 0.0:.2f}" for end in (min(thresholds), max(thresholds)))
+    examples = "the reported examples" if cell.split != "test" else "the evaluation examples"
     return (
-        f"; answered above a threshold ({span}) that is chosen for each run on {examples}, "
-        "so the figures are a little better than those of an unseen set"
+        f"answered above a threshold ({' to '.join(ends)}) that is chosen for each run on {examples}, "
+        "so the values are a little better than those of an unseen set"
     )
 
 
-def _machine(evidence: Evidence) -> list[tuple[str, str]]:
+def _machine(evidence: Evidence) -> Facts:
     runs = [each for each in evidence.pretrainings if each.finished]
     found = []
     for what, stamps in (
@@ -188,34 +173,33 @@ def _machine(evidence: Evidence) -> list[tuple[str, str]]:
     return found
 
 
-def _time(evidence: Evidence) -> list[tuple[str, str]]:
+def _time(evidence: Evidence) -> Facts:
     # by id: duplicates are one run
     runs = [each for each in evidence.pretrainings if each.finished and not each.untrained and not each.imported]
     trained = {each.id: each.seconds for each in runs}
-    judged = [cell for cell in evidence.cells if cell.value is not None and cell.method != "pretraining"]
-    measured = {cell.run_id: cell.seconds for cell in judged}
-    parts = [(evidence.preparation, "text")] if evidence.preparation else []
-    parts += [(sum(trained.values()), count(len(trained), "pre-training"))] if trained else []
-    parts += [(sum(measured.values()), count(len(measured), "measurement"))] if measured else []
-    if not parts:
-        return []
+    cells = [cell for cell in evidence.cells if cell.value is not None and not cell.of_pretraining]
+    measured = {cell.run_id: cell.seconds for cell in cells}
+    parts = [
+        (evidence.preparation, "text"),
+        (sum(trained.values()), count(len(trained), "pre-training")),
+        (sum(measured.values()), count(len(measured), "measurement")),
+    ]
+    parts = [(seconds, what) for seconds, what in parts if seconds]
     spent = ", ".join(f"{what} {duration(seconds)}" for seconds, what in parts)
-    return [("Time", f"{duration(sum(seconds for seconds, _ in parts))}: {spent}")]
+    return [("Time", f"{duration(sum(seconds for seconds, _ in parts))}: {spent}")] if parts else []
 
 
 def _shape(recipe: Recipe) -> dict[str, int]:
     return {"layers": recipe.model.layers, "width": recipe.model.hidden, "heads": recipe.model.heads}
 
 
-def _size(run: Pretraining) -> str:
-    assert run.recipe
-    shape = _shape(run.recipe)
-    positions = run.recipe.model.positions
-    return f"{shape['layers']} layers, {shape['width']} wide, {shape['heads']} heads, {positions} positions"
+def _size(recipe: Recipe | None) -> str:
+    if recipe is None:
+        return "a model of another version"
+    model = recipe.model
+    return f"{model.layers} layers, {model.hidden} wide, {model.heads} heads, {model.positions} positions"
 
 
 def _span(values: Iterable[Any]) -> str:
     known = sorted({value for value in values if value is not None})
-    if not known:
-        return "unknown"
-    return f"{known[0]:,}" if len(known) == 1 else f"{known[0]:,} to {known[-1]:,}"
+    return " to ".join(dict.fromkeys(f"{each:,}" for each in (known[0], known[-1]))) if known else "unknown"

@@ -13,9 +13,9 @@ from bertlab.lab.study import Claim
 from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
-from bertlab.report.statistics.summary import LEVEL
+from bertlab.report.statistics.summary import LEVEL, seed_means
 from bertlab.report.tables import EMPTY, Table, ends, signed
-from bertlab.report.verdicts import Verdict, trials, verdicts
+from bertlab.report.verdicts import Pair, Trial, Verdict, trials, verdicts
 from bertlab.wording import count, roughly
 
 
@@ -23,8 +23,8 @@ from bertlab.wording import count, roughly
 class Finding:
     """A claim and its verdict, as text; what is not known is empty."""
 
-    judged: Verdict
-    verdict: str
+    verdict: Verdict
+    outcome: str
     """`reproduced`, `contradicted`, `undecided` or `not measured`."""
     hint: str
     """What would decide it, where it is undecided."""
@@ -34,10 +34,19 @@ class Finding:
     """How many runs of the pair collapsed, and its difference by seed; empty if none did."""
 
     @property
+    def about(self) -> Claim:
+        """The claim."""
+        return self.verdict.trial.claim
+
+    @property
+    def shown(self) -> Pair:
+        """The pair that decides."""
+        return self.verdict.trial.pair
+
+    @property
     def claim(self) -> str:
         """The claim, with its margin."""
-        claim = self.judged.claim
-        return claim.text if claim.within is None else f"{claim.text} (within {claim.within:g})"
+        return self.about.text if self.about.within is None else f"{self.about.text} (within {self.about.within:g})"
 
     @property
     def likelihood(self) -> str:
@@ -50,68 +59,69 @@ class Finding:
     @property
     def pair(self) -> str:
         """The two variants that are shown, where a claim compares several."""
-        shown = self.judged.pair
-        return EMPTY if len(self.judged.claim.pairs) == 1 else f"{shown.better} over {shown.worse}"
+        return EMPTY if len(self.about.pairs) == 1 else f"{self.shown.better} over {self.shown.worse}"
 
     @property
     def effect(self) -> str:
         """The mean effect, in the unit of its measurement."""
-        return EMPTY if self.judged.effect is None else signed(self.judged.effect.mean)
+        return EMPTY if self.shown.effect is None else signed(self.shown.effect.mean)
 
     @property
     def interval(self) -> str:
         """Its 95 % interval."""
-        return _interval(self.judged.effect)
+        return _interval(self.shown.effect)
 
     @property
     def published(self) -> str:
         """The paper's effect."""
-        return EMPTY if self.judged.published is None else signed(self.judged.published, 1)
+        return EMPTY if self.shown.published is None else signed(self.shown.published, 1)
 
     @property
     def n(self) -> str:
         """Seeds that both variants have."""
-        return EMPTY if self.judged.effect is None else str(self.judged.effect.n)
+        return EMPTY if self.shown.effect is None else str(self.shown.effect.n)
+
+    @property
+    def sentence(self) -> str:
+        """The outcome with the hint and the collapses."""
+        text = f"{self.outcome}: {self.hint}" if self.hint else self.outcome
+        return f"{text} ({self.collapses})" if self.collapses else text
 
 
 def claimed(record: Mapping[str, Any]) -> list[Claim]:
     """The claims of a record. Raises `BadInput` for one without variants to compare."""
     found = []
+    names = [field.name for field in dataclasses.fields(Claim)]
     for each in record.get("claims", ()):
-        names = [field.name for field in dataclasses.fields(Claim) if field.name in each]
-        known: dict[str, Any] = {
-            name: tuple(each[name]) if isinstance(each[name], list) else each[name] for name in names
-        }
-        claim = Claim(**known)
+        known = {name: each[name] for name in names if name in each}
+        claim = Claim(**{name: tuple(item) if isinstance(item, list) else item for name, item in known.items()})
         if not claim.pairs:
             raise BadInput(f"claim '{claim.text}' compares no variants")
         found.append(claim)
     return found
 
 
-def judged(evidence: Evidence) -> list[Verdict]:
-    """The verdicts on the study's claims, one family."""
-    return verdicts(trials(evidence, claimed(evidence.record)))
-
-
 def findings(evidence: Evidence) -> tuple[Finding, ...]:
-    """The same as text."""
-    return tuple(_finding(evidence, each) for each in judged(evidence))
+    """The verdicts on the study's claims, one family, with their words."""
+    return tuple(_finding(evidence, each, each.trial) for each in verdicts(trials(evidence, claimed(evidence.record))))
+
+
+def _finding(evidence: Evidence, verdict: Verdict, trial: Trial) -> Finding:
+    claim, pair = trial.claim, trial.pair
+    likely = evidence.effect(pair.better, pair.worse, claim.on, metric=LIKELIHOOD, at=(claim.at, claim.before))
+    outcome: str = verdict.outcome if trial.measured == len(claim.pairs) else "not measured"
+    return Finding(verdict, outcome, _hint(evidence, verdict, trial), likely, _collapses(evidence, claim, pair))
 
 
 def table(found: Sequence[Finding]) -> Table:
-    """One row a claim: the measured effect, in the unit of its measurement, and the verdict."""
+    """A line for each claim: the measured effect, in the unit of its measurement, and the verdict."""
     columns = ("claim", "on", "measured", "95 % interval", "published", "log-likelihood", "n", "verdict")
     rows = [
         (
             each.claim,
-            each.judged.claim.on,
+            each.about.on,
             each.effect + (f" ({each.pair})" if each.pair else EMPTY),
-            each.interval,
-            each.published,
-            each.likelihood,
-            each.n,
-            _verdict(each),
+            *(each.interval, each.published, each.likelihood, each.n, each.sentence),
         )
         for each in found
     ]
@@ -122,31 +132,32 @@ def brief(found: Sequence[Finding]) -> Table:
     """The claims and verdicts for a console: the effect and half the width of its 95 % interval."""
     rows = []
     for each in found:
-        interval = each.judged.effect and each.judged.effect.interval
+        interval = each.shown.effect and each.shown.effect.interval
         half = f" ±{interval.half:.2f}" if interval else EMPTY
-        rows.append((each.claim, each.effect + half, each.published, _verdict(each)))
+        rows.append((each.claim, each.effect + half, each.published, each.sentence))
     return Table(("claim", "measured", "paper", "verdict"), tuple(rows))
 
 
 def lines(evidence: Evidence, found: Sequence[Finding]) -> list[str]:
     """How to read the verdicts."""
+    effects = [(each, each.shown.effect) for each in found if each.shown.effect]
+    decided = [effect.n for each, effect in effects if each.verdict.outcome != "undecided"]
     notes = [
         "Measured: the variant that the claim puts first minus the other (reversed where less is better), over the n "
         f"{evidence.unit}s that both have, with the interval over seeds and examples.",
         "Log-likelihood: the same difference in the mean log-likelihood of the right answers, in nats. It detects "
         "smaller effects and gives no verdict.",
     ]
-    if any(len(each.judged.claim.pairs) > 1 for each in found):
+    if any(len(each.about.pairs) > 1 for each in found):
         notes.append("A claim about several variants must hold for each; the table shows the pair that decides.")
-    if any(each.judged.claim.within is not None for each in found):
+    if any(each.about.within is not None for each in found):
         notes.append("A margin is tested by two one-sided tests at 5 %, which correspond to a 90 % interval.")
-    if any(each.judged.effect and each.judged.effect.spread for each in found):
+    if any(effect.spread for _, effect in effects):
         notes.append(
             f"The variance between {evidence.unit}s is estimated over all comparisons of the study, as far as these "
             "agree (Smyth 2004), since few seeds give a poor estimate; the interval allows for its uncertainty "
             "(Behrens and Fisher)."
         )
-    decided = [each.judged.effect.n for each in found if each.judged.effect and each.judged.outcome != "undecided"]
     if decided:
         notes.append(f"Decided: p is at most {1 - LEVEL:.2f} after Holm's correction over the claims of the study.")
         notes.append(
@@ -155,103 +166,82 @@ def lines(evidence: Evidence, found: Sequence[Finding]) -> list[str]:
         )
     if any(each.collapses for each in found):
         notes.append("Where runs collapsed, a verdict must be the same without their seeds.")
-    if any(_rising(each) for each in found):
+    if any(_more_seeds_decide(each) for each in found):
         planned = len({evidence.seed_of(cell) for cell in evidence.cells})
         notes.append(
             "Testing again each time that seeds are added finds false effects in up to 17 % of claims, not 5 %: "
             f"fix the number of seeds first. This study planned {planned}."
         )
-    if any(each.judged.effect and each.judged.effect.n < VERDICT_MIN_SEEDS for each in found):
+    if any(effect.n < VERDICT_MIN_SEEDS for _, effect in effects):
         notes.append(f"A verdict needs {VERDICT_MIN_SEEDS} {evidence.unit}s.")
     if evidence.imported:
         notes.append("Each verdict holds for this checkpoint: another pre-training may differ.")
-    if not all(evidence.comparable(each.judged.claim.on) for each in found):
+    if not all(evidence.comparable(each.about.on) for each in found):
         notes.append(
-            "Where the setting is not the paper's (see the caveats), only directions are judged: the paper's margins "
-            "do not apply."
+            "Where the setting is not the paper's (see the caveats), verdicts are on directions only: the paper's "
+            "margins do not apply."
         )
     return notes
 
 
-def _finding(evidence: Evidence, judged: Verdict) -> Finding:
-    pair, claim = judged.pair, judged.claim
-    at = (claim.at, claim.before)
-    likelihood = evidence.effect(pair.better, pair.worse, claim.on, metric=LIKELIHOOD, at=at)
-    verdict: str = judged.outcome if judged.measured == len(claim.pairs) else "not measured"
-    return Finding(judged, verdict, _hint(evidence, judged), likelihood, _collapses(evidence, judged))
+def _more_seeds_decide(finding: Finding) -> bool:
+    """Whether the finding names a number of seeds that would decide."""
+    need = finding.verdict.need
+    undecided = finding.outcome == "undecided" and not finding.verdict.trial.validity_issue
+    return undecided and need is not None and need.seeds < math.inf
 
 
-def _verdict(finding: Finding) -> str:
-    verdict = f"{finding.verdict}: {finding.hint}" if finding.hint else finding.verdict
-    return f"{verdict} ({finding.collapses})" if finding.collapses else verdict
-
-
-def _rising(finding: Finding) -> bool:
-    """Whether it names a number of seeds that would decide."""
-    need = finding.judged.need
-    return (
-        finding.verdict == "undecided"
-        and not finding.judged.validity_issue
-        and need is not None
-        and need.seeds < math.inf
-    )
-
-
-def _collapses(evidence: Evidence, judged: Verdict) -> str:
-    claim = judged.claim
-    compared = (judged.pair.better, claim.at), (judged.pair.worse, claim.before)
+def _collapses(evidence: Evidence, claim: Claim, pair: Pair) -> str:
+    compared = (pair.better, claim.on, claim.at), (pair.worse, claim.on, claim.before)
     counts, crossed = [], set()
-    for variant, at in compared:
-        cells = evidence.collapsed(variant, claim.on, at)
-        crossed |= {evidence.seed_of(cell) for cell in cells}
-        runs = sum(cell.value is not None for cell in evidence.at(variant, claim.on, at))
-        counts += [f"{len(cells)} of {count(runs, 'run')} of {variant} collapsed"] if cells else []
+    for each in compared:
+        if cells := evidence.collapsed(*each):
+            crossed |= {evidence.seed_of(cell) for cell in cells}
+            runs = sum(cell.value is not None for cell in evidence.at(*each))
+            counts.append(f"{len(cells)} of {count(runs, 'run')} of {each[0]} collapsed")
     if not counts:
         return EMPTY
-    ours, theirs = (evidence.scores(variant, claim.on, at).seed_means() for variant, at in compared)
+    ours, theirs = (seed_means(evidence.points(*each)) for each in compared)
     sign = -1 if evidence.less_is_more(claim.on) else 1
     by_seed = (
         signed(sign * (ours[seed] - theirs[seed])) + (" collapsed" if seed in crossed else "")
         for seed in ours
         if seed in theirs
     )
-    return f"{', '.join(counts)}; by {'fine-tuning seed' if evidence.imported else 'seed'} {', '.join(by_seed)}"
+    return f"{', '.join(counts)}; by {evidence.seeds[:-1]} {', '.join(by_seed)}"
 
 
 def _interval(effect: Effect | None, digits: int = 2) -> str:
-    found = None if effect is None else effect.interval
-    return EMPTY if found is None else ends(found, digits)
+    return ends(effect.interval, digits) if effect and effect.interval else EMPTY
 
 
-def _hint(evidence: Evidence, judged: Verdict) -> str:
+def _hint(evidence: Evidence, verdict: Verdict, trial: Trial) -> str:
     """What is missing, or what would decide it and its cost."""
-    pairs = len(judged.claim.pairs)
-    if judged.measured < pairs:
-        return f"{judged.measured} of {pairs} comparisons are measured" if judged.measured else EMPTY
-    if judged.outcome != "undecided":
+    pairs, pair, what = len(trial.claim.pairs), trial.pair, evidence.seeds
+    if trial.measured < pairs:
+        return f"{trial.measured} of {pairs} comparisons are measured" if trial.measured else EMPTY
+    if verdict.outcome != "undecided":
         return EMPTY
-    if judged.validity_issue:
-        return judged.validity_issue
-    what = "fine-tuning seeds" if evidence.imported else "seeds"
-    if judged.pair.collapses:
-        left = judged.pair.without.n if judged.pair.without else 0
+    if trial.validity_issue:
+        return trial.validity_issue
+    if pair.collapses:
+        left = pair.without.n if pair.without else 0
         if left < VERDICT_MIN_SEEDS:
             return f"{count(left, what[:-1])} without a collapse, a verdict needs {VERDICT_MIN_SEEDS}"
-        if judged.p == 1.0:
+        if trial.p == 1.0:
             return f"the difference comes from the {what} that collapsed"
-    if judged.need is None:
-        few = judged.effect is None or judged.effect.n < VERDICT_MIN_SEEDS
-        return (
-            f"needs at least {VERDICT_MIN_SEEDS} {what}{_cost(evidence, judged, VERDICT_MIN_SEEDS)}" if few else EMPTY
-        )
-    true = signed(judged.need.true)
-    if math.isinf(judged.need.seeds):
+    if verdict.need is None:
+        few = pair.effect is None or pair.effect.n < VERDICT_MIN_SEEDS
+        least = f"{VERDICT_MIN_SEEDS} {what}{_cost(evidence, trial.claim, VERDICT_MIN_SEEDS)}"
+        return f"needs at least {least}" if few else EMPTY
+    true = signed(verdict.need.true)
+    if math.isinf(verdict.need.seeds):
         return f"if the effect is {true}, no number of {what} decides on these examples"
-    needed = max(VERDICT_MIN_SEEDS, math.ceil(judged.need.seeds))
-    return f"if the effect is {true}, about {needed:,} {what} decide{_cost(evidence, judged, needed)}"
+    needed = max(VERDICT_MIN_SEEDS, math.ceil(verdict.need.seeds))
+    return f"if the effect is {true}, about {needed:,} {what} decide{_cost(evidence, trial.claim, needed)}"
 
 
-def _cost(evidence: Evidence, judged: Verdict, needed: int) -> str:
-    variants = dict.fromkeys(variant for pair in judged.claim.pairs for variant in pair)
-    seconds = evidence.seconds_to(needed, variants, judged.claim.on)
+def _cost(evidence: Evidence, claim: Claim, needed: int) -> str:
+    variants = dict.fromkeys(variant for pair in claim.pairs for variant in pair)
+    seconds = evidence.seconds_to(needed, variants, claim.on)
     return f", about {roughly(seconds)} more" if seconds else ""

@@ -1,16 +1,17 @@
-"""Records of studies joined with their finished runs. No study code, no logs."""
+"""Joins records of studies with their finished runs. Runs no study code, reads no logs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
+from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput, warn
 from bertlab.names import plain
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
-from bertlab.report.cells import Cell, Point, Pretraining, number
+from bertlab.report.cells import FLOORS, Cell, Point, Pretraining, Stamp, number
 from bertlab.report.evidence import NUMERICS, Evidence
 from bertlab.report.findings import claimed
 from bertlab.report.predictions import Predictions
@@ -20,18 +21,26 @@ from bertlab.store.runs import Run, Store
 SCALES = ("paper", "base", "mini", "tiny", "smoke")
 """The order of sections: largest first."""
 
+_PLANNED = (
+    *("variant", "measurement", "task", "dataset", "split", "method", "metric", "milestone"),
+    *("pretrain_seed", "finetune_seed", "pretrain_id", "run_id"),
+)
+"""What a record says of a cell, but the published value."""
+
+T = TypeVar("T")
+
 
 def gather(store: Store, records: Iterable[Mapping[str, Any]]) -> list[Evidence]:
     """The evidence of these records of the store, in their order."""
-    runs = {run.id: run for run in store.runs()}
-    damaged, predictions = _damaged(store), Predictions(runs)
-    return [_join(store, record, runs, damaged, predictions) for record in records]
+    reader = _Reader(store)
+    return [reader.evidence(_plain(record)) for record in records]
 
 
 def gather_all(store: Store) -> list[Evidence]:
     """The evidence of all records of the store: studies by name, within them the largest scale first."""
     found = gather(store, _complete(store))
-    return sorted(found, key=lambda each: (each.study, _rank(each.scale), each.scale, each.corpus, each.key))
+    rank = {scale: place for place, scale in enumerate(SCALES)}
+    return sorted(found, key=lambda each: (each.study, rank.get(each.scale, 9), each.scale, each.corpus, each.key))
 
 
 def _complete(store: Store) -> Iterator[dict[str, Any]]:
@@ -45,16 +54,95 @@ def _complete(store: Store) -> Iterator[dict[str, Any]]:
             yield record
 
 
-def _rank(scale: str) -> int:
-    return SCALES.index(scale) if scale in SCALES else len(SCALES)
+class _Reader:
+    """The finished and the damaged runs of a store."""
 
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.runs = {run.id: run for run in store.runs()}
+        self.damaged = {
+            run.id: f"{path.relative_to(run.path)} has changed on disk: the same `bertlab ablate` repeats the run"
+            for run, path in store.damaged()
+        }
+        self.predictions = Predictions(self.runs)
 
-def _damaged(store: Store) -> dict[str, str]:
-    """Why runs that were finished do not count, by id."""
-    return {
-        run.id: f"{path.relative_to(run.path)} has changed on disk: the same `bertlab ablate` repeats the run"
-        for run, path in store.damaged()
-    }
+    def evidence(self, record: Mapping[str, Any]) -> Evidence:
+        """A record with its runs."""
+        pretrained = [run for each in record["rows"] if (run := self.runs.get(each["pretrain_id"]))]
+        corpora = sorted({str(run.science().get("corpus", "")) for run in pretrained} & self.runs.keys())
+        return Evidence(
+            record,
+            tuple(map(self.cell, record["cells"])),
+            tuple(map(self.pretraining, record["rows"])),
+            math.fsum(self.runs[each].seconds() for each in corpora),
+            self.predictions,
+        )
+
+    def pretraining(self, planned: Mapping[str, Any]) -> Pretraining:
+        """A pre-training of a record."""
+        run = self.runs.get(planned["pretrain_id"])
+        result = _plain(run.result()) if run else {}
+        status, reason = (result.get("status", "done"), "") if run else self.missing(planned["pretrain_id"])
+        environment = run.environment() if run else {}
+        versions = environment.get("versions", {})
+        return Pretraining(
+            variant=planned["variant"],
+            seed=planned["pretrain_seed"],
+            id=planned["pretrain_id"],
+            status=status,
+            reason=reason,
+            result=result,
+            recipe=_load(Recipe, run.science().get("recipe", {})) if run else None,
+            curve=_curve(run, result) if run else (),
+            seconds=run.seconds() if run else 0.0,
+            numerics=_stamp({"compiled": "no"} | environment.get("numerics", {}) if run else {}, NUMERICS),
+            host=_stamp(environment, ("processor", "cores", "system", "python")),
+            software=_stamp(versions, sorted(versions.keys() - set(NUMERICS))),
+        )
+
+    def cell(self, planned: Mapping[str, Any]) -> Cell:
+        """A cell of a record. The result of the evaluation split holds that of the test split."""
+        run = self.runs.get(planned["run_id"])
+        result = _plain(run.result()) if run else {}
+        of_pretraining, metric = planned["method"] == "pretraining", planned["metric"]
+        split, examples = result, result.get("rows", {})
+        if result.get("split", planned["split"]) != planned["split"]:
+            split = result.get("test", {})
+            examples = {**examples, "evaluation": split.get("rows", 0)}
+        value = number(split.get("heldout" if of_pretraining else "metrics", {}).get(metric))
+        if run is None:
+            status, reason = self.missing(planned["run_id"], planned["pretrain_id"])
+        else:
+            status, reason = str(result.get("status", "done")), ""
+            if value is None and status == "done":
+                status, reason = "failed", f"its result has no finite {metric}"
+        floors = {name: number(split.get(key, {}).get(metric)) for name, (key, _) in FLOORS.items()}
+        return Cell(
+            **{name: planned[name] for name in _PLANNED},
+            published=number(planned["published"]),
+            status=status,
+            reason=reason,
+            value=value,
+            floors={name: points for name, points in floors.items() if points is not None},
+            train_examples=int(examples.get("train", 0)),
+            eval_examples=int(examples.get("evaluation", 0)),
+            trained_parameters=result.get("trained_parameters"),
+            seconds=run.seconds() if run and not of_pretraining else 0.0,
+            numerics=_stamp(run.environment().get("numerics", {}), NUMERICS) if run else (),
+            kind=str(run.science().get("task", {}).get("kind", "")) if run else "",
+            length=int(result.get("length", 0)),
+            adaptation=_load(Adaptation, {**result.get("settings", {}), "kind": planned["method"]}),  # type: ignore[type-abstract]
+            threshold=number(result.get("threshold")),
+        )
+
+    def missing(self, *run_ids: str) -> tuple[str, str]:
+        """Status and reason of a run without a result: the failure of the first that has one, else `pending`."""
+        for run_id in run_ids:
+            if run_id in self.damaged:
+                return "damaged", self.damaged[run_id]
+            if failure := self.store.failure(run_id):
+                return plain(str(failure.get("status", "failed"))), plain(str(failure.get("reason", "")))
+        return "pending", ""
 
 
 def _plain(value: Any) -> Any:
@@ -66,100 +154,12 @@ def _plain(value: Any) -> Any:
     return plain(value) if isinstance(value, str) else value
 
 
-def _join(
-    store: Store,
-    record: Mapping[str, Any],
-    runs: Mapping[str, Run],
-    damaged: Mapping[str, str],
-    predictions: Predictions,
-) -> Evidence:
-    record = _plain(record)
-    pretrainings = []
-    for row in record["rows"]:
-        run = runs.get(row["pretrain_id"])
-        status, reason = _fate(store, damaged, [row["pretrain_id"]])
-        result, science = (_plain(run.result()), run.science()) if run else ({}, {})
-        environment = run.environment() if run else {}
-        versions = environment.get("versions", {})
-        pretrainings.append(
-            Pretraining(
-                variant=row["variant"],
-                seed=row["pretrain_seed"],
-                id=row["pretrain_id"],
-                status=str(result.get("status", "done")) if run else status,
-                reason="" if run else reason,
-                result=result,
-                recipe=load(Recipe, science.get("recipe", {})) if run else None,
-                corpus=str(science.get("corpus", "")),
-                curve=_curve(run, result) if run else (),
-                seconds=run.seconds() if run else 0.0,
-                numerics=_stamp({"compiled": "no"} | environment.get("numerics", {}) if run else {}, NUMERICS),
-                host=_stamp(environment, ("processor", "cores", "system", "python")),
-                software=_stamp(versions, sorted(versions.keys() - set(NUMERICS))),
-            )
-        )
-    cells = [_cell(store, cell, runs.get(cell["run_id"]), damaged) for cell in record["cells"]]
-    corpora = sorted({each.corpus for each in pretrainings} & runs.keys())
-    preparation = math.fsum(runs[run_id].seconds() for run_id in corpora)
-    return Evidence(record, tuple(cells), tuple(pretrainings), preparation, predictions)
-
-
-def _cell(store: Store, cell: Mapping[str, Any], run: Run | None, damaged: Mapping[str, str]) -> Cell:
-    status, reason = ("", "") if run else _fate(store, damaged, [cell["run_id"], cell["pretrain_id"]])
-    result = _plain(run.result()) if run else {}
-    examples = result.get("rows", {})
-    judged = result  # of the evaluation split; the result of the test split stands in it
-    if result.get("split", cell["split"]) != cell["split"]:
-        judged = result.get("test", {})
-        examples = {**examples, "evaluation": judged.get("rows", 0)}
-    metrics = judged.get("heldout" if cell["method"] == "pretraining" else "metrics", {})
-    value = number(metrics.get(cell["metric"]))
-    if run:
-        status = str(result.get("status", "done"))
-        if value is None and status == "done":
-            status, reason = "failed", f"its result has no finite {cell['metric']}"
-    return Cell(
-        variant=cell["variant"],
-        measurement=cell["measurement"],
-        task=cell["task"],
-        dataset=cell["dataset"],
-        split=cell["split"],
-        method=cell["method"],
-        metric=cell["metric"],
-        milestone=cell["milestone"],
-        pretrain_seed=cell["pretrain_seed"],
-        finetune_seed=cell["finetune_seed"],
-        pretrain_id=cell["pretrain_id"],
-        run_id=cell["run_id"],
-        published=number(cell["published"]),
-        status=status,
-        reason=reason,
-        value=value,
-        majority=number(judged.get("majority", {}).get(cell["metric"])),
-        lexical=number(judged.get("lexical", {}).get(cell["metric"])),
-        exchanged=number(judged.get("exchanged", {}).get(cell["metric"])),
-        train_examples=int(examples.get("train", 0)),
-        eval_examples=int(examples.get("evaluation", 0)),
-        trained_parameters=result.get("trained_parameters"),
-        # what is read off a pre-training takes no time of its own
-        seconds=run.seconds() if run and cell["method"] != "pretraining" else 0.0,
-        numerics=_stamp(run.environment().get("numerics", {}), NUMERICS) if run else (),
-        kind=str(run.science().get("task", {}).get("kind", "")) if run else "",
-        length=int(result.get("length", 0)),
-        settings=result.get("settings", {}),
-        threshold=number(result.get("threshold")),
-    )
-
-
-def _fate(store: Store, damaged: Mapping[str, str], run_ids: Iterable[str]) -> tuple[str, str]:
-    """Why there is no result: the failure of the first run that has one, else `pending`."""
-    for run_id in run_ids:
-        if run_id in damaged:
-            return "damaged", damaged[run_id]
-        failure = store.failure(run_id)
-        if failure:
-            return plain(str(failure.get("status", "failed"))), plain(str(failure.get("reason", "")))
-    return "pending", ""
+def _load(kind: type[T], data: Mapping[str, Any]) -> T | None:
+    """A recipe or an adaptation; None where a study file, which a report does not run, defines a part of it."""
+    try:
+        return load(kind, data)
+    except BadInput:
+        return None
 
 
 def _curve(run: Run, result: Mapping[str, Any]) -> tuple[Point, ...]:
@@ -167,7 +167,7 @@ def _curve(run: Run, result: Mapping[str, Any]) -> tuple[Point, ...]:
     steps = result.get("steps") or 0
     if not steps:
         return ()
-    each = float(result.get("tokens", 0)) / steps
+    tokens_per_step = float(result.get("tokens", 0)) / steps
     trained = [(line["step"], line["seconds"]) for line in run.timing() if line["stage"] == "train"]
     points = {}
     for line in run.metrics():
@@ -176,9 +176,9 @@ def _curve(run: Run, result: Mapping[str, Any]) -> tuple[Point, ...]:
         if losses := {name: loss for name, loss in measured.items() if loss is not None}:
             step = int(line["step"])
             seconds = math.fsum(taken for until, taken in trained if until <= step) if trained else None
-            points[step] = Point(step, step * each, seconds, losses)
+            points[step] = Point(step, step * tokens_per_step, seconds, losses)
     return tuple(points[step] for step in sorted(points))
 
 
-def _stamp(facts: Mapping[str, Any], names: Iterable[str]) -> tuple[tuple[str, str], ...]:
+def _stamp(facts: Mapping[str, Any], names: Iterable[str]) -> Stamp:
     return tuple((name, str(facts[name])) for name in names if name in facts)

@@ -1,4 +1,4 @@
-"""Effects between the rows of a study, out of the predictions that its finished runs left."""
+"""Effects between the variants of a study, from the predictions of its finished runs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from bertlab.store.runs import Run
 from bertlab.tasks.kinds.base import LIKELIHOOD as LIKELIHOOD
 from bertlab.tasks.metrics import Mean, Metric
 
+BySeed = Mapping[int, Sequence[Cell]]
+"""Cells with a value, by seed."""
+
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """What a run comes to."""
+class Scored:
+    """A metric of the predictions of a run."""
 
     metric: Metric
     examples: tuple[bytes, ...]
@@ -30,47 +33,44 @@ class Predictions:
 
     def __init__(self, runs: Mapping[str, Run]) -> None:
         self.runs = runs
-        self.read: dict[tuple[str, str, str], Judged | None] = {}
+        self.read: dict[tuple[str, str, str], Scored | None] = {}
 
-    def effect(
-        self, row: Mapping[int, Sequence[Cell]], other: Mapping[int, Sequence[Cell]], metric: str = ""
-    ) -> Effect | None:
-        """`row` minus `other`, both cells with a value by seed; None without a seed in common.
+    def effect(self, variant: BySeed, other: BySeed, metric: str = "") -> Effect | None:
+        """`variant` minus `other`; None without a seed in common.
 
         By the cells' own metric, or by `metric` (`LIKELIHOOD`). Where predictions are missing or are of different
-        examples, and for what is read off the pre-training, the values of the runs are paired by seed alone: the
-        interval is then for these examples, as if there were no others, and there is no likelihood.
+        examples, and for metrics of the pre-training, the values of the runs are paired by seed alone: the interval
+        then holds for these examples only, and there is no likelihood.
         """
-        cells = [cell for side in (row, other) for each in side.values() for cell in each]
-        judged = {cell.run_id: self.judged(cell, metric or cell.metric) for cell in cells}
-        examples = {None if each is None else each.examples for each in judged.values()}
+        cells = [cell for side in (variant, other) for each in side.values() for cell in each]
+        scored = {cell.run_id: self.scored(cell, metric or cell.metric) for cell in cells}
+        examples = {None if each is None else each.examples for each in scored.values()}
         if len(examples) != 1 or None in examples:
             if metric not in ("", *(cell.metric for cell in cells)):
                 return None
-            judged = {}
-        return effect(_metrics(row, judged), _metrics(other, judged))
+            scored = {}
+        return effect(_metrics(variant, scored), _metrics(other, scored))
 
-    def judged(self, cell: Cell, metric: str) -> Judged | None:
-        """What the run of a cell comes to by `metric`; None if that cannot be told from its predictions."""
+    def scored(self, cell: Cell, metric: str) -> Scored | None:
+        """The `metric` of the run of a cell; None if its predictions do not give it."""
         key = (cell.run_id, cell.split, metric)
         if key not in self.read:
             self.read[key] = _read(self.runs[cell.run_id], cell, metric) if cell.run_id in self.runs else None
         return self.read[key]
 
 
-def _metrics(cells: Mapping[int, Sequence[Cell]], judged: Mapping[str, Judged | None]) -> Runs:
-    """The metric of each run by seed; of runs that are not `judged` the value alone."""
+def _metrics(cells: BySeed, scored: Mapping[str, Scored | None]) -> Runs:
+    """The metric of each run by seed; of runs that are not `scored` the value alone."""
     return {
         seed: [
-            Mean(np.array([cell.value], np.float64)) if known is None else known.metric
+            known.metric if (known := scored.get(cell.run_id)) else Mean(np.array([cell.value], np.float64))
             for cell in each
-            for known in (judged.get(cell.run_id),)
         ]
         for seed, each in cells.items()
     }
 
 
-def _read(run: Run, cell: Cell, metric: str) -> Judged | None:
+def _read(run: Run, cell: Cell, metric: str) -> Scored | None:
     """None if the run has no predictions, or not of this metric, or if they do not give the value that it reports."""
     path = run.path / "predictions.npz"
     if not path.exists():
@@ -84,9 +84,8 @@ def _read(run: Run, cell: Cell, metric: str) -> Judged | None:
         found = measures.of(task["kind"], metric, arrays, task["labels"])
     except (KeyError, ValueError):
         return None
-    value = found.value
-    # Tags that neither the task nor the BIO order names would be read wrongly: the reported value tells.
-    if metric == cell.metric and not math.isclose(value, cell.value or 0.0, rel_tol=1e-4, abs_tol=1e-4):
+    # The value differs where neither the task nor the BIO order names the tags.
+    if metric == cell.metric and not math.isclose(found.value, cell.value or 0.0, rel_tol=1e-4, abs_tol=1e-4):
         return None
     right = [arrays[name] for name in ("label", "sentence", "group") if name in arrays]
-    return Judged(found, (str(found.examples).encode(), *(each.tobytes() for each in right)))
+    return Scored(found, (str(found.examples).encode(), *(each.tobytes() for each in right)))

@@ -1,4 +1,7 @@
-"""The parts of a report: a chapter a study, in it a section for each scale and corpus. Text is raw: pages escape it."""
+"""The parts of a report: a chapter for each study, in it a section for each scale and corpus.
+
+Text is raw: pages escape it.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bertlab.names import filename, plain
-from bertlab.report import findings
 from bertlab.report.evidence import Evidence
-from bertlab.report.findings import Finding
+from bertlab.report.findings import Finding, findings
 from bertlab.report.plots import Picture, pictures
 from bertlab.wording import count
 
@@ -30,7 +32,7 @@ class Section:
 
     @property
     def question(self) -> str:
-        """What the study asks."""
+        """The question of the study."""
         return str(self.evidence.record["question"])
 
     @property
@@ -54,67 +56,47 @@ class Chapter:
 
     study: str
     stem: str
-    """Names its files."""
-    question: str
-    source: str
-    settings: str
-    measured: str
-    """How many values of how many."""
+    """Names its pages and, with `.csv`, `-summary.csv` and `-claims.csv`, its data."""
     sections: tuple[Section, ...]
     written: bool
-    """Whether it has pages; other studies show their claims alone."""
+    """Whether it has pages; other studies show their claims only."""
 
     @property
-    def data(self) -> str:
-        """The file of its values, from the folder of the report."""
-        return f"{self.stem}.csv"
+    def settings(self) -> str:
+        """The scale and corpus of each section."""
+        return "; ".join(f"{each.evidence.scale} {each.evidence.setting}" for each in self.sections)
 
     @property
-    def summary(self) -> str:
-        """The file of its means and differences."""
-        return f"{self.stem}-summary.csv"
-
-    @property
-    def verdicts(self) -> str:
-        """The file of its claims and verdicts, from the folder of the report."""
-        return f"{self.stem}-claims.csv"
+    def measured(self) -> str:
+        """The number of values, of those planned."""
+        cells = [cell for each in self.sections for cell in each.evidence.cells]
+        return f"{sum(cell.value is not None for cell in cells)} of {len(cells)}"
 
 
 def chapter(evidences: Sequence[Evidence], *, written: bool = True) -> Chapter:
     """A study in each of its settings; without figures unless it is `written`."""
-    first = evidences[0]
-    stem = filename(first.study)
+    stem = filename(evidences[0].study)
     titles = [f"Scale {each.scale} {each.setting}" for each in evidences]
-    # the first section has the plain name, so that a link to the figure of a study stays good
-    stems = [stem, *(f"{stem}-{filename(each.scale)}-{each.key}" for each in evidences[1:])]
-    cells = [cell for each in evidences for cell in each.cells]
-    return Chapter(
-        study=first.study,
-        stem=stem,
-        question=str(first.record["question"]),
-        source=str(first.record["source"]),
-        settings="; ".join(f"{each.scale} {each.setting}" for each in evidences),
-        measured=f"{sum(cell.value is not None for cell in cells)} of {len(cells)}",
-        sections=tuple(
-            Section(
-                evidence=each,
-                stem=own,
-                # two settings of the same scale and corpus: the command in each section says what was set
-                title=f"{title} ({each.key})" if titles.count(title) > 1 else title,
-                findings=findings.findings(each),
-                pictures=tuple(pictures(each)) if written else (),
-            )
-            for each, own, title in zip(evidences, stems, titles, strict=True)
-        ),
-        written=written,
-    )
+    sections = [
+        Section(
+            evidence=each,
+            # the first section has the plain name, so that links to its figures keep working
+            stem=f"{stem}-{filename(each.scale)}-{each.key}" if place else stem,
+            # two settings of the same scale and corpus: the command in each section says what was set
+            title=f"{title} ({each.key})" if titles.count(title) > 1 else title,
+            findings=findings(each),
+            pictures=tuple(pictures(each)) if written else (),
+        )
+        for place, (each, title) in enumerate(zip(evidences, titles, strict=True))
+    ]
+    return Chapter(evidences[0].study, stem, tuple(sections), written)
 
 
 def summary(chapters: Iterable[Chapter]) -> str:
-    """How many claims have which verdict, in one sentence; empty without claims."""
-    verdicts = [finding.verdict for each in chapters for section in each.sections for finding in section.findings]
-    if not verdicts:
+    """The number of claims with each verdict, in one sentence; empty without claims."""
+    outcomes = [finding.outcome for each in chapters for section in each.sections for finding in section.findings]
+    if not outcomes:
         return ""
-    counts = dict.fromkeys(VERDICTS, 0) | Counter(verdicts)
+    counts = dict.fromkeys(VERDICTS, 0) | Counter(outcomes)
     parts = [f"{number or 'none'} {'are' if number > 1 else 'is'} {name}" for name, number in counts.items()]
-    return f"Of {count(len(verdicts), 'claim')} {', '.join(parts)}."
+    return f"Of {count(len(outcomes), 'claim')} {', '.join(parts)}."

@@ -1,29 +1,28 @@
 """The tables of a report, as data for pages and console, and as Markdown. `tidy.py` has the CSV files.
 
-Points have two decimals, published figures as many as the paper printed. Cells are raw text: pages escape them.
+Points have two decimals, published values as many as the paper printed. Cells are raw text: pages escape them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from operator import attrgetter
 
-from bertlab.recipe import Loss
-from bertlab.recipe.ranges import arms
 from bertlab.report import escape
 from bertlab.report.evidence import Evidence
-from bertlab.report.statistics.summary import Interval, Summary, mean
+from bertlab.report.statistics.effects import Effect
+from bertlab.report.statistics.summary import Interval, mean
 
 EMPTY = ""
-"""A cell without anything to say."""
+"""A cell without content."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under a header. The first column is flushed left, the others right."""
+    """Lines of text under a header. The first column is flushed left, the others right."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -48,23 +47,25 @@ class Entry:
     variant: str
     """Its label; of a floor its name."""
     value: str
-    """The mean or the median, in points or in the unit of what is read off the pre-training; or why there is none."""
-    half: str = EMPTY
-    """Half of the 95 % interval of the difference."""
+    """The mean or the median, in points or the unit of the pre-training's metric; or why there is none."""
     sd: str = EMPTY
     n: str = EMPTY
     """Pre-training x fine-tuning seeds; fine-tuning seeds alone on a published checkpoint."""
-    note: str = EMPTY
-    """What is missing, and what collapsed."""
+    missing: str = EMPTY
+    """How many runs have no value, by status."""
+    collapsed: str = EMPTY
     published: str = EMPTY
-    difference: str = EMPTY
-    """Minus the baseline, paired by seed."""
-    interval: str = EMPTY
-    """Of the difference; `n = 1` without one."""
+    minus: Effect | None = None
+    """Minus the baseline."""
     published_difference: str = EMPTY
     best: bool = False
     """Whether no other pre-trained variant is better."""
     best_published: bool = False
+
+    @property
+    def note(self) -> str:
+        """Missing and collapsed runs."""
+        return "; ".join(filter(None, [self.missing, self.collapsed]))
 
     @property
     def measured(self) -> str:
@@ -75,8 +76,19 @@ class Entry:
     @property
     def brief(self) -> str:
         """Mean (sd) and collapses."""
-        collapsed = self.note.rpartition("; ")[2] if self.note.endswith("collapsed") else EMPTY
-        return "; ".join(filter(None, [f"{self.value} ({self.sd})" if self.sd else self.value, collapsed]))
+        return "; ".join(filter(None, [f"{self.value} ({self.sd})" if self.sd else self.value, self.collapsed]))
+
+    @property
+    def difference(self) -> str:
+        """Minus the baseline, paired by seed."""
+        return EMPTY if self.minus is None else signed(self.minus.mean)
+
+    @property
+    def interval(self) -> str:
+        """The 95 % interval of the difference; `n = 1` without one."""
+        if self.minus is None:
+            return EMPTY
+        return ends(self.minus.interval) if self.minus.interval else f"n = {self.minus.n}"
 
     @property
     def effect(self) -> str:
@@ -86,82 +98,78 @@ class Entry:
     @property
     def brief_effect(self) -> str:
         """The difference and half of its interval."""
-        return f"{self.difference} ±{self.half}" if self.half else self.difference
+        interval = self.minus and self.minus.interval
+        return f"{self.difference} ±{interval.half:.2f}" if interval else self.difference
 
 
 @dataclass(frozen=True)
 class Column:
-    """A measurement: an entry a variant, then one a floor."""
+    """A measurement: an entry for each variant, then one for each floor."""
 
     measurement: str
     unit: str
     entries: tuple[Entry, ...]
 
-    def has(self, name: str) -> bool:
-        """Whether any entry has a value of this name."""
-        return any(getattr(each, name) for each in self.entries)
-
 
 def columns(evidence: Evidence) -> tuple[Column, ...]:
-    """One a measurement, in the order of the study."""
+    """One for each measurement, in the order of the study."""
     floors = {name: evidence.floors(name) for name in evidence.measurements}
-    kinds = list(dict.fromkeys(["majority guess", *(kind for each in floors.values() for kind in each)]))
+    kinds = dict.fromkeys(["majority guess", *(kind for each in floors.values() for kind in each)])
     found = []
     for name in evidence.measurements:
-        trained = [each for each in evidence.variants if not evidence.untrained(each)]
-        best = _best(evidence, name, {each: _value(evidence, evidence.summary(each, name)) for each in trained})
-        published = _best(evidence, name, {each: figure(evidence.published(each, name)) for each in trained})
-        entries = [_entry(evidence, each, name, each in best, each in published) for each in evidence.variants]
-        entries += [
-            Entry(variant=kind, value=f"{floors[name][kind]:.2f}" if kind in floors[name] else EMPTY) for kind in kinds
+        values = {each: _value(evidence, each, name) for each in evidence.variants}
+        published = {each: printed(evidence.published(each, name)) for each in evidence.variants}
+        best, best_published = _best(evidence, name, values), _best(evidence, name, published)
+        entries = [
+            _entry(evidence, each, name, values[each], published[each], each in best, each in best_published)
+            for each in evidence.variants
         ]
+        for kind in kinds:
+            points = floors[name].get(kind)
+            entries.append(Entry(variant=kind, value=EMPTY if points is None else f"{points:.2f}"))
         cell = evidence.column(name)[0]
-        unit = cell.metric if cell.method == "pretraining" else f"{cell.metric}, points"
-        found.append(Column(name, unit, tuple(entries)))
+        found.append(Column(name, cell.metric if cell.of_pretraining else f"{cell.metric}, points", tuple(entries)))
     return tuple(found)
 
 
-def _entry(evidence: Evidence, variant: str, name: str, best: bool, best_published: bool) -> Entry:
-    summary, difference = evidence.summary(variant, name), evidence.difference(variant, name)
+def _entry(
+    evidence: Evidence, variant: str, name: str, value: str, published: str, best: bool, best_published: bool
+) -> Entry:
+    summary = evidence.summary(variant, name)
     missing = Counter(sorted(cell.fate for cell in evidence.at(variant, name) if cell.value is None))
-    notes = [f"{count} {status}" for status, count in missing.items()]
-    if collapsed := len(evidence.collapsed(variant, name)):
-        notes.append(f"{collapsed} collapsed")
-    n = EMPTY
-    if summary is not None:
+    collapsed, n = len(evidence.collapsed(variant, name)), EMPTY
+    if summary:
         fewest, most = summary.finetune_seeds
-        inner = str(most) if fewest == most else f"({fewest} to {most})"
-        n = str(summary.seeds) if evidence.imported else f"{summary.seeds}x{inner}"
-    entry = Entry(
+        within = str(most) if fewest == most else f"({fewest} to {most})"
+        n = str(summary.seeds) if evidence.imported else f"{summary.seeds}x{within}"
+    baseline = variant == evidence.baseline
+    difference = None if baseline else evidence.published_difference(variant, name)
+    return Entry(
         variant=label(evidence, variant),
-        value=", ".join(missing) if summary is None else _value(evidence, summary),
+        value=value or ", ".join(missing),
         sd=f"{summary.sd:.2f}" if summary and summary.sd is not None else EMPTY,
         n=n,
-        note="; ".join(notes) if summary else EMPTY,
-        published=figure(evidence.published(variant, name)),
+        missing="; ".join(f"{count} {fate}" for fate, count in missing.items()) if summary else EMPTY,
+        collapsed=f"{collapsed} collapsed" if collapsed else EMPTY,
+        published=published,
+        minus=None if baseline else evidence.difference(variant, name),
+        published_difference=EMPTY if difference is None else signed(difference),
         best=best,
         best_published=best_published,
     )
-    if variant == evidence.baseline:
-        return entry
-    interval = difference and difference.interval
-    theirs = evidence.published_difference(variant, name)
-    return replace(
-        entry,
-        difference=EMPTY if difference is None else signed(difference.mean),
-        interval=ends(interval) if interval else EMPTY if difference is None else f"n = {difference.n}",
-        half=f"{interval.half:.2f}" if interval else EMPTY,
-        published_difference=EMPTY if theirs is None else signed(theirs),
-    )
 
 
-def _value(evidence: Evidence, summary: Summary | None) -> str:
+def _value(evidence: Evidence, variant: str, name: str) -> str:
+    summary = evidence.summary(variant, name)
     return EMPTY if summary is None else f"{evidence.centre(summary):.2f}"
 
 
 def _best(evidence: Evidence, name: str, shown: dict[str, str]) -> set[str]:
-    """The variants of the best figure as it is shown, so that what looks equal is equal; none without a contest."""
-    known = {variant: text for variant, text in shown.items() if text}
+    """The pre-trained variants with the best value as it is shown, so that equal texts are equally good.
+
+    None where all are equal.
+    """
+    known = {variant: text for variant, text in shown.items() if text and not evidence.untrained(variant)}
     if len(set(known.values())) < 2:
         return set()
     best = (min if evidence.less_is_more(name) else max)(known.values(), key=float)
@@ -169,24 +177,30 @@ def _best(evidence: Evidence, name: str, shown: dict[str, str]) -> set[str]:
 
 
 def results(evidence: Evidence) -> Table:
-    """One row a variant: for each measurement the mean (sd, n) next to the published figure."""
+    """A line for each variant: on each measurement the mean (sd, n) next to the published value."""
     return _across("variant", columns(evidence), attrgetter("measured"), attrgetter("published"))
 
 
 def differences(evidence: Evidence) -> Table:
-    """One row a variant but the baseline: for each measurement the difference measured, and the published one."""
+    """A line for each variant but the baseline: on each measurement the difference measured, and the published one."""
     theirs = attrgetter("published_difference")
     table = _across("variant minus baseline", columns(evidence), attrgetter("effect"), theirs)
     return Table(table.columns, tuple(row for row in table.rows if any(row[1:])))
 
 
-def _across(first: str, found: Sequence[Column], ours: Callable[[Entry], str], theirs: Callable[[Entry], str]) -> Table:
+def _across(
+    first: str,
+    found: Sequence[Column],
+    ours: Callable[[Entry], str],
+    theirs: Callable[[Entry], str],
+    published: str = "published",
+) -> Table:
     heads, parts = [first], [[each.variant for each in found[0].entries] if found else []]
     for column in found:
         heads.append(column.measurement)
         parts.append([ours(each) for each in column.entries])
         if any(map(theirs, column.entries)):
-            heads.append("published")
+            heads.append(published)
             parts.append([theirs(each) for each in column.entries])
     return Table(tuple(heads), tuple(zip(*parts, strict=True)))
 
@@ -196,30 +210,27 @@ def brief(evidence: Evidence) -> tuple[Table, Table]:
 
     Results are mean (sd), differences mean and half the width of their 95 % interval.
     """
-    found = [replace(each, entries=each.entries[: len(evidence.variants)]) for each in columns(evidence)]
+    found, minus = columns(evidence), f"minus {evidence.baseline}"
     both = (
-        _across("variant", found, attrgetter("brief"), attrgetter("published")),
-        _across("", found, attrgetter("brief_effect"), attrgetter("published_difference")),
+        _across("variant", found, attrgetter("brief"), attrgetter("published"), "paper"),
+        _across(minus, found, attrgetter("brief_effect"), attrgetter("published_difference"), "paper"),
     )
-    results_, minus = (
-        Table(
-            tuple("paper" if name == "published" else name for name in each.columns),
-            tuple((variant, *row[1:]) for variant, row in zip(evidence.variants, each.rows, strict=True)),
-        )
-        for each in both
+    results_, minus_ = (
+        [(variant, *row[1:]) for variant, row in zip(evidence.variants, table.rows, strict=False)] for table in both
     )
-    rows = tuple(row for row in minus.rows if row[0] != evidence.baseline)
-    return results_, Table((f"minus {evidence.baseline}", *minus.columns[1:]), rows)
+    minus_ = [row for row in minus_ if row[0] != evidence.baseline]
+    return Table(both[0].columns, tuple(results_)), Table(both[1].columns, tuple(minus_))
 
 
 def pretraining(evidence: Evidence) -> Table:
-    """One row a variant: how its pre-training ended, means over seeds; `left to right` only where a variant is that."""
-    causal = any(each.heldout("causal_lm_loss") is not None for each in evidence.pretrainings)
-    losses = ("loss", "own masking", *(["left to right"] if causal else []))
-    figures = {name: title for loss in arms(Loss).values() for name, title in loss.figures.items()}
-    shares = {name: title for name, title in figures.items() if name.endswith("accuracy")}
-    heads = ("variant", *losses, "below plateau", "perplexity", *shares.values(), "seeds")
-    names = ("masked_lm_loss", "own_loss", "causal_lm_loss")[: len(losses)]
+    """A line for each variant: the figures of its final held-out evaluation, means over seeds."""
+    figures = {
+        name: label
+        for name, label in evidence.figures.items()
+        if any(each.heldout(name) is not None for each in evidence.pretrainings if not each.untrained)
+    }
+    units = {name: f"{text} (nats)" if name.endswith("_loss") else text for name, text in figures.items()}
+    heads = ("variant", *units.values(), "below plateau", "seeds")
     rows = []
     for variant in evidence.trained:
         runs = [each for each in evidence.of(variant) if not each.untrained and not each.imported]
@@ -229,21 +240,34 @@ def pretraining(evidence: Evidence) -> Table:
                 rows.append((label(evidence, variant), ", ".join(sorted(states)), *[EMPTY] * (len(heads) - 2)))
             continue
         below = [each.plateau - each.loss for each in runs if each.plateau is not None and each.loss is not None]
+        means = [_mean([each.heldout(name) for each in runs]) for name in figures]
         rows.append(
             (
                 label(evidence, variant),
-                *(_average([each.heldout(name) for each in runs], "{:.3f}") for name in names),
-                _average(below, "{:.2f}"),
-                _average([each.heldout("perplexity") for each in runs], "{:.1f}"),
-                *(_percent([each.heldout(name) for each in runs]) for name in shares),
+                *(_figure(name, value) for name, value in zip(figures, means, strict=True)),
+                f"{mean(below):.2f}" if below else EMPTY,
                 str(len(runs)),
             )
         )
     return Table(heads, tuple(rows))
 
 
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return mean(known) if known else None
+
+
+def _figure(name: str, value: float | None) -> str:
+    """A figure of a held-out evaluation; its name says what it is in, see `Loss.figures`."""
+    if value is None:
+        return EMPTY
+    if name.endswith("_loss"):
+        return f"{value:.3f}"
+    return f"{100 * value:.1f} %" if name.endswith("accuracy") else f"{value:.1f}"
+
+
 def label(evidence: Evidence, variant: str) -> str:
-    """The name of a variant, with what it is: the baseline, equal to another, other numerics."""
+    """The name of a variant with notes: the baseline, equal to another, other numerics."""
     notes = []
     if variant == evidence.baseline:
         notes.append("baseline")
@@ -254,26 +278,17 @@ def label(evidence: Evidence, variant: str) -> str:
 
 
 def ends(interval: Interval, digits: int = 2) -> str:
-    """From where to where an effect may lie. An end keeps its sign, which shows the side of 0."""
+    """The ends of an interval. Each keeps its sign, which shows the side of 0."""
     return f"{interval.low:+.{digits}f} to {interval.high:+.{digits}f}"
 
 
 def signed(value: float | Decimal, digits: int = 2) -> str:
-    """A difference with its sign; a decimal with its own digits. What rounds to nothing has no minus."""
+    """A difference with its sign; a decimal with its own digits. 0 after rounding has no minus."""
     if isinstance(value, Decimal):
         return f"{value:+}" if value else str(abs(value))
     return f"{round(value, digits) or 0.0:+.{digits}f}"
 
 
-def figure(value: float | None) -> str:
-    """A published figure, with as many decimals as were printed."""
+def printed(value: float | None) -> str:
+    """A published value, with as many decimals as the paper printed."""
     return EMPTY if value is None else str(Decimal(str(value)))
-
-
-def _average(values: Sequence[float | None], form: str) -> str:
-    known = [value for value in values if value is not None]
-    return form.format(mean(known)) if known else EMPTY
-
-
-def _percent(shares: Sequence[float | None]) -> str:
-    return _average([None if share is None else 100 * share for share in shares], "{:.1f} %")

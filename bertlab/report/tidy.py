@@ -1,4 +1,4 @@
-"""The CSV files of a report as tables: a line a measured value, a line a variant and measurement, a line a claim."""
+"""The CSV files of a report as tables: a line for each measured value, variant and measurement, or claim."""
 
 from __future__ import annotations
 
@@ -32,22 +32,10 @@ SUMMARY = (
     *("published_effect", "paired_seeds", "examples"),
 )
 """The columns of the tables: part of the interface."""
-_COUNTS = {
-    "milestone",
-    "trained_parameters",
-    "pretrain_seed",
-    "finetune_seed",
-    "at",
-    "since",
-    "n",
-    "seeds",
-    "paired_seeds",
-    "examples",
-}
 
 
 def values(evidences: Sequence[Evidence]) -> pandas.DataFrame:
-    """A line a measured value, in points; pending and failed runs have none."""
+    """A line for each measured value, in points; pending and failed runs have none."""
     lines = (
         {name: getattr(each if name in ("study", "scale", "setting") else cell, name) for name in VALUES}
         for each in evidences
@@ -58,11 +46,11 @@ def values(evidences: Sequence[Evidence]) -> pandas.DataFrame:
 
 
 def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
-    """A line for each variant and measurement: what was measured, and its difference to the baseline.
+    """A line for each variant and measurement: its values, and its difference to the baseline.
 
-    The spread is over pre-training seeds, or the fine-tuning seeds of one. `low` to `high` is the 95 % interval that
-    judges, the other that of the multi-bootstrap; `p` is two-sided, of no effect; `paired_seeds` are those that both
-    variants have. A second line has the difference of the log-likelihoods of the right answers, in nats.
+    The spread is over pre-training seeds, or the fine-tuning seeds of one. `low` to `high` is the 95 % interval of
+    the verdicts, the other that of the multi-bootstrap; `p` is two-sided, of no effect; `paired_seeds` are those that
+    both variants have. A second line has the difference of the log-likelihoods of the right answers, in nats.
     """
     return _table(SUMMARY, (line for each in evidences for line in _summary(each)))
 
@@ -70,52 +58,20 @@ def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
 def _summary(evidence: Evidence) -> Iterable[dict[str, Any]]:
     for variant in evidence.variants:
         for name in evidence.measurements:
-            found, metric = evidence.summary(variant, name), evidence.column(name)[0].metric
             line = {**_place(evidence), "variant": variant, "measurement": name}
             effect = None if variant == evidence.baseline else evidence.difference(variant, name)
-            measured = {
-                "metric": metric,
+            found = evidence.summary(variant, name)
+            yield {
+                **line,
+                "metric": evidence.column(name)[0].metric,
+                **({"mean": found.mean, "sd": found.sd, "min": found.low, "max": found.high} if found else {}),
+                "seeds": found and found.seeds,
                 "published": evidence.published(variant, name),
                 **_effect(evidence, effect),
                 "published_effect": effect and evidence.published_difference(variant, name),
             }
-            if found:
-                measured |= {"mean": found.mean, "sd": found.sd, "min": found.low, "max": found.high}
-                measured["seeds"] = found.seeds
-            yield line | measured
             if effect and (likely := evidence.difference(variant, name, LIKELIHOOD)):
                 yield line | {"metric": LIKELIHOOD} | _effect(evidence, likely)
-
-
-def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
-    """A line a claim: the pair of variants that decides, its effect with the 95 % interval, and the verdict.
-
-    The log-likelihood is that of the right answers, in nats; `p` and `adjusted_p` as `Verdict` has them.
-    """
-    return _table(CLAIMS, (line for each in evidences for line in _claims(each)))
-
-
-def _claims(evidence: Evidence) -> Iterable[dict[str, Any]]:
-    for each in findings(evidence):
-        claim, pair, effect = each.judged.claim, each.judged.pair, each.judged.effect
-        likely = _ends("log_likelihood_", each.likely.interval if each.likely else None)
-        yield {
-            **_place(evidence),
-            **{"claim": claim.text, "measurement": claim.on, "at": claim.at, "since": claim.since or None},
-            **{"within": claim.within, "better": pair.better, "worse": pair.worse},
-            **{
-                "effect": effect and effect.mean,
-                **_ends("", effect.interval if effect else None),
-                "n": effect and effect.n,
-            },
-            **{"published": each.judged.published, "p": each.judged.p, "adjusted_p": each.judged.adjusted},
-            **{"log_likelihood": each.likely and each.likely.mean, **likely},
-            **{"verdict": each.verdict, "reason": each.hint, "collapses": each.collapses},
-        }
-
-
-def _place(evidence: Evidence) -> dict[str, str]:
-    return {name: getattr(evidence, name) for name in ("study", "scale", "setting", "key")}
 
 
 def _effect(evidence: Evidence, found: Effect | None) -> dict[str, Any]:
@@ -126,18 +82,50 @@ def _effect(evidence: Evidence, found: Effect | None) -> dict[str, Any]:
     return {"against": evidence.baseline, **known, **ends}
 
 
+def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
+    """A line for each claim: the pair of variants that decides, its effect with the 95 % interval, and the verdict.
+
+    The log-likelihood is that of the right answers, in nats; `p` and `adjusted_p` as in `verdicts`.
+    """
+    return _table(CLAIMS, (line for each in evidences for line in _claims(each)))
+
+
+def _claims(evidence: Evidence) -> Iterable[dict[str, Any]]:
+    for each in findings(evidence):
+        claim, pair, effect = each.about, each.shown, each.shown.effect
+        yield {
+            **_place(evidence),
+            **{"claim": claim.text, "measurement": claim.on, "at": claim.at, "since": claim.since or None},
+            **{"within": claim.within, "better": pair.better, "worse": pair.worse, "published": pair.published},
+            **({"effect": effect.mean, "n": effect.n, **_ends("", effect.interval)} if effect else {}),
+            **{"p": each.verdict.trial.p, "adjusted_p": each.verdict.adjusted},
+            **({"log_likelihood": each.likely.mean} if each.likely else {}),
+            **_ends("log_likelihood_", each.likely and each.likely.interval),
+            **{"verdict": each.outcome, "reason": each.hint, "collapses": each.collapses},
+        }
+
+
+def _place(evidence: Evidence) -> dict[str, str]:
+    return {name: getattr(evidence, name) for name in ("study", "scale", "setting", "key")}
+
+
 def _ends(prefix: str, found: Interval | None) -> dict[str, float]:
     return {} if found is None else {f"{prefix}low": found.low, f"{prefix}high": found.high}
 
 
 def _table(columns: Sequence[str], lines: Iterable[dict[str, Any]]) -> pandas.DataFrame:
-    """Counts stay whole numbers beside absent ones."""
+    """Of objects: counts stay whole numbers beside absent ones."""
     import pandas
 
-    return pandas.DataFrame(lines, columns=list(columns)).astype(dict.fromkeys(_COUNTS & {*columns}, "Int64"))
+    return pandas.DataFrame(lines, columns=list(columns), dtype=object)
 
 
 def csv(table: pandas.DataFrame) -> str:
     """A table as CSV; text that a spreadsheet would take for a formula is escaped, absent values are empty."""
-    escaped = table.map(lambda value: escape.csv(value) if isinstance(value, str) else value)
-    return escaped.to_csv(index=False, lineterminator="\n")
+    import pandas
+
+    escaped = {
+        name: [escape.csv(value) if isinstance(value, str) else value for value in column]
+        for name, column in table.items()
+    }
+    return pandas.DataFrame(escaped, dtype=object).to_csv(index=False, lineterminator="\n")

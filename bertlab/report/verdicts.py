@@ -1,8 +1,8 @@
 """The verdicts on a study's claims: reproduced, contradicted, or undecided with the seeds that would decide.
 
-A verdict is given where Holm's adjusted p-value over all claims of the study is at most 1 - `LEVEL`, and never with
-fewer than `VERDICT_MIN_SEEDS` seeds. Claims without measurements yet count as well: what is decided stays so when they
-are measured.
+A claim is decided where Holm's adjusted p-value over all claims of the study is at most 1 - `LEVEL`, and never with
+fewer than `VERDICT_MIN_SEEDS` seeds. Claims without measurements count in the family: measuring them later changes no
+verdict.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import dataclasses
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from bertlab.lab.study import Claim
@@ -43,30 +44,27 @@ class Pair:
         """Whether the measured mean lies on the claim's side."""
         return self.effect is not None and (self.effect.mean > 0 if margin is None else abs(self.effect.mean) < margin)
 
+    def p(self, margin: float | None) -> float | None:
+        """The p-value of the claim's test. Where runs collapsed, the larger of those with and without their seeds."""
+        p = _p(self.effect, margin)
+        if not self.collapses or p is None:
+            return p
+        rest = _p(self.without, margin)
+        if rest is None or self.as_claimed(margin) != dataclasses.replace(self, effect=self.without).as_claimed(margin):
+            return 1.0
+        return max(p, rest)
 
-@dataclass(frozen=True)
-class Trial:
-    """A claim and its measured pairs."""
-
-    claim: Claim
-    pairs: tuple[Pair, ...]
-    validity_issue: str = ""
-    """Why the data cannot support a verdict; empty if they can."""
-
-    @property
-    def deciding(self) -> Pair:
-        """The measured pair with the strongest evidence against the claim."""
-        margin = self.claim.within
-        measured = [pair for pair in self.pairs if pair.effect is not None]
-        against = [pair for pair in measured if not pair.as_claimed(margin)]
-        found = [(pair, _test(pair, margin)) for pair in against or measured]
-        if found and all(p is not None for _, p in found):
-            return (min if against else max)(found, key=lambda each: each[1] or 0.0)[0]
-        return min(measured or self.pairs, key=self._support)
-
-    def _support(self, pair: Pair) -> float:
-        mean = pair.effect.mean if pair.effect else 0.0
-        return mean if self.claim.within is None else -abs(mean)
+    def need(self, margin: float | None, level: float, chance: float) -> Need | None:
+        """The seeds that give a verdict at `level` with a `chance`."""
+        if self.effect is None:
+            return None
+        if margin is None:
+            true = self.effect.mean if self.true is None else self.true
+            seeds = seeds_to_see(true, self.effect.spread, level, chance)
+        else:
+            true = self.true or 0.0
+            seeds = seeds_to_rule_out(margin, true, self.effect.spread, level, chance)
+        return None if seeds is None else Need(seeds, true)
 
 
 @dataclass(frozen=True)
@@ -79,38 +77,77 @@ class Need:
     """The assumed effect."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
+class Trial:
+    """A claim and its measured pairs."""
+
+    claim: Claim
+    pairs: tuple[Pair, ...]
+    validity_issue: str = ""
+    """Why the data cannot support a verdict; empty if they can."""
+
+    @property
+    def measured(self) -> int:
+        """How many of its pairs are measured."""
+        return sum(pair.effect is not None for pair in self.pairs)
+
+    @property
+    def as_claimed(self) -> bool:
+        """Whether all means lie on the claim's side."""
+        return all(pair.as_claimed(self.claim.within) for pair in self.pairs)
+
+    @cached_property
+    def pair(self) -> Pair:
+        """The measured pair with the strongest evidence against the claim, which decides; most claims have one."""
+        margin = self.claim.within
+        measured = [pair for pair in self.pairs if pair.effect is not None]
+        against = [pair for pair in measured if not pair.as_claimed(margin)]
+        found = [(pair, pair.p(margin)) for pair in against or measured]
+        if found and all(p is not None for _, p in found):
+            return (min if against else max)(found, key=lambda each: each[1] or 0.0)[0]
+        return min(measured or self.pairs, key=self._support)
+
+    def _support(self, pair: Pair) -> float:
+        mean = pair.effect.mean if pair.effect else 0.0
+        return mean if self.claim.within is None else -abs(mean)
+
+    @cached_property
+    def p(self) -> float | None:
+        """Of the claim's own test; None below `VERDICT_MIN_SEEDS` seeds and with a validity issue.
+
+        Two-sided, of no effect. Of a margin, the smaller of those of lying in it (two one-sided tests) and beyond it
+        (two-sided). Of several pairs, the largest if all means are as claimed; otherwise the smallest of those that are
+        not, times the number of pairs (Bonferroni).
+        """
+        margin = self.claim.within
+        tests = [(pair.as_claimed(margin), pair.p(margin)) for pair in self.pairs]
+        if self.validity_issue or any(p is None for _, p in tests):
+            return None
+        # whatever the truth is, at most one of the two sides is wrong: neither is corrected for the other
+        against = [p for as_claimed, p in tests if p is not None and not as_claimed]
+        return min(1.0, len(tests) * min(against)) if against else max(p for _, p in tests if p is not None)
+
+    def need(self, family: int) -> Need | None:
+        """The most that any pair needs; all pairs must be significant, so each needs more power than the claim.
+
+        For a margin, if the true effect is the paper's or 0. None if too few seeds are measured to estimate it.
+        """
+        level = 1 - (1 - LEVEL) / family  # the hardest step of Holm's
+        chance = 1 - (1 - POWER) / len(self.pairs)
+        needs = [pair.need(self.claim.within, level, chance) for pair in self.pairs]
+        known = [each for each in needs if each is not None]
+        return max(known, key=lambda each: each.seeds) if len(known) == len(needs) else None
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The verdict on a claim."""
 
-    claim: Claim
+    trial: Trial
     outcome: Outcome
-    pair: Pair
-    """The pair that decides; most claims have one."""
-    measured: int
-    """How many of its pairs are measured."""
-    validity_issue: str
-    """Why the data cannot support a verdict; empty if they can."""
-    p: float | None
-    """Of the claim's own test: two-sided of no effect; of a margin, the smaller of those of lying in it (two one-sided
-    tests) and beyond it (two-sided). Of several pairs, the largest if all means are as claimed; otherwise
-    the smallest of those that are not, times the number of pairs (Bonferroni). None below `VERDICT_MIN_SEEDS` seeds and
-    with a validity issue."""
     adjusted: float | None
-    """By Holm over the study's claims; decides the outcome."""
+    """The p-value by Holm over the study's claims, which decides the outcome."""
     need: Need | None
-    """Of the pair that needs most; for a margin, if the true effect is the paper's or none. None if too few seeds are
-    measured to estimate it."""
-
-    @property
-    def effect(self) -> Effect | None:
-        """The measured effect of the pair."""
-        return self.pair.effect
-
-    @property
-    def published(self) -> float | None:
-        """The paper's effect of the pair, in the measure's unit."""
-        return self.pair.published
 
 
 def trials(evidence: Evidence, claims: Sequence[Claim]) -> list[Trial]:
@@ -143,22 +180,15 @@ def _pair(evidence: Evidence, claim: Claim, better: str, worse: str) -> Pair:
 
 
 def verdicts(trials: Sequence[Trial]) -> list[Verdict]:
-    """The verdicts of a study's claims, judged as one family."""
-    tests = [_p(trial) for trial in trials]
-    adjusted = holm([1.0 if p is None else p for p in tests])
-    return [
-        Verdict(
-            claim=trial.claim,
-            outcome="undecided" if p is None or least > 1 - LEVEL else _side(trial),
-            pair=trial.deciding,
-            measured=sum(pair.effect is not None for pair in trial.pairs),
-            validity_issue=trial.validity_issue,
-            p=p,
-            adjusted=None if p is None else least,
-            need=_needed(trial, len(trials)),
-        )
-        for trial, p, least in zip(trials, tests, adjusted, strict=True)
-    ]
+    """The verdicts of a study's claims, which are one family of tests."""
+    found = []
+    ps = [trial.p for trial in trials]
+    for trial, p, adjusted in zip(trials, ps, holm([1.0 if p is None else p for p in ps]), strict=True):
+        outcome: Outcome = "undecided"
+        if p is not None and adjusted <= 1 - LEVEL:
+            outcome = "reproduced" if trial.as_claimed else "contradicted"
+        found.append(Verdict(trial, outcome, None if p is None else adjusted, trial.need(len(trials))))
+    return found
 
 
 def holm(ps: Sequence[float]) -> list[float]:
@@ -170,57 +200,10 @@ def holm(ps: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _p(trial: Trial) -> float | None:
-    margin = trial.claim.within
-    tests = [(pair.as_claimed(margin), _test(pair, margin)) for pair in trial.pairs]
-    if trial.validity_issue or any(p is None for _, p in tests):
-        return None
-    # whatever the truth is, at most one of the two sides is wrong: neither is corrected for the other
-    against = [p for as_claimed, p in tests if p is not None and not as_claimed]
-    return min(1.0, len(tests) * min(against)) if against else max(p for _, p in tests if p is not None)
-
-
-def _test(pair: Pair, margin: float | None) -> float | None:
-    """The p-value of a pair. Where runs collapsed, the larger of those with and without their seeds."""
-    p = _alone(pair.effect, margin)
-    if not pair.collapses or p is None:
-        return p
-    rest = _alone(pair.without, margin)
-    if rest is None or pair.as_claimed(margin) != dataclasses.replace(pair, effect=pair.without).as_claimed(margin):
-        return 1.0
-    return max(p, rest)
-
-
-def _alone(effect: Effect | None, margin: float | None) -> float | None:
+def _p(effect: Effect | None, margin: float | None) -> float | None:
     if effect is None or effect.n < VERDICT_MIN_SEEDS:
         return None
     if margin is None:
         return effect.p
     inside, outside = effect.equivalence(margin), effect.beyond(margin)
     return None if inside is None or outside is None else min(inside, outside)
-
-
-def _side(trial: Trial) -> Outcome:
-    """The verdict of a test that rejects."""
-    return "reproduced" if all(pair.as_claimed(trial.claim.within) for pair in trial.pairs) else "contradicted"
-
-
-def _needed(trial: Trial, family: int) -> Need | None:
-    """The most that any pair needs; all pairs must be significant, so each needs a greater power than the whole."""
-    level = 1 - (1 - LEVEL) / family  # the hardest step of Holm's
-    chance = 1 - (1 - POWER) / len(trial.pairs)
-    needed = [_need(pair, trial.claim.within, level, chance) for pair in trial.pairs]
-    known = [each for each in needed if each is not None]
-    return max(known, key=lambda each: each.seeds) if len(known) == len(needed) else None
-
-
-def _need(pair: Pair, margin: float | None, level: float, chance: float) -> Need | None:
-    if pair.effect is None:
-        return None
-    if margin is None:
-        true = pair.effect.mean if pair.true is None else pair.true
-        seeds = seeds_to_see(true, pair.effect.spread, level, chance)
-    else:
-        true = pair.true or 0.0
-        seeds = seeds_to_rule_out(margin, true, pair.effect.spread, level, chance)
-    return None if seeds is None else Need(seeds, true)

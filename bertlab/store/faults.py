@@ -64,10 +64,7 @@ POINTS = {
     "predictions.begin": "before predictions are written",
     "predictions.done": "they are written",
     "report.begin": "before the first file of a report",
-    "report.figure": "before a figure is written",
-    "report.table": "before the CSV of a study is written",
-    "report.page": "before the page of a study is written",
-    "report.index": "before a page that shows all studies is written",
+    "report.file": "before a file of a report is written",
 }
 """Every point and its place. A small study with a diverging variant, and its report, pass all of them."""
 

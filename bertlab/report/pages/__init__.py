@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bertlab.names import plain
 from bertlab.report import caveats, escape, facts, findings, tables
@@ -12,13 +13,18 @@ if TYPE_CHECKING:
     import jinja2
 
 
-@cache
-def environment(*, autoescape: bool) -> jinja2.Environment:
-    """Templates that call the modules with what there is to say: `{{ tables.pretraining(section.evidence) }}`.
+def render(template: str, filters: Mapping[str, Callable[..., Any]] | None = None, /, **context: Any) -> str:
+    """A template filled in. It calls the modules for its text: `{{ tables.pretraining(section.evidence) }}`.
 
-    In HTML (`autoescape`) all text is escaped; in Markdown each text goes through the filters `md` (a line of its own)
-    or `words`.
+    In HTML all text is escaped; in Markdown each text goes through the filters `md` (a line of its own) or `words`.
     """
+    environment = _environment(autoescape=".html" in template).overlay()
+    environment.filters = {**environment.filters, **(filters or {})}
+    return environment.get_template(template).render(**context).strip() + "\n"
+
+
+@cache
+def _environment(*, autoescape: bool) -> jinja2.Environment:
     import jinja2
 
     made = jinja2.Environment(
@@ -27,7 +33,7 @@ def environment(*, autoescape: bool) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=autoescape,
-        # text without control characters; markup of our own stays as it is
+        # text without control characters; our own markup stays as it is
         finalize=lambda value: plain(value) if autoescape and type(value) is str else value,
     )
     made.globals |= {"caveats": caveats, "facts": facts, "findings": findings, "tables": tables}

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bertlab.names import plain
 from bertlab.report.compare import Changes
 from bertlab.report.findings import Finding
-from bertlab.report.pages import environment
+from bertlab.report.pages import render
 from bertlab.report.section import Chapter, summary
 
 if TYPE_CHECKING:
@@ -24,11 +23,9 @@ _INKS = {"#222222": "currentColor", "#e4e4e4": "var(--grid)", "#ffffff": "var(--
 
 
 def page(chapters: Sequence[Chapter], changes: Changes | None = None) -> str:
-    """The page of all studies: the verdict of each claim, what changed, then a part for each study `written`."""
-    made = environment(autoescape=True).overlay()
-    made.filters = {**made.filters, "minus": _minus, "inline": _inline, "bar": _bar}
-    text = made.get_template("index.html.j2").render(chapters=chapters, summary=summary(chapters), changes=changes)
-    return text.strip() + "\n"
+    """The page of all studies: the verdict on each claim, what changed, then a part for each study `written`."""
+    filters = {"minus": _minus, "inline": _inline, "bar": _bar}
+    return render("index.html.j2", filters, chapters=chapters, summary=summary(chapters), changes=changes)
 
 
 def _minus(text: str) -> str:
@@ -41,9 +38,7 @@ def _inline(svg: bytes, label: str) -> Markup:
     from markupsafe import Markup, escape
 
     text = svg.decode()
-    # comments hold names; the rest of what goes is for files of their own
-    text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
-    opening, _, drawing = text.partition(">")
+    opening, _, drawing = text[text.index("<svg") :].partition(">")
     for ink, own in _INKS.items():
         drawing = re.sub(ink, own, drawing, flags=re.IGNORECASE)
     room = re.search(r'viewBox="[^"]*"', opening)
@@ -51,26 +46,17 @@ def _inline(svg: bytes, label: str) -> Markup:
     return Markup(f'<svg role="img" aria-label="{escape(plain(label))}" {room[0]}>{drawing}')
 
 
-@dataclass(frozen=True)
-class _Bar:
-    """An interval as shares of a width of 100, with zero in the middle."""
+def _bar(finding: Finding) -> dict[str, float]:
+    """An effect, the ends of its interval and the published effect on a line of width 100, zero in the middle.
 
-    mean: float
-    low: float | None
-    high: float | None
-    published: float | None
-
-
-def _bar(finding: Finding) -> _Bar | None:
-    """How the interval of a finding lies beside zero and the published effect; each is on a scale of its own."""
-    effect = finding.judged.effect
+    Each finding has its own scale; what is not known is left out.
+    """
+    effect = finding.shown.effect
     if effect is None:
-        return None
-    ends = (effect.interval.low, effect.interval.high) if effect.interval else (None, None)
-    beside = (*ends, finding.judged.published)
-    most = max(abs(each) for each in (effect.mean, *beside) if each is not None) or 1.0
-
-    def place(value: float) -> float:
-        return round(50 + 46 * value / most, 1)
-
-    return _Bar(place(effect.mean), *(None if each is None else place(each) for each in beside))
+        return {}
+    known = {"mean": effect.mean, "published": finding.shown.published}
+    if effect.interval:
+        known |= {"low": effect.interval.low, "high": effect.interval.high}
+    values = {name: value for name, value in known.items() if value is not None}
+    most = max(map(abs, values.values())) or 1.0
+    return {name: round(50 + 46 * value / most, 1) for name, value in values.items()}

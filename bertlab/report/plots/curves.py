@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from bertlab.recipe import Loss
-from bertlab.recipe.ranges import arms
 from bertlab.report.evidence import Evidence
 from bertlab.report.plots import style
 from bertlab.report.plots.layout import WIDTH, Drawing, Key, axis_name, blank, label, legend
@@ -20,80 +17,60 @@ if TYPE_CHECKING:
 _COUNTS = ((1e9, " (billions)"), (1e6, " (millions)"), (1e3, " (thousands)"), (1.0, ""))
 _TIMES = ((3600.0, " (hours)"), (60.0, " (minutes)"), (1.0, " (seconds)"))
 _UNITS = {"step": ("steps", _COUNTS), "tokens": ("tokens", _COUNTS), "seconds": ("training time", _TIMES)}
-"""What is drawn over, by column: the name of the axis and its units, the largest first."""
-
-
-@dataclass(frozen=True)
-class _Panel:
-    title: str
-    unit: str
-    lines: pandas.DataFrame
-    """Columns variant, seed, step, tokens, seconds, value."""
+"""The horizontal axes by column: their name and their units, the largest first."""
 
 
 def losses(evidence: Evidence) -> Drawing | None:
-    """A line of panels for each kind of loss, the unigram entropy dashed; None without curves."""
-    import pandas
-
-    drawn = [each for each in evidence.trained if any(run.curve for run in evidence.of(each))]
-    if not drawn:
+    """Panels for each held-out loss, the unigram entropy dashed; None without curves."""
+    runs = [run for variant in evidence.trained for run in evidence.of(variant) if run.curve]
+    panels: dict[str, list[dict[str, Any]]] = {}
+    for name, title in evidence.figures.items():
+        points = [
+            {
+                **{"variant": run.variant, "seed": run.seed, "step": point.step, "tokens": point.tokens},
+                **{"seconds": point.seconds, "value": point.losses[name]},
+            }
+            for run in runs
+            for point in run.curve
+            # a loss of inputs unlike those of its training says nothing where there is a better one
+            if name in point.losses and not (name in run.unseen and run.judged_by in point.losses)
+        ]
+        if points and points not in panels.values():
+            panels[f"Held-out text, {title}"] = points
+    if not panels:
         return None
-    points = pandas.DataFrame(
-        {"variant": each, "seed": run.seed, **vars(point), **point.losses}
-        for each in drawn
-        for run in evidence.of(each)
-        for point in run.curve
-    )
-    named = {name: title for loss in arms(Loss).values() for name, title in loss.figures.items()}
-    measured = dict.fromkeys(name for each in evidence.pretrainings for point in each.curve for name in point.losses)
-    shown = {name: points[points[name].notna()] for name in measured}
-    if "own_loss" in shown:
-        if (shown["own_loss"]["own_loss"] == shown["own_loss"]["masked_lm_loss"]).all():
-            del shown["own_loss"]
-        else:  # a variant that never saw [MASK] is not judged by it, where there is another curve to judge it by
-            judged = {each.variant for each in evidence.pretrainings if each.judged_by == "masked_lm_loss"}
-            fixed = shown["masked_lm_loss"]
-            shown["masked_lm_loss"] = fixed[fixed["variant"].isin(judged)]
-    panels = [
-        _Panel(f"Held-out text, {named.get(name, name)}", "loss (nats)", lines.assign(value=lines[name]))
-        for name, lines in shown.items()
-        if len(lines)
-    ]
-    plateaus = sorted({each.plateau for each in evidence.pretrainings if each.plateau is not None and each.curve})
-    alt = f"Held-out loss of {count(len(drawn), 'variant')} during pre-training, the unigram entropy dashed."
-    return _draw(evidence, "curves", "Learning curves", alt, drawn, panels, plateaus)
+    variants = list(dict.fromkeys(run.variant for run in runs))
+    levels = sorted({run.plateau for run in runs if run.plateau is not None})
+    alt = f"Held-out loss of {count(len(variants), 'variant')} during pre-training, the unigram entropy dashed."
+    lines = ({"panel": name, "unit": "loss (nats)", **point} for name, points in panels.items() for point in points)
+    return _draw(evidence, "curves", "Learning curves", alt, variants, lines, levels)
 
 
 def convergence(evidence: Evidence) -> Drawing | None:
-    """A line of panels a measurement, over steps and time; None where only the end of pre-training was measured."""
-    import pandas
-
-    drawn = [each for each in evidence.variants if each not in evidence.duplicates and not evidence.untrained(each)]
-    runs = {(run.variant, run.seed): run for each in drawn for run in evidence.of(each)}
-    points = pandas.DataFrame(
+    """Panels for each measurement, over steps and time; None where only the end of pre-training was measured."""
+    variants = [each for each in evidence.variants if each not in evidence.duplicates and not evidence.untrained(each)]
+    runs = {(run.variant, run.seed): run for each in variants for run in evidence.of(each)}
+    cells = [cell for cell in evidence.cells if cell.value is not None and (cell.variant, cell.pretrain_seed) in runs]
+    early = {cell.measurement for cell in cells if cell.milestone < 100}
+    names = [name for name in evidence.measurements if name in early]
+    if not names:
+        return None
+    lines = (
         {
-            "measurement": cell.measurement,
+            "panel": label(cell.measurement, WIDTH / 2),
+            "unit": axis_name(evidence, cell.measurement),
             "variant": cell.variant,
             "seed": cell.pretrain_seed,
             "step": (step := run.steps * cell.milestone / 100),
-            "tokens": None,
             "seconds": run.seconds_at(step),
             "value": cell.value,
         }
-        for cell in evidence.cells
-        if cell.value is not None and (run := runs.get((cell.variant, cell.pretrain_seed)))
+        for cell in cells
+        for run in (runs[cell.variant, cell.pretrain_seed],)
+        if cell.measurement in names
     )
-    if points.empty:
-        return None
-    steps = points.groupby(["measurement", "variant"])["step"].nunique()
-    several = set(steps[steps > 1].index.get_level_values("measurement"))
-    names = [each for each in evidence.measurements if each in several]
-    panels = [
-        _Panel(label(each, WIDTH / 2), axis_name(evidence, each), points[points["measurement"] == each])
-        for each in names
-    ]
-    alt = f"{count(len(names), 'measurement')} of {count(len(drawn), 'variant')} during pre-training."
-    return _draw(evidence, "convergence", "Convergence", alt, drawn, panels) if panels else None
+    alt = f"{count(len(names), 'measurement')} of {count(len(variants), 'variant')} during pre-training."
+    return _draw(evidence, "convergence", "Convergence", alt, variants, lines)
 
 
 def _draw(
@@ -102,58 +79,52 @@ def _draw(
     title: str,
     alt: str,
     variants: Sequence[str],
-    panels: Sequence[_Panel],
+    lines: Iterable[dict[str, Any]],
     levels: Sequence[float] = (),
 ) -> Drawing:
-    """A line of panels for each of `panels`, over each of steps, tokens and time that is known."""
-    from matplotlib.lines import Line2D
+    """Draws `lines` (panel, unit, variant, seed, value, step, and tokens and seconds where known) over each axis."""
+    import pandas
     from matplotlib.ticker import MaxNLocator
 
+    points = pandas.DataFrame(lines)
     styles = style.lines(variants, evidence.baseline)
-    keys: list[Key] = [(Line2D([], [], **each), label(name, 2.6)) for name, each in styles.items()]
-    if levels:
-        keys.append((Line2D([], [], color=style.INK, linewidth=1, linestyle=style.LEVEL), "unigram entropy"))
+    level = {"color": style.INK, "linewidth": 1, "linestyle": style.LEVEL}
+    keys: list[Key] = [(each, label(name, 2.6)) for name, each in styles.items()]
+    keys += [(level, "unigram entropy")] if levels else []
     along = {}
-    for column, (_, units) in _UNITS.items():
-        known = [most for panel in panels if (most := panel.lines[column].max()) == most and most is not None]
-        if known:
-            along[column] = next((each for each in units if max(known) >= each[0]), units[-1])
+    for column, (name, units) in _UNITS.items():
+        if column in points and (known := points[column].dropna()).size:
+            size, unit = next((each for each in units if known.max() >= each[0]), units[-1])
+            along[column] = f"{name}{unit}"
+            points[column] = points[column].astype(float) / size
+    panels = list(points.groupby("panel", sort=False))
     figure = blank(0.55 + 2.1 * len(panels))
     grid = figure.subplots(len(panels), len(along), sharex="col", sharey="row", squeeze=False)
-    for across, panel in zip(grid, panels, strict=True):
-        across[0].set_title(panel.title, loc="left")
-        across[0].set_ylabel(label(panel.unit, 2.0, lines=2))
-        for axes, (column, (size, _)) in zip(across, along.items(), strict=True):
-            points = panel.lines.dropna(subset=[column, "value"])
-            _lines(axes, points.assign(along=points[column].astype(float) / size), styles)
-            for level in levels:
-                axes.axhline(level, color=style.INK, linewidth=1, linestyle=style.LEVEL, zorder=1)
-    for axes, (column, (_, unit)) in zip(grid[-1], along.items(), strict=True):
+    for across, (panel, each) in zip(grid, panels, strict=True):
+        across[0].set_title(panel, loc="left")
+        across[0].set_ylabel(label(each["unit"].iloc[0], 2.0, lines=2))
+        for axes, column in zip(across, along, strict=True):
+            _lines(axes, each.assign(along=each[column]).dropna(subset=["along"]), styles)
+            for value in levels:
+                axes.axhline(value, **level, zorder=1)
+    for axes, (column, name) in zip(grid[-1], along.items(), strict=True):
         differ = "\non machines that differ" if column == "seconds" and len(evidence.machines) > 1 else ""
-        axes.set_xlabel(f"{_UNITS[column][0]}{unit}{differ}")
+        axes.set_xlabel(f"{name}{differ}")
         axes.set_xlim(left=0)
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=style.ROUND))
-    several = any(panel.lines.groupby("variant")["seed"].nunique().max() > 1 for panel in panels)
+    several = points.groupby(["panel", "variant"])["seed"].nunique().max() > 1
     legend(figure, keys, "Line: mean over the seeds. Band: from the lowest to the highest seed." if several else "")
     return Drawing(kind, title, alt, figure)
 
 
-def _lines(axes: Axes, points: pandas.DataFrame, styles: Mapping[str, dict[str, object]]) -> None:
+def _lines(axes: Axes, points: pandas.DataFrame, styles: dict[str, dict[str, Any]]) -> None:
     """The mean of each variant over its seeds and a band, at the steps that all of its seeds have."""
-    import seaborn
-
-    runs = points.groupby(["variant", "seed", "step"], as_index=False)[
-        ["along", "value"]
-    ].mean()  # over fine-tuning seeds
-    common = runs.groupby(["variant", "step"])["seed"].transform("count")
-    runs = runs[common == runs.groupby("variant")["seed"].transform("nunique")]
-    # seeds take different times to a step: a point stands at their mean
-    runs["along"] = runs.groupby(["variant", "step"])["along"].transform("mean")
     for name, line in styles.items():
-        each = runs[runs["variant"] == name]
-        if each.empty:
+        own = points[points["variant"] == name]
+        seeds = own.pivot_table(index="step", columns="seed", values=["along", "value"]).dropna()  # (steps, 2 x seeds)
+        if seeds.empty:
             continue
-        band = ("pi", 100) if each["seed"].nunique() > 1 else None
-        drawn = seaborn.lineplot(each, x="along", y="value", errorbar=band, ax=axes, **line)
-        drawn.set(xlabel=None, ylabel=axes.get_ylabel())
-    style.bare(axes)
+        x, values = seeds["along"].mean(axis=1), seeds["value"]  # seeds take different times to a step
+        axes.plot(x, values.mean(axis=1), **line)
+        if values.shape[1] > 1:
+            axes.fill_between(x, values.min(axis=1), values.max(axis=1), color=line["color"], alpha=0.2, linewidth=0)

@@ -17,11 +17,7 @@ _SURE: dict[str, Any] = {"color": COLOURS[0], "marker": "o", "markersize": 6.5, 
 _UNSURE: dict[str, Any] = {"color": PALE, "marker": "o", "markersize": 5.5, "linewidth": 1.4}
 _SINGLE: dict[str, Any] = {**_UNSURE, "color": INK, "markerfacecolor": "white", "markeredgewidth": 1.2, "linestyle": ""}
 _PUBLISHED: dict[str, Any] = {
-    "color": INK,
-    "marker": "D",
-    "markersize": 7.5,
-    "markerfacecolor": "none",
-    "linestyle": "",
+    **{"color": INK, "marker": "D", "markersize": 7.5, "markerfacecolor": "none", "linestyle": ""}
 }
 _KEYS = (
     (_SURE, "mean, 95 % interval without 0 (each by itself)"),
@@ -31,9 +27,7 @@ _KEYS = (
 
 
 def draw(evidence: Evidence) -> Drawing | None:
-    """A panel a measurement, a line a variant but the baseline; None if none can be compared with the baseline."""
-    from matplotlib.lines import Line2D
-
+    """A panel for each measurement, in it the variants minus the baseline; None if none can be compared with it."""
     variants = [each for each in evidence.variants if each != evidence.baseline]
     found = {
         name: {each: effect for each in variants if (effect := evidence.difference(each, name))}
@@ -43,16 +37,17 @@ def draw(evidence: Evidence) -> Drawing | None:
     if not names:
         return None
     figure, panels = by_variant(evidence, names, variants)
-    drawn = [each for name, axes in zip(names, panels, strict=True) for each in _panel(axes, evidence, name, variants)]
-    every = [effect for effects in found.values() for effect in effects.values()]
-    counts = sorted({effect.n for effect in every})
-    n = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    keys: list[Key] = [(Line2D([], [], **style), text) for style, text in _KEYS if style in drawn]
-    published = any(evidence.published_difference(each, name) is not None for each in variants for name in names)
+    drawn: list[dict[str, Any]] = []
+    for name, axes in zip(names, panels, strict=True):
+        drawn += _panel(axes, evidence, name, variants, found[name])
+    keys: list[Key] = [(style, text) for style, text in _KEYS if style in drawn]
+    published = _PUBLISHED in drawn
     if published:
-        keys.append((Line2D([], [], **_PUBLISHED), "published"))
-    unit = f"{evidence.unit}s"
-    legend(figure, keys, f"Each variant minus {evidence.baseline}, n = {n} {unit if counts[-1] > 1 else evidence.unit}")
+        keys.append((_PUBLISHED, "published"))
+    every = [effect for effects in found.values() for effect in effects.values()]
+    low, high = min(effect.n for effect in every), max(effect.n for effect in every)
+    n = f"{low} {evidence.unit}{'s'[: low > 1]}" if low == high else f"{low} to {high} {evidence.unit}s"
+    legend(figure, keys, f"Each variant minus {evidence.baseline}, n = {n}")
     known = [each for each in every if each.interval and each.n >= VERDICT_MIN_SEEDS]
     alt = "Measured and published differences" if published else "Measured differences"
     alt += f" of {count(len(variants), 'variant')} from the baseline on {count(len(names), 'measurement')}: "
@@ -60,7 +55,7 @@ def draw(evidence: Evidence) -> Drawing | None:
         sure = sum(_style(each) is _SURE for each in known)
         alt += f"{sure} of {count(len(known), 'interval')} exclude 0, each by itself."
     else:
-        alt += f"no intervals of {VERDICT_MIN_SEEDS} {unit} or more."
+        alt += f"no intervals of {VERDICT_MIN_SEEDS} {evidence.unit}s or more."
     return Drawing("effects", "Effects and the paper's" if published else "Effects", alt, figure)
 
 
@@ -71,25 +66,22 @@ def _style(effect: Effect) -> dict[str, Any]:
     return _SURE if effect.n >= VERDICT_MIN_SEEDS and not effect.interval.covers(0) else _UNSURE
 
 
-def _panel(axes: Axes, evidence: Evidence, name: str, variants: list[str]) -> list[dict[str, Any]]:
-    """Draws a measurement; the styles of what is drawn to scale.
+def _panel(
+    axes: Axes, evidence: Evidence, name: str, variants: list[str], effects: dict[str, Effect]
+) -> list[dict[str, Any]]:
+    """Draws a measurement; returns the styles of what is drawn to scale.
 
     The axis holds 0, all means to scale and all published differences, and of wide intervals as much again either way.
     """
-    effects = {each: effect for each in variants if (effect := evidence.difference(each, name))}
-    published = {
-        place: float(theirs)
-        for place, each in enumerate(variants)
-        if (theirs := evidence.published_difference(each, name)) is not None
-    }
+    differences = {each: evidence.published_difference(each, name) for each in variants}
+    published = {variants.index(each): float(theirs) for each, theirs in differences.items() if theirs is not None}
     off = off_scale(evidence, name, {each: effect.mean for each, effect in effects.items()}, [*published.values()])
     shown = {each: effect for each, effect in effects.items() if each not in off}
     ends = [0.0, *published.values(), *(effect.mean for effect in shown.values())]
-    low, high = min(ends), max(ends)
-    slack = max(least(evidence, name), high - low)
-    for interval in (effect.interval for effect in shown.values() if effect.interval):
-        low = min(low, max(interval.low, min(ends) - slack))
-        high = max(high, min(interval.high, max(ends) + slack))
+    slack = max(least(evidence, name), max(ends) - min(ends))
+    intervals = [effect.interval for effect in shown.values() if effect.interval]
+    low = min([min(ends), *(max(each.low, min(ends) - slack) for each in intervals)])
+    high = max([max(ends), *(min(each.high, max(ends) + slack) for each in intervals)])
     limit(axes, low, high, least(evidence, name))
     axes.axvline(0, color=PALE, linewidth=1, zorder=1)
     for variant, effect in effects.items():
@@ -101,4 +93,4 @@ def _panel(axes: Axes, evidence: Evidence, name: str, variants: list[str]) -> li
             axes.plot([effect.interval.low, effect.interval.high], [place] * 2, **{**style, "marker": ""}, zorder=3)
         axes.plot(effect.mean, place, **{**style, "linestyle": ""}, zorder=4)
     axes.plot(list(published.values()), list(published), **_PUBLISHED, zorder=5)
-    return [_style(effect) for effect in shown.values()]
+    return [_style(effect) for effect in shown.values()] + ([_PUBLISHED] if published else [])

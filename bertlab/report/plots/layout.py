@@ -1,4 +1,4 @@
-"""Where things stand in a figure: its width, panels side by side, names of variants, the legend below."""
+"""The layout of a figure: its width, panels side by side, names of variants, the legend below."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bertlab.names import plain
 from bertlab.report.evidence import Evidence
-from bertlab.report.plots.style import ROUND, bare
+from bertlab.report.plots.style import ROUND
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -23,11 +22,11 @@ SPAN = 2.0
 """Points that a panel shows at least: a tenth of a point must not look like an effect."""
 _CHARACTERS = 12.5
 """Characters that fit into an inch of 9-point type, on average."""
-_FAR, _OFF = 3.0, 1.5
-"""How many times farther from the baseline than the next a variant is drawn off the scale, and an untrained one."""
+_FAR, _FAR_UNTRAINED = 3.0, 1.5
+"""A variant this many times farther from the baseline than the next is drawn off the scale."""
 
-Key = tuple["Artist", str]
-"""What a legend shows, and its text."""
+Key = tuple[Mapping[str, Any], str]
+"""The line style that a legend shows, and its text."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Drawing:
 
 
 def label(name: str, inches: float = 2.0, lines: int = 1) -> str:
-    """A name from data as text in a figure: wrapped to `inches`, dollars and underscores without a meaning."""
+    """A name from data as text in a figure: wrapped to `inches`, without dollars and underscores that act."""
     width = max(4, int(inches * _CHARACTERS))
     text = "\n".join(textwrap.wrap(plain(name), width, max_lines=lines, placeholder="…")) or "…"
     # matplotlib hides labels that start with an underscore
@@ -49,10 +48,10 @@ def label(name: str, inches: float = 2.0, lines: int = 1) -> str:
 
 
 def axis_name(evidence: Evidence, measurement: str) -> str:
-    """What a measurement is in: its metric in points, or what is read off the pre-training in its own unit."""
+    """The unit of a measurement: its metric in points, or a metric of the pre-training in its own unit."""
     cell = evidence.column(measurement)[0]
     metric = cell.metric.upper() if len(cell.metric) < 3 else cell.metric.replace("_", " ")
-    name = metric if cell.method == "pretraining" else f"{metric} (points)"
+    name = metric if cell.of_pretraining else f"{metric} (points)"
     return f"{name}, less is better" if evidence.less_is_more(measurement) else name
 
 
@@ -65,7 +64,7 @@ def blank(height: float) -> Figure:
 
 
 def by_variant(evidence: Evidence, names: Sequence[str], variants: Sequence[str]) -> tuple[Figure, list[Axes]]:
-    """A panel a measurement, and in each a line a variant, at 0, 1, ... from above."""
+    """A panel for each measurement, and in each a line for each variant, at 0, 1, ... from above."""
     from matplotlib.ticker import MaxNLocator
 
     across = 2 if len(names) == 4 else min(3, len(names))
@@ -77,7 +76,6 @@ def by_variant(evidence: Evidence, names: Sequence[str], variants: Sequence[str]
         axes.set_title(label(name, room, lines=2))
         axes.set_xlabel(label(axis_name(evidence, name), room, lines=2))
         axes.xaxis.set_major_locator(MaxNLocator(min(6, max(2, int(room / 0.5))), steps=ROUND))
-        bare(axes)
     for axes in grid.flat[len(names) :]:
         axes.set_visible(False)
     grid[0, 0].set_yticks(range(len(variants)), [label(each, 1.5, lines=2) for each in variants], linespacing=1.05)
@@ -94,7 +92,7 @@ def off_scale(evidence: Evidence, name: str, away: Mapping[str, float], marks: S
     near, off = max([least(evidence, name), *map(abs, marks)]), set()
     order = sorted(away, key=lambda each: (evidence.untrained(each), abs(away[each])))
     for place, variant in enumerate(order):
-        factor = _OFF if evidence.untrained(variant) and place else _FAR if place > 1 else math.inf
+        factor = _FAR_UNTRAINED if evidence.untrained(variant) and place else _FAR if place > 1 else math.inf
         if abs(away[variant]) > factor * near:
             off.add(variant)
         else:
@@ -103,31 +101,33 @@ def off_scale(evidence: Evidence, name: str, away: Mapping[str, float], marks: S
 
 
 def at_edge(axes: Axes, place: float, value: str, *, left: bool) -> None:
-    """The value of a variant that is drawn off the scale."""
+    """Writes the value of a variant that is off the scale at the edge of its line."""
     text, x, side = (f"◂ {value}", 0.02, "left") if left else (f"{value} ▸", 0.98, "right")
-    axes.text(
-        x, place, text.replace("-", "−"), transform=axes.get_yaxis_transform(), ha=side, va="center", fontsize=8.5
-    )
+    text = text.replace("-", "−")
+    axes.text(x, place, text, transform=axes.get_yaxis_transform(), ha=side, va="center", fontsize=8.5)
 
 
 def least(evidence: Evidence, name: str) -> float:
-    """What an axis shows at least, in the measurement's unit; next to nothing of what is not in points."""
-    return 0.0 if evidence.column(name)[0].method == "pretraining" else SPAN
+    """The least range of an axis, in the measurement's unit; 0 for a metric that is not in points."""
+    return 0.0 if evidence.column(name)[0].of_pretraining else SPAN
 
 
 def limit(axes: Axes, low: float, high: float, least: float) -> None:
-    """An axis from `low` to `high` with a margin, and `least` wide at least."""
+    """Sets the limits of an axis: `low` to `high`, at least `least` apart, with a margin."""
     half = max((high - low) / 2, least / 2, 1e-3 * max(abs(low), abs(high)), 1e-9) * 1.16
     axes.set_xlim((low + high) / 2 - half, (low + high) / 2 + half)
 
 
 def legend(figure: Figure, keys: Sequence[Key], title: str = "") -> None:
-    """Makes a figure higher by its keys, as many side by side as there is room for, under a `title`."""
+    """Adds a legend below a figure, as many keys side by side as there is room for, and the height that it takes."""
+    from matplotlib.lines import Line2D
+
     longest = max(len(text) for _, text in keys)
     columns = max(1, min(4, len(keys), int(WIDTH / (longest / _CHARACTERS + 0.6))))
     figure.set_figheight(figure.get_figheight() + 0.19 * (math.ceil(len(keys) / columns) + bool(title)))
     figure.legend(
-        *zip(*keys, strict=True),
+        [Line2D([], [], **style) for style, _ in keys],
+        [text for _, text in keys],
         title=label(title, WIDTH) if title else None,
         loc="outside lower center",
         ncols=columns,

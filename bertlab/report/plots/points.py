@@ -1,89 +1,66 @@
-"""Every measured point: what the means and the intervals are made of."""
+"""Every measured point, from which means and intervals follow."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bertlab.report.evidence import Evidence
 from bertlab.report.plots.layout import Drawing, Key, at_edge, by_variant, least, legend, limit, off_scale
 from bertlab.report.plots.style import COLOURS, INK, LEVEL, PALE
+from bertlab.report.statistics.summary import mean, seed_means
 from bertlab.wording import count
 
-if TYPE_CHECKING:
-    import pandas
-
 _MEAN: dict[str, Any] = {"color": INK, "marker": "|", "linestyle": "", "markersize": 13, "markeredgewidth": 1.4}
+_BASELINE: dict[str, Any] = {"color": PALE, "linewidth": 1, "linestyle": LEVEL}
+_COLLAPSED: dict[str, Any] = {"color": INK, "marker": "x", "linestyle": ""}
+_HEIGHT = 0.8
+"""Of the seeds of a variant, one above the other, as a share of its line."""
 
 
 def draw(evidence: Evidence) -> Drawing | None:
-    """A panel a measurement, a line a variant, a colour a seed; None if nothing has been measured."""
-    import seaborn
-    from matplotlib.lines import Line2D
-
-    points = _points(evidence)
-    if points.empty:
+    """A panel for each measurement, a line for each variant, a colour for each seed; None if nothing is measured."""
+    cells = [cell for cell in evidence.cells if cell.value is not None and cell.milestone == 100]
+    if not cells:
         return None
-    variants = evidence.variants
-    names = [each for each in evidence.measurements if each in set(points["measurement"])]
-    seeds = sorted(points["seed"].unique())
-    several = len(seeds) <= len(COLOURS)
-    palette = dict(zip(seeds, COLOURS if several else [COLOURS[0]] * len(seeds), strict=False))
-    size = 6.5 if several else 4.5
+    variants, seeds = evidence.variants, sorted({evidence.seed_of(cell) for cell in cells})
+    measured = {cell.measurement for cell in cells}
+    names = [each for each in evidence.measurements if each in measured]
+    few = len(seeds) <= len(COLOURS)
+    colours = {seed: COLOURS[place if few else 0] for place, seed in enumerate(seeds)}
+    height = {seed: _HEIGHT * ((place + 0.5) / len(seeds) - 0.5) for place, seed in enumerate(seeds)}
     figure, panels = by_variant(evidence, names, variants)
-    common: dict[str, Any] = {"x": "value", "y": "place", "hue": "seed", "hue_order": seeds, "palette": palette}
-    common |= {"orient": "h", "dodge": len(seeds) > 1, "jitter": False, "legend": False, "native_scale": True}
+    restarted = False
     for name, axes in zip(names, panels, strict=True):
-        each = points[points["measurement"] == name]
-        means = {variant: found.mean for variant in variants if (found := evidence.summary(variant, name))}
+        points = {each: found for each in variants if (found := evidence.points(each, name))}
+        means = {each: mean([*seed_means(found).values()]) for each, found in points.items()}
         centre = means.get(evidence.baseline, sum(means.values()) / len(means))
-        off = off_scale(evidence, name, {variant: mean - centre for variant, mean in means.items()})
-        shown = each[~each["variant"].isin(off)]
-        before = axes.get_xlabel(), axes.get_yticks(), axes.get_ylim()
-        if shown.duplicated(["variant", "seed"]).any():
-            seaborn.stripplot(shown, ax=axes, size=3, alpha=0.45, **common)
-        means_of_seeds = shown.groupby(["variant", "place", "seed"], as_index=False)["value"].mean()
-        seaborn.stripplot(means_of_seeds, ax=axes, size=size, linewidth=0.8, edgecolor="white", zorder=4, **common)
-        axes.plot(shown["value"][shown["collapsed"]], shown["place"][shown["collapsed"]], "x", color=INK, zorder=6)
-        for variant, mean in means.items():
+        off = off_scale(evidence, name, {each: mean - centre for each, mean in means.items()})
+        for variant, value in means.items():
             place = variants.index(variant)
             if variant in off:
-                at_edge(axes, place, f"{mean:.1f}", left=mean < centre)
-            else:
-                axes.plot(mean, place, **_MEAN, zorder=5)
+                at_edge(axes, place, f"{value:.1f}", left=value < centre)
+                continue
+            for seed, values in points[variant].items():
+                y, colour = place + height[seed], colours[seed]
+                if len(values) > 1:
+                    restarted = True
+                    axes.scatter(values, [y] * len(values), s=9, alpha=0.45, color=colour, linewidth=0)
+                size = 42 if few else 20
+                axes.scatter(mean(values), y, s=size, color=colour, linewidth=0.8, edgecolor="white", zorder=4)
+            for cell in evidence.collapsed(variant, name):
+                axes.plot(cell.value, place + height[evidence.seed_of(cell)], **_COLLAPSED, zorder=6)
+            axes.plot(value, place, **_MEAN, zorder=5)
         if evidence.baseline in means:
-            axes.axvline(centre, color=PALE, linewidth=1, linestyle=LEVEL, zorder=1)
-        limit(axes, min(shown["value"].min(), centre), max(shown["value"].max(), centre), least(evidence, name))
-        axes.set(xlabel=before[0], ylabel=None, yticks=before[1], ylim=before[2])
-    keys: list[Key] = [
-        (Line2D([], [], color=palette[each], marker="o", linestyle=""), f"seed {each}") for each in seeds
-    ]
-    if evidence.imported or not several:
+            axes.axvline(centre, **_BASELINE, zorder=1)
+        shown = [value for each in points.keys() - off for found in points[each].values() for value in found]
+        limit(axes, min(*shown, centre), max(*shown, centre), least(evidence, name))
+    keys: list[Key] = [({"color": colours[each], "marker": "o", "linestyle": ""}, f"seed {each}") for each in seeds]
+    if evidence.imported or not few:
         keys = [(keys[0][0], f"a {evidence.unit}")]
-    if points.duplicated(["measurement", "variant", "seed"]).any():
-        keys.append((Line2D([], [], color=PALE, marker="o", linestyle="", markersize=3), "one fine-tuning seed"))
-    if points["collapsed"].any():
-        keys.append((Line2D([], [], color=INK, marker="x", linestyle=""), "collapsed"))
-    keys.append((Line2D([], [], **_MEAN), "mean of the variant"))
-    keys.append((Line2D([], [], color=PALE, linewidth=1, linestyle=LEVEL), "mean of the baseline"))
-    legend(figure, keys)
+    if restarted:
+        keys.append(({"color": PALE, "marker": "o", "linestyle": "", "markersize": 3}, "one fine-tuning seed"))
+    if any(cell.status == "collapsed" for cell in cells):
+        keys.append((_COLLAPSED, "collapsed"))
+    legend(figure, [*keys, (_MEAN, "mean of the variant"), (_BASELINE, "mean of the baseline")])
     alt = f"Points of {count(len(variants), 'variant')} on {count(len(names), 'measurement')}, by seed, with means."
     return Drawing("points", "Points by seed", alt, figure)
-
-
-def _points(evidence: Evidence) -> pandas.DataFrame:
-    import pandas
-
-    return pandas.DataFrame(
-        {
-            "measurement": name,
-            "variant": variant,
-            "place": place,
-            "seed": evidence.seed_of(cell),
-            "value": cell.value,
-            "collapsed": cell.status == "collapsed",
-        }
-        for name in evidence.measurements
-        for place, variant in enumerate(evidence.variants)
-        for cell in evidence.at(variant, name)
-        if cell.value is not None
-    )

@@ -1,4 +1,4 @@
-"""How every figure looks: one ink, two greys, a palette for the colour-blind, and nothing of the user's settings.
+"""The look of every figure: one ink, two greys and a palette for the colour-blind, whatever the user has set.
 
 A page on another ground exchanges the ink, the grid and the white; no other greys and no other whites are used.
 """
@@ -8,10 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from typing import Any
 
 INK, PALE, GRID, WHITE = "#222222", "#8a8a8a", "#e4e4e4", "#ffffff"
 
@@ -35,34 +32,27 @@ _SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "path",
     "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same on every machine
     "font.size": TEXT,
-    "text.color": INK,
     "axes.titlesize": TITLE,
-    "axes.titlecolor": INK,
     "axes.labelsize": TEXT,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": PALE,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.unicode_minus": True,
-    "xtick.color": PALE,
-    "ytick.color": PALE,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
     "xtick.labelsize": SMALL,
     "ytick.labelsize": TEXT,
-    "xtick.major.pad": 6.5,  # below the number in the corner of the other axis
-    "grid.color": GRID,
-    "grid.linewidth": 0.7,
     "legend.fontsize": SMALL,
     "legend.title_fontsize": SMALL,
     "legend.frameon": False,
+    **dict.fromkeys(("text.color", "axes.titlecolor", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), INK),
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), PALE),
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.major.pad": 6.5,  # below the number in the corner of the other axis
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
     "patch.force_edgecolor": False,
 }
 
 
 @contextmanager
 def applied() -> Iterator[None]:
-    """Figures that are made and written within look like this, whatever the user has set."""
+    """Gives this look to the figures that are made and written within."""
     import matplotlib as mpl
     import seaborn
 
@@ -76,24 +66,9 @@ def applied() -> Iterator[None]:
 
 def lines(variants: Sequence[str], baseline: str) -> dict[str, dict[str, Any]]:
     """The line of each variant: the baseline in ink and bold, the others in colours and dashes that differ."""
-    others = [each for each in variants if each != baseline]
-    styles = {
-        each: {
-            "color": COLOURS[place % len(COLOURS)],
-            "linewidth": 1.7,
-            "linestyle": DASHES[(place + place // len(COLOURS)) % len(DASHES)],
-            "marker": "o",
-            "markersize": 2.5,
-            "zorder": 3,
-        }
-        for place, each in enumerate(others)
-    }
-    bold = {"color": INK, "linewidth": 2.2, "linestyle": "solid", "marker": "o", "markersize": 3, "zorder": 4}
-    return {each: styles.get(each, bold) for each in variants}
-
-
-def bare(axes: Axes) -> None:
-    """A grid behind what is drawn, and no ticks."""
-    axes.grid(True)
-    axes.set_axisbelow(True)
-    axes.tick_params(which="both", length=0)
+    styles: dict[str, dict[str, Any]] = {}
+    for place, each in enumerate(each for each in variants if each != baseline):
+        dashes = DASHES[(place + place // len(COLOURS)) % len(DASHES)]
+        styles[each] = {"color": COLOURS[place % len(COLOURS)], "linewidth": 1.7, "linestyle": dashes, "zorder": 3}
+    bold = {"color": INK, "linewidth": 2.2, "linestyle": "solid", "zorder": 4}
+    return {each: {"marker": "o", "markersize": 2.5} | styles.get(each, bold) for each in variants}

@@ -1,1 +1,1 @@
-"""What numbers say: metrics as functions of examples, effects with intervals and tests, and the power to see them."""
+"""Metrics as functions of examples, effects with intervals and tests, and the power to see them."""

@@ -1,4 +1,4 @@
-"""All intervals and one-sided tests of an effect at once: from its error, or from the draws of the bootstrap."""
+"""Confidence distributions, which give all intervals and one-sided tests of an effect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Confidence(Protocol):
 
 @dataclass(frozen=True)
 class Component:
-    """One part of the variance of a mean, as it was estimated."""
+    """An estimated part of the variance of a mean."""
 
     variance: float
     freedom: float
@@ -36,11 +36,11 @@ class Component:
 class BehrensFisher:
     """The distribution of Behrens and Fisher: the mean plus a Student's t for each of two parts of its variance.
 
-    Nobody knows the two variances, and one t with the degrees of freedom of their sum (Satterthwaite) pretends to: by
-    chance a few seeds lie close together, and then both the error is small and the degrees of freedom are many. Far
-    out, where the claims of a family are judged, that rejects two to four times too often with four seeds. This
-    distribution keeps what is not known of each part; its tests reject at most as often as they promise (Robinson
-    1976). With one part it is Student's t.
+    One t with the degrees of freedom of the sum (Satterthwaite) ignores that both variances are estimates: where a few
+    seeds lie close together by chance, the error is small and the degrees of freedom are many. In the tails, where
+    Holm's correction tests claims, it rejects two to four times too often with four seeds. This distribution
+    keeps the uncertainty of each part, and its tests reject at most at their level (Robinson 1976). With one part it is
+    Student's t.
     """
 
     mean: float
@@ -51,7 +51,7 @@ class BehrensFisher:
         """The p-value of the effect not lying above `value`."""
         from scipy.special import ndtr
 
-        if value > self.mean:  # a small p is a sum of small terms, not what is left of 1
+        if value > self.mean:  # a small p is a sum of small terms, not 1 minus a sum
             return 1 - self.below(2 * self.mean - value)
         deviations, shares = self._mixture
         return float(shares @ ndtr((value - self.mean) / deviations))
@@ -62,7 +62,7 @@ class BehrensFisher:
 
         if share > 0.5:
             return 2 * self.mean - self.quantile(1 - share)
-        # By secants of the normal deviate of `below`, which is nearly straight, and straight with known variances.
+        # Secants of the normal deviate of `below`, which is nearly linear, and linear with known variances.
         aim, error = float(ndtri(share)), math.sqrt(self.seeds.variance + self.examples.variance)
         one, two = self.mean, self.mean + aim * error
         found = 0.0
@@ -75,7 +75,7 @@ class BehrensFisher:
 
     @cached_property
     def _mixture(self) -> tuple[Floats, Floats]:
-        """Normal distributions that it is made of: their standard deviations and shares."""
+        """The standard deviations and weights of the normal distributions that it mixes."""
         (one, shares), (two, others) = (
             _scales(each.freedom if each.variance else math.inf) for each in (self.seeds, self.examples)
         )
@@ -85,10 +85,10 @@ class BehrensFisher:
 
 @lru_cache(maxsize=256)
 def _scales(freedom: float) -> tuple[Floats, Floats]:
-    """What a variance may be in units of its estimate, nu / chi-square, (K,), and how likely each, (K,).
+    """Possible variances in units of their estimate, nu / chi-square, (K,), and their probabilities, (K,).
 
-    By the trapezoid rule in the logarithm of the chi-square, where a third of a unit is a step fine enough for 8
-    digits. Of a thousand degrees of freedom or more the estimate is taken for the variance.
+    The trapezoid rule in the logarithm of the chi-square; a step of a third gives 8 digits. With a thousand degrees
+    of freedom or more the estimate counts as the variance.
     """
     from scipy.special import gammaincinv
 
@@ -103,12 +103,12 @@ def _scales(freedom: float) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class Percentiles:
-    """Expanded percentiles of bootstrap draws (Hesterberg 2015): the shape is theirs, the width the design's.
+    """Expanded percentiles of bootstrap draws (Hesterberg 2015): the draws give the shape, the design the width.
 
-    Draws of n seeds spread by (n - 1) / n too little, draws of seeds and examples count what the two add together
-    thrice (Owen 2007), and normal percentiles stand where Student's belong. So the percentile that is read is the one
-    that lies as many standard deviations of the draws off as Student's lies standard errors. The interval is therefore
-    not the published multi-bootstrap's but that rescaled: 13 to 15 % narrower.
+    The variance of the draws of n seeds is (n - 1) / n of the right one, draws of seeds and examples count their
+    interaction thrice (Owen 2007), and plain percentiles are normal instead of Student's. So this reads the percentile
+    that lies as many standard deviations of the draws from the mean as Student's lies standard errors. The interval is
+    the published multi-bootstrap's, rescaled: 13 to 15 % narrower.
     """
 
     draws: Floats = field(repr=False)

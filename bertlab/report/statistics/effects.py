@@ -1,8 +1,8 @@
-"""A row against another from their predictions: the effect, its interval and its tests, paired by seed and example.
+"""Effects of one variant over another from their predictions, with intervals and tests paired by seed and example.
 
-Every seed judges the same examples, so the two are crossed: a seed's difference on an example is the effect, plus
-what the seed, the example and the two together add. Both samples count: other seeds would have come out otherwise, and
-so would other examples. Fine-tuning seeds are averaged before anything else.
+Every seed predicts the same examples, so the two are crossed: a seed's difference on an example is the effect plus the
+contributions of the seed, of the example and of their interaction. Seeds and examples are both samples, and the
+variance counts both. Fine-tuning seeds are averaged first.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from bertlab.report.statistics.variance import Typical, VarianceComponents, meas
 from bertlab.tasks.metrics import Floats, Metric
 
 BOOTSTRAP_MIN_SEEDS = 20
-"""Seeds from which on the multi-bootstrap judges alone. With fewer, its percentiles cover less than they promise: a few
-seeds drawn from themselves do not show how far another might lie."""
+"""Seeds from which on the multi-bootstrap gives the interval. With fewer, its percentiles cover less than their level:
+resamples of a few seeds do not show how far another may lie."""
 VERDICT_MIN_SEEDS = 4
-"""Seeds that a verdict takes: the fewest at which the interval is known to cover what it promises (by simulation in the
-tests). Two or three may lie close by chance and make it too narrow, and none can tell."""
+"""Seeds of a verdict at least: the fewest at which the interval has its level (by simulation in the tests). Two or
+three may lie close by chance, and the interval is then too narrow."""
 
 Runs = Mapping[int, Sequence[Metric]]
-"""One measure for each fine-tuning seed, by pre-training seed; all on the same examples."""
+"""One metric for each fine-tuning seed, by pre-training seed; all on the same examples."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """A row minus another on one measure, in its unit (points, or nats)."""
+    """A variant minus another on one metric, in its unit (points, or nats)."""
 
     mean: float
     """Over the seeds that both have."""
@@ -43,18 +43,17 @@ class Effect:
     """Pre-training seeds that both have."""
     examples: int
     spread: VarianceComponents | None = None
-    """None with one seed, and where nothing varies: a spread of nothing is no evidence of certainty. What follows from
-    it is None then."""
+    """None with one seed, and where nothing varies, which is no evidence of certainty; there is no interval then."""
     resample: Callable[[], Floats] | None = field(default=None, repr=False)
     """The draws of the multi-bootstrap, (B,)."""
 
     def moderated(self, typical: Typical | None) -> Effect:
-        """The same, its spread estimated with what is typical of the study."""
+        """The same with a spread that borrows from the other comparisons of the study."""
         return self if self.spread is None else dataclasses.replace(self, spread=self.spread.moderated(typical))
 
     @cached_property
     def bootstrap(self) -> Confidence | None:
-        """By the multi-bootstrap; drawn when it is asked for."""
+        """By the multi-bootstrap, drawn at the first use."""
         if self.spread is None or self.resample is None:
             return None
         error = math.sqrt(self.spread.variance(self.n))
@@ -62,7 +61,7 @@ class Effect:
 
     @cached_property
     def confidence(self) -> Confidence | None:
-        """What judges: the spread's two parts, from `BOOTSTRAP_MIN_SEEDS` seeds on the bootstrap."""
+        """By the two parts of the spread; from `BOOTSTRAP_MIN_SEEDS` seeds on by the bootstrap."""
         if self.n >= BOOTSTRAP_MIN_SEEDS:
             return self.bootstrap
         return None if self.spread is None else self.spread.confidence(self.mean, self.n)
@@ -79,22 +78,22 @@ class Effect:
 
     def equivalence(self, margin: float) -> float | None:
         """The p-value of an effect of `margin` or more either way: the larger of two one-sided tests."""
-        sure = self.confidence
-        return None if sure is None else max(sure.below(-margin), 1 - sure.below(margin))
+        known = self.confidence
+        return None if known is None else max(known.below(-margin), 1 - known.below(margin))
 
     def beyond(self, margin: float) -> float | None:
         """The two-sided p-value of an effect within `margin`: small if it lies outside."""
-        sure = self.confidence
-        return None if sure is None else min(1.0, 2 * min(sure.below(margin), 1 - sure.below(-margin)))
+        known = self.confidence
+        return None if known is None else min(1.0, 2 * min(known.below(margin), 1 - known.below(-margin)))
 
 
-def effect(row: Runs, other: Runs, *, key: int = 0, resamples: int = RESAMPLES) -> Effect | None:
-    """`row` minus `other`, paired by seed and example; None if they have no seed in common.
+def effect(variant: Runs, other: Runs, *, key: int = 0, resamples: int = RESAMPLES) -> Effect | None:
+    """`variant` minus `other`, paired by seed and example; None if they have no seed in common.
 
-    A run of which the value alone is known is a mean of one score. The multi-bootstrap draws by `key`. `ValueError` if
-    the runs are not on the same number of examples.
+    A run without predictions is a mean of one score. `key` draws the multi-bootstrap. `ValueError` if the runs have
+    different numbers of examples.
     """
-    seeds: list[Seed] = [(row[seed], other[seed]) for seed in sorted(row) if seed in other]
+    seeds: list[Seed] = [(variant[seed], other[seed]) for seed in sorted(variant) if seed in other]
     if not seeds:
         return None
     sizes = {each.examples for one, two in seeds for each in (*one, *two)}

@@ -1,7 +1,7 @@
-"""What a report resamples: the metric that a kind of task gives, over its examples or over groups of them.
+"""The metric that a kind of task gives, over its examples or over groups of them: what a report resamples.
 
-An example is what is drawn anew for another test set: a row of a task, a sentence of a tagging task with all its words,
-or, where rows hang together, the whole group of them: all questions on an article, all pairs of a premise.
+An example is what another test set would draw anew: an example of a task, a sentence of a tagging task with all its
+words, or, where examples depend on each other, their whole group: all questions on an article, all pairs of a premise.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from bertlab.tasks.metrics import Floats, Labels, Metric
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
-    """Another metric with whole groups of its examples for examples: they are drawn, and left out, together.
+    """A metric whose examples are groups of another's: a resample draws or leaves out whole groups.
 
-    Groups differ in size, and a metric of theirs is a ratio, so a group contributes what its examples do together
-    beyond the value (the linearised, or cluster-robust, variance).
+    Groups differ in size, and their metric is a ratio, so a group contributes what its examples add beyond the value
+    (the linearised, or cluster-robust, variance).
     """
 
     metric: Metric
@@ -55,7 +55,7 @@ def averaged(finetune_seeds: Sequence[Metric]) -> Floats:
 
 
 def of(kind: str, metric: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
-    """A metric of a run's `predictions.npz`; with an array `group`, rows of the same number are one example.
+    """A metric of a run's `predictions.npz`; an array `group` gives each example the number of its group.
 
     `ValueError` for a metric that the kind of task does not have, `KeyError` for an unknown kind and for
     missing predictions.
@@ -66,5 +66,5 @@ def of(kind: str, metric: str, arrays: Arrays, labels: Sequence[str] = ()) -> Me
         return found
     group = arrays["group"][task.examples_of(arrays)]
     if len(group) != found.examples:
-        raise ValueError(f"groups of {len(group)} rows do not fit {found.examples} examples")
+        raise ValueError(f"{len(group)} group numbers do not fit {found.examples} examples")
     return Grouped(found, np.unique(group, return_inverse=True)[1])

@@ -1,8 +1,8 @@
-"""The multi-bootstrap of Sellam et al. 2022: pre-training seeds and examples are both drawn anew, for both rows alike.
+"""The multi-bootstrap of Sellam et al. 2022, paired: resamples pre-training seeds and examples for both variants alike.
 
-A resample draws as many seeds as there are, and as many examples, with replacement; within it both rows are measured
-on the same seeds and examples (its paired design), fine-tuning seeds averaged first. Draws are keyed: the same data
-give the same interval, anywhere.
+A resample draws as many seeds as there are, and as many examples, with replacement, and measures both variants on the
+same seeds and examples; fine-tuning seeds are averaged first. Draws are keyed: the same data give the same interval on
+every machine.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from bertlab.tasks.metrics import Floats, Mean, Metric
 
 RESAMPLES = 1000
 BLOCK = 2**22
-"""Weights that are made into floats at a time: 32 MiB."""
+"""Weights that are converted to floats at a time: 32 MiB."""
 
 Counts = npt.NDArray[np.uint8]
 Seed = tuple[Sequence[Metric], Sequence[Metric]]
-"""The fine-tuning seeds of a row and those of the other at one pre-training seed."""
+"""The fine-tuning seeds of two variants at one pre-training seed."""
 
 
 def resampled(seeds: Sequence[Seed], resamples: int = RESAMPLES, key: int = 0) -> Floats:
-    """The difference of two rows in each resample, (B,)."""
+    """The difference of two variants in each resample, (B,)."""
     examples = seeds[0][0][0].examples
     which, weights = drawn(resamples, len(seeds), key), drawn(resamples, examples, ~key)
     blocks = np.array_split(weights, max(1, weights.size // BLOCK))
@@ -37,26 +37,21 @@ def resampled(seeds: Sequence[Seed], resamples: int = RESAMPLES, key: int = 0) -
 
 @lru_cache(maxsize=4)
 def drawn(resamples: int, size: int, key: int) -> Counts:
-    """How often each of `size` things is drawn in each resample, (B, size): `size` draws with replacement."""
+    """How often each resample draws each of `size` items, (B, size): `size` draws with replacement."""
     purpose = keyed.key("multi-bootstrap", key)
-    rows = np.arange(resamples)[:, None]
-    draws = keyed.integers(size, purpose, rows, np.arange(size)[None])
-    counts = np.bincount((draws + rows * size).ravel(), minlength=resamples * size)
-    # A byte is enough: a thing is drawn once on average, and of few never more often than there are things.
+    numbers = np.arange(resamples)[:, None]
+    draws = keyed.integers(size, purpose, numbers, np.arange(size)[None])
+    counts = np.bincount((draws + numbers * size).ravel(), minlength=resamples * size)
+    # A byte is enough: an item is drawn once on average, and at most `size` times.
     return counts.reshape(resamples, size).astype(np.uint8)
 
 
 def _differences(seeds: Sequence[Seed], weights: Floats) -> Floats:
-    """The difference of the two rows at each seed under weights (B, E) on the examples: (B, S)."""
-    rows = [[*one, *other] for one, other in seeds]
-    if all(isinstance(measure, Mean) for row in rows for measure in row):
-        means = np.stack(
-            [averaged(one) - averaged(other) for one, other in seeds], -1
-        )  # (E, S): a mean of means is one
-        return np.asarray(weights @ means / weights.sum(-1, keepdims=True))
+    """The difference of two variants at each seed under weights (B, E) on the examples: (B, S)."""
+    if all(isinstance(metric, Mean) for seed in seeds for side in seed for metric in side):
+        means = np.stack([averaged(one) - averaged(other) for one, other in seeds], -1)  # (E, S)
+        return np.asarray(weights @ means / weights.sum(-1, keepdims=True))  # a mean of means is one
     values = [
-        np.mean([each.weighted(weights) for each in one], axis=0)
-        - np.mean([each.weighted(weights) for each in other], axis=0)
-        for one, other in seeds
-    ]
-    return np.stack(values, -1)
+        [np.mean([metric.weighted(weights) for metric in side], axis=0) for side in seed] for seed in seeds
+    ]  # (S, 2) of (B,)
+    return np.stack([one - other for one, other in values], -1)

@@ -1,4 +1,4 @@
-"""How many seeds a study would need, at the spread that was measured, to see an effect or to rule one out."""
+"""How many seeds a study needs, at the measured spread, to see an effect or to rule one out."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from bertlab.report.statistics.summary import LEVEL
 from bertlab.report.statistics.variance import VarianceComponents
 
 POWER = 0.8
-"""The chance of a verdict that is asked for."""
+"""The wanted chance of a verdict."""
 FEWEST = 3
-"""Seeds that a spread takes to plan by: the 95 % interval of one over two seeds spans a factor of 70."""
+"""Seeds of a spread to plan with: the 95 % interval of a spread of two seeds spans a factor of 70."""
 MOST = 10_000
-"""Seeds that nobody trains."""
+"""More seeds than anybody trains."""
 
 
 def power(effect: float, spread: VarianceComponents, n: int, level: float = LEVEL) -> float:
     """The chance that a two-sided test over `n` seeds sees a true `effect`, by a non-central t.
 
-    The test is that of the interval; what its statistic does is taken from the degrees of freedom of the sum.
+    The test is that of the interval; its statistic has the degrees of freedom of the summed variance.
     """
     from scipy.special import nctdtr
 
@@ -33,7 +33,7 @@ def power(effect: float, spread: VarianceComponents, n: int, level: float = LEVE
 def equivalence_power(effect: float, margin: float, spread: VarianceComponents, n: int, level: float = LEVEL) -> float:
     """The chance that two one-sided tests over `n` seeds find a true `effect` to lie within `margin`.
 
-    Each test fails on its own side: the two are taken not to fail together (Bonferroni), a bit less than the truth.
+    Assumes that the two tests do not fail together (Bonferroni), which gives slightly less than the true chance.
     """
     from scipy.special import nctdtr
 
@@ -48,8 +48,8 @@ def seeds_to_see(
 ) -> float | None:
     """The fewest seeds, at least `VERDICT_MIN_SEEDS`, that see a true `effect` with a `chance`.
 
-    `math.inf` if no number does: the examples are too few, or the effect is none. None if the spread was measured on
-    fewer than `FEWEST` seeds.
+    `math.inf` if no number does: the examples are too few, or the effect is 0. None if the spread comes from fewer
+    than `FEWEST` seeds.
     """
     return _fewest(spread, chance, lambda known, n: power(effect, known, n, level))
 
@@ -57,7 +57,7 @@ def seeds_to_see(
 def seeds_to_rule_out(
     margin: float, effect: float, spread: VarianceComponents | None, level: float = LEVEL, chance: float = POWER
 ) -> float | None:
-    """The fewest seeds that find a true `effect` to lie within `margin`, with the ends of `seeds_to_see`."""
+    """The fewest seeds that find a true `effect` to lie within `margin`; `math.inf` and None as in `seeds_to_see`."""
     return _fewest(spread, chance, lambda known, n: equivalence_power(effect, margin, known, n, level))
 
 

@@ -1,4 +1,4 @@
-"""The variance of a mean difference by where it comes from, and what the comparisons of a study say of it together."""
+"""The variance of a mean difference by source, and its estimate from all comparisons of a study."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from bertlab.report.statistics.confidence import BehrensFisher, Component
 from bertlab.tasks.metrics import Floats
 
 MOST_BORROWED = 2.0
-"""Degrees of freedom that the other comparisons of a study lend, at most, for each that a comparison has of its own."""
+"""Degrees of freedom that other comparisons lend at most, for each of a comparison's own."""
 
 
 @dataclass(frozen=True)
 class VarianceComponents:
-    """The variance of a mean difference by where it comes from, in squared units of the measure.
+    """The variance of a mean difference by source, in squared units of the metric.
 
-    With the mean squares of the seeds (A), the examples (B) and the two together (R) of S x E differences, the variance
-    of their mean is (A + B - R) / SE: seed noise / S + example noise / E + interaction / SE, of which A / SE and B / SE
-    both hold the last. So the examples add (B - R) / SE to what the seeds show.
+    With the mean squares of the seeds (A), the examples (B) and their interaction (R) of S x E differences, the
+    variance of their mean is (A + B - R) / SE: seed noise / S + example noise / E + interaction / SE. A / SE and B / SE
+    both include the interaction, so the examples add (B - R) / SE to the seeds' A / SE.
     """
 
     n: int
-    """S: seeds that it was measured on."""
+    """S: the seeds of the estimate."""
     examples: int
     """E"""
     between: float
     """Of one seed's difference on these examples: A / E."""
     sampling: float
-    """What other examples would add, for any number of seeds: (B - R) / SE, not below 0."""
+    """Of drawing other examples, for any number of seeds: (B - R) / SE, not below 0."""
     interaction: float = 0.0
-    """What `between` would be if all seeds were alike: R / E; 0 where there is one example."""
+    """`between` if the seeds did not differ: R / E; 0 with one example."""
     borrowed: float = 0.0
-    """Degrees of freedom of `between` that other comparisons lent, for each of its own."""
+    """Degrees of freedom of `between` from other comparisons, for each of its own."""
 
     def variance(self, n: int) -> float:
         """Of the mean over `n` seeds."""
@@ -45,9 +45,8 @@ class VarianceComponents:
     def freedom(self, n: int) -> float:
         """Degrees of freedom of the variance for `n` seeds, by Satterthwaite's formula.
 
-        Those of the seeds alone, n - 1, would make the interval far too wide where nearly all of the spread is the
-        examples', which is known from hundreds; those of the examples far too narrow where it is the seeds'. His are
-        the freedom of the chi-square that varies as the sum does, and lie between.
+        They lie between those of the seeds, n - 1, which make the interval far too wide where hundreds of examples
+        cause nearly all of the spread, and those of the examples, which make it far too narrow where seeds do.
         """
         seeds, examples = self.components(n)
         return (seeds.variance + examples.variance) ** 2 / sum(
@@ -55,16 +54,16 @@ class VarianceComponents:
         )
 
     def components(self, n: int) -> tuple[Component, Component]:
-        """The two parts of the variance for `n` seeds: the seeds' and the examples'."""
+        """The parts of the variance for `n` seeds: of the seeds and of the examples."""
         seeds = Component(self.between / n, (n - 1) * (1 + self.borrowed))
         return seeds, Component(self.sampling, max(1, self.examples - 1))
 
     def confidence(self, mean: float, n: int) -> BehrensFisher:
-        """What a mean over `n` seeds says of the effect."""
+        """The confidence distribution of the effect with this `mean` over `n` seeds."""
         return BehrensFisher(mean, *self.components(n))
 
     def moderated(self, typical: Typical | None) -> VarianceComponents:
-        """The spread with `between` drawn to what is typical of the study, as far as that is known."""
+        """The spread with `between` shrunk to the typical one of the study."""
         if typical is None or not self.interaction or self.n < 2:
             return self
         lent = min(typical.freedom / (self.n - 1), MOST_BORROWED, typical.comparisons - 1)
@@ -74,23 +73,23 @@ class VarianceComponents:
 
 @dataclass(frozen=True)
 class Typical:
-    """How much more the seeds of a study differ than seeds that are all alike would, by all its comparisons.
+    """How much more the seeds of a study differ than chance explains, over all its comparisons.
 
-    An empirical-Bayes estimate as limma's (Smyth 2004): four seeds say little of their variance, a dozen comparisons
-    say more, so each variance is drawn to their mean. By how much is read off how the ratios scatter: as chance alone
-    would have it, and they are taken to be alike; more, and each is left nearer to its own. Variances are compared in
-    units of the interaction, which is known well and has the measure's scale.
+    An empirical-Bayes estimate as limma's (Smyth 2004): four seeds estimate a variance poorly and a dozen comparisons
+    do better, so each variance shrinks to their mean. The scatter of the ratios gives the weight: no larger than by
+    chance, and all variances count as equal; larger, and each stays nearer to its own. The unit is the interaction,
+    which is known well and has the metric's scale.
     """
 
     ratio: float
     """The mean of `between` / `interaction`."""
     freedom: float
-    """Degrees of freedom that it is worth for a single comparison; infinite if the ratios scatter as chance has it."""
+    """Its worth to a single comparison, in degrees of freedom; infinite if the ratios scatter as by chance."""
     comparisons: int
 
     @classmethod
     def of(cls, spreads: Iterable[VarianceComponents | None]) -> Typical | None:
-        """Out of the comparisons of a study; None of fewer than two."""
+        """From the comparisons of a study; None of fewer than two."""
         from scipy.special import digamma, polygamma
 
         known = [each for each in spreads if each is not None and each.interaction > 0]
@@ -107,7 +106,7 @@ class Typical:
 
 
 def _inverse_trigamma(value: float) -> float:
-    """Smyth's Newton iteration, which rises to the solution."""
+    """Smyth's Newton iteration, which converges from below."""
     from scipy.special import polygamma
 
     guess = 0.5 + 1 / value
@@ -121,7 +120,7 @@ def _inverse_trigamma(value: float) -> float:
 
 
 def measured(differences: Floats) -> VarianceComponents | None:
-    """The spread of differences (S, E); None of one seed, and of differences that are all the same."""
+    """The spread of differences (S, E); None of one seed, and of equal differences."""
     n, examples = differences.shape
     if n < 2:
         return None
@@ -135,5 +134,5 @@ def measured(differences: Floats) -> VarianceComponents | None:
         rest = float(((differences - of_seeds - of_examples + mean) ** 2).sum()) / ((n - 1) * (examples - 1) * n)
         sampling = max(0.0, own - rest) / examples
     spread = VarianceComponents(n, examples, between, sampling, rest * n / examples)
-    # What rounding leaves of differences that are all the same is not a spread.
+    # Rounding errors of equal differences are no spread.
     return spread if spread.variance(n) > (1e-12 * float(np.abs(differences).max())) ** 2 else None
