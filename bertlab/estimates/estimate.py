@@ -1,4 +1,4 @@
-"""What a plan costs: jobs done and to do, tokens, FLOPs, time and disk; and what one more seed adds.
+"""The cost of a plan: jobs done and to do, tokens, FLOPs, time and disk, and the cost of one more seed.
 
 Times come from similar finished runs, else from short trials on this machine, or from the peak of GPUs elsewhere.
 """
@@ -39,14 +39,14 @@ Seconds = Callable[[Job, int], float | None]
 """The time of a job on a number of devices; `None` if unknown."""
 
 JOB_SECONDS = 3.0
-"""Around the steps of a job: reading and tokenising, building the model, saving."""
+"""Outside of a job's steps: reading and tokenising, building the model, saving."""
 RAY_START_SECONDS = 8.0
-"""Ray, and torch in each worker."""
+"""Starting Ray, and importing torch in each worker."""
 PIECES_PER_WORD = 1.3
 MEASUREMENT_BYTES = 200_000
-"""The result and the predictions of a measurement, about."""
+"""Typical size of the result and the predictions of a measurement."""
 CORPUS_BYTES = 2 / 3
-"""Of a tokenised corpus, per byte of its text, about."""
+"""Typical size of a tokenised corpus per byte of its text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class Gpu:
     """A step takes at least this per layer: some hundred kernel launches of about 10 microseconds each."""
 
     def seconds(self, machine: Machine) -> Seconds:
-        """Times of jobs at `TYPICAL_MFU`. Preparing text counts as nothing; more GPUs launch kernels no faster."""
+        """Times of jobs at `TYPICAL_MFU`. Preparing text takes no time; many GPUs launch kernels as slowly as one."""
 
         def estimated(job: Job, devices: int) -> float:
             if isinstance(job, Pretrain):
@@ -106,7 +106,7 @@ class Estimate:
     """Pending jobs by kind."""
     to_do: Amount
     studies: Mapping[str, Amount]
-    """What each study would take alone."""
+    """The cost of each study alone."""
     one_more_seed: Amount | None
     """`None` if nothing is pre-trained."""
     shared: Amount
@@ -144,10 +144,10 @@ def _next_seed(plan: Plan, store: Store, machine: Machine) -> list[Job]:
 
 
 def _repeated(plan: Plan) -> list[Job]:
-    """The jobs of `Plan.requested` that another variant or study needs too."""
-    asked = {(cell.study.name, cell.variant, job.id): job for cell in plan.cells for job in (cell.pretrain, cell.job)}
+    """The jobs that several variants or studies need, once for each but the first."""
+    needed = {(cell.study.name, cell.variant, job.id): job for cell in plan.cells for job in (cell.pretrain, cell.job)}
     seen, repeated = set[str](), list[Job]()
-    for job in asked.values():
+    for job in needed.values():
         if isinstance(job, Measure) or not plan.request.pretrained:  # a given checkpoint saves nothing
             repeated += [job] * (job.id in seen)
             seen.add(job.id)
@@ -229,7 +229,7 @@ def trained_examples(settings: Adaptation, data: TaskData) -> int:
 
 
 def training_steps(settings: Adaptation, examples: int) -> int:
-    """Updates in all epochs over so many examples."""
+    """Updates in all epochs over `examples` examples."""
     steps = max(1, math.ceil(settings.epochs * math.ceil(examples / settings.batch_size)))
     return min(steps, settings.max_steps) if settings.max_steps else steps
 

@@ -1,4 +1,4 @@
-"""Times this machine: matrix products, and some steps of pre-trainings as jobs carry them out."""
+"""Times this machine: matrix products, and some steps of pre-trainings as jobs run them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PRODUCT = (4096, 768, 3072)
 
 @dataclass(frozen=True, kw_only=True)
 class Speed:
-    """What a pre-training takes, in seconds."""
+    """The seconds of a pre-training."""
 
     start: float
     """Before the first step: building the model, laying out sequences."""
@@ -41,18 +41,18 @@ class Speed:
     flops_per_second: float
 
     def seconds(self, steps: int, milestones: int) -> float:
-        """The time of so many steps and milestones, the last of which is the result."""
+        """The time of `steps` steps and `milestones` milestones, the last of which is the result."""
         return self.start + steps * self.step + self.evaluation * (1 + milestones / 4)
 
 
 class _Timed(Exception):
-    """Enough steps are timed: ends a pre-training."""
+    """Ends a pre-training of which enough steps are timed."""
 
 
 class StepTimer:
-    """A `Progress` that times the steps of a pre-training and then ends it by raising `_Timed`.
+    """A `Progress` that times the steps of a pre-training and then raises `_Timed`.
 
-    It waits for the device twice, when the clock starts and when it stops, and never in between.
+    Waits for the device only when the clock starts and when it stops.
     """
 
     def __init__(self, machine: Machine, max_steps: int = MAX_STEPS) -> None:
@@ -76,11 +76,16 @@ class StepTimer:
             raise _Timed
 
     def _now(self) -> float:
-        if self._machine.gpus:
-            import torch
-
-            torch.cuda.synchronize()
+        _synchronise(self._machine)
         return time.perf_counter()
+
+
+def _synchronise(machine: Machine) -> None:
+    """Waits until a GPU has finished its work."""
+    if machine.gpus:
+        import torch
+
+        torch.cuda.synchronize()
 
 
 def peak(machine: Machine, precision: str, product: tuple[int, int, int] = PRODUCT) -> float:
@@ -105,14 +110,13 @@ def peak(machine: Machine, precision: str, product: tuple[int, int, int] = PRODU
             since = time.perf_counter()
             for _ in range(repeats):
                 torch.nn.functional.linear(left, right)
-            if machine.gpus:
-                torch.cuda.synchronize()
+            _synchronise(machine)
             times.append((time.perf_counter() - since) / repeats)
     return 2.0 * rows * inner * columns / statistics.median(times)
 
 
 def _timed(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Machine, max_steps: int) -> StepTimer:
-    """Pre-trains `recipe` in the empty directory `work` until enough steps are timed."""
+    """Pre-trains `recipe` in the empty directory `work` until `max_steps` steps are timed, or fewer long ones."""
     from bertlab.training.pretraining import pretrain
 
     timer = StepTimer(machine, max_steps)
@@ -122,14 +126,14 @@ def _timed(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Machine
 
 
 def _of_one_length(recipe: Recipe, length: int) -> Recipe:
-    """The recipe with sequences of `length` tokens in all steps, and the same model."""
+    """The recipe with the same model and sequences of `length` tokens in all steps."""
     model = dataclasses.replace(recipe.model, max_positions=recipe.model.positions_for(recipe.inputs.longest))
     inputs = dataclasses.replace(recipe.inputs, length=length, phase2_length=0, phase2_share=0.0, epochs=0)
     return dataclasses.replace(recipe, model=model, inputs=inputs)
 
 
 def pretraining(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Machine, peak_flops: float) -> Speed:
-    """Times pre-training `recipe`, in the empty directory `work`, on as many sequences as take half a second."""
+    """Times pre-training `recipe` in the empty directory `work`, on as many sequences as take about `STEP_SECONDS`."""
     from bertlab.training.pretraining import EVALUATION_ROWS
 
     size, step, start = recipe.schedule.batch_size, 0.0, 0.0
@@ -167,7 +171,7 @@ class Throughput:
     share_of_peak: float
     """Model FLOPs utilisation."""
     share_waiting_for_data: float
-    """Of a step: the time in which its batch is made."""
+    """The time to make its batch, as a share of a step."""
     peak_memory_bytes: int
     """Of the process; on a GPU, of its memory."""
 

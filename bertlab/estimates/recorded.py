@@ -83,7 +83,7 @@ def _measurement(science: Mapping[str, Any], recipe: Recipe | None) -> str:
 
 
 def _pretraining(recipe: Recipe, corpus: str, compiled: bool) -> str:
-    """What is masked costs nothing; how much is masked, and a second evaluation with other masking, do."""
+    """The losses say which of their fields cost time: see `Loss.alike`."""
     schedule = Schedule(batch_size=recipe.schedule.batch_size, steps=min(1, recipe.schedule.steps))
     objective = tuple(loss.alike() for loss in recipe.objective)
     recipe = dataclasses.replace(recipe, seed=0, objective=objective, schedule=schedule)

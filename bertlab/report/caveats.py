@@ -165,7 +165,7 @@ def caveats(evidence: Evidence) -> list[str]:
         lines.append(f"{variant} and {other} are the same recipe at this scale: trained once, shown as equal.")
     for because, cells in _failed(evidence.cells).items():
         lines.append(f"Without a value, {because}: {'; '.join(cells)}.")
-    return lines + [str(note) for note in evidence.record.get("notes", ())]
+    return lines + evidence.notes
 
 
 def _deviations(evidence: Evidence) -> list[str]:

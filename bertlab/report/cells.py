@@ -148,11 +148,6 @@ class Pretraining(Planned):
         return self.recipe is not None and self.recipe.model.positions == "rotary"
 
     @property
-    def objective(self) -> tuple[str, ...]:
-        """The kinds of its losses; none if the recipe is unknown."""
-        return () if self.recipe is None else tuple(loss.kind for loss in self.recipe.objective)
-
-    @property
     def judged_by(self) -> str:
         """The held-out figure by which its objective evaluates the variant."""
         return str(self.result.get("judged_by", ""))

@@ -121,4 +121,4 @@ def _verdict(line: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _lines(table: pandas.DataFrame) -> list[dict[str, Any]]:
-    return table.to_dict("records")
+    return [dict(zip(table.columns, line, strict=True)) for line in table.itertuples(index=False)]

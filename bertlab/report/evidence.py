@@ -9,8 +9,8 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
 
+from bertlab.lab.study import Claim
 from bertlab.recipe import Loss
 from bertlab.report.cells import EXCHANGED, Cell, Pretraining
 from bertlab.report.predictions import Predictions
@@ -32,11 +32,36 @@ Milestones = tuple[int, int]
 _END = (100, 100)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Evidence:
     """A study at one scale on one corpus: its record, and what is finished of it."""
 
-    record: Mapping[str, Any]
+    study: str
+    scale: str
+    question: str
+    source: str
+    """The paper and its table."""
+    command: str
+    """The command that ran it."""
+    baseline: str
+    """The variant that the others are compared with."""
+    corpus: list[str]
+    pretrained: str
+    """The run or checkpoint that all variants share, if none of them is pre-trained; else empty."""
+    synthetic: bool
+    """Whether text or tasks come from the synthetic corpus."""
+    substitutes: Mapping[str, str]
+    """Data sets in place of a task's own."""
+    medians: bool
+    """Whether the published values are medians."""
+    deviations: list[tuple[str, str]]
+    """Deviations from the paper's setting, each with the measurement that it concerns; empty for all."""
+    claims: tuple[Claim, ...]
+    notes: list[str]
+    intermediate_task: Mapping[str, str]
+    """Tasks that are trained on before another, by the other."""
+    searched: Mapping[str, Mapping[str, float]]
+    """Settings that a search chose, by task."""
     cells: tuple[Cell, ...]
     pretrainings: tuple[Pretraining, ...]
     preparation: float
@@ -47,33 +72,8 @@ class Evidence:
     _typical: dict[str, Typical | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
-    def study(self) -> str:
-        """The study's name."""
-        return str(self.record["study"])
-
-    @property
-    def scale(self) -> str:
-        """The scale's name."""
-        return str(self.record["scale"])
-
-    @property
-    def baseline(self) -> str:
-        """The variant that the others are compared with."""
-        return str(self.record["baseline"])
-
-    @property
-    def corpus(self) -> list[str]:
-        """Names of the corpora."""
-        return [str(name) for name in self.record.get("corpus", ())]
-
-    @property
-    def pretrained(self) -> str:
-        """The run or checkpoint that all variants share, if none of them is pre-trained; else empty."""
-        return str(self.record.get("pretrained") or "")
-
-    @property
     def imported(self) -> bool:
-        """Whether that is a published checkpoint."""
+        """Whether the pre-trainings are one published checkpoint."""
         return any(each.imported for each in self.pretrainings)
 
     @property
@@ -91,27 +91,6 @@ class Evidence:
         """The corpus or the checkpoint: `on wikitext-103`, `from bert-base-uncased`."""
         return f"from {self.pretrained}" if self.pretrained else f"on {' and '.join(self.corpus)}"
 
-    @property
-    def synthetic(self) -> bool:
-        """Whether text or tasks come from the synthetic corpus."""
-        return bool(self.record.get("world"))
-
-    @property
-    def medians(self) -> bool:
-        """Whether the published values are medians."""
-        return self.record.get("summary") == "median"
-
-    @property
-    def lowercase(self) -> set[bool]:
-        """Whether the text of its pre-trainings is in lower case."""
-        return {each.recipe.tokenizer.lowercase for each in self.pretrainings if each.recipe}
-
-    @property
-    def deviations(self) -> list[tuple[str, str]]:
-        """Deviations from the paper's setting, each with the measurement that it concerns; empty for all."""
-        unknown = [{"on": "", "what": "the setting is not recorded"}]
-        return [(str(each["on"]), str(each["what"])) for each in self.record.get("differences", unknown)]
-
     def comparable(self, measurement: str) -> bool:
         """Whether sizes, and not directions alone, compare with the paper's."""
         return all(on not in ("", measurement) for on, _ in self.deviations)
@@ -119,7 +98,7 @@ class Evidence:
     @cached_property
     def key(self) -> str:
         """Eight hexadecimal digits that identify this section among the study's; more seeds do not change them."""
-        named: list[object] = [self.record.get(name) for name in ("study", "scale", "corpus", "substitutes", "world")]
+        named: list[object] = [self.study, self.scale, self.corpus, self.substitutes, self.synthetic]
         named += [each.id for each in self.pretrainings[:1]]
         named += [cell.run_id for cell in self.cells if cell.pretrain_seed == 0 and cell.finetune_seed == 0]
         return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:8]
@@ -229,10 +208,6 @@ class Evidence:
     def summary(self, variant: str, measurement: str) -> Summary | None:
         """Mean, spread and n of a variant on a measurement."""
         return summarise(self.points(variant, measurement))
-
-    def centre(self, summary: Summary) -> float:
-        """The mean or the median, as the paper publishes it."""
-        return summary.median if self.medians else summary.mean
 
     def floors(self, measurement: str) -> dict[str, float]:
         """Points that take no understanding, by name; with an exchanged text, the baseline's."""

@@ -33,9 +33,8 @@ def facts(evidence: Evidence) -> Facts:
     found += _imported([each for each in trained if each.imported])
     found.append(("Seeds", _seeds(evidence)))
     found += [(name, _task(evidence, evidence.column(name))) for name in evidence.measurements]
-    intermediate = evidence.record.get("intermediate_task", {})
-    found += [(f"Before {task}", f"trained on {name}") for task, name in intermediate.items()]
-    for task, setting in evidence.record.get("searched", {}).items():
+    found += [(f"Before {task}", f"trained on {name}") for task, name in evidence.intermediate_task.items()]
+    for task, setting in evidence.searched.items():
         values = ", ".join(f"{name} {value:g}" for name, value in setting.items())
         chosen = "chosen on the baseline for all variants, by held-back training examples"
         found.append((f"Fine-tuning on {task}", f"{values}; {chosen}"))
@@ -95,15 +94,14 @@ def _multiples(runs: Sequence[Pretraining], baseline: str) -> str:
 
 
 def _imported(runs: Sequence[Pretraining]) -> Facts:
-    texts = {}
+    texts = []
     for each in runs:
         commit, content = each.result.get("commit"), each.result.get("content")
         source = f"commit {commit} on the Hub" if commit else str(content)
         parameters, vocabulary = (each.result.get(name, 0) for name in ("parameters", "vocabulary"))
-        texts[
-            f"{each.imported} ({source}); {_size(each.recipe)}; {parameters:,} parameters, vocabulary {vocabulary:,}"
-        ] = None
-    return [("Published checkpoint", text) for text in texts]
+        size = f"{_size(each.recipe)}; {parameters:,} parameters, vocabulary {vocabulary:,}"
+        texts.append(f"{each.imported} ({source}); {size}")
+    return [("Published checkpoint", text) for text in dict.fromkeys(texts)]
 
 
 def _task(evidence: Evidence, cells: Sequence[Cell]) -> str:
@@ -138,9 +136,10 @@ def _trained(cells: Iterable[Cell]) -> str:
 
 def _casing(evidence: Evidence, cells: Iterable[Cell]) -> str:
     """Whether a task that papers read with capitals has them, and whether sentences come with their document."""
-    text = [name for case, name in ((True, "lower-cased text"), (False, "cased text")) if case in evidence.lowercase]
+    cases = {each.recipe.tokenizer.lowercase for each in evidence.pretrainings if each.recipe}
+    text = ["lower-cased text" if each else "cased text" for each in sorted(cases, reverse=True)]
     contexts = {cell.adaptation.context for cell in cells if cell.adaptation}
-    documents = [f"with{'' if each else 'out'} the context of their document" for each in sorted(contexts or {False})]
+    documents = [f"with{'' if each else 'out'} the context of their document" for each in sorted(contexts)]
     return f"{' or '.join(text)}, sentences {' or '.join(documents)}"
 
 
@@ -195,7 +194,7 @@ def _shape(recipe: Recipe) -> dict[str, int]:
 
 def _size(recipe: Recipe | None) -> str:
     if recipe is None:
-        return "a model of another version"
+        return "a model of unknown size"
     model = recipe.model
     return f"{model.layers} layers, {model.hidden} wide, {model.heads} heads, {model.positions} positions"
 

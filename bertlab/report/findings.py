@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from bertlab.errors import BadInput
 from bertlab.lab.study import Claim
 from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
@@ -19,17 +16,31 @@ from bertlab.report.verdicts import Pair, Trial, Verdict, trials, verdicts
 from bertlab.wording import count, roughly
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """A claim and its verdict, as text; what is not known is empty."""
 
     verdict: Verdict
     outcome: str
     """`reproduced`, `contradicted`, `undecided` or `not measured`."""
-    hint: str
-    """What would decide it, where it is undecided."""
+    claim: str
+    """With its margin."""
+    pair: str
+    """The two variants that are shown, where a claim compares several."""
+    effect: str
+    """The mean effect, in the unit of its measurement."""
+    interval: str
+    """Its 95 % interval."""
+    half: str
+    """Half of that."""
+    published: str
+    """The paper's effect."""
+    n: str
+    """Seeds that both variants have."""
     likely: Effect | None
     """The effect on the log-likelihood of the right answers, in nats."""
+    hint: str
+    """What would decide it, where it is undecided."""
     collapses: str
     """How many runs of the pair collapsed, and its difference by seed; empty if none did."""
 
@@ -44,97 +55,54 @@ class Finding:
         return self.verdict.trial.pair
 
     @property
-    def claim(self) -> str:
-        """The claim, with its margin."""
-        return self.about.text if self.about.within is None else f"{self.about.text} (within {self.about.within:g})"
-
-    @property
-    def likelihood(self) -> str:
-        """The effect on the log-likelihood with its interval."""
-        if self.likely is None:
-            return EMPTY
-        interval = _interval(self.likely, 3)
-        return signed(self.likely.mean, 3) + (f" ({interval})" if interval else EMPTY)
-
-    @property
-    def pair(self) -> str:
-        """The two variants that are shown, where a claim compares several."""
-        return EMPTY if len(self.about.pairs) == 1 else f"{self.shown.better} over {self.shown.worse}"
-
-    @property
-    def effect(self) -> str:
-        """The mean effect, in the unit of its measurement."""
-        return EMPTY if self.shown.effect is None else signed(self.shown.effect.mean)
-
-    @property
-    def interval(self) -> str:
-        """Its 95 % interval."""
-        return _interval(self.shown.effect)
-
-    @property
-    def published(self) -> str:
-        """The paper's effect."""
-        return EMPTY if self.shown.published is None else signed(self.shown.published, 1)
-
-    @property
-    def n(self) -> str:
-        """Seeds that both variants have."""
-        return EMPTY if self.shown.effect is None else str(self.shown.effect.n)
-
-    @property
     def sentence(self) -> str:
         """The outcome with the hint and the collapses."""
         text = f"{self.outcome}: {self.hint}" if self.hint else self.outcome
         return f"{text} ({self.collapses})" if self.collapses else text
 
 
-def claimed(record: Mapping[str, Any]) -> list[Claim]:
-    """The claims of a record. Raises `BadInput` for one without variants to compare."""
-    found = []
-    names = [field.name for field in dataclasses.fields(Claim)]
-    for each in record.get("claims", ()):
-        known = {name: each[name] for name in names if name in each}
-        claim = Claim(**{name: tuple(item) if isinstance(item, list) else item for name, item in known.items()})
-        if not claim.pairs:
-            raise BadInput(f"claim '{claim.text}' compares no variants")
-        found.append(claim)
-    return found
-
-
 def findings(evidence: Evidence) -> tuple[Finding, ...]:
     """The verdicts on the study's claims, one family, with their words."""
-    return tuple(_finding(evidence, each, each.trial) for each in verdicts(trials(evidence, claimed(evidence.record))))
+    return tuple(_finding(evidence, each, each.trial) for each in verdicts(trials(evidence, evidence.claims)))
 
 
 def _finding(evidence: Evidence, verdict: Verdict, trial: Trial) -> Finding:
-    claim, pair = trial.claim, trial.pair
-    likely = evidence.effect(pair.better, pair.worse, claim.on, metric=LIKELIHOOD, at=(claim.at, claim.before))
-    outcome: str = verdict.outcome if trial.measured == len(claim.pairs) else "not measured"
-    return Finding(verdict, outcome, _hint(evidence, verdict, trial), likely, _collapses(evidence, claim, pair))
+    claim, pair, effect = trial.claim, trial.pair, trial.pair.effect
+    interval = effect.interval if effect else None
+    return Finding(
+        verdict=verdict,
+        outcome=verdict.outcome if trial.measured == len(claim.pairs) else "not measured",
+        claim=claim.text if claim.within is None else f"{claim.text} (within {claim.within:g})",
+        pair=EMPTY if len(claim.pairs) == 1 else f"{pair.better} over {pair.worse}",
+        effect=signed(effect.mean) if effect else EMPTY,
+        interval=ends(interval) if interval else EMPTY,
+        half=f"±{interval.half:.2f}" if interval else EMPTY,
+        published=EMPTY if pair.published is None else signed(pair.published, 1),
+        n=str(effect.n) if effect else EMPTY,
+        likely=evidence.effect(pair.better, pair.worse, claim.on, metric=LIKELIHOOD, at=(claim.at, claim.before)),
+        hint=_hint(evidence, verdict, trial),
+        collapses=_collapses(evidence, claim, pair),
+    )
 
 
 def table(found: Sequence[Finding]) -> Table:
     """A line for each claim: the measured effect, in the unit of its measurement, and the verdict."""
     columns = ("claim", "on", "measured", "95 % interval", "published", "log-likelihood", "n", "verdict")
-    rows = [
-        (
-            each.claim,
-            each.about.on,
-            each.effect + (f" ({each.pair})" if each.pair else EMPTY),
-            *(each.interval, each.published, each.likelihood, each.n, each.sentence),
-        )
-        for each in found
-    ]
+    rows = []
+    for each in found:
+        measured = f"{each.effect} ({each.pair})" if each.pair else each.effect
+        likelihood = EMPTY
+        if each.likely:
+            interval = f" ({ends(each.likely.interval, 3)})" if each.likely.interval else EMPTY
+            likelihood = signed(each.likely.mean, 3) + interval
+        known = (each.interval, each.published, likelihood, each.n, each.sentence)
+        rows.append((each.claim, each.about.on, measured, *known))
     return Table(columns, tuple(rows))
 
 
 def brief(found: Sequence[Finding]) -> Table:
     """The claims and verdicts for a console: the effect and half the width of its 95 % interval."""
-    rows = []
-    for each in found:
-        interval = each.shown.effect and each.shown.effect.interval
-        half = f" ±{interval.half:.2f}" if interval else EMPTY
-        rows.append((each.claim, each.effect + half, each.published, each.sentence))
+    rows = [(each.claim, f"{each.effect} {each.half}".strip(), each.published, each.sentence) for each in found]
     return Table(("claim", "measured", "paper", "verdict"), tuple(rows))
 
 
@@ -209,10 +177,6 @@ def _collapses(evidence: Evidence, claim: Claim, pair: Pair) -> str:
         if seed in theirs
     )
     return f"{', '.join(counts)}; by {evidence.seeds[:-1]} {', '.join(by_seed)}"
-
-
-def _interval(effect: Effect | None, digits: int = 2) -> str:
-    return ends(effect.interval, digits) if effect and effect.interval else EMPTY
 
 
 def _hint(evidence: Evidence, verdict: Verdict, trial: Trial) -> str:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput, warn
+from bertlab.lab.study import Claim
 from bertlab.names import plain
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
 from bertlab.report.cells import FLOORS, Cell, Point, Pretraining, Stamp, number
 from bertlab.report.evidence import NUMERICS, Evidence
-from bertlab.report.findings import claimed
 from bertlab.report.predictions import Predictions
 from bertlab.store.forms import REPORTED
 from bertlab.store.runs import Run, Store
@@ -33,7 +34,7 @@ T = TypeVar("T")
 def gather(store: Store, records: Iterable[Mapping[str, Any]]) -> list[Evidence]:
     """The evidence of these records of the store, in their order."""
     reader = _Reader(store)
-    return [reader.evidence(_plain(record)) for record in records]
+    return [reader.evidence(_plain(record), _claims(record)) for record in records]
 
 
 def gather_all(store: Store) -> list[Evidence]:
@@ -47,7 +48,7 @@ def _complete(store: Store) -> Iterator[dict[str, Any]]:
     """The records that a report can read; a warning names the others."""
     for name, record in store.records(REPORTED, needed=()).items():
         try:
-            claimed(record)
+            _claims(record)
         except BadInput as error:
             warn(f"'{store.root / 'studies' / name}.json': {error}; the record is skipped")
         else:
@@ -66,16 +67,24 @@ class _Reader:
         }
         self.predictions = Predictions(self.runs)
 
-    def evidence(self, record: Mapping[str, Any]) -> Evidence:
+    def evidence(self, record: Mapping[str, Any], claims: tuple[Claim, ...]) -> Evidence:
         """A record with its runs."""
         pretrained = [run for each in record["rows"] if (run := self.runs.get(each["pretrain_id"]))]
         corpora = sorted({str(run.science().get("corpus", "")) for run in pretrained} & self.runs.keys())
+        unknown = [{"on": "", "what": "the setting is not recorded"}]
         return Evidence(
-            record,
-            tuple(map(self.cell, record["cells"])),
-            tuple(map(self.pretraining, record["rows"])),
-            math.fsum(self.runs[each].seconds() for each in corpora),
-            self.predictions,
+            **{name: record[name] for name in ("study", "scale", "question", "source", "baseline")},
+            **{name: record.get(name) or "" for name in ("command", "pretrained")},
+            **{name: record.get(name) or {} for name in ("substitutes", "intermediate_task", "searched")},
+            **{name: record.get(name) or [] for name in ("corpus", "notes")},
+            synthetic=record.get("world", False),
+            medians=record.get("summary") == "median",
+            deviations=[(each["on"], each["what"]) for each in record.get("differences", unknown)],
+            claims=claims,
+            cells=tuple(map(self.cell, record["cells"])),
+            pretrainings=tuple(map(self.pretraining, record["rows"])),
+            preparation=math.fsum(self.runs[each].seconds() for each in corpora),
+            predictions=self.predictions,
         )
 
     def pretraining(self, planned: Mapping[str, Any]) -> Pretraining:
@@ -131,7 +140,7 @@ class _Reader:
             numerics=_stamp(run.environment().get("numerics", {}), NUMERICS) if run else (),
             kind=str(run.science().get("task", {}).get("kind", "")) if run else "",
             length=int(result.get("length", 0)),
-            adaptation=_load(Adaptation, {**result.get("settings", {}), "kind": planned["method"]}),  # type: ignore[type-abstract]
+            adaptation=_load(Adaptation, {**result.get("settings", {}), "kind": planned["method"]}),
             threshold=number(result.get("threshold")),
         )
 
@@ -143,6 +152,19 @@ class _Reader:
             if failure := self.store.failure(run_id):
                 return plain(str(failure.get("status", "failed"))), plain(str(failure.get("reason", "")))
         return "pending", ""
+
+
+def _claims(record: Mapping[str, Any]) -> tuple[Claim, ...]:
+    """The claims of a record. Raises `BadInput` for one without variants to compare."""
+    found = []
+    names = {field.name for field in dataclasses.fields(Claim)}
+    for each in _plain(record.get("claims", ())):
+        known: dict[str, Any] = {name: each[name] for name in names & each.keys()}
+        claim = Claim(**{name: tuple(item) if isinstance(item, list) else item for name, item in known.items()})
+        if not claim.pairs:
+            raise BadInput(f"claim '{claim.text}' compares no variants")
+        found.append(claim)
+    return tuple(found)
 
 
 def _plain(value: Any) -> Any:

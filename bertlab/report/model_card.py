@@ -4,83 +4,56 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from bertlab.adaptation import Adaptation
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import science
-from bertlab.report.escape import markdown
+from bertlab.report.pages import render
+from bertlab.report.tables import Table
 from bertlab.store.runs import Run, Store
+
+COLUMNS = ("task", "data set", "split", "method", "fine-tuning seed", "after", "examples", "metrics")
 
 
 def write(run: Run, recipe: Recipe, store: Store) -> str:
-    """The card of a pre-training, with the measurements of it that the store has."""
-    result = run.result()
-    name = "RoFormer" if recipe.model.positions == "rotary" else "BERT"
-    reading = ", left to right" if recipe.causal else ""
-    version = run.environment().get("versions", {}).get("bertlab", "")
-    lines = [
-        "---",
-        "library_name: transformers",
-        f"tags: [bertlab, {name.lower()}]",
-        "---",
-        "",
-        f"# {markdown(run.label)}",
-        "",
-        f"A {name} encoder{reading}, run {run.id} of bertlab {markdown(str(version))}.",
-        "",
-        "## Pre-training",
-        "",
-        *_table(("figure", "value"), _figures(result)),
-        "",
-        "## Measurements",
-        "",
-    ]
-    rows = _measurements(run, store)
-    if rows:
-        heads = ("task", "data set", "split", "method", "fine-tuning seed", "after", "rows", "metrics")
-        lines += ["Each fine-tuning seed on each split that was judged; nothing is left out.", "", *_table(heads, rows)]
-    else:
-        lines.append("None were made.")
-    lines += ["", "## Recipe", "", "Fields at their default, BERT's own values, are left out.", "", "```json"]
-    # In ASCII and without backticks, no name ends the block.
-    lines += [json.dumps(science(recipe), indent=2).replace("`", "\\u0060"), "```", ""]
-    return "\n".join(lines)
+    """The card of a pre-training, with the measurements of it in the store."""
+    measurements = sorted(line for each in store.runs() for line in _measurements(each, run.id))
+    return render(
+        "model_card.md.j2",
+        run=run,
+        recipe=recipe,
+        architecture="RoFormer" if recipe.model.positions == "rotary" else "BERT",
+        version=str(run.environment().get("versions", {}).get("bertlab", "")),
+        pretraining=Table(("figure", "value"), tuple(_figures(run.result()))),
+        measurements=Table(COLUMNS, tuple(measurements)),
+        # in ASCII and without backticks, no name ends the block
+        science=json.dumps(science(recipe), indent=2).replace("`", "\\u0060"),
+    )
 
 
-def _figures(result: dict[str, Any]) -> list[tuple[str, ...]]:
+def _figures(result: dict[str, Any]) -> Iterator[tuple[str, str]]:
     numbers = ("steps", "tokens", "real_tokens", "parameters", "vocabulary", "unigram_entropy")
     found = {name: result[name] for name in numbers if name in result}
     found |= {f"held out: {name}": value for name, value in result.get("heldout", {}).items()}
-    rows = [(name.replace("_", " "), _number(value)) for name, value in found.items()]
-    for name in ("checkpoint", "commit", "content", "corpus"):
-        if name in result:
-            value = result[name]
-            rows.append((name, markdown(", ".join(value) if isinstance(value, list) else str(value))))
-    return [tuple(row) for row in rows]
+    found |= {name: result[name] for name in ("checkpoint", "commit", "content", "corpus") if name in result}
+    for name, value in found.items():
+        yield name.replace("_", " "), ", ".join(value) if isinstance(value, list) else _text(value)
 
 
-def _measurements(run: Run, store: Store) -> list[tuple[str, ...]]:
-    rows = []
-    for each in store.runs():
-        result = each.result()
-        if result.get("pretrain_id") != run.id or result.get("split") == "held back":
-            continue
-        judged = [(result["split"], result["rows"]["evaluation"], result["metrics"])]
-        if test := result.get("test"):
-            judged.append((test["split"], test["rows"], test["metrics"]))
-        rows += [
-            (
-                *(markdown(str(value)) for value in (result["task"], result["dataset"], split)),
-                markdown(_method(result)),
-                str(result["finetune_seed"]),
-                f"{result['milestone']} %",
-                f"{count:,}",
-                ", ".join(f"{markdown(name)} {_number(value)}" for name, value in metrics.items()),
-            )
-            for split, count, metrics in judged
-        ]
-    return sorted(rows)
+def _measurements(run: Run, pretrain_id: str) -> Iterator[tuple[str, ...]]:
+    """A line for each split on which a run evaluates a pre-training."""
+    result = run.result()
+    if result.get("pretrain_id") != pretrain_id or result.get("split") == "held back":
+        return
+    splits = [(result["split"], result["rows"]["evaluation"], result["metrics"])]
+    if test := result.get("test"):
+        splits.append((test["split"], test["rows"], test["metrics"]))
+    for split, examples, metrics in splits:
+        values = ", ".join(f"{name} {_text(value)}" for name, value in metrics.items())
+        about = (result["task"], result["dataset"], split, _method(result), result["finetune_seed"])
+        yield (*map(str, about), f"{result['milestone']} %", f"{examples:,}", values)
 
 
 def _method(result: dict[str, Any]) -> str:
@@ -92,9 +65,5 @@ def _method(result: dict[str, Any]) -> str:
     return ", ".join([result["method"], *parts]) + collapsed
 
 
-def _number(value: Any) -> str:
+def _text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    return [f"| {' | '.join(row)} |" for row in (heads, ("---",) * len(heads), *rows)]

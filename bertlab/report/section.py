@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bertlab.names import filename, plain
+from bertlab.names import filename
 from bertlab.report.evidence import Evidence
 from bertlab.report.findings import Finding, findings
 from bertlab.report.plots import Picture, pictures
@@ -29,21 +29,6 @@ class Section:
     title: str
     findings: tuple[Finding, ...]
     pictures: tuple[Picture, ...]
-
-    @property
-    def question(self) -> str:
-        """The question of the study."""
-        return str(self.evidence.record["question"])
-
-    @property
-    def source(self) -> str:
-        """The paper and its table."""
-        return str(self.evidence.record["source"])
-
-    @property
-    def command(self) -> str:
-        """The command that ran it."""
-        return plain(str(self.evidence.record.get("command", "")))
 
     def figure(self, picture: Picture) -> str:
         """The file of one of its pictures, from the folder of the report."""

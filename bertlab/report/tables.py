@@ -13,7 +13,6 @@ from operator import attrgetter
 
 from bertlab.report import escape
 from bertlab.report.evidence import Evidence
-from bertlab.report.statistics.effects import Effect
 from bertlab.report.statistics.summary import Interval, mean
 
 EMPTY = ""
@@ -55,8 +54,12 @@ class Entry:
     """How many runs have no value, by status."""
     collapsed: str = EMPTY
     published: str = EMPTY
-    minus: Effect | None = None
-    """Minus the baseline."""
+    difference: str = EMPTY
+    """Minus the baseline, paired by seed."""
+    interval: str = EMPTY
+    """The 95 % interval of the difference; `n = 1` without one."""
+    half: str = EMPTY
+    """Half of that."""
     published_difference: str = EMPTY
     best: bool = False
     """Whether no other pre-trained variant is better."""
@@ -66,40 +69,6 @@ class Entry:
     def note(self) -> str:
         """Missing and collapsed runs."""
         return "; ".join(filter(None, [self.missing, self.collapsed]))
-
-    @property
-    def measured(self) -> str:
-        """Mean (sd, n) and notes."""
-        spread = ", ".join(filter(None, [self.sd, self.n and f"n = {self.n}"]))
-        return "; ".join(filter(None, [f"{self.value} ({spread})" if spread else self.value, self.note]))
-
-    @property
-    def brief(self) -> str:
-        """Mean (sd) and collapses."""
-        return "; ".join(filter(None, [f"{self.value} ({self.sd})" if self.sd else self.value, self.collapsed]))
-
-    @property
-    def difference(self) -> str:
-        """Minus the baseline, paired by seed."""
-        return EMPTY if self.minus is None else signed(self.minus.mean)
-
-    @property
-    def interval(self) -> str:
-        """The 95 % interval of the difference; `n = 1` without one."""
-        if self.minus is None:
-            return EMPTY
-        return ends(self.minus.interval) if self.minus.interval else f"n = {self.minus.n}"
-
-    @property
-    def effect(self) -> str:
-        """The difference with its interval."""
-        return f"{self.difference} ({self.interval})" if self.interval else self.difference
-
-    @property
-    def brief_effect(self) -> str:
-        """The difference and half of its interval."""
-        interval = self.minus and self.minus.interval
-        return f"{self.difference} ±{interval.half:.2f}" if interval else self.difference
 
 
 @dataclass(frozen=True)
@@ -143,7 +112,9 @@ def _entry(
         within = str(most) if fewest == most else f"({fewest} to {most})"
         n = str(summary.seeds) if evidence.imported else f"{summary.seeds}x{within}"
     baseline = variant == evidence.baseline
-    difference = None if baseline else evidence.published_difference(variant, name)
+    effect = None if baseline else evidence.difference(variant, name)
+    interval = effect.interval if effect else None
+    published_difference = None if baseline else evidence.published_difference(variant, name)
     return Entry(
         variant=label(evidence, variant),
         value=value or ", ".join(missing),
@@ -152,8 +123,10 @@ def _entry(
         missing="; ".join(f"{count} {fate}" for fate, count in missing.items()) if summary else EMPTY,
         collapsed=f"{collapsed} collapsed" if collapsed else EMPTY,
         published=published,
-        minus=None if baseline else evidence.difference(variant, name),
-        published_difference=EMPTY if difference is None else signed(difference),
+        difference=signed(effect.mean) if effect else EMPTY,
+        interval=ends(interval) if interval else f"n = {effect.n}" if effect else EMPTY,
+        half=f"±{interval.half:.2f}" if interval else EMPTY,
+        published_difference=EMPTY if published_difference is None else signed(published_difference),
         best=best,
         best_published=best_published,
     )
@@ -161,7 +134,7 @@ def _entry(
 
 def _value(evidence: Evidence, variant: str, name: str) -> str:
     summary = evidence.summary(variant, name)
-    return EMPTY if summary is None else f"{evidence.centre(summary):.2f}"
+    return EMPTY if summary is None else f"{summary.median if evidence.medians else summary.mean:.2f}"
 
 
 def _best(evidence: Evidence, name: str, shown: dict[str, str]) -> set[str]:
@@ -178,14 +151,43 @@ def _best(evidence: Evidence, name: str, shown: dict[str, str]) -> set[str]:
 
 def results(evidence: Evidence) -> Table:
     """A line for each variant: on each measurement the mean (sd, n) next to the published value."""
-    return _across("variant", columns(evidence), attrgetter("measured"), attrgetter("published"))
+    return _across("variant", columns(evidence), _measured, attrgetter("published"))
+
+
+def _measured(entry: Entry) -> str:
+    return _noted(_with(entry.value, entry.sd, entry.n and f"n = {entry.n}"), entry.note)
 
 
 def differences(evidence: Evidence) -> Table:
     """A line for each variant but the baseline: on each measurement the difference measured, and the published one."""
-    theirs = attrgetter("published_difference")
-    table = _across("variant minus baseline", columns(evidence), attrgetter("effect"), theirs)
+
+    def ours(entry: Entry) -> str:
+        return _with(entry.difference, entry.interval)
+
+    table = _across("variant minus baseline", columns(evidence), ours, attrgetter("published_difference"))
     return Table(table.columns, tuple(row for row in table.rows if any(row[1:])))
+
+
+def brief(evidence: Evidence) -> tuple[Table, Table]:
+    """The results and the differences, short enough for a console of 80 columns.
+
+    Results are mean (sd), differences mean and half the width of their 95 % interval.
+    """
+
+    def mean(entry: Entry) -> str:
+        return _noted(_with(entry.value, entry.sd), entry.collapsed)
+
+    def difference(entry: Entry) -> str:
+        return f"{entry.difference} {entry.half}".strip()
+
+    found, minus = columns(evidence), f"minus {evidence.baseline}"
+    tables = []
+    for first, ours, theirs in (("variant", mean, "published"), (minus, difference, "published_difference")):
+        table = _across(first, found, ours, attrgetter(theirs), "paper")
+        lines = [(variant, *row[1:]) for variant, row in zip(evidence.variants, table.rows, strict=False)]
+        shown = [line for line in lines if first == "variant" or line[0] != evidence.baseline]
+        tables.append(Table(table.columns, tuple(shown)))
+    return tables[0], tables[1]
 
 
 def _across(
@@ -205,21 +207,13 @@ def _across(
     return Table(tuple(heads), tuple(zip(*parts, strict=True)))
 
 
-def brief(evidence: Evidence) -> tuple[Table, Table]:
-    """The results and the differences, short enough for a console of 80 columns.
+def _with(text: str, *details: str) -> str:
+    known = ", ".join(filter(None, details))
+    return f"{text} ({known})" if known else text
 
-    Results are mean (sd), differences mean and half the width of their 95 % interval.
-    """
-    found, minus = columns(evidence), f"minus {evidence.baseline}"
-    both = (
-        _across("variant", found, attrgetter("brief"), attrgetter("published"), "paper"),
-        _across(minus, found, attrgetter("brief_effect"), attrgetter("published_difference"), "paper"),
-    )
-    results_, minus_ = (
-        [(variant, *row[1:]) for variant, row in zip(evidence.variants, table.rows, strict=False)] for table in both
-    )
-    minus_ = [row for row in minus_ if row[0] != evidence.baseline]
-    return Table(both[0].columns, tuple(results_)), Table(both[1].columns, tuple(minus_))
+
+def _noted(text: str, note: str) -> str:
+    return f"{text}; {note}" if note else text
 
 
 def pretraining(evidence: Evidence) -> Table:

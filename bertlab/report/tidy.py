@@ -99,8 +99,8 @@ def _claims(evidence: Evidence) -> Iterable[dict[str, Any]]:
             **{"within": claim.within, "better": pair.better, "worse": pair.worse, "published": pair.published},
             **({"effect": effect.mean, "n": effect.n, **_ends("", effect.interval)} if effect else {}),
             **{"p": each.verdict.trial.p, "adjusted_p": each.verdict.adjusted},
-            **({"log_likelihood": each.likely.mean} if each.likely else {}),
-            **_ends("log_likelihood_", each.likely and each.likely.interval),
+            "log_likelihood": each.likely and each.likely.mean,
+            **(_ends("log_likelihood_", each.likely.interval) if each.likely else {}),
             **{"verdict": each.outcome, "reason": each.hint, "collapses": each.collapses},
         }
 

@@ -68,7 +68,7 @@ def test_tokens_are_those_of_the_format_beside_which_it_stands(store):
 def test_the_report_keeps_the_losses_apart(store, call, tmp_path):
     assert call("report", "--runs", store.root, "--out", tmp_path) == 0
     page = (tmp_path / "objectives.md").read_text()
-    assert " left to right |" in page
+    assert " left to right (nats) |" in page
     assert "Neither compares with a masked LM's" in page
     assert (tmp_path / "figures" / "objectives-curves.svg").is_file()
 

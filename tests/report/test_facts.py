@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from bertlab.adaptation import FineTuning
 from bertlab.recipe import Model, Recipe
 from bertlab.recipe.identity import load
 from bertlab.report import caveats, facts, tables
@@ -42,7 +43,7 @@ def evidence(builder):
     ],
 )
 def test_of_names_it_says_casing_and_context(evidence, recipe, settings, told):
-    found = evidence({"kind": "tagging", "settings": settings, "length": 64}, recipe)
+    found = evidence({"kind": "tagging", "adaptation": FineTuning(**settings), "length": 64}, recipe)
     assert told in dict(facts.facts(found))["NER"]
 
 
@@ -51,7 +52,7 @@ def test_of_names_it_says_casing_and_context(evidence, recipe, settings, told):
     [
         ({"threshold": -1.25}, "answered above a threshold (-1.25) that is chosen for each run on the reported"),
         ({"threshold": 0.5, "split": "test"}, "chosen for each run on the evaluation examples"),
-        ({"threshold": 0.0, "settings": {"answerability": True}}, "a classifier trained with the span"),
+        ({"threshold": 0.0, "adaptation": FineTuning(answerability=True)}, "a classifier trained with the span"),
     ],
 )
 def test_it_says_how_questions_without_an_answer_are_found(evidence, cell, told):
@@ -81,7 +82,7 @@ def test_where_medians_are_published_medians_are_shown(evidence):
     assert tables.results(found).rows[0][1].startswith("61.00 (")
     assert caveats.legend(found)[0].startswith("Measured: median (sd, n)")
     assert any("verdicts are of means" in line for line in caveats.legend(found))
-    plain = dataclasses.replace(found, record={**found.record, "summary": "mean"})
+    plain = dataclasses.replace(found, medians=False)
     assert tables.results(plain).rows[0][1].startswith("63.67 (")
 
 
@@ -112,4 +113,4 @@ def test_real_tokens_of_each_row_are_shown_where_they_differ(builder):
             for run in found.pretrainings
         ]
         told = dict(facts.facts(dataclasses.replace(found, pretrainings=tuple(runs))))
-        assert told.get("Real tokens a run differ") == expected
+        assert told.get("Tokens a run without padding, where they differ") == expected

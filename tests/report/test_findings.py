@@ -63,17 +63,17 @@ def test_few_seeds_give_no_verdict(told, seeds):
     assert "Holm" not in read
 
 
-def test_margins_are_judged_at_the_papers_scale_and_data_alone(told):
+def test_margins_are_decided_at_the_papers_scale_and_data_alone(told):
     (here,), read = told(6, ALIKE)
     assert here.startswith("undecided: the margin holds")
-    assert "only directions are judged" in read
+    assert "directions only" in read
 
 
 def test_margins_where_they_can_be_compared(told, builder):
     builder.scale = "paper"
     (there,), read = told(6, ALIKE, scale="paper", world=False, substitutes={}, differences=[])
     assert there.startswith(("reproduced", "undecided"))
-    assert "Only directions" not in read
+    assert "directions only" not in read
 
 
 def test_what_was_not_measured_is_said_so(told):
@@ -96,7 +96,7 @@ def test_what_more_seeds_would_cost(told):
 def test_sizes_elsewhere_are_reckoned_from_what_was_measured(told):
     (verdict,), _ = told(6, NONE)
     assert verdict.startswith("undecided: if the effect is ")
-    assert "were it +0.50" not in verdict  # as in the paper
+    assert "+0.50" not in verdict  # as in the paper
 
 
 def test_a_row_that_has_learnt_nothing_decides_nothing(told, builder):
@@ -139,7 +139,7 @@ def test_the_claims_as_csv(told, builder):
     assert float(lines[0]["adjusted_p"]) == pytest.approx(2 * float(lines[0]["p"]))
 
 
-def test_a_claim_of_an_earlier_time_is_judged_by_what_was_measured_then(builder):
+def test_a_claim_of_an_earlier_time_is_decided_by_what_was_measured_then(builder):
     for seed in range(5):
         for variant, early, late in (("80/10/10", 40.0, 60.0), ("0/0/100", 45.0, 50.0)):
             run = builder.pretrain(variant, seed)
@@ -150,8 +150,8 @@ def test_a_claim_of_an_earlier_time_is_judged_by_what_was_measured_then(builder)
     asked += [Claim("The second half helps", better="80/10/10", on="MNLI", since=50)]
     builder.record(claims=[dataclasses.asdict(each) for each in asked])
     found = findings.findings(gather_all(Store(builder.root))[0])
-    early, late, _, half = (each.judged for each in found)
-    assert [each.verdict for each in found] == ["contradicted", "reproduced", "not measured", "reproduced"]
+    early, late, _, half = (each.shown for each in found)
+    assert [each.outcome for each in found] == ["contradicted", "reproduced", "not measured", "reproduced"]
     assert half.effect.mean == pytest.approx(20, abs=0.1)
     assert early.published is None
     assert late.published == 0.6, "as printed: 84.2 - 83.6 in floats is not"
@@ -170,7 +170,7 @@ def with_noise(builder, seeds, changed):
     builder.record(claims=[dataclasses.asdict(LARGE)])
     evidence = gather_all(Store(builder.root))[0]
     found = findings.findings(evidence)
-    return findings.table(found).rows[0][-1], " ".join(findings.lines(evidence, found)), found[0].judged
+    return findings.table(found).rows[0][-1], " ".join(findings.lines(evidence, found)), found[0].verdict
 
 
 def test_a_seed_that_diverged_or_is_missing_leaves_a_claim_undecided(builder):
@@ -186,39 +186,39 @@ def test_a_seed_that_diverged_or_is_missing_leaves_a_claim_undecided(builder):
     evidence = gather_all(Store(builder.root))[0]
     (finding,) = findings.findings(evidence)
     assert {cell.status for cell in evidence.cells} == {"done", "diverged", "pending"}
-    assert finding.judged.effect.n == 4, "the others are shown"
-    assert finding.judged.p is None
+    assert finding.shown.effect.n == 4, "the others are shown"
+    assert finding.verdict.trial.p is None
     verdict = findings.table([finding]).rows[0][-1]
     assert verdict == "undecided: 1 of 6 seeds of 80/10/10 diverged; 1 of 6 seeds of 80/10/10 not finished"
 
 
 def test_a_verdict_holds_without_the_seeds_that_collapsed(builder):
     collapsed = {("0/0/100", 1): (40.0, "collapsed"), ("0/0/100", 3): (38.0, "collapsed")}
-    verdict, read, judged = with_noise(builder, 8, collapsed)
+    verdict, read, decided = with_noise(builder, 8, collapsed)
     assert verdict.startswith("undecided")
     assert "(2 of 8 runs of 0/0/100 collapsed; by seed +1.30, +20.20 collapsed, " in verdict
     assert "the same without their seeds" in read
     assert "fix the number of seeds first. This study planned 8." in read
-    assert judged.pair.without.n == 6
-    assert judged.p == judged.pair.effect.p > judged.pair.without.p, "the larger of the two"
+    assert decided.trial.pair.without.n == 6
+    assert decided.trial.p == decided.trial.pair.effect.p > decided.trial.pair.without.p, "the larger of the two"
 
 
 def test_few_seeds_besides_those_that_collapsed_decide_nothing(builder):
     collapsed = {("0/0/100", seed): (20.0 + NOISE[seed], "collapsed") for seed in range(5)}
-    verdict, _, judged = with_noise(builder, 6, collapsed)
+    verdict, _, decided = with_noise(builder, 6, collapsed)
     assert verdict.startswith("undecided: 1 seed without a collapse, a verdict needs 4 (5 of 6 runs")
-    assert judged.pair.effect.p < 0.01
-    assert judged.p == 1.0
+    assert decided.trial.pair.effect.p < 0.01
+    assert decided.trial.p == 1.0
 
 
 def test_the_other_way_without_the_collapses_is_undecided(builder):
     seeds = range(8)
     changed = {("0/0/100", seed): (62.0 + NOISE[seed % 6] / 9, "done") for seed in seeds}
     changed |= {("0/0/100", seed): (20.0, "collapsed") for seed in (0, 2, 4, 6)}
-    verdict, _, judged = with_noise(builder, 8, changed)
+    verdict, _, decided = with_noise(builder, 8, changed)
     assert verdict.startswith("undecided: the difference comes from the seeds that collapsed (4 of 8 runs")
-    assert judged.pair.effect.mean > 0 > judged.pair.without.mean
-    assert (judged.p, judged.outcome) == (1.0, "undecided")
+    assert decided.trial.pair.effect.mean > 0 > decided.trial.pair.without.mean
+    assert (decided.trial.p, decided.outcome) == (1.0, "undecided")
 
 
 def test_what_a_verdict_does_not_say_stands_beside_it(told):

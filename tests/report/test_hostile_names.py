@@ -119,67 +119,84 @@ def pictured(evidence: Evidence, alt: str) -> Chapter:
     return dataclasses.replace(made, stem="stem", sections=sections, written=True)
 
 
-def test_pages_have_the_tags_and_columns_of_plain_names(
-    named: Callable[[str], Evidence], hostile_names: list[str]
+def html_tags(page: Page) -> list[tuple[str, list[tuple[str, str | None]]]]:
+    """Labels hold names, and are text."""
+    return [(tag, [each for each in attributes if each[0] != "aria-label"]) for tag, attributes in page.tags]
+
+
+def latex_structure(text: str) -> list[str]:
+    """Environments, lines, columns and bold numbers, but for text; braces have to be balanced."""
+    bare = re.sub(r"\\[{}%&$_#]", "", text)
+    assert bare.count("{") == bare.count("}")
+    assert not unseen(text)
+    return re.findall(r"\\(?:begin|end)\{[a-z]+\}|\\[a-z]+rule|\\\\$|&|%", bare, flags=re.MULTILINE)
+
+
+def test_all_that_is_written_of_a_name_has_the_structure_of_a_plain_one(
+    named: Callable[[str], Evidence], hostile_names: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    usual = Page.of(markdown.study(pictured(named(PLAIN), "a figure")))
-    assert {"table", "h1", "blockquote", "code", "img", "a"} <= {tag for tag, _ in usual.tags}
-    for name in filter(plain, hostile_names):
-        text = markdown.study(pictured(named(name), "a figure"))
-        found = Page.of(text)
-        assert found.tags == usual.tags, name
-        assert found.others == [], name
-        assert not unseen(text), name
-        assert found.texts["h1"] == [plain(name)]
-        assert plain(f"{name} 2") in found.texts["td"]
-        assert found.texts["th"].count(plain(name)) == usual.texts["th"].count(PLAIN)
-
-
-def test_the_page_of_html_has_the_elements_of_plain_names(
-    named: Callable[[str], Evidence], hostile_names: list[str]
-) -> None:
-    def tags(page: Page) -> list[tuple[str, list[tuple[str, str | None]]]]:
-        """Labels hold names, and are text."""
-        return [(tag, [each for each in attributes if each[0] != "aria-label"]) for tag, attributes in page.tags]
-
-    usual = Page(html.page([pictured(named(PLAIN), PLAIN)]))
-    assert {"table", "h1", "svg", "code", "nav", "a", "dl"} <= {tag for tag, _ in usual.tags}
-    for name in filter(plain, hostile_names):
-        text = html.page([pictured(named(name), name)])
-        found = Page(text)
-        assert tags(found) == tags(usual), name
-        assert found.others == usual.others, name
-        assert not unseen(text), name
-        labels = [str(value) for _, attributes in found.tags for key, value in attributes if key == "aria-label"]
-        assert plain(name) in labels
-
-
-def test_latex_has_the_structure_of_plain_names(named: Callable[[str], Evidence], hostile_names: list[str]) -> None:
-    def structure(text: str) -> list[str]:
-        """Environments, rows, columns and bold figures, but for text; braces have to be balanced."""
-        bare = re.sub(r"\\[{}%&$_#]", "", text)
-        assert bare.count("{") == bare.count("}")
-        assert not unseen(text)
-        return re.findall(r"\\(?:begin|end)\{[a-z]+\}|\\[a-z]+rule|\\\\$|&|%", bare, flags=re.MULTILINE)
-
-    usual = structure(latex.study(pictured(named(PLAIN), PLAIN)))
-    for name in hostile_names:
-        assert structure(latex.study(pictured(named(name), name))) == usual, name
-
-
-def test_the_csv_reads_back_and_has_no_formula(named: Callable[[str], Evidence], hostile_names: list[str]) -> None:
+    usual = named(PLAIN)
+    usual_page = Page.of(markdown.study(pictured(usual, "a figure")))
+    usual_html = Page(html.page([pictured(usual, PLAIN)]))
+    usual_latex = latex_structure(latex.study(pictured(usual, PLAIN)))
+    assert {"table", "h1", "blockquote", "code", "img", "a"} <= {tag for tag, _ in usual_page.tags}
+    assert {"table", "h1", "svg", "code", "nav", "a", "dl"} <= {tag for tag, _ in usual_html.tags}
     for name in hostile_names:
         evidence = named(name)
-        data = tidy.csv(tidy.values([evidence])).encode()
-        rows = list(csv.DictReader(io.StringIO(data.decode(), newline=""), strict=True))
-        frame = pandas.read_csv(io.BytesIO(data), dtype=str, keep_default_na=False)
-        assert tuple(frame.columns) == tuple(rows[0]) == tidy.VALUES
-        assert len(rows) == len(frame) == len(data.splitlines()) - 1 == len(tidy.values([evidence]))
-        assert frame.to_dict("records") == rows
-        for column in ("study", "variant", "measurement", "task", "dataset", "split", "metric"):
-            texts = {row[column] for row in rows}
-            assert not any(text.startswith(("=", "+", "-", "@", "\t", "\r", "\uff1d")) for text in texts), name
-            assert plain(name) in {re.sub(r"^'(?='*[-=+@\uff1d])", "", text) for text in texts}
+        assert latex_structure(latex.study(pictured(evidence, name))) == usual_latex, name
+        in_csv(evidence, name)
+        on_a_console(evidence, name, capsys)
+        if plain(name):
+            in_markdown(evidence, name, usual_page)
+            in_html(evidence, name, usual_html)
+
+
+def in_markdown(evidence: Evidence, name: str, usual: Page) -> None:
+    text = markdown.study(pictured(evidence, "a figure"))
+    found = Page.of(text)
+    assert found.tags == usual.tags, name
+    assert found.others == [], name
+    assert not unseen(text), name
+    assert found.texts["h1"] == [plain(name)]
+    assert plain(f"{name} 2") in found.texts["td"]
+    assert found.texts["th"].count(plain(name)) == usual.texts["th"].count(PLAIN)
+
+
+def in_html(evidence: Evidence, name: str, usual: Page) -> None:
+    text = html.page([pictured(evidence, name)])
+    found = Page(text)
+    assert html_tags(found) == html_tags(usual), name
+    assert found.others == usual.others, name
+    assert not unseen(text), name
+    labels = [str(value) for _, attributes in found.tags for key, value in attributes if key == "aria-label"]
+    assert plain(name) in labels
+
+
+def in_csv(evidence: Evidence, name: str) -> None:
+    data = tidy.csv(tidy.values([evidence])).encode()
+    lines = list(csv.DictReader(io.StringIO(data.decode(), newline=""), strict=True))
+    frame = pandas.read_csv(io.BytesIO(data), dtype=str, keep_default_na=False)
+    assert tuple(frame.columns) == tuple(lines[0]) == tidy.VALUES
+    assert len(lines) == len(frame) == len(data.splitlines()) - 1 == len(tidy.values([evidence]))
+    assert frame.to_dict("records") == lines
+    for column in ("study", "variant", "measurement", "task", "dataset", "split", "metric"):
+        texts = {line[column] for line in lines}
+        assert not any(text.startswith(("=", "+", "-", "@", "\t", "\r", "\uff1d")) for text in texts), name
+        assert plain(name) in {re.sub(r"^'(?='*[-=+@\uff1d])", "", text) for text in texts}
+
+
+def on_a_console(evidence: Evidence, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    print_result(evidence)
+    say(name)
+    complain(name)
+    out, err = capsys.readouterr()
+    assert not unseen(out + err), name
+    if len(name) < 20:
+        assert plain(name) in out.splitlines()[0]
+        assert visible(name) in err
+    print_json({name: name})
+    assert json.loads(out := capsys.readouterr().out) == {name: name}
+    assert out.isascii()
 
 
 def test_a_report_of_many_studies_stays_in_its_folder(builder: Any, hostile_names: list[str], tmp_path: Path) -> None:
@@ -204,23 +221,6 @@ def test_a_report_of_many_studies_stays_in_its_folder(builder: Any, hostile_name
     found = written(hostile_names, tmp_path / "hostile")
     assert [tag for tag, _ in found.tags] == [tag for tag, _ in usual.tags]
     assert found.others == []
-
-
-def test_a_console_shows_names_as_text(
-    named: Callable[[str], Evidence], hostile_names: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in hostile_names:
-        print_result(named(name))
-        say(name)
-        complain(name)
-        out, err = capsys.readouterr()
-        assert not unseen(out + err), name
-        if len(name) < 20:
-            assert plain(name) in out.splitlines()[0]
-            assert visible(name) in err
-        print_json({name: name})
-        assert json.loads(out := capsys.readouterr().out) == {name: name}
-        assert out.isascii()
 
 
 def test_a_terminal_gets_no_escape_sequence_of_a_name(hostile_names: list[str], monkeypatch: Any) -> None:

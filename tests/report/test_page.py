@@ -138,7 +138,18 @@ def test_left_to_right_is_judged_by_its_causal_lm_loss(builder: Any, tmp_path: P
     assert ("left to right, seed 0 (" in text) is warned
     row = next(line for line in text.splitlines() if line.startswith("| left to right") and f"{loss:.3f}" in line)
     cells = [cell.strip() for cell in row.split("|")[1:-1]]
-    assert cells == ["left to right", "", "", f"{loss:.3f}", f"{5.9 - loss:.2f}", "81.5", "", "", "1"]
+    assert cells == ["left to right", "", "81.5", "", "", "", f"{loss:.3f}", f"{5.9 - loss:.2f}", "1"]
+
+
+def test_a_loss_that_only_its_study_file_defines_is_reported(builder: Any, tmp_path: Path) -> None:
+    baseline(builder)
+    (path,) = builder.root.glob("pretrain/*/recipe.json")
+    path.write_text(path.read_text().replace('"masked_lm"', '"my_own"'))
+    builder.seal(path.parent)
+    builder.record()
+    text = written(builder, tmp_path / "out")
+    assert "masked_lm_loss (nats)" in text
+    assert "a model of unknown size; 1,234,567 parameters" in text
 
 
 def test_without_pre_training(builder: Any, tmp_path: Path) -> None:

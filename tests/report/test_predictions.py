@@ -141,9 +141,9 @@ def test_claims_are_judged_from_the_store(writer: Writer) -> None:
     evidence = gather(store, [writer.builder.record()])[0]
     found = verdicts(trials(evidence, claims))
     assert [each.outcome for each in found] == ["reproduced", "contradicted", "undecided", "undecided"]
-    assert found[0].published == pytest.approx(84.2 - 84.3)
-    assert found[3].effect is None
-    assert found[3].published is None  # the row is not in this record
+    assert found[0].trial.pair.published == pytest.approx(84.2 - 84.3)
+    assert found[3].trial.pair.effect is None
+    assert found[3].trial.pair.published is None  # the row is not in this record
 
 
 def test_less_perplexity_is_better(builder: Any) -> None:
@@ -170,9 +170,10 @@ def test_less_perplexity_is_better(builder: Any) -> None:
     evidence = gather(store, [builder.record()])[0]
     (found,) = verdicts(trials(evidence, [claim]))
     assert found.outcome == "reproduced"
-    assert found.published == 1.0
-    assert found.effect is not None
-    assert found.effect.mean == pytest.approx(10 - 1.5 * 1.5)
+    pair = found.trial.pair
+    assert pair.published == 1.0
+    assert pair.effect is not None
+    assert pair.effect.mean == pytest.approx(10 - 1.5 * 1.5)
 
 
 def test_examples_of_one_group_are_one_example(writer: Writer) -> None:

@@ -6,7 +6,7 @@ jinja2 escapes all text from data. Figures are part of the page and use its colo
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from bertlab.names import plain
@@ -24,7 +24,7 @@ _INKS = {"#222222": "currentColor", "#e4e4e4": "var(--grid)", "#ffffff": "var(--
 
 def page(chapters: Sequence[Chapter], changes: Changes | None = None) -> str:
     """The page of all studies: the verdict on each claim, what changed, then a part for each study `written`."""
-    filters = {"minus": _minus, "inline": _inline, "bar": _bar}
+    filters: dict[str, Callable[..., object]] = {"minus": _minus, "inline": _inline, "bar": _bar}
     return render("index.html.j2", filters, chapters=chapters, summary=summary(chapters), changes=changes)
 
 

@@ -23,7 +23,7 @@ def study(chapter: Chapter) -> str:
 
 
 def _tables(chapter: Chapter, section: Section) -> str:
-    about = f"{chapter.study}. {section.title}. {section.source}."
+    about = f"{chapter.study}. {section.title}. {section.evidence.source}."
     every = {
         "results": (tables.results(section.evidence), "Mean (sd, n)."),
         "differences": (tables.differences(section.evidence), "Difference to the baseline with its 95 % interval."),

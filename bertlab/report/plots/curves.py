@@ -121,10 +121,11 @@ def _lines(axes: Axes, points: pandas.DataFrame, styles: dict[str, dict[str, Any
     """The mean of each variant over its seeds and a band, at the steps that all of its seeds have."""
     for name, line in styles.items():
         own = points[points["variant"] == name]
-        seeds = own.pivot_table(index="step", columns="seed", values=["along", "value"]).dropna()  # (steps, 2 x seeds)
+        seeds = own.pivot_table(index="step", columns="seed", values=["along", "value"]).dropna()
         if seeds.empty:
             continue
-        x, values = seeds["along"].mean(axis=1), seeds["value"]  # seeds take different times to a step
-        axes.plot(x, values.mean(axis=1), **line)
+        along, values = seeds["along"].to_numpy(), seeds["value"].to_numpy()  # (steps, seeds)
+        along = along.mean(1)  # seeds take different times to a step
+        axes.plot(along, values.mean(1), **line)
         if values.shape[1] > 1:
-            axes.fill_between(x, values.min(axis=1), values.max(axis=1), color=line["color"], alpha=0.2, linewidth=0)
+            axes.fill_between(along, values.min(1), values.max(1), color=line["color"], alpha=0.2, linewidth=0)

@@ -40,15 +40,15 @@ def draw(evidence: Evidence) -> Drawing | None:
             if variant in off:
                 at_edge(axes, place, f"{value:.1f}", left=value < centre)
                 continue
-            for seed, values in points[variant].items():
-                y, colour = place + height[seed], colours[seed]
+            for seed, own in evidence.by_seed(variant, name).items():
+                y, colour, values = place + height[seed], colours[seed], points[variant][seed]
+                crossed = [each for each, cell in zip(values, own, strict=True) if cell.status == "collapsed"]
+                axes.plot(crossed, [y] * len(crossed), **_COLLAPSED, zorder=6)
                 if len(values) > 1:
                     restarted = True
                     axes.scatter(values, [y] * len(values), s=9, alpha=0.45, color=colour, linewidth=0)
                 size = 42 if few else 20
                 axes.scatter(mean(values), y, s=size, color=colour, linewidth=0.8, edgecolor="white", zorder=4)
-            for cell in evidence.collapsed(variant, name):
-                axes.plot(cell.value, place + height[evidence.seed_of(cell)], **_COLLAPSED, zorder=6)
             axes.plot(value, place, **_MEAN, zorder=5)
         if evidence.baseline in means:
             axes.axvline(centre, **_BASELINE, zorder=1)

@@ -89,7 +89,8 @@ def sizes(evidence: Evidence) -> tuple[Points, Points]:
     """Parameters and perplexity of the variants whose perplexities compare with the baseline's."""
 
     def kind(run: Pretraining) -> tuple[object, ...]:
-        return run.objective, run.judged_by, run.result.get("vocabulary"), run.rotary
+        losses = [loss.kind for loss in run.recipe.objective] if run.recipe else None
+        return losses, run.judged_by, run.result.get("vocabulary"), run.rotary
 
     parameters: Points = {}
     perplexity: Points = {}

@@ -5,22 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Protocol
 
 import numpy as np
 
 from bertlab.report.statistics.summary import LEVEL, Interval
 from bertlab.tasks.metrics import Floats
-
-
-class Confidence(Protocol):
-    """A confidence distribution."""
-
-    def below(self, value: float) -> float:
-        """The p-value of the effect not lying above `value`: small if it does."""
-
-    def quantile(self, share: float) -> float:
-        """The value with `below` of `share`."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +124,9 @@ class Percentiles:
 
         deviations = float(stdtrit(self.freedom, share)) * self.error / float(self.draws.std())
         return float(np.quantile(self.draws, ndtr(deviations)))
+
+
+Confidence = BehrensFisher | Percentiles
 
 
 def interval(confidence: Confidence | None, level: float = LEVEL) -> Interval | None:

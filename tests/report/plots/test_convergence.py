@@ -26,7 +26,7 @@ def test_milestones_are_drawn_over_the_steps(builder: Any, figures: Figures) -> 
     assert [list(line.get_xdata()) for line in axes.lines] == [[0.5, 1.0]] * 2
     assert axes.get_xlabel() == "steps (thousands)"
     assert axes.get_ylabel() == "accuracy (points)"
-    assert evidence.scores("80/10/10", "MNLI").by_seed == {0: [50.0]}, "a table shows the end"
+    assert evidence.points("80/10/10", "MNLI") == {0: [50.0]}, "a table shows the end"
 
 
 def test_seeds_make_a_band_over_steps_and_time(builder: Any, figures: Figures) -> None:

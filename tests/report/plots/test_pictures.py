@@ -43,38 +43,22 @@ def test_styles_of_the_user_change_nothing(builder: Any, drawn: Callable[..., li
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
-def test_all_colours_can_be_exchanged(builder: Any, drawn: Callable[..., list[Picture]], seeds: int) -> None:
-    used = set()
-    for each in drawn(**everything(builder, seeds, rows=3, measurements=2)):
-        found = set(re.findall(r"(?:fill|stroke|color): ?([^;\"]+)", each.svg.decode()))
-        assert found <= {*COLOURS, INK, PALE, GRID, WHITE, "none"}, each.kind
-        used |= found
-    assert {COLOURS[0], INK, GRID, WHITE} <= used
-
-
-def test_the_palette_is_that_for_the_colour_blind() -> None:
-    import seaborn
-
-    assert set(COLOURS) <= set(seaborn.color_palette("colorblind").as_hex())
-
-
-def test_no_id_occurs_in_two_pictures_and_every_reference_is_to_one_of_its_own(
-    builder: Any, drawn: Callable[..., list[Picture]]
+def test_a_picture_is_an_element_that_a_page_can_hold(
+    builder: Any, drawn: Callable[..., list[Picture]], seeds: int
 ) -> None:
-    record = everything(builder, seeds=2, rows=3, measurements=2)
-    seen: set[str] = set()
+    record = everything(builder, seeds, rows=3, measurements=2)
+    colours, ids = set(), set[str]()
     for each in drawn(**record) + drawn(**{**record, "scale": "mini"}):
         text = each.svg.decode()
-        given = re.findall(r'\bid="([^"]*)"', text)
-        assert given
-        assert len(set(given)) == len(given)
-        assert set(re.findall(r"(?:href=\"|url\()#([^\")]*)", text)) <= set(given)
-        assert not seen.intersection(given)
-        seen |= set(given)
-
-
-def test_a_picture_is_an_element_that_a_page_can_hold(builder: Any, drawn: Callable[..., list[Picture]]) -> None:
-    for each in drawn(**everything(builder, seeds=2, rows=3, measurements=2)):
+        used = set(re.findall(r"(?:fill|stroke|color): ?([^;\"]+)", text))
+        assert used <= {*COLOURS, INK, PALE, GRID, WHITE, "none"}, each.kind
+        colours |= used
+        own = re.findall(r'\bid="([^"]*)"', text)
+        assert own
+        assert len(set(own)) == len(own)
+        assert set(re.findall(r"(?:href=\"|url\()#([^\")]*)", text)) <= set(own)
+        assert not ids.intersection(own), "of one picture alone"
+        ids |= set(own)
         root = ElementTree.fromstring(each.svg)
         tags = {element.tag.partition("}")[2] for element in root.iter()}
         assert tags <= {"svg", "g", "defs", "path", "use", "clipPath", "rect"}, "no style sheet, no text, no metadata"
@@ -84,6 +68,13 @@ def test_a_picture_is_an_element_that_a_page_can_hold(builder: Any, drawn: Calla
         assert LONG.split()[-1].encode() not in each.svg
         assert LONG not in each.alt
         assert each.alt.endswith(".")
+    assert {COLOURS[0], INK, GRID, WHITE} <= colours
+
+
+def test_the_palette_is_that_for_the_colour_blind() -> None:
+    import seaborn
+
+    assert set(COLOURS) <= set(seaborn.color_palette("colorblind").as_hex())
 
 
 def test_hostile_names_leave_only_shapes(builder: Any, hostile_names: list[str]) -> None:
