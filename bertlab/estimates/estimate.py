@@ -182,12 +182,10 @@ def wall_seconds(jobs: Sequence[Job], machine: Machine, seconds: Seconds) -> flo
     """
     per_run = devices_per_pretraining(machine, jobs)
     devices = {job.id: per_run if isinstance(job, Pretrain) and job.steps else 1 for job in jobs}
-    times: dict[str, float] = {}
-    for job in jobs:
-        time = seconds(job, devices[job.id])
-        if time is None:
-            return None
-        times[job.id] = time
+    known = {job.id: seconds(job, devices[job.id]) for job in jobs}
+    times = {name: time for name, time in known.items() if time is not None}
+    if len(times) < len(known):
+        return None
     if machine.is_single_process:
         return sum(times.values())
     # Text and checkpoints are prepared by this process, before there are workers.

@@ -72,11 +72,12 @@ class _Reader:
         pretrained = [run for each in record["rows"] if (run := self.runs.get(each["pretrain_id"]))]
         corpora = sorted({str(run.science().get("corpus", "")) for run in pretrained} & self.runs.keys())
         unknown = [{"on": "", "what": "the setting is not recorded"}]
+        known: dict[str, Any] = {name: record[name] for name in ("study", "scale", "question", "source", "baseline")}
+        known |= {name: record.get(name) or "" for name in ("command", "pretrained")}
+        known |= {name: record.get(name) or {} for name in ("substitutes", "intermediate_task", "searched")}
+        known |= {name: record.get(name) or [] for name in ("corpus", "notes")}
         return Evidence(
-            **{name: record[name] for name in ("study", "scale", "question", "source", "baseline")},
-            **{name: record.get(name) or "" for name in ("command", "pretrained")},
-            **{name: record.get(name) or {} for name in ("substitutes", "intermediate_task", "searched")},
-            **{name: record.get(name) or [] for name in ("corpus", "notes")},
+            **known,
             synthetic=record.get("world", False),
             medians=record.get("summary") == "median",
             deviations=[(each["on"], each["what"]) for each in record.get("differences", unknown)],
@@ -160,7 +161,8 @@ def _claims(record: Mapping[str, Any]) -> tuple[Claim, ...]:
     names = {field.name for field in dataclasses.fields(Claim)}
     for each in _plain(record.get("claims", ())):
         known: dict[str, Any] = {name: each[name] for name in names & each.keys()}
-        claim = Claim(**{name: tuple(item) if isinstance(item, list) else item for name, item in known.items()})
+        known |= {name: tuple(item) for name, item in known.items() if isinstance(item, list)}
+        claim = Claim(**known)
         if not claim.pairs:
             raise BadInput(f"claim '{claim.text}' compares no variants")
         found.append(claim)

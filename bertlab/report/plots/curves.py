@@ -127,5 +127,5 @@ def _lines(axes: Axes, points: pandas.DataFrame, styles: dict[str, dict[str, Any
         along, values = seeds["along"].to_numpy(), seeds["value"].to_numpy()  # (steps, seeds)
         along = along.mean(1)  # seeds take different times to a step
         axes.plot(along, values.mean(1), **line)
-        if values.shape[1] > 1:
+        if own["seed"].nunique() > 1:
             axes.fill_between(along, values.min(1), values.max(1), color=line["color"], alpha=0.2, linewidth=0)

@@ -43,6 +43,7 @@ _SETTINGS: dict[Any, Any] = {
     **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), PALE),
     "axes.spines.top": False,
     "axes.spines.right": False,
+    **dict.fromkeys(("xtick.major.size", "ytick.major.size", "xtick.minor.size"), 0),
     "xtick.major.pad": 6.5,  # below the number in the corner of the other axis
     "grid.color": GRID,
     "grid.linewidth": 0.7,
