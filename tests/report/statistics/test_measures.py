@@ -155,7 +155,7 @@ def _owners(found: dict[str, np.ndarray], kind: str, group: np.ndarray) -> np.nd
     return group[np.unique(found["sentence"])] if kind == "tagging" else group
 
 
-def test_groups_of_other_rows_do_not_fit() -> None:
+def test_groups_of_other_examples_do_not_fit() -> None:
     found = predictions("classification", np.random.default_rng(0))
-    with pytest.raises(ValueError, match="groups of 39 rows do not fit 40 examples"):
+    with pytest.raises(ValueError, match="39 group numbers do not fit 40 examples"):
         measures.of("classification", "accuracy", found | {"group": np.arange(39)})
