@@ -28,14 +28,15 @@ from ids import VOCABULARY
 from shapes import BASE, Shape
 
 from bertlab.adaptation import FineTuning
-from bertlab.adaptation.base import tensors
+from bertlab.adaptation.base import EVALUATION_TOKENS, Inputs, tensors
 from bertlab.machine import Machine
 from bertlab.model.encoder import Encoder
 from bertlab.model.heads import ClassificationModel, Pooler
-from bertlab.progress import silent
 from bertlab.tasks.examples import Examples
 from bertlab.tasks.kinds import KINDS
-from bertlab.training.learning import Stream, learn
+from bertlab.training.data import TaskDataModule
+from bertlab.training.finetuning import FinetuningModule
+from bertlab.training.trainer import quiet, trainer
 
 SHAPE = BASE
 BATCH = 32
@@ -79,13 +80,13 @@ def ours(shape: Shape, here: Machine, rows: Examples) -> Block:
     encoder = Encoder(shape.model, VOCABULARY, TOKENS)
     model = ClassificationModel(encoder, Pooler(shape.model.hidden), LABELS, settings.dropout, 0)
 
-    def logits(batch: dict[str, torch.Tensor]) -> torch.Tensor:
-        found: torch.Tensor = model(batch["tokens"], batch["segments"], batch.get("lengths"))
-        return found[:, None]
+    inputs = Inputs(rows.lengths, lambda numbers: tensors(rows.batch(numbers)), EVALUATION_TOKENS)
 
     def train(epoch: int) -> None:
-        stream = Stream(rows.lengths, BATCH, 1, 0, lambda numbers: tensors(rows.batch(numbers)), ("epoch", epoch))
-        learn(model, logits, KINDS["classification"].loss, stream, settings, here, silent, "fine-tuning")
+        data = TaskDataModule(inputs, settings, ("epoch", epoch))
+        module = FinetuningModule(model, KINDS["classification"], settings, data.steps, data.key)
+        with quiet():
+            trainer(here, data.steps).fit(module.train(), data)
 
     return epochs(train, len(rows))
 

@@ -5,7 +5,6 @@ Batches are made and masked as they are needed.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,7 @@ import torch
 from blocks import Block, repeated
 from clock import Clock, nothing
 from ids import tokens_a_step
-from lightning.pytorch import Callback
+from lightning.pytorch import Callback, LightningDataModule
 from shapes import Shape
 
 from bertlab.inputs.batches import Batches
@@ -21,9 +20,12 @@ from bertlab.keyed import key
 from bertlab.machine import Machine
 from bertlab.model.dropout import seed_dropout
 from bertlab.model.heads import PretrainingModel
-from bertlab.training import evaluation, figures, optimization
-from bertlab.training.pretraining import Pretraining, PretrainingData
-from bertlab.training.trainer import fit, trainer
+from bertlab.recipe import Recipe
+from bertlab.training import optimization
+from bertlab.training.data import PretrainingDataModule, to_device, to_tensors
+from bertlab.training.module import require_finite
+from bertlab.training.pretraining import PretrainingModule
+from bertlab.training.trainer import quiet, trainer
 
 
 class _Ending(Callback):
@@ -40,17 +42,27 @@ class _Ending(Callback):
 def through_lightning(shape: Any, machine: Machine, batches: Batches) -> Block:
     """A block of our training as jobs do it, in tokens a second: of `shape.recipe`, at least `shape.fewest` steps."""
     recipe, tokens = shape.recipe, tokens_a_step(batches)
-    model = PretrainingModel.of(recipe, recipe.tokenizer.vocabulary)
-    module = Pretraining(recipe, model.to(machine.device).train(), machine)
+    module = PretrainingModule(recipe, recipe.tokenizer.vocabulary)
     wait = torch.cuda.synchronize if machine.gpus else nothing
 
     def block(seconds: float) -> float:
         clock = Clock(seconds, shape.fewest, wait)
-        data = PretrainingData(batches, module.step, recipe.schedule.steps)
-        fit(trainer(machine, recipe.schedule.steps, [_Ending(clock)]), module, data)
+        with quiet():
+            trainer(machine, recipe.schedule.steps, [_Ending(clock)]).fit(module.train(), _Data(recipe, batches))
         return clock.rate * tokens
 
     return block
+
+
+class _Data(PretrainingDataModule):
+    """Batches that are there already, from the first one on in each block."""
+
+    def __init__(self, recipe: Recipe, batches: Batches) -> None:
+        LightningDataModule.__init__(self)
+        self.recipe, self.micro_batch, self.batches = recipe, 0, batches
+
+    def setup(self, stage: str) -> None:
+        """Nothing is evaluated."""
 
 
 def by_hand(shape: Shape, machine: Machine, batches: Batches) -> Block:
@@ -67,19 +79,19 @@ def updates(shape: Shape, machine: Machine, batches: Batches) -> Callable[[], fl
     def update() -> float:
         nonlocal step
         batch = batches.batch(step)
-        parts = evaluation.on_device(batch, machine.device)
-        if (batch.lengths == batch.tokens.shape[1]).all():
-            parts = dataclasses.replace(parts, lengths=None)
+        parts = to_device(to_tensors(batch), machine.device)
         seed_dropout(key(recipe.seed, "dropout", step, 0))
-        with evaluation.autocast(machine):
+        with torch.autocast(machine.device, dtype=torch.bfloat16, enabled=machine.bf16()):
             sums = model.losses(parts)
             counts = {each.kind: each.count(batch.arrays[each.kind]) for each in model.objective}
             loss = torch.stack([sums[kind] / count for kind, count in counts.items()]).sum()
         loss.backward()
-        norm = optimization.update(
-            optimizer, recipe.schedule.learning_rate(step), recipe.optimizer.max_grad_norm, loss.detach()
-        )
-        figures.check(step, float(loss.detach()), float(norm))
+        norm = optimization.clip(optimizer, recipe.optimizer.max_grad_norm, loss.detach())
+        for group in optimizer.param_groups:
+            group["lr"] = recipe.schedule.learning_rate(step)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        require_finite(step, float(loss.detach()), float(norm))
         step += 1
         return tokens
 

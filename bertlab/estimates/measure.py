@@ -134,7 +134,7 @@ def _of_one_length(recipe: Recipe, length: int) -> Recipe:
 
 def pretraining(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Machine, peak_flops: float) -> Speed:
     """Times pre-training `recipe` in the empty directory `work`, on as many sequences as take about `STEP_SECONDS`."""
-    from bertlab.training.pretraining import EVALUATION_ROWS
+    from bertlab.training.data import EVALUATION_SEQUENCES
 
     size, step, start = recipe.schedule.batch_size, 0.0, 0.0
     for length, steps in cost.phases(recipe):
@@ -150,7 +150,7 @@ def pretraining(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Ma
     return Speed(
         start=start,
         step=step,
-        evaluation=EVALUATION_ROWS * step / size / 3,  # a forward pass is a third of training on a sequence
+        evaluation=EVALUATION_SEQUENCES * step / size / 3,  # a forward pass is a third of training on a sequence
         flops_per_second=cost.flops(recipe) / recipe.schedule.steps / step,
     )
 

@@ -135,16 +135,16 @@ def _process(
     from ray.train import get_context
     from ray.train.lightning import RayDDPStrategy, RayLightningEnvironment
 
-    from bertlab.training.share import Share
+    from bertlab.training.process_group import ProcessGroup
     from bertlab.training.trainer import REDUCTION
 
     context = get_context()
-    share = Share(context.get_world_rank(), context.get_world_size())
+    group = ProcessGroup(context.get_world_rank(), context.get_world_size())
     strategy = RayDDPStrategy(cluster_environment=RayLightningEnvironment(), **REDUCTION)
-    writes = store.claimed_by_group(job.id) if share.first else nullcontext()
+    writes = store.claimed_by_group(job.id) if group.first else nullcontext()
     with listening(), writing(store.root), writes:
-        result = job.train(work, store, machine, progress if share.first else silent, share, strategy)
-    return result if share.first else None
+        result = job.train(work, store, machine, progress if group.first else silent, group, strategy)
+    return result if group.first else None
 
 
 def _line(error: BaseException) -> str:

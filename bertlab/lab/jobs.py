@@ -6,6 +6,7 @@ returns the result, which the store then seals.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ from bertlab.recipe.identity import identity, science
 from bertlab.store.faults import point
 from bertlab.store.files import read_json, write_json
 from bertlab.store.runs import Store
-from bertlab.training.share import ALONE, Share
+from bertlab.training.process_group import SINGLE, ProcessGroup
 
 if TYPE_CHECKING:
     import numpy as np
@@ -135,16 +136,18 @@ class Pretrain:
         store: Store,
         machine: Machine,
         progress: Progress,
-        share: Share = ALONE,
+        group: ProcessGroup = SINGLE,
         strategy: Strategy | None = None,
     ) -> dict[str, Any]:
-        """Trains as `run` does, as one process of a group with its `share` and `strategy`."""
-        from bertlab.training.logs import NOWHERE, opened
+        """Trains as `run` does, as one process of a `group` with the `strategy` that sums gradients."""
+        from bertlab.training.loggers import opened
         from bertlab.training.pretraining import pretrain
 
         corpus = _corpus(store.get_verified(self.corpus.id).path)
-        with opened(self, store, machine) if share.first else nullcontext(NOWHERE) as log:
-            return pretrain(self.recipe, corpus, work, machine, self.milestones, progress, share, strategy, log)
+        fields = self.science() | {"recipe": dataclasses.asdict(self.recipe)}
+        first = opened(self.kind, self.id, self.label, fields, store, machine)
+        with first if group.first else nullcontext(()) as loggers:
+            return pretrain(self.recipe, corpus, work, machine, self.milestones, progress, group, strategy, loggers)
 
 
 @dataclass(frozen=True)
@@ -264,14 +267,15 @@ class Measure:
         from bertlab.tasks import kinds
         from bertlab.tasks.data import held_back
         from bertlab.training.finetuning import finetune
-        from bertlab.training.logs import opened
+        from bertlab.training.loggers import opened
 
         pretrained, task = store.get_verified(self.pretrain.id), self.data.task
         self._unchanged(machine)
         data = rows(self.data, machine)
         if self.held_back:
             data = held_back(data)
-        with opened(self, store, machine) as log:
+        fields = self.science() | {"settings": dataclasses.asdict(self.settings)}
+        with opened(self.kind, self.id, self.label, fields, store, machine) as loggers:
             outcome = finetune(
                 pretrained.path,
                 data,
@@ -282,9 +286,10 @@ class Measure:
                 machine=machine,
                 progress=progress,
                 intermediate_task=None if self.intermediate_task is None else rows(self.intermediate_task, machine),
-                log=log,
+                loggers=loggers,
             )
-            log.result(outcome.steps, outcome.metrics)
+            for logger in loggers:
+                logger.log_result(outcome.steps, outcome.metrics)
         lexical: list[dict[str, float]] = []
         if not self.held_back:
             lexical = kinds.find(data.kind).lexical_floor(data, self.settings.max_train_examples)

@@ -1,6 +1,6 @@
 """Checkpoints that a run resumes from exactly: safetensors and JSON, written beside, synced, renamed, verified.
 
-    checkpoint/step-00000400/   weights.safetensors  optimizer.safetensors  state.json (step, sums, what was trained)
+    checkpoint/step-00000400/   weights.safetensors  optimizer.safetensors  state.json (the Trainer's, what was trained)
 
 The state holds the SHA-256 of both and of all that the run has left so far, curves and milestones: what is resumed is
 what was there. The last good one stays until the next is verified. Batches and dropout are functions of the step, so
@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
+from lightning.pytorch.plugins.io import CheckpointIO
 from safetensors.torch import load_file
 from safetensors.torch import save as serialised
-from torch import Tensor, nn
+from torch import Tensor
 
 from bertlab.errors import RunFailed
 from bertlab.store.faults import point
@@ -40,44 +42,95 @@ class Checkpoint:
         return int(self.state["step"])
 
 
-def save(work: Path, module: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
-    """Writes a checkpoint of `module` and `optimizer` under `work` and removes the older ones once it is verified.
+def path(work: Path, step: int) -> Path:
+    """Where the checkpoint after `step` updates lies."""
+    return work / CHECKPOINT / f"step-{step:08d}"
 
-    `state` has the `step` and, as `trained`, a name of what is trained. Raises `RunFailed`, and writes nothing, if a
-    weight is not finite; `Unwritable` where there is no room.
-    """
-    folder = work / CHECKPOINT
-    folder.mkdir(exist_ok=True)
-    final = folder / f"step-{state['step']:08d}"
-    if final.exists():
-        there = _verified(final)
-        if there is not None and there.state["trained"] == state["trained"] and _follows(there, work):
-            return
-        shutil.rmtree(final)
-    point("checkpoint.begin")
-    weights: dict[str, Tensor] = dict(module.named_parameters())
-    if not all(bool(value.isfinite().all()) for value in weights.values()):
-        raise RunFailed(f"diverged at step {state['step']}: a weight is not finite", status="diverged")
-    beside = folder / ".part"
-    shutil.rmtree(beside, ignore_errors=True)
-    beside.mkdir()
-    point("checkpoint.weights")
-    save_tensors(weights, beside / "weights.safetensors")
-    point("checkpoint.optimizer")
-    save_tensors(_moments(module, optimizer), beside / "optimizer.safetensors")
-    files = {name: digest(beside / name) for name in ("weights.safetensors", "optimizer.safetensors")}
-    left = {path.relative_to(work).as_posix(): _left(path, path.stat()) for path in _written(work)}
-    point("checkpoint.state")
-    write_sealed(beside / "state.json", {**state, "sha256_of": files, "left": left})
-    point("checkpoint.rename")
-    beside.rename(final)
-    point("checkpoint.renamed")
-    sync_directory(folder)
-    if _verified(final) is not None:
-        for older in folder.glob("step-*"):
-            if older != final:
-                point("checkpoint.older")
-                shutil.rmtree(older)
+
+class SafetensorsIO(CheckpointIO):
+    """Writes and reads the checkpoints of a `Trainer` without pickle."""
+
+    def __init__(self, work: Path, trained: str) -> None:
+        """`trained` names the recipe and the text; `work` is the directory of the run."""
+        self.work, self.trained = work, trained
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
+        """Writes what `Trainer.save_checkpoint` gives, and removes older checkpoints once this one is verified.
+
+        Raises `RunFailed`, and writes nothing, if a weight is not finite; `Unwritable` where there is no room.
+        """
+        final = Path(path)
+        folder, step = final.parent, checkpoint["global_step"]
+        folder.mkdir(exist_ok=True)
+        if final.exists():
+            there = _verified(final)
+            if there is not None and there.state["trained"] == self.trained and _follows(there, self.work):
+                return
+            shutil.rmtree(final)
+        point("checkpoint.begin")
+        weights: dict[str, Tensor] = checkpoint.pop("state_dict")
+        if not all(bool(value.isfinite().all()) for value in weights.values()):
+            raise RunFailed(f"diverged at step {step}: a weight is not finite", status="diverged")
+        beside = folder / ".part"
+        shutil.rmtree(beside, ignore_errors=True)
+        beside.mkdir()
+        point("checkpoint.weights")
+        save_tensors(weights, beside / "weights.safetensors")
+        point("checkpoint.optimizer")
+        moments: dict[str, Tensor] = {}
+        state = _without_tensors(checkpoint, moments, "")
+        save_tensors(moments, beside / "optimizer.safetensors")
+        files = {name: digest(beside / name) for name in ("weights.safetensors", "optimizer.safetensors")}
+        left = {each.relative_to(self.work).as_posix(): _left(each, each.stat()) for each in _written(self.work)}
+        point("checkpoint.state")
+        record = {"step": step, "trained": self.trained, "trainer": state, "sha256_of": files, "left": left}
+        write_sealed(beside / "state.json", record)
+        point("checkpoint.rename")
+        beside.rename(final)
+        point("checkpoint.renamed")
+        sync_directory(folder)
+        if _verified(final) is not None:
+            for older in folder.glob("step-*"):
+                if older != final:
+                    point("checkpoint.older")
+                    shutil.rmtree(older)
+
+    def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
+        """What `save_checkpoint` was given, bit by bit, on the CPU."""
+        directory = Path(path)
+        moments = load_file(directory / "optimizer.safetensors")
+        found: dict[str, Any] = _with_tensors(read_sealed(directory / "state.json")["trainer"], moments)
+        for optimizer in found["optimizer_states"]:
+            optimizer["state"] = {int(number): state for number, state in optimizer["state"].items()}
+        return found | {"state_dict": load_file(directory / "weights.safetensors")}
+
+    def remove_checkpoint(self, path: Any) -> None:
+        """Removes a checkpoint."""
+        shutil.rmtree(path)
+
+
+_TENSOR = "tensor:"
+"""In a state, the beginning of what stands for a tensor; its name follows."""
+
+
+def _without_tensors(value: Any, tensors: dict[str, Tensor], name: str) -> Any:
+    """`value` as JSON has it; each tensor in it goes to `tensors`, under its place."""
+    if isinstance(value, Tensor):
+        tensors[name] = value
+        return _TENSOR + name
+    if isinstance(value, Mapping):
+        return {str(key): _without_tensors(each, tensors, f"{name}/{key}") for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_tensors(each, tensors, f"{name}/{place}") for place, each in enumerate(value)]
+    return value
+
+
+def _with_tensors(value: Any, tensors: Mapping[str, Tensor]) -> Any:
+    if isinstance(value, str) and value.startswith(_TENSOR):
+        return tensors[value.removeprefix(_TENSOR)]
+    if isinstance(value, dict):
+        return {key: _with_tensors(each, tensors) for key, each in value.items()}
+    return [_with_tensors(each, tensors) for each in value] if isinstance(value, list) else value
 
 
 def newest(work: Path, trained: str | None = None) -> Checkpoint | None:
@@ -94,19 +147,6 @@ def newest(work: Path, trained: str | None = None) -> Checkpoint | None:
     return None
 
 
-def restore(checkpoint: Checkpoint, module: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    """Puts the weights and the optimiser's moments of a checkpoint back, bit by bit."""
-    load_tensors(checkpoint.path / "weights.safetensors", dict(module.named_parameters()))
-    moments = load_file(checkpoint.path / "optimizer.safetensors")
-    for name, parameter in module.named_parameters():
-        kept = {key.partition(":")[0]: value for key, value in moments.items() if key.partition(":")[2] == name}
-        # The count of steps stays on the CPU unless the optimiser is fused on a GPU; torch moves the moments itself.
-        optimizer.state[parameter].update(
-            (key, value.to(parameter.device) if value.dim() or parameter.is_cuda else value)
-            for key, value in kept.items()
-        )
-
-
 def save_tensors(tensors: dict[str, Tensor], path: Path) -> None:
     """Writes tensors as safetensors and syncs the file."""
     path.write_bytes(serialised({name: value.detach().cpu().contiguous() for name, value in tensors.items()}))
@@ -121,14 +161,6 @@ def load_tensors(path: Path, into: dict[str, Tensor]) -> None:
     with torch.no_grad():
         for name, value in into.items():
             value.copy_(kept[name])
-
-
-def _moments(module: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    return {
-        f"{key}:{name}": value
-        for name, parameter in module.named_parameters()
-        for key, value in optimizer.state[parameter].items()
-    }
 
 
 def _verified(path: Path) -> Checkpoint | None:

@@ -4,29 +4,115 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
+from torch import Tensor, nn
 
 from bertlab import keyed, recipe
 from bertlab.adaptation import Adaptation
 from bertlab.adaptation.base import Inputs, trained_parameters
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
+from bertlab.model.dropout import seed_dropout
 from bertlab.model.heads import PretrainingModel
 from bertlab.progress import Progress
 from bertlab.recipe.identity import load
-from bertlab.tasks import examples, kinds
+from bertlab.tasks import kinds
 from bertlab.tasks.data import sampled
-from bertlab.tasks.examples import Examples
+from bertlab.tasks.examples import Examples, by_length
+from bertlab.tasks.kinds.base import TaskKind
 from bertlab.tasks.rows import Rows, TaskData
 from bertlab.text.tokenizers.wordpiece import WordPiece
-from bertlab.training.learning import Stream, learn, predict
-from bertlab.training.logs import NOWHERE, Log
+from bertlab.training.callbacks import ProgressCallback, StopOnSignal
+from bertlab.training.data import TaskDataModule, in_order
+from bertlab.training.loggers import CurveLogger, Throughput
+from bertlab.training.module import TrainingModule, require_finite
 from bertlab.training.outcome import Outcome, exchanged, judge, outcome
+from bertlab.training.trainer import quiet, trainer
+
+CURVE_POINTS = 100
+"""Points of the training curve that are kept, each the mean of the losses since the one before."""
+
+
+class FinetuningModule(TrainingModule):
+    """A model that an adaptation prepared for a task: the loss is the mean over the targets of a batch.
+
+    Data order and dropout are keyed: the same call gives the same bits at the same number of threads.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        kind: TaskKind,
+        adaptation: Adaptation,
+        steps: int,
+        key: Sequence[int | str],
+        stage: str = "train",
+    ) -> None:
+        """`steps` are the updates of the learning-rate schedule; what is logged is named after the `stage`."""
+        settings = recipe.Optimizer(weight_decay=adaptation.weight_decay, bias_correction=adaptation.bias_correction)
+        schedule = recipe.Schedule(steps=steps, peak_lr=adaptation.peak_lr, warmup=adaptation.warmup)
+        super().__init__(schedule, settings)
+        self.model, self.kind, self.adaptation = model, kind, adaptation
+        self.key, self.stage = tuple(key), stage
+        self.curve: list[dict[str, float]] = []
+        """`step`, and the mean `loss` since the point before."""
+        self.figures: dict[str, float] = {}
+        self.examples, self.throughput = 0, Throughput()
+        self._losses: list[float] = []
+
+    def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
+        """The logits of the targets of a batch, as `TaskKind.logits`."""
+        return self.adaptation.logits(self.model, self.kind, batch)
+
+    def lr_multipliers(self) -> Mapping[nn.Parameter, float]:
+        """Those of the adaptation."""
+        return self.adaptation.lr_multipliers(self.model)
+
+    def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
+        """The loss of a batch."""
+        seed_dropout(keyed.key(*self.key, "dropout", self.global_step))
+        loss = self.kind.loss(self(batch), batch["targets"])
+        self.add_losses(loss)
+        return loss
+
+    def on_train_batch_end(self, outputs: Any, batch: dict[str, Tensor], batch_idx: int) -> None:
+        """Logs at every hundredth of the steps."""
+        step, steps = self.global_step, self.schedule.steps
+        self.examples += len(batch["targets"])
+        if step % max(1, steps // CURVE_POINTS) == 0 or step == steps:
+            self.settle()
+            loss = math.fsum(self._losses) / len(self._losses)
+            self._losses.clear()
+            self.curve.append({"step": step, "loss": loss})
+            self.figures = {"loss": loss}
+            line = {
+                "loss": loss,
+                "learning_rate": self.schedule.learning_rate(step - 1),
+                "examples_per_second": self.throughput(self.examples),
+            }
+            self.log_at(step, {f"{self.stage}/{name}": value for name, value in line.items()})
+
+    def settle(self) -> None:
+        """Keeps the losses of the latest steps. Raises `RunFailed`, status `diverged`, if one is not finite."""
+        for step, (loss, norm) in self.buffer.read():
+            require_finite(step, loss, norm)
+            self._losses.append(loss)
+
+    def validation_step(self, batch: dict[str, Tensor], batch_idx: int) -> None:
+        """Logs the mean loss of evaluation examples."""
+        self.log("validation/loss", self.kind.loss(self(batch), batch["targets"]), batch_size=len(batch["targets"]))
+
+    def predict_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
+        """The logits of a batch, on the CPU."""
+        logits: Tensor = self(batch)
+        return logits.float().cpu()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +153,7 @@ def finetune(
     machine: Machine,
     progress: Progress,
     intermediate_task: TaskData | None = None,
-    log: Log = NOWHERE,
+    loggers: Sequence[CurveLogger] = (),
 ) -> Outcome:
     """Adapts the model in `pretrained`, as it was at `milestone`, to a task, and measures it.
 
@@ -85,25 +171,24 @@ def finetune(
     inputs = {id(part): adaptation.inputs(opened.model, part, machine, progress) for part in (train, *judged)}
     model = adaptation.prepare(opened.model, kind, data.labels, key)
 
-    def logits(batch: dict[str, Tensor]) -> Tensor:
-        return adaptation.logits(model, kind, batch)
-
-    def trained(read: Inputs, name: str, tag: str, *key: int | str) -> tuple[list[dict[str, float]], int]:
-        """Trains on some rows: the curve of the loss, and the steps."""
-        stream = Stream(read.lengths, adaptation.batch_size, adaptation.epochs, adaptation.max_steps, read.build, key)
-        stage = f"{adaptation.stage} {name}"
-        curve = learn(model, logits, kind.loss, stream, adaptation, machine, progress, stage, log, tag)
-        return curve, stream.steps
+    def trained(read: Inputs, name: str, stage: str, *key: int | str) -> FinetuningModule:
+        """The model, trained on some examples."""
+        examples = TaskDataModule(read, adaptation, key)
+        module = FinetuningModule(model, kind, adaptation, examples.steps, key, stage).train()
+        reports = ProgressCallback(progress, examples.steps, f"{adaptation.stage} {name}")
+        with quiet():
+            trainer(machine, examples.steps, [reports, StopOnSignal()], loggers=loggers).fit(module, examples)
+        return module
 
     if intermediate_task is not None:
         before = encode_training(intermediate_task, opened, adaptation)
         read = adaptation.inputs(opened.model, before, machine, progress)
         trained(read, intermediate_task.name, "intermediate", *key, "first")
-    curve, steps = trained(inputs[id(train)], data.name, "train", *key)
+    module = trained(inputs[id(train)], data.name, "train", *key)
 
     def scores(part: Examples) -> npt.NDArray[np.float32]:
         read = inputs.get(id(part)) or adaptation.inputs(opened.model, part, machine, progress)
-        return predict(model, logits, part, examples.by_length(read.lengths, read.at_once), machine, read.build)
+        return predict(module, part, read, machine)
 
     def floor(rows: Rows) -> dict[str, float] | None:
         """The metrics of the same model where one of two texts is another example's."""
@@ -113,11 +198,28 @@ def finetune(
         part = _encoded(data, mixed, opened, adaptation, training=False)
         return judge(data, mixed, train, part, scores(part), found.threshold).metrics
 
-    found = outcome(data, train, judged, [scores(part) for part in judged], curve, steps, trained_parameters(model))
+    logits = [scores(part) for part in judged]
+    steps, numbers = module.schedule.steps, trained_parameters(model)
+    found = outcome(data, train, judged, logits, module.curve, steps, numbers)
     tested = found.test
     if tested is not None and data.test is not None:
         tested = dataclasses.replace(tested, exchanged=floor(data.test))
     return dataclasses.replace(found, exchanged=floor(data.evaluation), test=tested)
+
+
+def predict(module: FinetuningModule, part: Examples, read: Inputs, machine: Machine) -> npt.NDArray[np.float32]:
+    """The logits of every target, (W, C), in the order of the targets; minus infinity where an example has fewer.
+
+    In fp32 on every machine: bf16 changes some answers.
+    """
+    with quiet():
+        made = trainer(machine, 0, [StopOnSignal()], exact=True)
+        found: Any = made.predict(module, in_order(read))
+    scores = np.full((len(part.targets), max(each.shape[-1] for each in found)), -np.inf, np.float32)
+    for numbers, logits in zip(by_length(read.lengths, read.at_once), found, strict=True):
+        slots = part.batch(numbers).slots
+        scores[slots[slots >= 0], : logits.shape[-1]] = logits.numpy()[slots >= 0]
+    return scores
 
 
 def encode_training(data: TaskData, pretrained: Pretrained, settings: Adaptation) -> Examples:

@@ -1,4 +1,4 @@
-"""AdamW as BERT uses it (appendix A.2), and one update of it: clip, set the rate, step."""
+"""AdamW as BERT uses it (appendix A.2): its parameter groups, and the clipping before an update."""
 
 from __future__ import annotations
 
@@ -27,43 +27,38 @@ def parameter_groups(
     for multiplier in dict.fromkeys(multipliers):
         values = [value for value, each in zip(trained, multipliers, strict=True) if each == multiplier]
         decayed, plain = [each for each in values if each.dim() >= 2], [each for each in values if each.dim() < 2]
-        groups.append({"params": decayed, "weight_decay": weight_decay, "lr_multiplier": multiplier})
-        groups.append({"params": plain, "weight_decay": 0.0, "lr_multiplier": multiplier})
+        groups.append({"params": decayed, "weight_decay": weight_decay, "lr": multiplier})
+        groups.append({"params": plain, "weight_decay": 0.0, "lr": multiplier})
     return [group for group in groups if group["params"]]
 
 
 def build(
     module: nn.Module, settings: recipe.Optimizer, lr_multipliers: Mapping[nn.Parameter, float] | None = None
 ) -> torch.optim.Optimizer:
-    """The optimiser of a module. Its rate is set at every update by `update`."""
+    """The optimiser of a module. The `lr` of a group is its multiple of the common one: a `LambdaLR` multiplies it."""
     groups = parameter_groups(module, settings.weight_decay, lr_multipliers or {})
     kind = torch.optim.AdamW if settings.bias_correction else UncorrectedAdamW
-    return kind(groups, lr=0.0, betas=(settings.beta1, settings.beta2), eps=settings.epsilon, fused=True)
+    return kind(groups, betas=(settings.beta1, settings.beta2), eps=settings.epsilon, fused=True)
 
 
-def update(optimizer: torch.optim.Optimizer, rate: float, clip: float, loss: Tensor) -> Tensor:
-    """One update at learning rate `rate` times the multiplier of each group, with gradients clipped to the global norm
-    `clip`, and freed. Returns that norm, a scalar; nothing waits for its value.
+def clip(optimizer: torch.optim.Optimizer, max_norm: float, loss: Tensor) -> Tensor:
+    """Clips the gradients to the global norm `max_norm` and returns the norm before, a scalar; waits for no device.
 
-    From the first step on of which the `loss` or the norm is not finite, nothing is changed any more.
+    From the first step on whose `loss` or norm is not finite, updates change nothing.
     """
     parameters = [value for group in optimizer.param_groups for value in group["params"]]
-    norm = nn.utils.clip_grad_norm_(parameters, clip, foreach=True)
+    norm = nn.utils.clip_grad_norm_(parameters, max_norm, foreach=True)
     broken = (~torch.isfinite(norm + loss)).float()
-    fused: Any = getattr(optimizer, "optimizer", optimizer)  # Lightning's wrapper keeps what is set on it to itself
+    fused: Any = optimizer
     before = getattr(fused, "found_inf", None)  # torch's own name for what makes a fused optimiser hold still
     fused.found_inf = broken if before is None else torch.maximum(before, broken)
-    for group in optimizer.param_groups:
-        group["lr"] = rate * group["lr_multiplier"]
-    optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
     return norm
 
 
 class UncorrectedAdamW(torch.optim.AdamW):
     """Adam with decoupled weight decay and without bias correction, as in Google's released BERT.
 
-    It counts its steps from so many on that both corrections are 1 to the last bit.
+    Its steps count from 2**24, where both corrections are 1 to the last bit.
     """
 
     def __init__(self, params: Iterable[Any], **options: Any) -> None:

@@ -1,33 +1,42 @@
-"""The Lightning Trainer as every job here uses it: quiet, no pickled checkpoints, an endless stream of batches."""
+"""The Lightning Trainer as every job uses it: quiet, without pickle, on the devices of a machine."""
 
 from __future__ import annotations
 
 import logging
-import math
-import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
-from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch import Callback, Trainer
+from lightning.pytorch.loggers import Logger
+from lightning.pytorch.plugins.io import CheckpointIO
 from lightning.pytorch.strategies import Strategy
 
 from bertlab.errors import RunFailed
 from bertlab.machine import Machine
-from bertlab.progress import Progress, asked_to_stop
-from bertlab.training.share import ALONE, Share
 
 REDUCTION = {"find_unused_parameters": True, "broadcast_buffers": False}
-"""How DDP is to sum gradients: some parameters are used by some objectives only, or by a process that has rows. Its
-buckets then also stay as they are from the first step on, so that a resumed training adds in the same order."""
+"""How DDP sums gradients: some parameters are used by some objectives only, or by a process that has sequences. With it
+the buckets stay as they are from the first step on, so that a resumed training adds in the same order."""
 
 
 def trainer(
-    machine: Machine, steps: int, callbacks: Sequence[Callback] = (), strategy: Strategy | None = None
+    machine: Machine,
+    steps: int,
+    callbacks: Sequence[Callback] = (),
+    *,
+    strategy: Strategy | None = None,
+    loggers: Sequence[Logger] = (),
+    plugins: Sequence[CheckpointIO] = (),
+    accumulate_grad_batches: int = 1,
+    validate: bool = False,
+    exact: bool = False,
 ) -> Trainer:
-    """A Trainer of `steps` updates in the precision of this machine and with its threads.
+    """A Trainer of `steps` updates with the threads of this machine, in its precision or, if `exact`, in fp32.
 
-    On one device; with the `strategy` of a group, on the one that it gives this process.
+    On one device; with the `strategy` of a group, on the one that it gives this process. With `validate`, it validates
+    when a callback says so.
     """
     torch.set_num_threads(machine.num_threads)
     if machine.gpus:
@@ -38,19 +47,23 @@ def trainer(
         accelerator="gpu" if machine.gpus else "cpu",
         strategy=strategy or "auto",
         devices="auto" if strategy else 1,
-        precision="bf16-mixed" if machine.bf16() else "32-true",
+        precision="bf16-mixed" if machine.bf16() and not exact else "32-true",
         max_steps=steps,
         max_epochs=-1,
+        accumulate_grad_batches=accumulate_grad_batches,
         callbacks=list(callbacks),
-        logger=False,
+        logger=list(loggers),
+        log_every_n_steps=1,
+        plugins=list(plugins),
+        num_sanity_val_steps=0,
+        limit_val_batches=1.0 if validate else 0,
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
-        limit_val_batches=0,
         use_distributed_sampler=False,
     )
-    # Lightning ends the one process that SIGTERM reaches, without a checkpoint; and before each batch it asks the group
-    # whether it came to any, and waits for the device to answer. `Watch` does both, for all processes alike.
+    # Lightning ends the one process that SIGTERM reaches, without a checkpoint; and before each batch it broadcasts
+    # whether any received it, and waits for the device to answer. Our callbacks do both, for all processes alike.
     made._signal_connector.register_signal_handlers = _nothing  # type: ignore[method-assign]
     made.fit_loop.epoch_loop._broadcast_sigterm_tensor = _nothing  # type: ignore[method-assign]
     return made
@@ -60,60 +73,28 @@ def _nothing() -> None:
     """Stands in for what Lightning would do."""
 
 
-def fit(trainer: Trainer, module: LightningModule, data: object) -> None:
-    """Trains. Raises `RunFailed` if compiling fails."""
+WARNINGS = (
+    ".*does not have many workers.*",  # a batch costs microseconds: worker processes would only slow it down
+    ".*in eval mode at the start of training.*",  # a frozen encoder is, so that it has no dropout
+    ".*isinstance\\(treespec, LeafSpec\\).*",  # Lightning calls torch's pytree in a way that torch is about to drop
+    ".*has `__len__` defined.*|.*`IterableDataset`.*",  # the stream is indexed by step and has no length
+    ".*not a leaf Tensor.*",  # torch, while it compiles, of its own ways
+    ".*find_unused_parameters=True was specified.*",  # it depends on the objective, and on the sequences of a process
+    ".*recommended to use `self.log.*sync_dist=True.*",  # what is logged is the same on all processes
+)
+"""What does not apply to these trainings."""
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Within it a Trainer gives none of `WARNINGS`. Raises `RunFailed` if compiling fails."""
     with warnings.catch_warnings():
-        # Batches are a function of the step and cost microseconds: worker processes would only slow them down.
-        warnings.filterwarnings("ignore", message=".*does not have many workers.*")
-        # A frozen encoder is, so that it has no dropout.
-        warnings.filterwarnings("ignore", message=".*in eval mode at the start of training.*")
-        # Lightning asks torch's pytree in a way that torch is about to drop.
-        warnings.filterwarnings("ignore", message=".*isinstance\\(treespec, LeafSpec\\).*")
-        # The stream is indexed by step and has no length.
-        warnings.filterwarnings("ignore", message=".*has `__len__` defined.*|.*`IterableDataset`.*")
-        # Torch, while it compiles, of its own ways.
-        warnings.filterwarnings("ignore", message=".*not a leaf Tensor.*")
-        # Which parameters a step uses depends on the objective, and on whether a process has rows at all.
-        warnings.filterwarnings("ignore", message=".*find_unused_parameters=True was specified.*")
+        for each in WARNINGS:
+            warnings.filterwarnings("ignore", message=each)
         try:
-            trainer.fit(module, data)
+            yield
         except RuntimeError as error:
             if not type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
                 raise
             reason = str(error).partition("\n")[0]
             raise RunFailed(f"compiling failed, which --compile no leaves out: {reason}") from error
-
-
-class Watch(Callback):
-    """Reports every step, and decides after it, for all processes alike, whether they stop and whether they save.
-
-    They stop after the step in which a signal came to any of them, and save then. They also save when `save_every`
-    seconds have passed since they last did, by the clock of the first process: clocks differ.
-    """
-
-    def __init__(
-        self,
-        progress: Progress,
-        total: int,
-        stage: str,
-        start: int = 0,
-        share: Share = ALONE,
-        save_every: float = math.inf,
-    ) -> None:
-        self.progress, self.total, self.stage, self.done, self.share = progress, total, stage, start, share
-        self.save_every, self.saving = save_every, False
-        self.saved()
-
-    def saved(self) -> None:
-        """Counts `save_every` from now on."""
-        self._saved = time.monotonic()
-
-    def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *_: object) -> None:
-        """One more step is done. The decisions of all steps are one sum over the processes each."""
-        self.done += 1
-        self.progress(self.done, self.total, self.stage, **getattr(pl_module, "figures", {}))
-        due = self.share.first and time.monotonic() - self._saved > self.save_every
-        stops, saves = self.share.total(asked_to_stop(), due)
-        self.saving = bool(stops or saves)
-        if stops:
-            trainer.should_stop = True

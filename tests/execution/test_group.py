@@ -70,9 +70,9 @@ class Trial:
     @contextmanager
     def listening(self):
         """In each worker: its process id is left, and a checkpoint after every step."""
-        from bertlab.training import pretraining
+        from bertlab.training import callbacks
 
-        pretraining.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+        callbacks.SECONDS_BETWEEN_CHECKPOINTS = 0.0
         (self.place / f"pid-{os.environ['RANK']}").write_text(str(os.getpid()))
         yield
 

@@ -26,10 +26,10 @@ from bertlab.cli import main, results
 from bertlab.execution import schedule
 from bertlab.report import page
 from bertlab.store import faults
-from bertlab.training import finetuning, pretraining
+from bertlab.training import callbacks, finetuning, pretraining
 
 IMPORTED = (lightning.pytorch, matplotlib.backends.backend_svg, seaborn, sklearn.metrics, tokenizers)
-BERTLAB = (schedule, results, page, finetuning)
+BERTLAB = (schedule, results, page, finetuning, pretraining)
 
 
 def child(asked, output):
@@ -43,7 +43,7 @@ def child(asked, output):
         os.dup2(output, 2)
         os.environ["BERTLAB_RUNS"] = asked["runs"]
         time.monotonic = float
-        pretraining.SECONDS_BETWEEN_CHECKPOINTS = -1.0
+        callbacks.SECONDS_BETWEEN_CHECKPOINTS = -1.0
         faults.active = faults.Faults(asked["faults"]) if asked["faults"] else None
         if asked["limit"]:
             resource.setrlimit(resource.RLIMIT_FSIZE, (asked["limit"], resource.RLIM_INFINITY))

@@ -15,7 +15,7 @@ from bertlab.objectives import CausalLM, MaskedLM
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Inputs, Model, Schedule
 from bertlab.training import checkpoints
-from bertlab.training.evaluation import on_device
+from bertlab.training.data import to_device, to_tensors
 from bertlab.training.pretraining import pretrain
 
 pytestmark = [
@@ -92,7 +92,7 @@ def test_logits_are_those_of_the_cpu(reference, corpus, card, objective):
     batch = Batches(recipe, corpus).batch(30)
 
     def logits(device):
-        parts = on_device(batch, device)
+        parts = to_device(to_tensors(batch), device)
         with torch.inference_mode():
             model.to(device).eval()
             return [model.logits(parts, loss.kind).cpu() for loss in recipe.objective]

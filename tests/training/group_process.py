@@ -42,6 +42,7 @@ def machine(micro_batch=0):
 
 def main(rank, ranks, place, corpus_directory):
     import torch
+    from lightning.pytorch import Trainer
     from lightning.pytorch.plugins.environments import LightningEnvironment
     from lightning.pytorch.strategies import DDPStrategy
     from torch import distributed
@@ -51,8 +52,8 @@ def main(rank, ranks, place, corpus_directory):
     from bertlab.model.heads import PretrainingModel
     from bertlab.progress import Interrupted, silent
     from bertlab.text.tokens import open_corpus
-    from bertlab.training import figures, pretraining
-    from bertlab.training.share import Share
+    from bertlab.training import callbacks, metric_buffer, pretraining
+    from bertlab.training.process_group import ProcessGroup
     from bertlab.training.trainer import REDUCTION
 
     # NCCL refuses two processes on one card, gloo sums what lies on any device.
@@ -82,8 +83,8 @@ def main(rank, ranks, place, corpus_directory):
         work.mkdir(exist_ok=True)
         try:
             strategy = DDPStrategy(cluster_environment=Place(), **REDUCTION)
-            share = Share(rank, ranks)
-            ended = pretraining.pretrain(recipe, corpus, work, machine(micro_batch), (50, 100), watch, share, strategy)
+            group = ProcessGroup(rank, ranks)
+            ended = pretraining.pretrain(recipe, corpus, work, machine(micro_batch), (50, 100), watch, group, strategy)
         except RunFailed as error:
             ended = {"status": error.status, "reason": str(error)}
         except Interrupted as error:
@@ -124,7 +125,7 @@ def main(rank, ranks, place, corpus_directory):
 
     # On an accelerator figures are read late, and no two processes have the same clock.
     now, saves, broadcasts = [0.0], [], []
-    save, broadcast = pretraining.Journal.save, distributed.broadcast
+    save, broadcast = Trainer.save_checkpoint, distributed.broadcast
 
     def tick(done, total, stage="", /, **figures):
         now[0] = done * (1.0 if rank == 0 else 3.1)
@@ -134,9 +135,9 @@ def main(rank, ranks, place, corpus_directory):
 
     sent = []
     distributed.broadcast = lambda *arguments, **options: sent.append(1) or broadcast(*arguments, **options)
-    figures.Figures.due = property(lambda self: len(self._rows) >= figures.TOGETHER)
-    pretraining.Journal.save = lambda self, module: saves.append(module.step) or save(self, module)
-    pretraining.SECONDS_BETWEEN_CHECKPOINTS = 7.0
+    metric_buffer.MetricBuffer.due = property(lambda self: len(self._steps) >= metric_buffer.STEPS)
+    Trainer.save_checkpoint = lambda self, path: saves.append(self.global_step) or save(self, path)
+    callbacks.SECONDS_BETWEEN_CHECKPOINTS = 7.0
     time.monotonic = lambda: now[0]
     distributed.destroy_process_group()
     distributed.init_process_group(  # what goes wrong ends soon

@@ -25,10 +25,10 @@ from bertlab.model.heads import PretrainingModel
 from bertlab.objectives import CausalLM, MaskedLM
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Inputs, Optimizer
-from bertlab.training import checkpoints, figures, optimization, pretraining
-from bertlab.training.evaluation import on_device
-from bertlab.training.finetuning import finetune
-from bertlab.training.pretraining import Pretraining, pretrain
+from bertlab.training import checkpoints, metric_buffer, optimization, pretraining
+from bertlab.training.data import to_device, to_tensors
+from bertlab.training.finetuning import FinetuningModule, finetune
+from bertlab.training.pretraining import PretrainingModule, pretrain
 
 SMOKE = scales.find("smoke").recipe  # 20 steps, dropout 0.1
 STILL = dataclasses.replace(SMOKE, model=dataclasses.replace(SMOKE.model, dropout=0.0))
@@ -64,46 +64,42 @@ def accelerated(monkeypatch):
     """Everything goes the way of an accelerator, but for the device."""
     for module in (heads, layers):
         monkeypatch.setattr(module, "eager_on_cpu", lambda x: False)
-    monkeypatch.setattr(figures.Figures, "due", property(lambda self: len(self._rows) >= figures.TOGETHER))
+    due = property(lambda self: len(self._steps) >= metric_buffer.STEPS)
+    monkeypatch.setattr(metric_buffer.MetricBuffer, "due", due)
 
 
 def lines(work):
     return [json.loads(line) for line in (work / "metrics.jsonl").read_text().splitlines()]
 
 
-def unwaiting(method, seen):
-    """The method of a step, watched but for the last step, behind which curves are read."""
+def unwaiting(module, monkeypatch):
+    """What each update of a module ran, from forward to AdamW, its last micro-batch alone; none of it may wait."""
+    update, seen = module.optimizer_step, []
 
-    def step(self, batch, index):
-        if index == self.trainer.max_steps - 1:
-            return method(self, batch, index)
+    def watched(self, epoch, batch_idx, optimizer, closure):
         with NoWaiting() as mode:
-            method(self, batch, index)
+            update(self, epoch, batch_idx, optimizer, closure)
         seen.append(mode.seen)
 
-    return step
+    monkeypatch.setattr(module, "optimizer_step", watched)
+    return seen
 
 
 @pytest.mark.parametrize("changed", OBJECTIVES.values(), ids=OBJECTIVES)
 @pytest.mark.parametrize("corrected", [True, False])
 def test_no_step_of_pretraining_waits(accelerated, corpus, machine, tmp_path, monkeypatch, changed, corrected):
     """Batch, forward, backward, clipping, update; with dropout, padding and micro-batches. Curves are read behind."""
-    seen = []
-    monkeypatch.setattr(Pretraining, "training_step", unwaiting(Pretraining.training_step, seen))
+    seen = unwaiting(PretrainingModule, monkeypatch)
     recipe = dataclasses.replace(SMOKE, optimizer=Optimizer(bias_correction=corrected), **changed)
     result = pretrain(recipe, corpus, tmp_path, dataclasses.replace(machine, micro_batch=5), (100,), silent)
-    assert len(seen) == 19
+    assert len(seen) == 20
     assert min(seen) > 100
     assert math.isfinite(result["heldout"]["perplexity"])
     assert [line["step"] for line in lines(tmp_path) if "loss" in line] == list(range(1, 21))
 
 
 def test_no_step_of_fine_tuning_waits(accelerated, pretrained, pairs, machine, monkeypatch):
-    from bertlab.training.learning import Measuring
-
-    seen = []
-    monkeypatch.setattr(Measuring, "training_step", unwaiting(Measuring.training_step, seen))
-    monkeypatch.setattr("bertlab.training.learning.CURVE_POINTS", 1)
+    seen = unwaiting(FinetuningModule, monkeypatch)
     finetune(
         pretrained,
         pairs,
@@ -113,7 +109,7 @@ def test_no_step_of_fine_tuning_waits(accelerated, pretrained, pairs, machine, m
         machine=machine,
         progress=silent,
     )
-    assert len(seen) == 9
+    assert len(seen) == 10
 
 
 def test_the_operation_that_waits_is_found():
@@ -151,7 +147,7 @@ of = PretrainingModel.of
 
 def losses_and_gradients(model, batch):
     model.zero_grad()
-    sums = model.losses(on_device(batch, "cpu"))
+    sums = model.losses(to_device(to_tensors(batch), "cpu"))
     sum(sums.values()).backward()
     return [value.item() for value in sums.values()], {
         name: value.grad.clone() for name, value in model.named_parameters() if value.grad is not None
@@ -233,11 +229,12 @@ def test_a_compiled_training_is_the_same_one(corpus, machine, tmp_path, monkeypa
 def test_an_optimiser_holds_still_from_the_first_broken_step_on():
     module = torch.nn.Linear(2, 1)
     for corrected in (True, False):
-        made = optimization.build(module, Optimizer(bias_correction=corrected))
+        made = optimization.build(module, Optimizer(bias_correction=corrected))  # at the whole of a rate of 1
         for loss, moves in ((1.0, True), (math.nan, False), (1.0, False)):
             before = module.weight.detach().clone()
             module.weight.grad, module.bias.grad = torch.ones(1, 2), torch.ones(1)
-            optimization.update(made, 0.1, 1.0, torch.tensor(loss))
+            optimization.clip(made, 1.0, torch.tensor(loss))
+            made.step()
             assert (not torch.equal(before, module.weight)) == moves
 
 

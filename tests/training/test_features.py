@@ -10,9 +10,8 @@ from bertlab.adaptation import Features, FineTuning
 from bertlab.adaptation.features import activations
 from bertlab.errors import BadInput
 from bertlab.progress import silent
-from bertlab.tasks import examples
-from bertlab.training.finetuning import encode_training, finetune, open_pretrained
-from bertlab.training.learning import predict
+from bertlab.tasks import kinds
+from bertlab.training.finetuning import FinetuningModule, encode_training, finetune, open_pretrained, predict
 
 SETTINGS = Features(batch_size=16, epochs=4, peak_lr=1e-2, length=32)
 SHORT = dataclasses.replace(SETTINGS, max_steps=4)
@@ -101,12 +100,13 @@ def test_features_and_scores_are_the_same_where_training_is_in_bf16(pretrained, 
     assert torch.equal(*(activations(opened.model, train, range(1, 3), each, silent) for each in (machine, half)))
     head = torch.nn.Linear(32, 3)
 
-    def logits(batch):
-        return head(opened.model.encoder(batch["tokens"], batch["segments"], batch.get("lengths"), batch["positions"]))
+    class Module(FinetuningModule):
+        def forward(self, batch):
+            return head(
+                opened.model.encoder(batch["tokens"], batch["segments"], batch.get("lengths"), batch["positions"])
+            )
 
-    batches, build = (
-        examples.by_length(train.lengths, 256),
-        FineTuning().inputs(opened.model, train, machine, silent).build,
-    )
-    one, two = (predict(head, logits, train, batches, each, build) for each in (machine, half))
+    module = Module(opened.model, kinds.find("tagging"), FineTuning(), 1, ())
+    read = FineTuning().inputs(opened.model, train, machine, silent)
+    one, two = (predict(module, train, read, each) for each in (machine, half))
     assert (one == two).all()

@@ -7,6 +7,7 @@ import signal
 import numpy as np
 import pytest
 import torch
+from torch.optim.lr_scheduler import LambdaLR
 
 from bertlab import progress as signals
 from bertlab.adaptation import FineTuning
@@ -19,8 +20,8 @@ from bertlab.model.recurrent import RecurrentEncoder
 from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Inputs, Model, Optimizer
-from bertlab.training import checkpoints, evaluation, optimization
-from bertlab.training.pretraining import pretrain
+from bertlab.training import checkpoints, optimization
+from bertlab.training.pretraining import PretrainingModule, pretrain
 
 SMOKE = scales.find("smoke").recipe  # 20 steps, dropout 0.1
 
@@ -93,14 +94,17 @@ def test_the_same_command_gives_the_same_bits(whole, corpus, machine, tmp_path):
     same_bits(whole[0], tmp_path)
 
 
-def test_a_signal_during_an_evaluation_saves_after_the_next_step(corpus, machine, tmp_path, monkeypatch):
-    evaluate = evaluation.Heldout.figures
+def test_a_signal_during_an_evaluation_saves_after_it(whole, corpus, machine, tmp_path, monkeypatch):
+    start = PretrainingModule.on_validation_start
     monkeypatch.setattr(
-        evaluation.Heldout, "figures", lambda *given: signal.raise_signal(signal.SIGTERM) or evaluate(*given)
+        PretrainingModule, "on_validation_start", lambda self: signal.raise_signal(signal.SIGTERM) or start(self)
     )
     with pytest.raises(Interrupted), signals.signals_as_flags():
-        pretrain(SMOKE, corpus, tmp_path, machine, (20, 100), silent)  # evaluates after step 4
-    assert checkpoints.newest(tmp_path).step == 5
+        pretrain(SMOKE, corpus, tmp_path, machine, (50, 100), silent)  # evaluates after step 10
+    assert checkpoints.newest(tmp_path).step == 10
+    monkeypatch.undo()
+    pretrain(SMOKE, corpus, tmp_path, machine, (50, 100), silent)
+    same_bits(whole[0], tmp_path)
 
 
 @pytest.mark.parametrize("stops", [[1], [10], [7, 13, 19]])
@@ -164,14 +168,23 @@ def test_a_checkpoint_that_something_else_left_is_never_gone_on_from(
     same_bits(whole[0], tmp_path)
 
 
-def test_weights_that_are_not_finite_are_never_saved(tmp_path):
-    module = torch.nn.Linear(2, 1)
-    optimizer = optimization.build(module, Optimizer())
-    checkpoints.save(tmp_path, module, optimizer, {"step": 1, "trained": "x"})
-    with torch.no_grad():
-        module.weight[0, 0] = torch.inf
+def test_a_checkpoint_is_read_as_it_was_written_and_holds_finite_weights_alone(tmp_path):
+    io = checkpoints.SafetensorsIO(tmp_path, "x")
+    moments = {0: {"step": torch.tensor(3.0), "exp_avg": torch.randn(2, 3)}}
+    optimizer = {"state": moments, "param_groups": [{"lr": 0.1, "betas": [0.9, 0.999], "params": [0]}]}
+    kept = {"state_dict": {"weight": torch.randn(2, 3)}, "optimizer_states": [optimizer], "loops": {"done": 1}}
+    io.save_checkpoint({**kept, "global_step": 1}, checkpoints.path(tmp_path, 1))
+    found = io.load_checkpoint(checkpoints.newest(tmp_path, "x").path)
+    assert torch.equal(found["state_dict"]["weight"], kept["state_dict"]["weight"])
+    (read,) = found["optimizer_states"]
+    assert read["param_groups"] == optimizer["param_groups"]
+    assert all(torch.equal(value, moments[0][name]) for name, value in read["state"][0].items())
+    assert found["loops"] == {"done": 1}
     with pytest.raises(RunFailed, match="diverged at step 2: a weight is not finite"):
-        checkpoints.save(tmp_path, module, optimizer, {"step": 2, "trained": "x"})
+        io.save_checkpoint(
+            {**kept, "state_dict": {"weight": torch.tensor([torch.inf])}, "global_step": 2},
+            checkpoints.path(tmp_path, 2),
+        )
     assert checkpoints.newest(tmp_path).step == 1
 
 
@@ -268,6 +281,13 @@ def test_a_loss_that_is_not_finite_ends_the_run_before_the_update(corpus, machin
     assert error.value.status == "diverged"
 
 
+def update(optimizer, rate, max_norm):
+    """One update at a learning rate, as a Trainer makes it."""
+    optimization.clip(optimizer, max_norm, torch.zeros(()))
+    LambdaLR(optimizer, lambda step: rate)
+    optimizer.step()
+
+
 class Linear(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -289,7 +309,7 @@ def test_rates_fall_by_a_factor_from_the_head_to_the_embeddings():
         optimizer = optimization.build(model, Optimizer(), FineTuning(layer_decay=0.5).lr_multipliers(model))
         for value in model.parameters():
             value.grad = torch.zeros_like(value)
-        optimization.update(optimizer, 0.8, 1.0, torch.zeros(()))
+        update(optimizer, 0.8, 1.0)
         rates = {id(value): group["lr"] for group in optimizer.param_groups for value in group["params"]}
         found = {name: rates[id(value)] for name, value in model.named_parameters()}
         for name, rate in found.items():
@@ -308,7 +328,7 @@ def test_adam_without_bias_correction_is_googles():
         module.weight.fill_(2.0)
     made = optimization.build(module, Optimizer(bias_correction=False, max_grad_norm=100.0))
     module.weight.grad = torch.full_like(module.weight, 3.0)
-    optimization.update(made, 0.1, 100.0, torch.zeros(()))
+    update(made, 0.1, 100.0)
     expected = 2.0 - 0.1 * (0.3 / ((0.001 * 9) ** 0.5 + 1e-6) + 0.01 * 2.0)
     assert module.weight.item() == pytest.approx(expected, rel=1e-9)
 
@@ -318,5 +338,5 @@ def test_gradients_are_clipped_by_their_global_norm():
     module = torch.nn.Linear(2, 1, bias=False)
     made = optimization.build(module, Optimizer())
     module.weight.grad = torch.tensor([[3.0, 4.0]])
-    optimization.update(made, 0.1, 1.0, torch.zeros(()))
+    update(made, 0.1, 1.0)
     assert made.state[module.weight]["exp_avg"].tolist()[0] == pytest.approx([0.06, 0.08], rel=1e-4)

@@ -18,7 +18,7 @@ from bertlab.progress import silent
 from bertlab.recipe import Inputs
 from bertlab.training import checkpoints
 from bertlab.training.pretraining import pretrain
-from bertlab.training.share import ALONE, Share
+from bertlab.training.process_group import SINGLE, ProcessGroup
 
 SCRIPT = Path(__file__).with_name("group_process.py")
 """Run by each process of a group; imported here for its recipes."""
@@ -35,23 +35,23 @@ def trainings():
     return module
 
 
-@given(st.integers(1, 300), st.integers(1, 9), st.integers(0, 40))
-def test_shares_are_the_batch_in_order(rows, ranks, size):
-    """Contiguous, as even as can be, and numbered as one process numbers its micro-batches."""
-    shares = [Share(rank, ranks).micro_batches(rows, size) for rank in range(ranks)]
+@given(st.integers(0, 300), st.integers(1, 9), st.integers(1, 9))
+def test_micro_batches_are_the_batch_in_order(sequences, world_size, count):
+    """Contiguous, as even as can be, equally many a process, and numbered over all processes."""
+    shares = [ProcessGroup(rank, world_size).micro_batches(sequences, count) for rank in range(world_size)]
+    assert {len(share) for share in shares} == {count}
     pieces = [piece for share in shares for piece in share]
     assert [number for number, _, _ in pieces] == list(range(len(pieces)))
-    assert [row for _, low, high in pieces for row in range(low, high)] == list(range(rows))
-    assert all(0 < high - low <= (size or rows) for _, low, high in pieces)
-    sizes = [sum(high - low for _, low, high in share) for share in shares]
+    assert [each for _, begin, end in pieces for each in range(begin, end)] == list(range(sequences))
+    sizes = [end - begin for _, begin, end in pieces]
     assert max(sizes) - min(sizes) <= 1
 
 
 def test_one_process_has_it_all_and_sums_nothing():
-    assert ALONE.first
-    assert ALONE.micro_batches(5) == [(0, 0, 5)]
-    assert ALONE.micro_batches(5, 2) == [(0, 0, 2), (1, 2, 4), (2, 4, 5)]
-    assert ALONE.total(0.1, 2) == [0.1, 2]
+    assert SINGLE.first
+    assert SINGLE.micro_batches(5) == [(0, 0, 5)]
+    assert SINGLE.micro_batches(5, 3) == [(0, 0, 1), (1, 1, 3), (2, 3, 5)]
+    assert SINGLE.total(0.1, 2) == [0.1, 2]
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
@@ -65,7 +65,9 @@ def test_what_processes_see_together_is_the_global_batch(corpus, trainings, form
         parts = []
         for rank in range(ranks):
             own = Batches(recipe, corpus).batch(step)  # each process makes its own
-            parts += [own.take(low, high) for _, low, high in Share(rank, ranks).micro_batches(len(own.tokens), 2)]
+            parts += [
+                own.take(low, high) for _, low, high in ProcessGroup(rank, ranks).micro_batches(len(own.tokens), 2)
+            ]
         np.testing.assert_equal(vars(joined(parts)), vars(whole))
 
 

@@ -17,10 +17,11 @@ from bertlab.lab.jobs import PrepareCorpus, Pretrain
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, silent
 from bertlab.store.runs import Store
-from bertlab.training import logs, pretraining
+from bertlab.training import loggers as log
+from bertlab.training import pretraining
 from bertlab.training.finetuning import finetune
 from bertlab.training.pretraining import pretrain
-from bertlab.training.share import Share
+from bertlab.training.process_group import ProcessGroup
 
 SMOKE = scales.find("smoke").recipe  # 20 steps, each logged
 JOB = Pretrain(SMOKE, PrepareCorpus(SMOKE.corpus, SMOKE.tokenizer, ()), "masking-80/10/10")
@@ -45,11 +46,19 @@ class StandIn(Logger):
         self.ended = status
 
 
+def opened(job, store, machine):
+    """The loggers of a run."""
+    fields = job.science() | {
+        name: dataclasses.asdict(getattr(job, name)) for name in ("recipe", "settings") if hasattr(job, name)
+    }
+    return log.opened(job.kind, job.id, job.label, fields, store, machine)
+
+
 @pytest.fixture
 def loggers(monkeypatch):
     """The loggers that are opened, in their order, in place of TensorBoard's."""
     opened = []
-    monkeypatch.setitem(logs.OPEN, "tensorboard", lambda job, folder: opened.append(StandIn()) or opened[-1])
+    monkeypatch.setitem(log.OPEN, "tensorboard", lambda run_id, label, folder: opened.append(StandIn()) or opened[-1])
     return opened
 
 
@@ -64,8 +73,8 @@ def trained(corpus, machine, tmp_path, store):
 
     def train(name, progress=silent, **asked):
         (tmp_path / name).mkdir(exist_ok=True)
-        with logs.opened(JOB, store, dataclasses.replace(machine, **asked)) as log:
-            return pretrain(SMOKE, corpus, tmp_path / name, machine, (50, 100), progress, log=log)
+        with opened(JOB, store, dataclasses.replace(machine, **asked)) as loggers:
+            return pretrain(SMOKE, corpus, tmp_path / name, machine, (50, 100), progress, loggers=loggers)
 
     return train
 
@@ -88,7 +97,7 @@ def test_the_curve_is_told_and_changes_no_byte(trained, loggers, tmp_path):
                 assert told.pop((line["step"], f"{kind}/{figure}")) == value
     for name, value in result["heldout"].items():
         assert told.pop((20, f"result/{name}")) == value
-    assert {name for _, name in told} == {"train/tokens_per_second"}
+    assert {name for _, name in told} == {"throughput/tokens_per_second"}
     assert all(value > 0 for value in told.values())
     assert logger.hyperparameters["label"] == "masking-80/10/10-seed0"
     assert logger.hyperparameters["id"] == JOB.id
@@ -135,9 +144,10 @@ def test_measurements_are_logged(pretrained, machine, pairs, store, loggers, fir
     job = SimpleNamespace(
         kind="finetune", id="f0", label="a/b", settings=settings, science=lambda: {"finetune_seed": 0}
     )
-    with logs.opened(job, store, dataclasses.replace(machine, **LOGGING)) as log:
-        told = finetune(pretrained, pairs, settings, **asked, log=log)
-        log.result(told.steps, told.metrics)
+    with opened(job, store, dataclasses.replace(machine, **LOGGING)) as made:
+        told = finetune(pretrained, pairs, settings, **asked, loggers=made)
+        for each in made:
+            each.log_result(told.steps, told.metrics)
     assert told.curve == finetune(pretrained, pairs, settings, **asked).curve
     (logger,) = loggers
     losses = [(step, value) for step, name, value in logger.told if name == "train/loss"]
@@ -152,9 +162,9 @@ def test_measurements_are_logged(pretrained, machine, pairs, store, loggers, fir
 def test_features_are_logged(pretrained, machine, entities, store, loggers):
     settings = Features(batch_size=16, epochs=1, peak_lr=1e-2, length=32, max_steps=4)
     job = SimpleNamespace(kind="features", id="f1", label="a", settings=settings, science=dict)
-    with logs.opened(job, store, dataclasses.replace(machine, **LOGGING)) as log:
+    with opened(job, store, dataclasses.replace(machine, **LOGGING)) as made:
         told = finetune(
-            pretrained, entities, settings, seed=0, finetune_seed=0, machine=machine, progress=silent, log=log
+            pretrained, entities, settings, seed=0, finetune_seed=0, machine=machine, progress=silent, loggers=made
         )  # fmt: skip
     assert [value for _, name, value in loggers[0].told if name == "train/loss"] == [
         point["loss"] for point in told.curve
@@ -172,13 +182,13 @@ def test_only_the_first_of_a_group_logs(monkeypatch, machine, store, loggers, tm
     """Also where SLURM gave a rank to what started it."""
     monkeypatch.setattr(rank_zero_only, "rank", 3)
     monkeypatch.setattr("bertlab.lab.jobs._corpus", lambda directory: None)
-    monkeypatch.setattr(Store, "whole", lambda self, run_id: SimpleNamespace(path=tmp_path))
+    monkeypatch.setattr(Store, "get_verified", lambda self, run_id: SimpleNamespace(path=tmp_path))
     found = []
     monkeypatch.setattr(pretraining, "pretrain", lambda *arguments: found.append(arguments[-1]) or {})
     for rank in (1, 0):
-        JOB.train(tmp_path, store, dataclasses.replace(machine, **LOGGING), silent, Share(rank, 2))
-    assert found[0] is logs.NOWHERE
-    assert [each.logger for each in found[1].curves] == loggers
+        JOB.train(tmp_path, store, dataclasses.replace(machine, **LOGGING), silent, ProcessGroup(rank, 2))
+    assert found[0] == ()
+    assert [each.logger for each in found[1]] == loggers
     assert rank_zero_only.rank == 0
 
 
@@ -186,16 +196,16 @@ def test_a_logger_that_cannot_be_opened_is_bad_input(machine, store, monkeypatch
     """The first one is closed again."""
     first = StandIn()
 
-    def refuse(job, folder):
+    def refuse(run_id, label, folder):
         raise RuntimeError("no account\nmore")
 
-    monkeypatch.setitem(logs.OPEN, "tensorboard", lambda job, folder: first)
-    monkeypatch.setitem(logs.OPEN, "wandb", refuse)
+    monkeypatch.setitem(log.OPEN, "tensorboard", lambda run_id, label, folder: first)
+    monkeypatch.setitem(log.OPEN, "wandb", refuse)
     monkeypatch.setattr("bertlab.machine.find_spec", lambda name: name)
     both = dataclasses.replace(machine, loggers=("tensorboard", "wandb"))
     with (
         pytest.raises(BadInput, match=r"--logger wandb cannot be opened \(no account\)"),
-        logs.opened(JOB, store, both),
+        opened(JOB, store, both),
     ):
         pass
     assert first.ended == "failed"

@@ -1,0 +1,114 @@
+"""Callbacks of our trainings: progress, signals, milestones and checkpoints of a run."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.trainer.states import TrainerFn
+
+from bertlab.progress import Interrupted, Progress, asked_to_stop, stop_if_asked
+from bertlab.store.faults import point
+from bertlab.store.files import append_line
+from bertlab.training import checkpoints
+from bertlab.training.process_group import ProcessGroup
+
+SECONDS_BETWEEN_CHECKPOINTS = 60.0
+
+
+class ProgressCallback(Callback):
+    """Reports every step with the module's latest `figures`."""
+
+    def __init__(self, progress: Progress, total: int, stage: str) -> None:
+        self.progress, self.total, self.stage = progress, total, stage
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """A step is done with the last of its micro-batches."""
+        if getattr(batch, "last", True):
+            self.progress(trainer.global_step, self.total, self.stage, **getattr(pl_module, "figures", {}))
+
+
+class StopOnSignal(Callback):
+    """Raises `Interrupted` after the batch in which a signal came."""
+
+    def on_train_batch_end(self, *_: Any) -> None:
+        """Of a training that has nothing to save."""
+        point("measure.step")
+        stop_if_asked()
+
+    def on_predict_batch_start(self, *_: Any) -> None:
+        """Before each batch of predictions."""
+        stop_if_asked()
+        point("measure.predict")
+
+
+class RunDirectory(Callback):
+    """Keeps the directory of a pre-training: weights at milestones, checkpoints to resume from, `timing.jsonl`.
+
+    A checkpoint is saved before a step, so that it follows all that the step before it left: its line of the curve, its
+    evaluation. Its time comes every `SECONDS_BETWEEN_CHECKPOINTS` by the clock of the first process, as clocks differ,
+    and when a signal reaches any process: then all of them raise `Interrupted` once it is saved.
+    """
+
+    def __init__(self, work: Path, milestones: Sequence[int], steps: int, group: ProcessGroup) -> None:
+        """`milestones` are the numbers of updates after which weights are evaluated and kept, of `steps` in all."""
+        self.work, self.milestones, self.steps, self.group = work, set(milestones), steps, group
+        self.saved = self.clock = time.monotonic()
+        self.trained = False
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
+        """Saves and stops, and has the Trainer validate after the batch that ends a milestone's step."""
+        if self.trained:
+            self.trained = False
+            due = self.group.first and time.monotonic() - self.saved > SECONDS_BETWEEN_CHECKPOINTS
+            stops, saves = self.group.total(asked_to_stop(), due)
+            if stops or saves:
+                self._time("train", trainer.global_step)
+                trainer.save_checkpoint(checkpoints.path(self.work, trainer.global_step))
+                self.saved = time.monotonic()
+            if stops:
+                stop_if_asked()
+                raise Interrupted(signal.SIGTERM)  # another process of the group received the signal
+        # The Trainer's own setting is an interval; milestones are at any step.
+        trainer.val_check_batch = 1 if batch.last and trainer.global_step + 1 in self.milestones else sys.maxsize
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """A step is done with the last of its micro-batches."""
+        self.trained = batch.last
+
+    def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """The time of a milestone's evaluation is none of the training."""
+        if trainer.state.fn != TrainerFn.FITTING:
+            return
+        self._time("train", trainer.global_step)
+        point("evaluation.begin")
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Keeps the weights of a milestone; those of the last step are the result."""
+        if trainer.state.fn != TrainerFn.FITTING:
+            return
+        step = trainer.global_step
+        point("evaluation.done")
+        if self.group.first and step < self.steps:
+            folder = self.work / "milestones"
+            folder.mkdir(exist_ok=True)
+            point("milestone.weights")
+            pl_module.model.save(folder / f"step-{step:08d}.safetensors")  # type: ignore[operator, union-attr]
+            point("milestone.done")
+        self._time("evaluate", step)
+
+    def _time(self, stage: str, step: int) -> None:
+        now = time.monotonic()
+        if self.group.first:
+            line = {"stage": stage, "step": step, "seconds": round(now - self.clock, 3)}
+            append_line(self.work / "timing.jsonl", line)
+        self.clock = now

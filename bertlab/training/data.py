@@ -1,0 +1,182 @@
+"""The DataModules: batches of a pre-training, and of a task."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from lightning.pytorch import LightningDataModule, Trainer
+from torch import Tensor
+from torch.utils.data import DataLoader, IterableDataset
+
+from bertlab.adaptation import Adaptation
+from bertlab.adaptation.base import Inputs
+from bertlab.inputs.batches import Batches, Corpus, Evaluation
+from bertlab.inputs.collator import Batch
+from bertlab.model.heads import TensorBatch
+from bertlab.recipe import Recipe
+from bertlab.tasks import examples
+from bertlab.training.process_group import ProcessGroup
+
+EVALUATION_SEQUENCES = 1024
+"""Held-out sequences that the final evaluation reads; milestones read a quarter of them."""
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """A part of the batch of a step, as one process reads it."""
+
+    sequences: TensorBatch
+    counts: dict[str, float]
+    """The predictions of each loss in the whole batch, by its kind."""
+    number: int
+    """From 0, over all processes."""
+    last: bool
+    """Whether the process has no other of the same step."""
+    batch_tokens: int
+    """Tokens of the whole batch, padding included."""
+
+
+class PretrainingDataModule(LightningDataModule):
+    """The training batches of a recipe, and held-out text for the fixed evaluations of its losses.
+
+    Batch number s is a pure function of the recipe and s: training goes on from the Trainer's global step. Each process
+    reads its own sequences of a batch.
+    """
+
+    def __init__(self, recipe: Recipe, corpus: Corpus, *, micro_batch: int = 0, trimmed: bool = True) -> None:
+        """`corpus` is what `bertlab.prepare_corpus` returns.
+
+        `micro_batch` is the number of sequences that go through the model at once, 0 for all of a process: with it, the
+        Trainer needs `accumulate_grad_batches=data.micro_batches(world_size)`. Where batches are counted by tokens,
+        more sequences go through at once if they are short. Without `trimmed`, all batches have one shape.
+        """
+        super().__init__()
+        self.recipe, self.corpus, self.micro_batch = recipe.declared, corpus, micro_batch
+        self.batches = Batches(self.recipe, corpus, trimmed=trimmed)
+        self.evaluations: list[Evaluation] = []
+
+    @property
+    def vocab_size(self) -> int:
+        """Entries of the vocabulary."""
+        return len(self.corpus.tokenizer.ordinary)
+
+    def micro_batches(self, world_size: int = 1) -> int:
+        """The micro-batches of each process in a step."""
+        own = -(-self.recipe.schedule.batch_size // world_size)
+        return -(-own // self.micro_batch) if self.micro_batch else 1
+
+    def setup(self, stage: str) -> None:
+        """Draws the held-out sequences: those of milestones while training, all for `trainer.validate`."""
+        final = stage == "validate"
+        size = EVALUATION_SEQUENCES if final else EVALUATION_SEQUENCES // 4
+        self.evaluations = [
+            each for loss in self.recipe.objective for each in loss.evaluations(self.recipe, self.corpus, size, final)
+        ]
+
+    def train_dataloader(self) -> DataLoader[MicroBatch]:
+        """Batch after batch without worker processes: a batch costs far less than a step."""
+        assert self.trainer is not None
+        return DataLoader(_MicroBatches(self, self.trainer), batch_size=None)
+
+    def val_dataloader(self) -> list[DataLoader[TensorBatch]]:
+        """One loader an evaluation; every process reads all batches, and evaluates its own."""
+        return [DataLoader(each.batches, batch_size=None, collate_fn=to_tensors) for each in self.evaluations]  # type: ignore[arg-type]
+
+    def transfer_batch_to_device(
+        self, batch: MicroBatch | TensorBatch, device: torch.device, dataloader_idx: int
+    ) -> MicroBatch | TensorBatch:
+        """The same batch on a device."""
+        if isinstance(batch, TensorBatch):
+            return to_device(batch, device)
+        return dataclasses.replace(batch, sequences=to_device(batch.sequences, device))
+
+
+class _MicroBatches(IterableDataset[MicroBatch]):
+    def __init__(self, data: PretrainingDataModule, trainer: Trainer) -> None:
+        self.data, self.start = data, trainer.global_step
+        self.group = ProcessGroup(trainer.global_rank, trainer.world_size)
+
+    def __iter__(self) -> Iterator[MicroBatch]:
+        recipe, count = self.data.recipe, self.data.micro_batches(self.group.world_size)
+        for step in range(self.start, recipe.schedule.steps):
+            batch = self.data.batches.batch(step)
+            counts = {loss.kind: loss.count(batch.arrays[loss.kind]) for loss in recipe.objective}
+            for place, (number, begin, end) in enumerate(self.group.micro_batches(len(batch.tokens), count), start=1):
+                own = to_tensors(batch.take(begin, end))
+                yield MicroBatch(own, counts, number, place == count, batch.tokens.size)
+
+
+def to_tensors(batch: Batch) -> TensorBatch:
+    """What a model reads of a batch, as tensors; no lengths where no sequence has padding."""
+    arrays = {kind: {n: torch.from_numpy(v) for n, v in each.items()} for kind, each in batch.arrays.items()}
+    padded = bool((batch.lengths < batch.tokens.shape[1]).any())
+    lengths = torch.from_numpy(batch.lengths) if padded else None
+    return TensorBatch(torch.from_numpy(batch.tokens), torch.from_numpy(batch.segments), lengths, arrays)
+
+
+def to_device(batch: TensorBatch, device: torch.device | str) -> TensorBatch:
+    """The batch on a device, integers as 64 bits there."""
+    cuda = torch.device(device).type == "cuda"
+
+    def moved(tensor: Tensor) -> Tensor:
+        tensor = (tensor.pin_memory() if cuda else tensor).to(device, non_blocking=cuda)  # nothing waits for the copy
+        return tensor if tensor.is_floating_point() else tensor.long()
+
+    arrays = {kind: {name: moved(value) for name, value in each.items()} for kind, each in batch.arrays.items()}
+    lengths = None if batch.lengths is None else moved(batch.lengths)
+    return TensorBatch(moved(batch.tokens), moved(batch.segments), lengths, arrays)
+
+
+class TaskDataModule(LightningDataModule):
+    """The examples of a task: epochs of training batches in a keyed order, and all examples to predict."""
+
+    def __init__(
+        self,
+        train: Inputs,
+        adaptation: Adaptation,
+        key: Sequence[int | str],
+        *,
+        evaluation: Inputs | None = None,
+    ) -> None:
+        """`key` orders the training examples; `evaluation` is what `trainer.validate` and `trainer.predict` read."""
+        super().__init__()
+        self.train, self.adaptation, self.key, self.evaluation = train, adaptation, tuple(key), evaluation
+        batches = -(-len(train.lengths) // adaptation.batch_size)
+        steps = max(1, math.ceil(adaptation.epochs * batches))
+        self.steps = min(adaptation.max_steps or steps, steps)
+        """Updates of the training."""
+
+    def train_dataloader(self) -> DataLoader[dict[str, Tensor]]:
+        """Epoch after epoch, each in its own order."""
+        return DataLoader(_Epochs(self), batch_size=None)
+
+    def val_dataloader(self) -> DataLoader[dict[str, Tensor]]:
+        """The evaluation examples, the longest first."""
+        assert self.evaluation is not None
+        return in_order(self.evaluation)
+
+    predict_dataloader = val_dataloader
+
+
+def in_order(inputs: Inputs) -> DataLoader[dict[str, Tensor]]:
+    """Batches of all examples, the longest first, as `by_length` numbers them."""
+    numbers = examples.by_length(inputs.lengths, inputs.at_once)
+    return DataLoader(numbers, batch_size=None, collate_fn=inputs.build)  # type: ignore[arg-type]
+
+
+class _Epochs(IterableDataset[dict[str, Tensor]]):
+    def __init__(self, data: TaskDataModule) -> None:
+        self.data = data
+
+    def __iter__(self) -> Iterator[dict[str, Tensor]]:
+        data, epoch, done = self.data, 0, 0
+        while done < data.steps:
+            for numbers in examples.epoch(data.train.lengths, data.adaptation.batch_size, *data.key, epoch):
+                if done < data.steps:
+                    yield data.train.build(numbers)
+                    done += 1
+            epoch += 1

@@ -1,0 +1,77 @@
+"""What pre-training and fine-tuning share: AdamW, its schedule, clipping, and an end where training diverges."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from lightning.pytorch import LightningModule
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LambdaLR
+
+from bertlab import recipe
+from bertlab.errors import RunFailed
+from bertlab.training import optimization
+from bertlab.training.metric_buffer import MetricBuffer
+
+
+class TrainingModule(LightningModule):
+    """Automatic optimisation with AdamW; `trainer.global_step` is the number of updates done."""
+
+    def __init__(self, schedule: recipe.Schedule, optimizer: recipe.Optimizer) -> None:
+        super().__init__()
+        self.schedule, self.optimizer_settings = schedule, optimizer
+        self.buffer = MetricBuffer()
+        """The losses and the gradient norm of each of the latest steps, of this process."""
+        self.step_losses: Tensor | None = None
+        """The losses of the step that is being computed, as far as its micro-batches are done."""
+
+    def configure_optimizers(self) -> Any:
+        """AdamW and the schedule of its learning rate, step by step."""
+        optimizer = optimization.build(self, self.optimizer_settings, self.lr_multipliers())
+        scheduler = LambdaLR(optimizer, self.schedule.learning_rate)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
+
+    def lr_multipliers(self) -> Mapping[nn.Parameter, float]:
+        """The parameters that have a learning rate of their own, as a multiple of the schedule's."""
+        return {}
+
+    def configure_gradient_clipping(
+        self, optimizer: Optimizer, gradient_clip_val: float | None = None, gradient_clip_algorithm: str | None = None
+    ) -> None:
+        """Clips the gradients to the global norm that the recipe sets, whatever the Trainer does.
+
+        A loss or gradient that is not finite ends the training before the update, or on a GPU some steps later: until
+        then updates change nothing.
+        """
+        assert self.step_losses is not None
+        norm = optimization.clip(optimizer, self.optimizer_settings.max_grad_norm, self.step_losses.sum())
+        self.buffer.add(self.global_step, *self.step_losses, norm)
+        self.step_losses = None
+        if self.buffer.due:
+            self.settle()
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Reads the buffer. Raises `RunFailed`, status `diverged`, if a loss or gradient in it is not finite."""
+
+    def add_losses(self, *losses: Tensor) -> None:
+        """Adds the losses of one micro-batch to those of its step."""
+        new = torch.stack([each.detach().double() for each in losses])
+        self.step_losses = new if self.step_losses is None else self.step_losses + new
+
+    def log_at(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Logs in float64, with the number of updates done as the step; Lightning's defaults are fp32 and one less."""
+        values = {name: torch.tensor(value, dtype=torch.float64) for name, value in metrics.items()}
+        self.log_dict(values | {"step": torch.tensor(float(step), dtype=torch.float64)})
+
+
+def require_finite(step: int, loss: float, norm: float) -> None:
+    """Raises `RunFailed`, status `diverged`, if the loss or the gradient norm of update number `step` is not finite."""
+    for name, value in (("loss", loss), ("gradient", norm)):
+        if not math.isfinite(value):
+            raise RunFailed(f"diverged at step {step}: the {name} is not finite", status="diverged")
