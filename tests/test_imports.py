@@ -9,7 +9,6 @@ import pytest
 ROOT = Path(__file__).parent.parent / "bertlab"
 
 KNOWN = {
-    ("bertlab.lab.jobs", "bertlab.training.logs"),
     ("bertlab.objectives.audit", "bertlab.objectives.masked_lm"),
     ("bertlab.recipe.objective", "bertlab.recipe.recipe"),
 }
