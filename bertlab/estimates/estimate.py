@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from bertlab import synthetic as microworld
 from bertlab.adaptation import Adaptation
@@ -205,14 +204,14 @@ def work(job: Job, machine: Machine) -> tuple[float, float]:
         return float(cost.tokens(job.recipe)), cost.flops(job.recipe)
     if not isinstance(job, Measure):
         return 0.0, 0.0
-    recipe, settings, data = recipe_of(job), job.settings, _data(job, machine)
+    recipe, settings, tasks = recipe_of(job), job.settings, _trained_on(job, machine)
     evaluated = sum(
-        _tokens(part, min(settings.max_eval_examples or len(part), len(part)), data.kind, settings.length)
-        for part in (data.evaluation, data.test)
+        _tokens(part, min(settings.max_eval_examples or len(part), len(part)), tasks[0].kind, settings.length)
+        for part in (tasks[0].evaluation, tasks[0].test)
         if part is not None
     )
     tokens, flops = 0.0, 0.0
-    for each in _trained_on(job, machine):
+    for each in tasks:
         examples = trained_examples(settings, each)
         trained = _tokens(each.train, examples, each.kind, settings.length)
         epochs = training_steps(settings, examples) * settings.batch_size / examples
@@ -264,19 +263,14 @@ def text_bytes(job: PrepareCorpus) -> int | None:
     )
 
 
-@lru_cache(maxsize=64)
-def _read(data: Any, machine: Machine) -> TaskData:
-    return rows(data, machine)
-
-
-def _data(job: Measure, machine: Machine) -> TaskData:
-    data = _read(job.data, machine)
-    return held_back(data) if job.held_back else data
+_read = lru_cache(maxsize=64)(rows)
 
 
 def _trained_on(job: Measure, machine: Machine) -> list[TaskData]:
     """The task of a measurement and its intermediate task, if any."""
-    return [_data(job, machine), *([_read(job.intermediate_task, machine)] if job.intermediate_task else [])]
+    data = _read(job.data, machine)
+    intermediate = [_read(job.intermediate_task, machine)] if job.intermediate_task else []
+    return [held_back(data) if job.held_back else data, *intermediate]
 
 
 def _tokens(part: Rows, count: int, kind: str, length: int) -> float:

@@ -31,15 +31,12 @@ class Recorded:
                     found.setdefault(self._similarity(run), []).append(_times(run))
             except (AttributeError, BadInput, KeyError, OSError, TypeError):  # a run of another version
                 continue
-        self._similar = {
-            key: (statistics.median(step for step, _ in times), statistics.median(rest for _, rest in times))
-            for key, times in found.items()
-        }
+        self._similar = {key: tuple(map(statistics.median, zip(*times, strict=True))) for key, times in found.items()}
 
     def seconds(self, job: Job, devices: int = 1) -> float | None:
-        """The time of a job: its own if it is finished, else the median of similar runs; `None` if there is none.
+        """The time of a job on `devices` devices: its own if it is finished, else the median of similar runs.
 
-        Several `devices` divide it.
+        `None` if there is none.
         """
         if job.id in self._own:
             return self._own[job.id] / devices
@@ -79,21 +76,18 @@ def similarity(job: Job, machine: Machine) -> str:
 def _measurement(science: Mapping[str, Any], recipe: Recipe | None) -> str:
     """For a model of `recipe`, or for an imported checkpoint, which its id stands for."""
     same = {name: value for name, value in science.items() if name not in ("finetune_seed", "milestone", "pretrain")}
-    return canonical({**same, "encoder": encoder(recipe) if recipe else science["pretrain"]})
+    encoder: Any = science["pretrain"]
+    if recipe is not None:
+        positions = recipe.model.positions_for(recipe.inputs.longest)
+        encoder = [recipe.model, recipe.corpus, recipe.tokenizer, recipe.causal, positions]
+    return canonical({**same, "encoder": encoder})
 
 
 def _pretraining(recipe: Recipe, corpus: str, compiled: bool) -> str:
-    """The losses say which of their fields cost time: see `Loss.alike`."""
+    """The losses leave out what costs no time, see `Loss.alike`."""
     schedule = Schedule(batch_size=recipe.schedule.batch_size, steps=min(1, recipe.schedule.steps))
     objective = tuple(loss.alike() for loss in recipe.objective)
-    recipe = dataclasses.replace(recipe, seed=0, objective=objective, schedule=schedule)
-    return canonical([recipe, corpus, compiled])
-
-
-def encoder(recipe: Recipe) -> str:
-    """Equal for pre-trained models that take equally long to measure."""
-    positions = recipe.model.positions_for(recipe.inputs.longest)
-    return canonical([recipe.model, recipe.corpus, recipe.tokenizer, recipe.causal, positions])
+    return canonical([dataclasses.replace(recipe, seed=0, objective=objective, schedule=schedule), corpus, compiled])
 
 
 def _same_machine(environment: Mapping[str, Any], machine: Machine) -> bool:

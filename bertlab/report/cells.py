@@ -103,7 +103,7 @@ class Point:
     seconds: float | None
     """Training time of these updates, without evaluations; None where it was not recorded."""
     losses: Mapping[str, float]
-    """Nats, by the name of the figure."""
+    """Nats, by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,12 +149,12 @@ class Pretraining(Planned):
 
     @property
     def judged_by(self) -> str:
-        """The held-out figure by which its objective evaluates the variant."""
+        """The held-out metric by which its objective evaluates the variant."""
         return str(self.result.get("judged_by", ""))
 
     @property
     def unseen(self) -> frozenset[str]:
-        """Held-out figures of inputs unlike those of its training."""
+        """Held-out metrics of inputs unlike those of its training."""
         losses = self.recipe.objective if self.recipe else ()
         return frozenset(name for loss in losses for name in loss.unseen)
 
@@ -176,7 +176,7 @@ class Pretraining(Planned):
         return self.loss > self.plateau - PLATEAU
 
     def heldout(self, name: str) -> float | None:
-        """A figure of its final held-out evaluation."""
+        """A metric of its final held-out evaluation."""
         return number(self.result.get("heldout", {}).get(name))
 
     def seconds_at(self, step: float) -> float | None:

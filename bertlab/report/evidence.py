@@ -145,8 +145,8 @@ class Evidence:
         return [loss for run in self.pretrainings if run.recipe for loss in run.recipe.objective]
 
     @cached_property
-    def figures(self) -> dict[str, str]:
-        """The label of each figure of the held-out evaluations, by name."""
+    def heldout_metrics(self) -> dict[str, str]:
+        """The label of each metric of the held-out evaluations, by name."""
         labels = {name: label for loss in self.losses for name, label in loss.figures.items()}
         measured = [name for run in self.pretrainings for name in run.result.get("heldout", {})]
         measured += [name for run in self.pretrainings for point in run.curve for name in point.losses]

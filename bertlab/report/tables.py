@@ -217,13 +217,13 @@ def _noted(text: str, note: str) -> str:
 
 
 def pretraining(evidence: Evidence) -> Table:
-    """A line for each variant: the figures of its final held-out evaluation, means over seeds."""
-    figures = {
+    """A line for each variant: the metrics of its final held-out evaluation, means over seeds."""
+    metrics = {
         name: label
-        for name, label in evidence.figures.items()
+        for name, label in evidence.heldout_metrics.items()
         if any(each.heldout(name) is not None for each in evidence.pretrainings if not each.untrained)
     }
-    units = {name: f"{text} (nats)" if name.endswith("_loss") else text for name, text in figures.items()}
+    units = {name: f"{text} (nats)" if name.endswith("_loss") else text for name, text in metrics.items()}
     heads = ("variant", *units.values(), "below plateau", "seeds")
     rows = []
     for variant in evidence.trained:
@@ -234,11 +234,11 @@ def pretraining(evidence: Evidence) -> Table:
                 rows.append((label(evidence, variant), ", ".join(sorted(states)), *[EMPTY] * (len(heads) - 2)))
             continue
         below = [each.plateau - each.loss for each in runs if each.plateau is not None and each.loss is not None]
-        means = [_mean([each.heldout(name) for each in runs]) for name in figures]
+        means = [_mean([each.heldout(name) for each in runs]) for name in metrics]
         rows.append(
             (
                 label(evidence, variant),
-                *(_figure(name, value) for name, value in zip(figures, means, strict=True)),
+                *(_metric(name, value) for name, value in zip(metrics, means, strict=True)),
                 f"{mean(below):.2f}" if below else EMPTY,
                 str(len(runs)),
             )
@@ -251,8 +251,8 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return mean(known) if known else None
 
 
-def _figure(name: str, value: float | None) -> str:
-    """A figure of a held-out evaluation; its name says what it is in, see `Loss.figures`."""
+def _metric(name: str, value: float | None) -> str:
+    """A held-out metric in the unit that its name gives, see `Loss.figures`."""
     if value is None:
         return EMPTY
     if name.endswith("_loss"):

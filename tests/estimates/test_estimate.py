@@ -1,4 +1,4 @@
-"""What a plan costs, against cases reckoned by hand."""
+"""What a plan costs, against cases computed by hand."""
 
 import dataclasses
 
@@ -83,7 +83,7 @@ def test_kinds_studies_seeds_and_sharing(machine, tmp_path):
 
 def test_tokens_operations_and_disk(machine):
     """A pre-training: 20 steps of 8 sequences of 32 tokens, weights after 10 and after 20 steps. A fine-tuning: 10
-    steps of 32 of the 64 rows, five passes; its predictions for 64 rows of each split that is judged."""
+    steps of 32 of the 64 examples, five passes; its predictions for 64 examples of each evaluated split."""
     jobs = made(machine).jobs
     pretrain, finetune = (next(job for job in jobs if isinstance(job, kind)) for kind in (Pretrain, Measure))
     found = estimate.amount([pretrain], machine, seconds)
@@ -138,7 +138,7 @@ def test_shared_jobs_take_one_gpu_as_long_however_many_there_are(machine, tmp_pa
 
 
 def test_an_intermediate_task_costs_as_much_as_a_task(machine):
-    """64 rows of another task in 6 steps, before as many of its own, which alone is judged."""
+    """64 examples of another task in 6 steps, before as many of its own, of which only its own is evaluated."""
     tagged = {"studies": (studies.find("features"),), "only": ()}
     alone, both = (
         next(job for job in made(machine, **tagged, intermediate_task=first).jobs if job.kind == "finetune")

@@ -93,7 +93,7 @@ def test_phases_count_by_their_steps(corpus, machine, tmp_path, monkeypatch):
 
 
 def test_throughput_is_that_of_the_scales_own_batch(corpus, machine, tmp_path, monkeypatch):
-    monkeypatch.setattr(measure, "peak", lambda machine, precision: 1.0)  # so slow that a plan would take fewer
+    monkeypatch.setattr(measure, "peak", lambda machine, precision: 1.0)  # so slow that a plan takes fewer
     found = measure.throughput(find("smoke").recipe, corpus, tmp_path, machine)
     assert (found.sequences_per_step, found.micro_batch) == (8, 8)
     assert found.share_of_peak == found.flops_per_second

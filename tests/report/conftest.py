@@ -82,7 +82,7 @@ class Builder:
         perplexity: float = 81.5,
         **files: Any,
     ) -> str:
-        """A row of the record and, unless it is pending, its run."""
+        """A pre-training of the record and, unless it is pending, its run."""
         run_id = run_id or f"{len(self.rows) + 1:04x}"
         self.rows.append({"variant": variant, "pretrain_seed": seed, "pretrain_id": run_id})
         mask, keep, random = ROWS.get(variant, ROWS["80/10/10"])
@@ -206,7 +206,7 @@ def builder(tmp_path: Path) -> Builder:
 
 @pytest.fixture
 def fill() -> Callable[..., None]:
-    """Fills a builder with a whole study: points by row, seed and fine-tuning seed."""
+    """Fills a builder with a whole study: points by variant, seed and fine-tuning seed."""
 
     def filled(builder: Builder, seeds: Iterable[int] = (0, 1, 2), finetune_seeds: int = 2) -> None:
         for place, variant in enumerate(ROWS):
@@ -223,7 +223,7 @@ def fill() -> Callable[..., None]:
 
 @pytest.fixture
 def claimed(builder: Builder, fill: Callable[..., None]) -> Builder:
-    """A study of six seeds with a row that was not pre-trained, and a claim of each verdict."""
+    """A study of six seeds with a variant that was not pre-trained, and a claim of each verdict."""
     fill(builder, seeds=range(6))
     for seed in range(6):
         scratch = builder.pretrain("no pre-training", seed, loss=8.3, steps=0)
@@ -236,7 +236,7 @@ def claimed(builder: Builder, fill: Callable[..., None]) -> Builder:
 
 @pytest.fixture
 def of_csv() -> Callable[[Path], dict[tuple[str, str], tuple[str, str, str]]]:
-    """Out of the CSV of a study, by measurement and row: the mean, the published figure, the mean minus 80/10/10's."""
+    """From the CSV of a study, by measurement and variant: the mean, the published one, the mean minus 80/10/10's."""
 
     def read(path: Path) -> dict[tuple[str, str], tuple[str, str, str]]:
         values: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))

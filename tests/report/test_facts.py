@@ -1,4 +1,4 @@
-"""What a report says of how each task was measured, and of the sizes of the rows."""
+"""What a report says of how each task was measured, and of the sizes of the variants."""
 
 import dataclasses
 
@@ -32,7 +32,7 @@ def evidence(builder):
 
 
 @pytest.mark.parametrize(
-    ("recipe", "settings", "told"),
+    ("recipe", "settings", "text"),
     [
         ({}, {}, "sequences of at most 64 tokens; lower-cased text, sentences without the context of their document"),
         (
@@ -42,21 +42,21 @@ def evidence(builder):
         ),
     ],
 )
-def test_of_names_it_says_casing_and_context(evidence, recipe, settings, told):
+def test_of_names_it_says_casing_and_context(evidence, recipe, settings, text):
     found = evidence({"kind": "tagging", "adaptation": FineTuning(**settings), "length": 64}, recipe)
-    assert told in dict(facts.facts(found))["NER"]
+    assert text in dict(facts.facts(found))["NER"]
 
 
 @pytest.mark.parametrize(
-    ("cell", "told"),
+    ("cell", "text"),
     [
         ({"threshold": -1.25}, "answered above a threshold (-1.25) that is chosen for each run on the reported"),
         ({"threshold": 0.5, "split": "test"}, "chosen for each run on the evaluation examples"),
         ({"threshold": 0.0, "adaptation": FineTuning(answerability=True)}, "a classifier trained with the span"),
     ],
 )
-def test_it_says_how_questions_without_an_answer_are_found(evidence, cell, told):
-    assert told in dict(facts.facts(evidence({"kind": "span", **cell})))["NER"]
+def test_it_says_how_questions_without_an_answer_are_found(evidence, cell, text):
+    assert text in dict(facts.facts(evidence({"kind": "span", **cell})))["NER"]
     assert "threshold" not in dict(facts.facts(evidence({"kind": "span"})))["NER"]
 
 
@@ -66,15 +66,15 @@ def test_trained_parameters_stand_with_their_variants_where_these_differ(builder
     builder.record()
     found = gather_all(Store(builder.root))[0]
 
-    def told(*counts):
+    def text(*counts):
         cells = [
             dataclasses.replace(each, trained_parameters=count) for each, count in zip(found.cells, counts, strict=True)
         ]
         return dict(facts.facts(dataclasses.replace(found, cells=tuple(cells))))["NER"]
 
-    assert told(7000, 7000, 7000).endswith("; 7,000 trained parameters")
-    assert told(7000, 50, 50).endswith("; 7,000 (80/10/10), 50 (100/0/0, 0/0/100) trained parameters")
-    assert "trained" not in told(None, None, None)
+    assert text(7000, 7000, 7000).endswith("; 7,000 trained parameters")
+    assert text(7000, 50, 50).endswith("; 7,000 (80/10/10), 50 (100/0/0, 0/0/100) trained parameters")
+    assert "trained" not in text(None, None, None)
 
 
 def test_where_medians_are_published_medians_are_shown(evidence):
@@ -86,7 +86,7 @@ def test_where_medians_are_published_medians_are_shown(evidence):
     assert tables.results(plain).rows[0][1].startswith("63.67 (")
 
 
-def test_sizes_are_told_as_the_multiples_that_they_came_to(builder):
+def test_sizes_are_shown_as_the_multiples_that_they_came_to(builder):
     for row in ("80/10/10", "100/0/0"):
         builder.cell(row, "NER", 60.0, 0, 0, builder.pretrain(row))
     builder.record()
@@ -96,12 +96,12 @@ def test_sizes_are_told_as_the_multiples_that_they_came_to(builder):
         dataclasses.replace(run, recipe=Recipe(model=Model(**shape)))
         for run, shape in zip(found.pretrainings, shapes, strict=True)
     ]
-    told = dict(facts.facts(dataclasses.replace(found, pretrainings=tuple(runs))))
-    assert told["Sizes relative to the baseline"] == "100/0/0: width x 1.5, heads x 1.5"
+    text = dict(facts.facts(dataclasses.replace(found, pretrainings=tuple(runs))))
+    assert text["Sizes relative to the baseline"] == "100/0/0: width x 1.5, heads x 1.5"
     assert "Sizes relative to the baseline" not in dict(facts.facts(found))
 
 
-def test_real_tokens_of_each_row_are_shown_where_they_differ(builder):
+def test_real_tokens_of_each_variant_are_shown_where_they_differ(builder):
     for row in ("80/10/10", "100/0/0"):
         builder.cell(row, "NER", 60.0, 0, 0, builder.pretrain(row))
     builder.record()
@@ -112,5 +112,5 @@ def test_real_tokens_of_each_row_are_shown_where_they_differ(builder):
             dataclasses.replace(run, result={**run.result, "real_tokens": seen[run.variant]})
             for run in found.pretrainings
         ]
-        told = dict(facts.facts(dataclasses.replace(found, pretrainings=tuple(runs))))
-        assert told.get("Tokens a run without padding, where they differ") == expected
+        text = dict(facts.facts(dataclasses.replace(found, pretrainings=tuple(runs))))
+        assert text.get("Tokens a run without padding, where they differ") == expected

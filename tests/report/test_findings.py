@@ -23,92 +23,92 @@ NOISE = (0.0, 0.4, -0.3, 0.2, -0.1, 0.3)
 
 
 @pytest.fixture
-def told(builder):
+def outcomes(builder):
     """The words of each claim's verdict, for so many seeds, and how they are to be read."""
 
-    def made(seeds, *asked, **record):
+    def made(seeds, *claims, **record):
         for seed in range(seeds):
             for variant, points in (("80/10/10", 60.0), ("100/0/0", 60.0), ("0/0/100", 50.0)):
                 run = builder.pretrain(variant, seed)
                 noise = NOISE[(seed + len(variant)) % len(NOISE)]
                 builder.cell(variant, "MNLI", points + noise, seed, 0, run)
                 builder.cell(variant, "NER", 60.0 + 3 * noise, seed, 0, run)
-        builder.record(claims=[dataclasses.asdict(each) for each in asked], **record)
+        builder.record(claims=[dataclasses.asdict(each) for each in claims], **record)
         evidence = gather_all(Store(builder.root))[0]
         found = findings.findings(evidence)
         text = markdown.study(chapter([evidence], written=False))
-        assert ("### What the paper claims" in text) is bool(asked)
+        assert ("### What the paper claims" in text) is bool(claims)
         return [row[-1] for row in findings.table(found).rows], " ".join(findings.lines(evidence, found))
 
     return made
 
 
-def test_a_large_effect_over_six_seeds_is_reproduced_and_none_is_not(told):
-    (large, none), read = told(6, LARGE, NONE)
+def test_a_large_effect_over_six_seeds_is_reproduced_and_none_is_not(outcomes):
+    (large, none), read = outcomes(6, LARGE, NONE)
     assert large == "reproduced"
     assert none.startswith("undecided: ")
     assert "Holm" in read
 
 
-def test_the_other_direction_is_contradicted(told):
-    (verdict,), _ = told(6, dataclasses.replace(LARGE, better="0/0/100", worse="80/10/10"))
+def test_the_other_direction_is_contradicted(outcomes):
+    (verdict,), _ = outcomes(6, dataclasses.replace(LARGE, better="0/0/100", worse="80/10/10"))
     assert verdict == "contradicted"
 
 
 @pytest.mark.parametrize("seeds", [1, 2, 3])
-def test_few_seeds_give_no_verdict(told, seeds):
-    (verdict,), read = told(seeds, LARGE)
+def test_few_seeds_give_no_verdict(outcomes, seeds):
+    (verdict,), read = outcomes(seeds, LARGE)
     assert verdict.startswith("undecided")
     assert "A verdict needs 4" in read
     assert "Holm" not in read
 
 
-def test_margins_are_decided_at_the_papers_scale_and_data_alone(told):
-    (here,), read = told(6, ALIKE)
+def test_margins_are_decided_at_the_papers_scale_and_data_alone(outcomes):
+    (here,), read = outcomes(6, ALIKE)
     assert here.startswith("undecided: the margin holds")
     assert "directions only" in read
 
 
-def test_margins_where_they_can_be_compared(told, builder):
+def test_margins_where_they_can_be_compared(outcomes, builder):
     builder.scale = "paper"
-    (there,), read = told(6, ALIKE, scale="paper", world=False, substitutes={}, differences=[])
+    (there,), read = outcomes(6, ALIKE, scale="paper", world=False, substitutes={}, differences=[])
     assert there.startswith(("reproduced", "undecided"))
     assert "directions only" not in read
 
 
-def test_what_was_not_measured_is_said_so(told):
-    (verdict,), _ = told(2, MISSING)
+def test_what_was_not_measured_is_said_so(outcomes):
+    (verdict,), _ = outcomes(2, MISSING)
     assert verdict == "not measured"
 
 
-def test_a_claim_about_several_rows_names_the_pair_that_speaks_most_against_it(told):
-    (verdict,), read = told(6, dataclasses.replace(LARGE, worse=("0/0/100", "100/0/0")))
+def test_a_claim_about_several_variants_names_the_pair_that_speaks_most_against_it(outcomes):
+    (verdict,), read = outcomes(6, dataclasses.replace(LARGE, worse=("0/0/100", "100/0/0")))
     assert verdict.startswith("undecided")
     assert "must hold for each" in read
 
 
-def test_what_more_seeds_would_cost(told):
-    # three seeds more of two rows: each a pre-training and a measurement of 1.5 s
-    (verdict,), _ = told(1, LARGE)
+def test_what_more_seeds_would_cost(outcomes):
+    # three seeds more of two variants: each a pre-training and a measurement of 1.5 s
+    (verdict,), _ = outcomes(1, LARGE)
     assert verdict == "undecided: needs at least 4 seeds, about 18 s more"
 
 
-def test_sizes_elsewhere_are_reckoned_from_what_was_measured(told):
-    (verdict,), _ = told(6, NONE)
+def test_sizes_elsewhere_are_estimated_from_what_was_measured(outcomes):
+    (verdict,), _ = outcomes(6, NONE)
     assert verdict.startswith("undecided: if the effect is ")
     assert "+0.50" not in verdict  # as in the paper
 
 
-def test_a_row_that_has_learnt_nothing_decides_nothing(told, builder):
-    builder.plateau = 4.5  # 0.1 nat above where all rows end
-    (verdict,), _ = told(6, LARGE)
+def test_a_variant_that_has_learned_nothing_decides_nothing(outcomes, builder):
+    builder.plateau = 4.5  # 0.1 nat above where all variants end
+    (verdict,), _ = outcomes(6, LARGE)
     assert verdict.startswith("undecided: learned next to nothing in pre-training: 80/10/10, seeds 0, 1, 2, 3, 4, 5")
 
 
-def test_a_task_that_pre_training_does_not_help_decides_nothing(told, builder):
+def test_a_task_that_pre_training_does_not_help_decides_nothing(outcomes, builder):
     for seed in range(6):
         builder.cell("no pre-training", "MNLI", 70.0, seed, 0, builder.pretrain("no pre-training", seed, steps=0))
-    (verdict,), _ = told(6, LARGE)
+    (verdict,), _ = outcomes(6, LARGE)
     assert verdict == "undecided: pre-training does not help there"
 
 
@@ -120,17 +120,17 @@ def test_a_task_that_pre_training_does_not_help_decides_nothing(told, builder):
         ("done", 1.0, "reproduced"),
     ],
 )
-def test_a_gain_that_is_none_for_certain_decides_nothing(told, builder, status, spread, says):
+def test_a_gain_that_is_none_for_certain_decides_nothing(outcomes, builder, status, spread, says):
     for seed in range(6):
         run = builder.pretrain("no pre-training", seed, steps=0)
         points = 40.0 + spread * (-1) ** seed
         builder.cell("no pre-training", "MNLI", points, seed, 0, run, status=status)
-    (verdict,), _ = told(6, LARGE)
+    (verdict,), _ = outcomes(6, LARGE)
     assert verdict.startswith(says)
 
 
-def test_the_claims_as_csv(told, builder):
-    told(6, LARGE, NONE)
+def test_the_claims_as_csv(outcomes, builder):
+    outcomes(6, LARGE, NONE)
     lines = list(csv.DictReader(io.StringIO(tidy.csv(tidy.claims(gather_all(Store(builder.root)))))))
     assert [line["verdict"] for line in lines] == ["reproduced", "undecided"]
     assert list(lines[0]) == list(tidy.CLAIMS)
@@ -146,9 +146,9 @@ def test_a_claim_of_an_earlier_time_is_decided_by_what_was_measured_then(builder
             noise = NOISE[(seed + len(variant)) % len(NOISE)]
             builder.cell(variant, "MNLI", early + noise / 2, seed, 0, run, milestone=50)
             builder.cell(variant, "MNLI", late + noise, seed, 0, run)
-    asked = [dataclasses.replace(LARGE, at=50), LARGE, dataclasses.replace(LARGE, at=20)]
-    asked += [Claim("The second half helps", better="80/10/10", on="MNLI", since=50)]
-    builder.record(claims=[dataclasses.asdict(each) for each in asked])
+    claims = [dataclasses.replace(LARGE, at=50), LARGE, dataclasses.replace(LARGE, at=20)]
+    claims += [Claim("The second half helps", better="80/10/10", on="MNLI", since=50)]
+    builder.record(claims=[dataclasses.asdict(each) for each in claims])
     found = findings.findings(gather_all(Store(builder.root))[0])
     early, late, _, half = (each.shown for each in found)
     assert [each.outcome for each in found] == ["contradicted", "reproduced", "not measured", "reproduced"]
@@ -157,12 +157,12 @@ def test_a_claim_of_an_earlier_time_is_decided_by_what_was_measured_then(builder
     assert late.published == 0.6, "as printed: 84.2 - 83.6 in floats is not"
 
 
-def test_a_record_without_claims_has_no_such_section(told):
-    assert told(2)[0] == []
+def test_a_record_without_claims_has_no_such_section(outcomes):
+    assert outcomes(2)[0] == []
 
 
 def with_noise(builder, seeds, changed):
-    """MNLI of two rows, 2 points apart; `changed` gives the points and status of single runs."""
+    """MNLI of two variants, 2 points apart; `changed` gives the points and status of single runs."""
     for seed in range(seeds):
         for variant, points in (("80/10/10", 60.0), ("0/0/100", 58.0)):
             value, status = changed.get((variant, seed), (points + NOISE[(seed + len(variant)) % len(NOISE)], "done"))
@@ -181,8 +181,8 @@ def test_a_seed_that_diverged_or_is_missing_leaves_a_claim_undecided(builder):
     failures = builder.root / "failures"
     failures.mkdir()
     run_id = builder.cells[4]["run_id"]
-    told = {"id": run_id, "status": "diverged", "reason": "diverged at step 5: the loss is not finite"}
-    (failures / f"{run_id}.json").write_text(json.dumps(told))
+    outcomes = {"id": run_id, "status": "diverged", "reason": "diverged at step 5: the loss is not finite"}
+    (failures / f"{run_id}.json").write_text(json.dumps(outcomes))
     evidence = gather_all(Store(builder.root))[0]
     (finding,) = findings.findings(evidence)
     assert {cell.status for cell in evidence.cells} == {"done", "diverged", "pending"}
@@ -221,6 +221,6 @@ def test_the_other_way_without_the_collapses_is_undecided(builder):
     assert (decided.trial.p, decided.outcome) == (1.0, "undecided")
 
 
-def test_what_a_verdict_does_not_say_stands_beside_it(told):
-    _, read = told(6, LARGE, NONE)
+def test_what_a_verdict_does_not_say_stands_beside_it(outcomes):
+    _, read = outcomes(6, LARGE, NONE)
     assert "where none of 6 collapsed, up to 39 % may (95 % bound)" in read

@@ -99,7 +99,7 @@ def test_scales_are_sections_of_their_own(builder: Any, tmp_path: Path) -> None:
     assert len((tmp_path / "out" / "masking.csv").read_text().splitlines()) == 3
 
 
-def test_two_settings_of_a_scale_are_told_apart(builder: Any, tmp_path: Path) -> None:
+def test_two_settings_of_a_scale_are_shown_apart(builder: Any, tmp_path: Path) -> None:
     baseline(builder)
     builder.record("one")
     other = type(builder)(builder.root)
@@ -119,7 +119,7 @@ def test_two_settings_of_a_scale_are_told_apart(builder: Any, tmp_path: Path) ->
         (9.0, 5.9, "0/0/100", True),
     ],
 )
-def test_a_row_on_the_unigram_plateau_has_learnt_nothing(
+def test_a_variant_on_the_unigram_plateau_has_learned_nothing(
     builder: Any, tmp_path: Path, loss: float, own: float, variant: str, warned: bool
 ) -> None:
     baseline(builder)
@@ -130,7 +130,9 @@ def test_a_row_on_the_unigram_plateau_has_learnt_nothing(
 
 
 @pytest.mark.parametrize(("loss", "warned"), [(5.64, False), (5.66, True)])
-def test_left_to_right_is_judged_by_its_causal_lm_loss(builder: Any, tmp_path: Path, loss: float, warned: bool) -> None:
+def test_left_to_right_is_evaluated_by_its_causal_lm_loss(
+    builder: Any, tmp_path: Path, loss: float, warned: bool
+) -> None:
     baseline(builder)
     builder.pretrain("left to right", loss=loss, causal=True)
     builder.record()
@@ -205,7 +207,7 @@ def test_one_seed_is_undecided(builder: Any, tmp_path: Path) -> None:
     assert "95 % interval" not in text
 
 
-def test_rows_of_other_numerics_are_marked(builder: Any, tmp_path: Path) -> None:
+def test_variants_of_other_numerics_are_marked(builder: Any, tmp_path: Path) -> None:
     baseline(builder)
     numerics = {"torch": "2.13.0", "device": "cpu", "precision": "fp32", "threads": 2}
     run_id = builder.pretrain("100/0/0", environment={"numerics": numerics})

@@ -53,7 +53,7 @@ class Writer:
         self.builder.seal(path)
 
     def effect(self, measurement: str = "MNLI", metric: str = "") -> Effect | None:
-        """The row minus the baseline."""
+        """The variant minus the baseline."""
         store = Store(self.builder.root)
         return gather(store, [self.builder.record()])[0].effect(ROW, BASELINE, measurement, metric=metric)
 
@@ -127,7 +127,7 @@ def test_entities_with_and_without_names(writer: Writer, labels: tuple[str, ...]
     assert found.examples == 12
 
 
-def test_claims_are_judged_from_the_store(writer: Writer) -> None:
+def test_claims_are_tested_from_the_store(writer: Writer) -> None:
     for seed in range(5):
         writer.run(BASELINE, seed, guessed(0.9, seed))
         writer.run(ROW, seed, guessed(0.3, seed))
@@ -143,7 +143,7 @@ def test_claims_are_judged_from_the_store(writer: Writer) -> None:
     assert [each.outcome for each in found] == ["reproduced", "contradicted", "undecided", "undecided"]
     assert found[0].trial.pair.published == pytest.approx(84.2 - 84.3)
     assert found[3].trial.pair.effect is None
-    assert found[3].trial.pair.published is None  # the row is not in this record
+    assert found[3].trial.pair.published is None  # the variant is not in this record
 
 
 def test_less_perplexity_is_better(builder: Any) -> None:
@@ -188,7 +188,7 @@ def test_examples_of_one_group_are_one_example(writer: Writer) -> None:
     assert "as one cluster: MNLI 500 in 10." in " ".join(caveats.intervals(evidence))
 
 
-def test_seeds_are_judged_by_all_comparisons_of_the_study(writer: Writer) -> None:
+def test_seeds_are_evaluated_by_all_comparisons_of_the_study(writer: Writer) -> None:
     for seed in range(4):
         for variant, chance in ((BASELINE, 0.6), (ROW, 0.8), ("0/0/100", 0.5)):
             writer.run(variant, seed, guessed(chance, seed))

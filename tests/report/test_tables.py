@@ -35,7 +35,7 @@ def two_rows(builder: Any) -> None:
             builder.cell("100/0/0", "MNLI", value, seed, finetune_seed, run_id)
 
 
-def test_results_show_mean_spread_n_and_the_published_figure(builder: Any) -> None:
+def test_results_show_mean_spread_n_and_the_published_value(builder: Any) -> None:
     two_rows(builder)
     table = tables.results(gathered(builder))
     assert table.columns == ("variant", "MNLI", "published")
@@ -140,7 +140,7 @@ def test_only_the_last_milestone_enters_the_table(builder: Any) -> None:
     assert len(tidy.values([evidence])) == 2
 
 
-def test_rows_that_are_the_same_runs_are_shown_as_equal(builder: Any) -> None:
+def test_variants_that_are_the_same_runs_are_shown_as_equal(builder: Any) -> None:
     run_id = builder.pretrain("80/10/10")
     builder.pretrain("100/0/0", run_id=run_id, finished=False)
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run_id, run_id="ab")

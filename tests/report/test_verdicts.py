@@ -31,7 +31,7 @@ def verdict(claim: Claim, values: tuple[float, ...] | np.ndarray, published: flo
 
 
 def trial(claim: Claim, effect: Effect | None, published: float | None) -> Trial:
-    """The trial of a claim about two rows."""
+    """The trial of a claim about two variants."""
     return Trial(claim, (Pair("A", "B", effect, published, published),))
 
 
@@ -66,7 +66,7 @@ def test_no_verdict_below_the_floor() -> None:
 def test_nothing_measured_and_nothing_that_varies() -> None:
     pending = verdicts([trial(BETTER, None, 1.0)])[0]
     assert (pending.outcome, pending.trial.p, pending.need) == ("undecided", None, None)
-    same = verdict(WITHIN, (0.0,) * 8)  # two rows that are one, or that have both collapsed
+    same = verdict(WITHIN, (0.0,) * 8)  # two variants that are one, or that have both collapsed
     assert (same.outcome, same.trial.p) == ("undecided", None)
 
 
@@ -126,7 +126,7 @@ def test_wrong_verdicts_on_a_family_are_as_rare_as_promised() -> None:
 
 
 def several(*effects: tuple[float, ...], within: float | None = None) -> Verdict:
-    """The verdict of a claim that a row lies above several others."""
+    """The verdict of a claim that a variant lies above several others."""
     worse = tuple("BCD"[: len(effects)])
     claim = Claim("A beats all", better="A", worse=worse, on="MNLI", within=within)
     assert claim.pairs == tuple(("A", row) for row in worse)
@@ -134,7 +134,7 @@ def several(*effects: tuple[float, ...], within: float | None = None) -> Verdict
     return verdicts([Trial(claim, tuple(Pair(*rows, found(values), None) for rows, values in pairs))])[0]
 
 
-def test_a_claim_about_several_rows_has_to_hold_for_each() -> None:
+def test_a_claim_about_several_variants_has_to_hold_for_each() -> None:
     large, none, wrong = CLOSE, (0.6, -0.5, 0.4, -0.3, 0.1, -0.2), tuple(-value for value in CLOSE)
     assert several(large, large).outcome == "reproduced"
     unclear = several(large, none, large)
@@ -145,7 +145,7 @@ def test_a_claim_about_several_rows_has_to_hold_for_each() -> None:
     assert several(tuple(value - 1 for value in CLOSE), large, within=2.0).trial.pair.worse == "C"
 
 
-def test_the_p_of_several_rows_is_the_largest_or_bonferronis() -> None:
+def test_the_p_of_several_variants_is_the_largest_or_bonferronis() -> None:
     one, two = (0.9, 1.4, 0.2, 1.1), (0.5, 1.9, 0.1, 0.7)
     alone = [several(each).trial.p for each in (one, two)]
     assert several(one, two).trial.p == max(alone)  # type: ignore[type-var]
@@ -153,7 +153,7 @@ def test_the_p_of_several_rows_is_the_largest_or_bonferronis() -> None:
     assert against == pytest.approx(2 * alone[1])  # type: ignore[operator]
 
 
-def test_a_row_that_was_not_measured_leaves_the_claim_undecided() -> None:
+def test_a_variant_that_was_not_measured_leaves_the_claim_undecided() -> None:
     claim = Claim("A beats all", better="A", worse=("B", "C"), on="MNLI")
     pairs = (Pair("A", "B", found(CLOSE), None), Pair("A", "C", None, None))
     left = verdicts([Trial(claim, pairs)])[0]

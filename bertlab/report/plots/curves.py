@@ -24,7 +24,7 @@ def losses(evidence: Evidence) -> Drawing | None:
     """Panels for each held-out loss, the unigram entropy dashed; None without curves."""
     runs = [run for variant in evidence.trained for run in evidence.of(variant) if run.curve]
     panels: dict[str, list[dict[str, Any]]] = {}
-    for name, title in evidence.figures.items():
+    for name, title in evidence.heldout_metrics.items():
         points = [
             {
                 **{"variant": run.variant, "seed": run.seed, "step": point.step, "tokens": point.tokens},

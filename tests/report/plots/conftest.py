@@ -12,7 +12,7 @@ from bertlab.report.gather import gather
 from bertlab.report.plots import drawings, style
 from bertlab.store.runs import Store
 
-LONG = "a row with a very long name indeed, longer than any panel"
+LONG = "a variant with a very long name indeed, longer than any panel"
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def timed(*seconds: float, evaluation: float = 100.0) -> list[dict[str, Any]]:
 
 
 def everything(builder: Any, seeds: int, rows: int = 6, measurements: int = 5, name: str = LONG) -> dict[str, Any]:
-    """A study that all figures can be drawn of: rows of several sizes, milestones, a row far off and one untrained."""
+    """A study for all figures: variants of several sizes, milestones, a variant far off and one untrained."""
     names = [f"{name} {place}" for place in range(rows)]
     for place, row in enumerate([*names, "without pre-training, and with a long name as well"]):
         scratch = place == rows

@@ -41,11 +41,11 @@ def test_one_seed_has_no_band(builder: Any, figures: Figures) -> None:
     assert figure.legends[0].get_title().get_text() == ""
 
 
-def test_rows_that_never_saw_mask_are_drawn_under_their_own_masking_only(builder: Any, figures: Figures) -> None:
+def test_variants_that_never_saw_mask_are_drawn_under_their_own_masking_only(builder: Any, figures: Figures) -> None:
     for variant, own in (("80/10/10", None), ("0/0/100", 4.4)):
         builder.pretrain(variant, loss=4.5 if own is None else 8, own=own)
     fixed, _, own_masking, _ = figures()["curves"].axes
-    # a line for each row, and the plateau
+    # a line for each variant, and the plateau
     assert len(fixed.lines) == 2
     assert len(own_masking.lines) == 3
     assert [float(line.get_ydata()[0]) for line in fixed.lines][-1] == 5.9
@@ -56,7 +56,7 @@ def test_left_to_right_has_an_axis_of_its_own(builder: Any, figures: Figures) ->
     for variant, causal in (("80/10/10", False), ("left to right", True)):
         builder.pretrain(variant, causal=causal)
     masked, _, causal_axes, _ = figures()["curves"].axes
-    # a line for the only row, and the plateau; a row that masks as all are judged has no panel of its own masking
+    # a line for the only variant, and the plateau; equal losses have one panel
     assert [len(axes.lines) for axes in (masked, causal_axes)] == [2, 2]
     assert causal_axes.get_title("left") == "Held-out text, left to right"
     assert not masked.get_shared_y_axes().joined(masked, causal_axes), "losses of another kind"
@@ -86,7 +86,7 @@ def test_times_on_machines_that_differ_are_marked(builder: Any, figures: Figures
     assert "threads 2 (80/10/10) and threads 8 (100/0/0)" in caveats.times(evidence)[-1]
 
 
-def test_without_own_curves_every_row_is_drawn_under_the_fixed_masking(builder: Any, figures: Figures) -> None:
+def test_without_own_curves_every_variant_is_drawn_under_the_fixed_masking(builder: Any, figures: Figures) -> None:
     metrics = [{"step": step, "heldout_masked_lm_loss": 8.0 - step / 500} for step in (500, 1000)]
     builder.pretrain("80/10/10", metrics=metrics)
     builder.pretrain("0/0/100", own=4.4, metrics=metrics)

@@ -36,7 +36,7 @@ def intervals(axes: Axes) -> list[Line2D]:
     return [line for line in axes.lines if not line.get_marker() and line.get_ydata()[0] == line.get_ydata()[1]]
 
 
-def test_effects_intervals_and_published_differences_stand_on_the_line_of_their_row(
+def test_effects_intervals_and_published_differences_stand_on_the_line_of_their_variant(
     builder: Any, figures: Figures
 ) -> None:
     written(builder, ROWS)
@@ -107,7 +107,7 @@ def test_an_interval_wider_than_the_axis_is_cut(builder: Any, figures: Figures) 
 
 
 @pytest.mark.parametrize(("far", "shown"), [(10.0, "◂ −41.0"), (91.0, "+40.0 ▸"), (49.0, None)])
-def test_a_row_far_off_is_an_arrow_with_its_number(
+def test_a_variant_far_off_is_an_arrow_with_its_number(
     builder: Any, figures: Figures, far: float, shown: str | None
 ) -> None:
     written(builder, {**ROWS, "no pre-training": (far, far, far)})
@@ -130,7 +130,7 @@ def test_small_published_differences_stay_in_sight_of_large_measured_ones(builde
     )
 
 
-def test_a_row_of_the_runs_of_the_baseline_has_no_effect(builder: Any, figures: Figures) -> None:
+def test_a_variant_of_the_runs_of_the_baseline_has_no_effect(builder: Any, figures: Figures) -> None:
     written(builder, {"80/10/10": BASELINE, "100/0/0": BASELINE})
     (axes,) = figures()["effects"].axes
     assert marks(axes, "o") == [(0, 0)]

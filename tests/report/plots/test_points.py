@@ -1,4 +1,4 @@
-"""Every point is on its row, and none squeezes the others."""
+"""Every point is on the line of its variant, and none squeezes the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Figures = Callable[..., dict[str, Any]]
 
 
 @pytest.mark.parametrize("scratch", [10.0, 49.0])
-def test_a_row_far_off_does_not_squeeze_the_others(builder: Any, figures: Figures, scratch: float) -> None:
+def test_a_variant_far_off_does_not_squeeze_the_others(builder: Any, figures: Figures, scratch: float) -> None:
     for variant, value in (("80/10/10", 50.0), ("100/0/0", 51.0)):
         builder.cell(variant, "MNLI", value, pretrain_id=builder.pretrain(variant))
     run_id = builder.pretrain("no pre-training", steps=0)

@@ -1,4 +1,4 @@
-"""Sizes against perplexity, where rows differ in size and their perplexities compare."""
+"""Sizes against perplexity, where variants differ in size and their perplexities compare."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_perplexity_over_parameters_and_a_task_over_perplexity(builder: Any, fig
     assert len(shapes) == 2, "distinct without colours"
 
 
-def test_rows_of_another_objective_or_without_mask_are_left_out(builder: Any, figures: Figures) -> None:
+def test_variants_of_another_objective_or_without_mask_are_left_out(builder: Any, figures: Figures) -> None:
     builder.pretrain("80/10/10", parameters=1000)
     builder.pretrain("100/0/0", parameters=2000)
     builder.pretrain("left to right", parameters=4000, causal=True)
@@ -44,7 +44,7 @@ def test_rows_of_another_objective_or_without_mask_are_left_out(builder: Any, fi
 
 
 @pytest.mark.parametrize(("other", "drawn"), [(1_020_000, False), (1_300_000, True)])
-def test_rows_of_a_size_have_no_such_figure(builder: Any, figures: Figures, other: int, drawn: bool) -> None:
+def test_variants_of_a_size_have_no_such_figure(builder: Any, figures: Figures, other: int, drawn: bool) -> None:
     builder.pretrain("80/10/10", parameters=1_000_000)
     builder.pretrain("100/0/0", parameters=other)
     assert ("sizes" in figures()) is drawn

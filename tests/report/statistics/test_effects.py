@@ -119,7 +119,7 @@ def test_runs_on_other_examples_are_not_paired() -> None:
         effect({0: [Mean(np.zeros(2))]}, {0: [Mean(np.zeros(3))]})
 
 
-def test_a_row_against_the_other_is_the_other_way_round() -> None:
+def test_a_variant_against_the_other_is_the_other_way_round() -> None:
     rng = np.random.default_rng(1)
     one, other = runs(rng.normal(size=(6, 50))), runs(rng.normal(size=(6, 50)))
     there, back = effect(one, other), effect(other, one)
@@ -189,7 +189,7 @@ def test_what_judges_and_what_is_shown_agree(n: int) -> None:
 
 
 def answers(n: int, examples: int, gain: float, rng: np.random.Generator) -> tuple[Runs, Runs]:
-    """Labels of two rows whose accuracies differ by `gain` (a share); examples are easy or hard for both."""
+    """Labels of two variants whose accuracies differ by `gain` (a share); examples are easy or hard for both."""
     ease = rng.beta(4, 2, examples)
     label = rng.integers(0, 3, examples)
     rows = []

@@ -57,7 +57,7 @@ def test_collapses_alone_make_no_verdict(simulated: Any, chance: float, n: int) 
 
 
 @pytest.mark.parametrize("n", [4, 6])
-def test_a_row_that_was_seen_to_collapse_is_not_better_for_its_other_seeds(simulated: Any, n: int) -> None:
+def test_a_variant_that_was_seen_to_collapse_is_not_better_for_its_other_seeds(simulated: Any, n: int) -> None:
     # Two points better in nine seeds of ten, and no better in the mean.
     found = simulated.collapsing(0.1, 2.0, n, 200, n)
     assert found.after <= bound(0.06, round(200 * (1 - found.unseen)))
