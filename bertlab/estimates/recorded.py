@@ -31,7 +31,10 @@ class Recorded:
                     found.setdefault(self._similarity(run), []).append(_times(run))
             except (AttributeError, BadInput, KeyError, OSError, TypeError):  # a run of another version
                 continue
-        self._similar = {key: tuple(map(statistics.median, zip(*times, strict=True))) for key, times in found.items()}
+        self._similar = {
+            key: (statistics.median(step for step, _ in times), statistics.median(rest for _, rest in times))
+            for key, times in found.items()
+        }
 
     def seconds(self, job: Job, devices: int = 1) -> float | None:
         """The time of a job on `devices` devices: its own if it is finished, else the median of similar runs.
