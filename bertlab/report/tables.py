@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from operator import attrgetter
 
@@ -86,55 +86,48 @@ def columns(evidence: Evidence) -> tuple[Column, ...]:
     kinds = dict.fromkeys(["majority guess", *(kind for each in floors.values() for kind in each)])
     found = []
     for name in evidence.measurements:
-        values = {each: _value(evidence, each, name) for each in evidence.variants}
-        published = {each: printed(evidence.published(each, name)) for each in evidence.variants}
-        best, best_published = _best(evidence, name, values), _best(evidence, name, published)
-        entries = [
-            _entry(evidence, each, name, values[each], published[each], each in best, each in best_published)
-            for each in evidence.variants
+        entries = {variant: _entry(evidence, variant, name) for variant in evidence.variants}
+        best = _best(evidence, name, {variant: each.value for variant, each in entries.items() if each.n})
+        best_published = _best(evidence, name, {variant: each.published for variant, each in entries.items()})
+        lines = [
+            replace(each, best=variant in best, best_published=variant in best_published)
+            for variant, each in entries.items()
         ]
-        for kind in kinds:
-            points = floors[name].get(kind)
-            entries.append(Entry(variant=kind, value=EMPTY if points is None else f"{points:.2f}"))
+        points = {kind: f"{floors[name][kind]:.2f}" if kind in floors[name] else EMPTY for kind in kinds}
+        lines += [Entry(variant=kind, value=value) for kind, value in points.items()]
         cell = evidence.column(name)[0]
-        found.append(Column(name, cell.metric if cell.of_pretraining else f"{cell.metric}, points", tuple(entries)))
+        found.append(Column(name, cell.metric if cell.of_pretraining else f"{cell.metric}, points", tuple(lines)))
     return tuple(found)
 
 
-def _entry(
-    evidence: Evidence, variant: str, name: str, value: str, published: str, best: bool, best_published: bool
-) -> Entry:
-    summary = evidence.summary(variant, name)
+def _entry(evidence: Evidence, variant: str, name: str) -> Entry:
+    baseline, summary = variant == evidence.baseline, evidence.summary(variant, name)
     missing = Counter(sorted(cell.fate for cell in evidence.at(variant, name) if cell.value is None))
-    collapsed, n = len(evidence.collapsed(variant, name)), EMPTY
-    if summary:
-        fewest, most = summary.finetune_seeds
-        within = str(most) if fewest == most else f"({fewest} to {most})"
-        n = str(summary.seeds) if evidence.imported else f"{summary.seeds}x{within}"
-    baseline = variant == evidence.baseline
     effect = None if baseline else evidence.difference(variant, name)
     interval = effect.interval if effect else None
     published_difference = None if baseline else evidence.published_difference(variant, name)
-    return Entry(
+    collapsed = len(evidence.collapsed(variant, name))
+    entry = Entry(
         variant=label(evidence, variant),
-        value=value or ", ".join(missing),
-        sd=f"{summary.sd:.2f}" if summary and summary.sd is not None else EMPTY,
-        n=n,
-        missing="; ".join(f"{count} {fate}" for fate, count in missing.items()) if summary else EMPTY,
-        collapsed=f"{collapsed} collapsed" if collapsed else EMPTY,
-        published=published,
+        value=", ".join(missing),
+        published=printed(evidence.published(variant, name)),
         difference=signed(effect.mean) if effect else EMPTY,
         interval=ends(interval) if interval else f"n = {effect.n}" if effect else EMPTY,
         half=f"±{interval.half:.2f}" if interval else EMPTY,
         published_difference=EMPTY if published_difference is None else signed(published_difference),
-        best=best,
-        best_published=best_published,
     )
-
-
-def _value(evidence: Evidence, variant: str, name: str) -> str:
-    summary = evidence.summary(variant, name)
-    return EMPTY if summary is None else f"{summary.median if evidence.medians else summary.mean:.2f}"
+    if summary is None:
+        return entry
+    fewest, most = summary.finetune_seeds
+    within = str(most) if fewest == most else f"({fewest} to {most})"
+    return replace(
+        entry,
+        value=f"{summary.median if evidence.medians else summary.mean:.2f}",
+        sd=EMPTY if summary.sd is None else f"{summary.sd:.2f}",
+        n=str(summary.seeds) if evidence.imported else f"{summary.seeds}x{within}",
+        missing="; ".join(f"{count} {fate}" for fate, count in missing.items()),
+        collapsed=f"{collapsed} collapsed" if collapsed else EMPTY,
+    )
 
 
 def _best(evidence: Evidence, name: str, shown: dict[str, str]) -> set[str]:
