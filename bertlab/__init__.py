@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from bertlab.lab.study import table as table
     from bertlab.objectives import CausalLM as CausalLM
     from bertlab.objectives import Corruption as Corruption
+    from bertlab.objectives import GeometricSpans as GeometricSpans
     from bertlab.objectives import Loss as Loss
     from bertlab.objectives import MaskedLM as MaskedLM
     from bertlab.objectives import NextSentence as NextSentence
-    from bertlab.objectives.selection import GeometricSpans as GeometricSpans
-    from bertlab.objectives.selection import Selection as Selection
-    from bertlab.objectives.selection import Tokens as Tokens
-    from bertlab.objectives.selection import WholeWords as WholeWords
+    from bertlab.objectives import Selection as Selection
+    from bertlab.objectives import Tokens as Tokens
+    from bertlab.objectives import WholeWords as WholeWords
     from bertlab.recipe import Inputs as Inputs
     from bertlab.recipe import Model as Model
     from bertlab.recipe import Optimizer as Optimizer

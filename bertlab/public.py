@@ -7,8 +7,10 @@ __version__ = "0.1.0"
 _NAMES = {
     "bertlab.adaptation": ("Adapters", "Features", "FineTuning"),
     "bertlab.lab.study": ("Claim", "Measurement", "Size", "Study", "Task", "Variant", "table"),
-    "bertlab.objectives": ("CausalLM", "Corruption", "Loss", "MaskedLM", "NextSentence"),
-    "bertlab.objectives.selection": ("GeometricSpans", "Selection", "Tokens", "WholeWords"),
+    "bertlab.objectives": (
+        *("CausalLM", "Corruption", "Loss", "MaskedLM", "NextSentence"),
+        *("GeometricSpans", "Selection", "Tokens", "WholeWords"),
+    ),
     "bertlab.recipe": ("Inputs", "Model", "Optimizer", "Schedule", "Tokenizer"),
 }
 MODULES = {name: module for module, names in _NAMES.items() for name in names}

@@ -4,10 +4,21 @@ from bertlab.objectives.causal_lm import CausalLM
 from bertlab.objectives.corruption import Corruption
 from bertlab.objectives.masked_lm import MaskedLM
 from bertlab.objectives.next_sentence import NextSentence
-from bertlab.objectives.selection import Selection, Tokens
+from bertlab.objectives.selection import GeometricSpans, Selection, Tokens, WholeWords
 from bertlab.recipe.objective import Loss
 
 BERT: tuple[Loss, ...] = (MaskedLM(), NextSentence())
 """What BERT is trained to predict (Devlin et al. 2019, section 3.1)."""
 
-__all__ = ["BERT", "CausalLM", "Corruption", "Loss", "MaskedLM", "NextSentence", "Selection", "Tokens"]
+__all__ = [
+    "BERT",
+    "CausalLM",
+    "Corruption",
+    "GeometricSpans",
+    "Loss",
+    "MaskedLM",
+    "NextSentence",
+    "Selection",
+    "Tokens",
+    "WholeWords",
+]

@@ -31,7 +31,7 @@ def lines(machine, study):
 
 
 def test_every_study_is_here():
-    assert {*BASES, "size"} == set(studies.names())
+    assert {*BASES, "size", "spans"} == set(studies.names())
 
 
 @pytest.mark.parametrize("study", BASES)
@@ -58,6 +58,11 @@ def test_sizes_at_the_papers_scale_are_table_6(machine):
             "24 layers, 1024 wide, 16 heads: 336M",  # BERT says 340M
         )
     ]
+
+
+def test_spanberts_study_has_its_model_and_steps(machine):
+    shape = "24 layers, 1024 wide, 16 heads: 336M parameters"
+    assert lines(machine, "spans") == [f"3 x {shape}; 256 sequences, 1,200,000 steps of 512 tokens"]
 
 
 def test_a_plan_at_scale_paper_says_what_is_not_the_papers(machine):

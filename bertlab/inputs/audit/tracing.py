@@ -82,7 +82,7 @@ def structure(drawn: Drawn, recipe: Recipe, corpus: Corpus) -> Structure:
     ordinary = inside & ~inner
     second = ordinary & (np.cumsum(inner, axis=1) > 0) & recipe.inputs.pairs
     opens = ordinary & ~np.roll(ordinary, 1, axis=1)  # in front of the first is [CLS]
-    begins = opens | (ordinary & corpus.tokenizer.word_starts[tokens])
+    begins = opens | (ordinary & corpus.tokenizer.word_starts.take(tokens, mode="clip"))  # a wrong label may be no id
     return Structure(drawn=drawn, tokens=tokens, ordinary=ordinary, second=second, inner=inner, begins=begins)
 
 
