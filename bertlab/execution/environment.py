@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
 
 from bertlab.errors import BadInput
 
 LEAST_MEMORY = 2 * 2**30
 """Bytes of address space: with less, importing torch fails or hangs."""
-SECONDS = {"BERTLAB_COLLECTIVE_SECONDS": "45"}
-"""Environment variables in whole seconds, with their defaults."""
 
 
 def open_descriptors() -> None:
@@ -41,8 +38,7 @@ def check() -> None:
         folder = tempfile.gettempdir()
     except OSError:
         raise BadInput("no temporary folder is writable: free space in /tmp, or set TMPDIR") from None
-    for name in SECONDS:
-        seconds(name)
+    collective_seconds()
     fault = os.environ.get("BERTLAB_FAULT")
     if fault:
         from bertlab.store.faults import Faults
@@ -57,11 +53,11 @@ def check() -> None:
     os.environ["MPLBACKEND"] = "agg"  # figures go to files
 
 
-def seconds(name: str, environment: Mapping[str, str] = os.environ) -> int:
-    """The value of a variable in whole seconds, or its default. Raises `BadInput` for anything else."""
-    text = environment.get(name) or SECONDS[name]
-    if not (text.isascii() and text.isdecimal() and int(text[:9]) >= 1 and len(text) < 9):
-        raise BadInput(f"{name} is '{text}': set whole seconds, at least 1")
+def collective_seconds() -> int:
+    """How long a process of a group waits for the others (`BERTLAB_COLLECTIVE_SECONDS`). Raises `BadInput`."""
+    text = os.environ.get("BERTLAB_COLLECTIVE_SECONDS") or "45"
+    if not (text.isascii() and text.isdecimal() and len(text) < 9 and int(text) >= 1):
+        raise BadInput(f"BERTLAB_COLLECTIVE_SECONDS is '{text}': set whole seconds, at least 1")
     return int(text)
 
 

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.errors import BadInput, RunFailed, writing
-from bertlab.execution.environment import seconds
+from bertlab.execution import environment
 from bertlab.lab.jobs import Pretrain
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, Progress, silent, stop_if_asked
 from bertlab.store.runs import Store
 
-COLLECTIVE_SECONDS = seconds("BERTLAB_COLLECTIVE_SECONDS")
+COLLECTIVE_SECONDS = environment.collective_seconds()
 """How long a process waits for the others, which may hang, or save to a slow disk."""
 
 TRIES = 2
