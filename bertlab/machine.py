@@ -91,9 +91,7 @@ class Machine:
         if self.gpus_per_run > (self.gpus or self.workers):
             raise BadInput(f"--gpus-per-run is {self.gpus_per_run}: use at most the number of --gpus")
         if self.data is not None and kind(self.data, "--data") != "folder":
-            raise BadInput(
-                f"the data directory '{self.data}' does not exist: give a directory that `bertlab fetch` wrote"
-            )
+            raise BadInput(f"the data directory '{self.data}' does not exist: give an existing directory")
 
     @property
     def num_threads(self) -> int:

@@ -64,7 +64,7 @@ def fill(directory: Path, text: str, count: int) -> list[list[Guess]]:
     opened = open_pretrained(directory)
     model, tokenizer = opened.model.eval(), opened.tokenizer
     if not any(isinstance(loss, MaskedLM) for loss in model.objective):
-        raise BadInput(f"{directory.name} is no masked LM and cannot see words after {MASK}: use one")
+        raise BadInput(f"{directory.name} is not a masked LM and cannot see words after {MASK}: use another")
     ids = [tokenizer.cls]
     for number, part in enumerate(tokenizer.encode(parts)):
         ids += [tokenizer.mask, *part] if number else part

@@ -45,7 +45,7 @@ def finetune(
     used = adaptation.group(kind)
     for assignment in options.set_ or ():
         if not assignment.startswith((f"{used}.", f"tasks.{task}.")):
-            raise BadInput(f"--set {assignment}: only {used}. and tasks.{task}. have an effect here")
+            raise BadInput(f"--set {assignment}: only {used}. and tasks.{task}. have an effect in this command")
     one = Study(
         name=pretrained.label,
         question="",

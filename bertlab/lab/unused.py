@@ -42,4 +42,4 @@ def recipe_only(assignments: Sequence[str]) -> None:
     """Raises `BadInput` if `--set` names settings of measurements, for commands that measure nothing."""
     for assignment in assignments:
         if assignment.startswith(tuple(f"{group}." for group in (*scales.GROUPS, "tasks"))):
-            raise BadInput(f"--set {assignment}: nothing is measured here, so it has no effect; leave it out")
+            raise BadInput(f"--set {assignment}: this command measures no task, so it has no effect; leave it out")

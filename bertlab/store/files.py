@@ -85,7 +85,7 @@ def content(path: Path, what: str) -> bytes:
 
 
 def _irregular(path: Path, what: str) -> BadInput:
-    return BadInput(f"{what} '{path}' is no regular file: give a file, not a folder, pipe, device or socket")
+    return BadInput(f"{what} '{path}' is not a regular file: give a file, not a folder, pipe, device or socket")
 
 
 def write(path: Path, content: str | bytes) -> None:

@@ -252,12 +252,10 @@ class Store:
             if flaw is None:
                 found[path.stem] = record
                 continue
-            problem = (
-                f"'{path}' is no record of a study as this bertlab writes it (its {flaw} is missing or of another type)"
-            )
+            problem = f"'{path}' is not a record as this version writes it (its {flaw} is missing or of another type)"
             study = record.get("study")
             if needed is None or study in needed or (needed and not isinstance(study, str)):
-                raise BadInput(f"{problem}: move it away and give its commands again, whose finished runs are kept")
+                raise BadInput(f"{problem}: move it away and repeat its commands; finished runs are kept")
             warn(f"{problem}; the record is skipped")
         return found
 
@@ -458,7 +456,7 @@ class Store:
         if len(found) == 1:
             return found[0]
         if found:
-            raise BadInput(f"run '{text}' is one of {', '.join(run.id for run in found)}: give the id")
+            raise BadInput(f"run '{text}' may be {' or '.join(run.id for run in found)}: give the id")
         for run, path in self.damaged():
             if among(run) and _names(text, run, whole=to_remove):
                 raise _damaged(run, path)

@@ -153,7 +153,7 @@ def test_names_match_ids_labels_and_paths(store):
     second = finished(store, "ab00000000000000", "two")
     assert store.match("aa") == store.match("one") == store.match(str(first.path)) == first
     assert store.match("two") == second
-    with pytest.raises(BadInput, match="is one of"):
+    with pytest.raises(BadInput, match="may be"):
         store.match("a")
     with pytest.raises(BadInput, match="no finished run"):
         store.match("zz")
