@@ -82,18 +82,12 @@ def _claimed(
     failure = store.failure(job.id)
     if failure is not None and failure["status"] == "diverged":  # meanwhile, in another command
         return Ended("diverged", failure["reason"], failure["log"], final=True)
-
-    def record(done: int, total: int, stage: str = "", /, **figures: float) -> None:
-        for each in (claim, progress) if progress is not None else (claim,):
-            each(done, total, stage, **figures)
-
-    # A claim can be pickled, and so the processes of a group call it themselves.
-    record_progress: Progress = claim if progress is None else record
+    claim.observer = progress
     began = time.monotonic()
     try:
         with writing(store.root):
             work = _begun(job, store, machine, processes)
-            result = run(work, record_progress) if run else job.run(work, store, machine, record_progress)
+            result = run(work, claim) if run else job.run(work, store, machine, claim)
             seconds = time.monotonic() - began
             if not isinstance(job, Pretrain):  # a pre-training records its own times, across interruptions
                 line = {"stage": job.kind, "step": 0, "seconds": round(seconds, 3)}

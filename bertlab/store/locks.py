@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bertlab.progress import Progress
 from bertlab.store.forms import CLAIM, fits
 
 SECONDS_BETWEEN_RECORDS = 0.4
@@ -36,9 +37,13 @@ class Claim:
     )
     stage: str | None = None
     recorded: float = 0.0
+    observer: Progress | None = None
+    """A callback that receives the progress too."""
 
     def __call__(self, done: int, total: int, stage: str = "", /, **figures: float) -> None:
         """Records that `done` of `total` units of `stage` are finished, with `figures`."""
+        if self.observer is not None:
+            self.observer(done, total, stage, **figures)
         now = time.monotonic()
         if stage == self.stage and now - self.recorded < SECONDS_BETWEEN_RECORDS:
             return
