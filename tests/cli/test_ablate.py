@@ -239,7 +239,7 @@ def test_another_study_of_a_name_is_refused_before_anything_is_trained(call, fin
     for more in ((), ("--dry-run",), ("--search",)):
         assert call("ablate", mine, "--scale", "smoke", *more, "--runs", finished) == 2
         complaint = capsys.readouterr().err
-        assert "is not the study of that name" in complaint
+        assert "is not the study with that name" in complaint
         assert "variant '" in complaint
     assert contents(finished) == before
 
