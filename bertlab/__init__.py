@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from bertlab.adaptation import Adapters as Adapters
     from bertlab.adaptation import Features as Features
     from bertlab.adaptation import FineTuning as FineTuning
+    from bertlab.api import make_recipe as make_recipe
+    from bertlab.api import open_run as open_run
+    from bertlab.api import prepare_corpus as prepare_corpus
+    from bertlab.api import results as results
     from bertlab.lab.study import Claim as Claim
     from bertlab.lab.study import Measurement as Measurement
     from bertlab.lab.study import Size as Size
@@ -33,9 +37,14 @@ if TYPE_CHECKING:
     from bertlab.recipe import Inputs as Inputs
     from bertlab.recipe import Model as Model
     from bertlab.recipe import Optimizer as Optimizer
+    from bertlab.recipe import Recipe as Recipe
     from bertlab.recipe import Schedule as Schedule
     from bertlab.recipe import Tokenizer as Tokenizer
     from bertlab.tasks.task import Task as Task
+    from bertlab.training.data import PretrainingDataModule as PretrainingDataModule
+    from bertlab.training.data import TaskDataModule as TaskDataModule
+    from bertlab.training.finetuning import FinetuningModule as FinetuningModule
+    from bertlab.training.pretraining import PretrainingModule as PretrainingModule
 
 if not TYPE_CHECKING:  # a type checker then reports misspelt imports from here
     __all__ = list(MODULES)
