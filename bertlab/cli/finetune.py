@@ -19,7 +19,9 @@ def finetune(
     options: TaskOptions,
     places: StoreOptions,
     devices: DeviceOptions,
-    frozen: Annotated[bool, option("--features", None, "Freeze the model and train a tagger on its features.")] = False,
+    adaptation: Annotated[
+        str, option("--adaptation", "KIND", "How to adapt the model: finetune, features or adapters.")
+    ] = "finetune",
     logger: Loggers = None,
     retry: Retry = False,
     json: Json = False,
@@ -28,21 +30,22 @@ def finetune(
 
     Uses the settings of a scale. `bertlab runs --prune` removes the result.
     """
-    from bertlab.adaptation import Features, FineTuning
+    from bertlab.adaptation import Adaptation
     from bertlab.errors import BadInput
     from bertlab.lab import plan as planning
     from bertlab.lab.pretrained import find
     from bertlab.lab.study import Measurement, Study, Variant
+    from bertlab.recipe.ranges import arm
     from bertlab.store.runs import Store
     from bertlab.tasks import catalog, kinds
 
-    adaptation = Features() if frozen else FineTuning()
+    adapted = arm(Adaptation, adaptation)()
     machine, store = devices.machine(places, logger), Store(places.runs)
-    if frozen and options.intermediate_task:
-        raise BadInput("--intermediate-task trains all weights and --features none: leave one out")
+    if options.intermediate_task and not adapted.intermediate:
+        raise BadInput(f"--intermediate-task has no effect with --adaptation {adaptation}: leave one out")
     pretrained = find(from_, store, machine)
     kind = kinds.find(catalog.find(task).kind)
-    used = adaptation.group(kind)
+    used = adapted.group(kind)
     for assignment in options.set_ or ():
         if not assignment.startswith((f"{used}.", f"tasks.{task}.")):
             raise BadInput(f"--set {assignment}: only {used}. and tasks.{task}. have an effect in this command")
@@ -50,9 +53,9 @@ def finetune(
         name=pretrained.label,
         question="",
         source="",
-        baseline=adaptation.kind,
-        variants=[Variant(adaptation.kind)],
-        measurements=[Measurement(task, task=task, adaptation=adaptation, metric=kind.metrics[0])],
+        baseline=adaptation,
+        variants=[Variant(adaptation)],
+        measurements=[Measurement(task, task=task, adaptation=adapted, metric=kind.metrics[0])],
     )
     plan = planning.make(options.request((one,), pretrained=pretrained), machine)
     complete = carry_out(plan.jobs, store, machine, retry=retry, quiet=json)

@@ -12,6 +12,7 @@ from bertlab.store.runs import Store
 from bertlab.synthetic import documents
 from bertlab.text.tokenizers.wordpiece import SPECIALS, WordPiece
 
+TAGGED = ("finetune", "--task", "conll2003")
 FEATURES = ("ablate", "features", "--scale", "smoke", "--substitute", "conll2003=entities", "--threads", "1")
 ROWS = 7
 
@@ -116,9 +117,10 @@ def test_the_same_command_does_nothing_anew_and_a_copy_is_the_same_checkpoint(
             "only span. and tasks.squad. have an effect",
         ),
         (
-            ("finetune", "--task", "conll2003", "--features", "--intermediate-task", "conll2003=wnut17"),
-            "--features none",
+            (*TAGGED, "--adaptation", "features", "--intermediate-task", "conll2003=wnut17"),
+            "--intermediate-task has no effect with --adaptation features: leave one out",
         ),
+        ((*TAGGED, "--adaptation", "adapter"), "unknown kind of Adaptation 'adapter': did you mean 'adapters'"),
     ],
 )
 def test_what_would_have_no_effect_is_refused(command, message, checkpoint, call, tmp_path, capsys):
@@ -282,7 +284,8 @@ def test_features_of_a_run_are_those_of_its_study(finished, call, tmp_path, caps
         run.path,
         "--task",
         "conll2003",
-        "--features",
+        "--adaptation",
+        "features",
         "--scale",
         "smoke",
         "--threads",
