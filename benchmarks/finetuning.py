@@ -52,12 +52,12 @@ def examples() -> Examples:
     lengths = np.clip(np.exp(draw.normal(3.59, 0.48, ROWS)).astype(int), 8, TOKENS)
     return Examples.of(
         [draw.integers(5, VOCABULARY, length) for length in lengths],
-        seconds=lengths * 2 // 3,
-        places=[np.zeros(1, np.int32)] * ROWS,
+        second_starts=lengths * 2 // 3,
+        positions=[np.zeros(1, np.int32)] * ROWS,
         targets=draw.integers(0, LABELS, ROWS),
         owners=np.arange(ROWS),
         pad=0,
-        count=ROWS,
+        raw_count=ROWS,
     )
 
 

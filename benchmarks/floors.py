@@ -24,7 +24,7 @@ from bertlab.tasks.data import load
 from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.kinds.classification import Classification
 from bertlab.tasks.kinds.span import Answers
-from bertlab.tasks.rows import Rows, TaskData
+from bertlab.tasks.raw import RawExamples, TaskData
 
 METRICS = {"similarity": "pearson", "entities": "f1", "questions": "f1", "questions-unanswerable": "f1"}
 PAIRS = ("inference", "question-inference", "paraphrase", "similarity")
@@ -34,7 +34,7 @@ METRICS |= {task: "accuracy" for task in catalog.WORLD if task not in METRICS}
 def parts(data: TaskData, *columns: int) -> TaskData:
     """The same task with some of its columns of text."""
 
-    def cut(rows: Rows) -> Rows:
+    def cut(rows: RawExamples) -> RawExamples:
         return dataclasses.replace(rows, text=tuple(rows.text[column] for column in columns))
 
     return dataclasses.replace(
@@ -69,7 +69,7 @@ def floors(data: TaskData) -> Iterator[tuple[str, float]]:
 def _answerable(data: TaskData) -> TaskData:
     """Whether a question has an answer, as a classification."""
 
-    def asked(rows: Rows) -> Rows:
+    def asked(rows: RawExamples) -> RawExamples:
         return dataclasses.replace(rows, labels=[int(bool(each.texts)) for each in cast(list[Answers], rows.labels)])
 
     return dataclasses.replace(
@@ -78,7 +78,7 @@ def _answerable(data: TaskData) -> TaskData:
 
 
 def _without_context(data: TaskData) -> TaskData:
-    def cut(rows: Rows) -> Rows:
+    def cut(rows: RawExamples) -> RawExamples:
         return dataclasses.replace(rows, text=(["" for _ in rows.text[0]], *rows.text[1:]))
 
     return dataclasses.replace(data, train=cut(data.train), evaluation=cut(data.evaluation))

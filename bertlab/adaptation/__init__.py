@@ -1,4 +1,4 @@
-"""How a pre-trained model is adapted to a task: one file an arm."""
+"""How a pre-trained model is adapted to a task: one file per arm."""
 
 from bertlab.adaptation.adapters import Adapters as Adapters
 from bertlab.adaptation.base import Adaptation as Adaptation

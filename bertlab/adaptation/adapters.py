@@ -1,4 +1,4 @@
-"""Adapter tuning (Houlsby et al. 2019, section 2.1): small new layers are trained inside a frozen encoder."""
+"""Adapter tuning (Houlsby et al. 2019, section 2.1): trains small new layers inside a frozen encoder."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from bertlab.model.heads import PretrainingModel
 
 RATE_FACTOR = 6.0
-"""The rate of adapters as a multiple of that of fine-tuning: 3e-4 in the example of the released code, where BERT has
-5e-5 (appendix A.3)."""
+"""The learning rate of adapters as a multiple of that of fine-tuning: the example of the released code has 3e-4, BERT's
+appendix A.3 5e-5."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Adapters(Adaptation):
-    """Two bottleneck adapters a layer, the encoder's LayerNorms and the task's head are trained.
+    """Trains two bottleneck adapters per layer, the encoder's LayerNorms and the head of the task.
 
-    All other weights of the pre-training stay as they are. The pooler is one of these, as in the released code; where
-    the pre-training has none, a new one is trained with the head. Dropout is that of fine-tuning.
+    All other pre-trained weights are frozen, among them the pooler, as in the released code; without a pre-trained
+    pooler, a new one is trained with the head. Dropout is that of fine-tuning.
     """
 
     kind = "adapters"
@@ -41,8 +41,8 @@ class Adapters(Adaptation):
     bottleneck: Annotated[int, Range(1, 65_536, "units")] = 64
     """Units of an adapter's hidden layer."""
     base_width: Annotated[int, Range(0, 65_536)] = 0
-    """The width of the encoder that `bottleneck` is meant for: encoders of another width get as many units in
-    proportion, at least one. 0 for `bottleneck` units at any width."""
+    """The encoder width that `bottleneck` refers to: the units of other encoders are proportional to their width, at
+    least one. 0 for `bottleneck` units at any width."""
 
     @classmethod
     def at_scale(cls, scale: Settings, kind: TaskKind, task: str) -> Self:
@@ -70,7 +70,7 @@ class Adapters(Adaptation):
         return kind.head(model.encoder, model.pooler, labels, self.dropout, keyed(*key, "head"), self.options(kind))
 
     def flops(self, model: Model, trained: float, judged: float, passes: float, *, causal: bool = False) -> float:
-        """Two forward passes of the encoder a token, as frozen weights have no gradient, and three of the adapters."""
+        """Two forward passes of the encoder per token (frozen weights need no gradient), three of the adapters."""
         encoder = cost.encoder_flops_per_token(model, self.length, causal=causal)
         adapters = 2.0 * model.layers * 2 * 2 * model.hidden * self.units(model.hidden)
         return passes * trained * (2.0 * encoder + 3.0 * adapters) + judged * (encoder + adapters)

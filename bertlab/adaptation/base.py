@@ -1,4 +1,4 @@
-"""The protocol of an adaptation: what is trained on a task, what stays frozen, and what that costs."""
+"""The protocol of an adaptation: what it trains on a task, what it freezes, and what it costs."""
 
 from __future__ import annotations
 
@@ -22,42 +22,42 @@ if TYPE_CHECKING:
     from bertlab.progress import Progress
 
 EVALUATION_TOKENS = 4096
-"""Tokens, padding included, that go through the model at once where nothing is trained."""
+"""Tokens per batch of evaluation, padding included."""
 
 
 class Settings(Protocol):
-    """What an adaptation reads of a scale."""
+    """The settings of a scale for adaptations."""
 
     @property
     def features(self) -> Adaptation:
-        """Of the feature-based approach."""
+        """The setting of the feature-based approach."""
 
     def finetuning(self, kind: str, task: str) -> Adaptation:
-        """Of training all weights on a task."""
+        """The setting of fine-tuning on a task."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a prepared model reads of some examples."""
+    """The inputs of a prepared model for some examples."""
 
     lengths: Integers
-    """(E,) the size of each example: batches hold examples of similar size."""
+    """(E,) the size of each example: batches contain examples of similar size."""
     build: Callable[[Integers], dict[str, Tensor]]
-    """The batch of the examples of these numbers."""
-    at_once: int
-    """Examples times their largest size in a batch of evaluation, about."""
+    """Builds the batch of the examples at these indices."""
+    batch_tokens: int
+    """About the number of examples times their largest size in a batch of evaluation."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Adaptation(Arm, ABC, home="bertlab.adaptation"):
-    """What all adaptations share: how long and how fast they train, and on what."""
+    """The fields of all adaptations: schedule, optimiser and data."""
 
     runs: ClassVar[str] = "finetune"
-    """The folder of a store that its runs are kept in."""
+    """The folder of its runs in a store."""
     stage: ClassVar[str]
-    """As progress shows it, before the name of the task."""
+    """What progress shows before the name of the task."""
     intermediate: ClassVar[bool] = True
-    """Whether it may be trained on another task before."""
+    """Whether it can train on an intermediate task first."""
     searched: ClassVar[bool] = False
     """Whether `--search` chooses its setting."""
 
@@ -66,19 +66,19 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     peak_lr: Rate = 5e-5
     warmup: Annotated[float, SHARE] = 0.1
     max_train_examples: Count = 0
-    """Training examples at most, a keyed sample; 0 for all."""
+    """Trains on at most this many examples, a keyed sample; 0 for all."""
     max_steps: Count = 0
-    """Updates at most; 0 for all that the epochs ask for."""
+    """Trains for at most this many updates; 0 for all epochs."""
     max_eval_examples: Count = 0
-    """Evaluation examples at most, a keyed sample, the same for every model and seed; 0 for all."""
+    """Evaluates on at most this many examples, a keyed sample, the same for every model and seed; 0 for all."""
     length: Length = 128
-    """Tokens a sequence, specials included, at most."""
+    """The maximum number of tokens per sequence, special tokens included."""
     dropout: Annotated[float, DROPOUT] = 0.1
     weight_decay: Decay = 0.01
     bias_correction: bool = True
-    """Adam's; Google's released optimiser has none."""
+    """Whether Adam corrects the bias of its moments; Google's released optimiser does not."""
     context: bool = False
-    """Of tagging: neighbouring sentences of the same document fill a sequence up to `length` (BERT section 5.3)."""
+    """Tagging only: neighbouring sentences of the same document fill a sequence up to `length` (BERT section 5.3)."""
 
     @property
     @abstractmethod
@@ -87,61 +87,61 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
 
     @classmethod
     def at_scale(cls, scale: Settings, kind: TaskKind, task: str) -> Self:
-        """The setting of a scale: what is common to all adaptations as fine-tuning has it, the rest at its defaults."""
+        """The setting of a scale: the common fields are those of fine-tuning, the others at their defaults."""
         found = scale.finetuning(kind.name, task)
         return cls(**{each.name: getattr(found, each.name) for each in dataclasses.fields(Adaptation)})
 
     @classmethod
     def group(cls, kind: TaskKind) -> str:
-        """The group of a scale's fields that `at_scale` reads for a kind of task."""
+        """The group of the scale's fields that sets it for a kind of task."""
         return kind.setting
 
     @classmethod
     def groups(cls) -> set[str]:
-        """All of these."""
+        """The groups of all kinds of tasks."""
         return {cls.group(kind) for kind in KINDS.values()}
 
     def options(self, kind: TaskKind) -> tuple[str, ...]:
-        """The options of a kind of task that are switched on."""
+        """The options of a kind of task that it switches on."""
         return tuple(name for name in kind.options if getattr(self, name, False))
 
     def problem(self, kind: TaskKind) -> str:
-        """Why it cannot be used on a kind of task, and what to do; empty if it can."""
+        """Why it does not apply to a kind of task, and what to do; empty if it applies."""
         for other in KINDS.values():
             for name in set(self.options(other)) - set(kind.options):
-                return f"{name} is of {other.name}, its task is {kind.name}: set it for {other.name} alone"
+                return f"{name} is an option of {other.name}, its task is {kind.name}: set it for {other.name} only"
         return ""
 
     @abstractmethod
     def prepare(
         self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
     ) -> nn.Module:
-        """The module that is trained: with what is added, its weights keyed by `key`, and what is frozen."""
+        """The module to train on a task: adds modules, whose weights start from `key`, and freezes others."""
 
     def inputs(self, model: PretrainingModel, part: Examples, machine: Machine, progress: Progress) -> Inputs:
-        """What the prepared model reads of examples: their word pieces."""
-        return Inputs(part.lengths, lambda rows: tensors(part.batch(rows)), EVALUATION_TOKENS // part.choices)
+        """The inputs of the prepared model for some examples: their word pieces."""
+        return Inputs(part.lengths, lambda indices: tensors(part.batch(indices)), EVALUATION_TOKENS // part.choices)
 
     def logits(self, model: nn.Module, kind: TaskKind, batch: Mapping[str, Tensor]) -> Tensor:
         """The logits of the targets of a batch, as `TaskKind.logits`."""
         return kind.logits(model, batch)
 
     def lr_multipliers(self, model: nn.Module) -> dict[nn.Parameter, float]:
-        """The parameters of a prepared model that have a learning rate of their own, as a multiple of `peak_lr`."""
+        """The learning rates of parameters of a prepared model that differ from `peak_lr`, as multiples of it."""
         return {}
 
     @abstractmethod
     def flops(self, model: Model, trained: float, judged: float, passes: float, *, causal: bool = False) -> float:
-        """Operations with `trained` tokens to train on in each of the `passes`, and `judged` ones; heads left out."""
+        """Operations to train on `trained` tokens in each of `passes` epochs and evaluate `judged`, without heads."""
 
 
 def trained_parameters(model: nn.Module) -> int:
-    """How many numbers are trained."""
+    """The number of trained parameters."""
     return sum(value.numel() for value in model.parameters() if value.requires_grad)
 
 
 def tensors(batch: Batch) -> dict[str, Tensor]:
-    """The arrays of a batch as tensors, integers as 64 bits, without `lengths` where no row has padding."""
+    """The arrays of a batch as tensors, integers in 64 bits, without `lengths` if no sequence has padding."""
     import torch
 
     names = ("tokens", "segments", "positions", "targets", "lengths")
@@ -153,7 +153,7 @@ def tensors(batch: Batch) -> dict[str, Tensor]:
 
 
 def varied(given: Iterable[Adaptation]) -> dict[type[Adaptation], set[str]]:
-    """For each arm the fields that some settings give: those in which they differ, or that are not at their default."""
+    """For each arm the fields that these settings define: those that differ between them or from their default."""
     found: dict[type[Adaptation], dict[str, set[Any]]] = {}
     for each in given:
         values = found.setdefault(type(each), {})

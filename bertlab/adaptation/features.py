@@ -1,7 +1,7 @@
 """The feature-based approach (BERT section 5.3): a BiLSTM tagger on activations of the frozen encoder.
 
-Each word is represented by levels of the encoder at its first sub-token (`Features.layers`): one of them, several side
-by side, or their learned weighted sum. The encoder reads every example once; only the tagger is trained.
+Each word is represented by levels of the encoder at its first sub-token (`Features.layers`): one level, several
+concatenated, or their learned weighted sum. The encoder reads every example once; only the tagger is trained.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Layers = Literal["embeddings", "second-to-last", "last", "sum-last-four", "conca
 
 @dataclass(frozen=True, kw_only=True)
 class Features(Adaptation):
-    """A BiLSTM tagger is trained on frozen activations."""
+    """Trains a BiLSTM tagger on frozen activations."""
 
     kind = runs = "features"
     description = "frozen features"
@@ -46,13 +46,13 @@ class Features(Adaptation):
     warmup: Annotated[float, SHARE] = 0.05
     weight_decay: Decay = 0.0
     layers: Layers = "concatenate-last-four"
-    """What a word is represented by: one level of the encoder, several side by side, or their learned weighted sum."""
+    """The levels of the encoder that represent a word: one, several concatenated, or their learned weighted sum."""
     lstm_layers: Annotated[int, Range(1, 16)] = 2
     lstm_size: Annotated[int, Range(0, 65_536)] = 0
-    """Units a direction; 0 for the width of the encoder (BERT: 768)."""
+    """Units per direction; 0 for the width of the encoder (BERT: 768)."""
 
     def levels(self, layers: int) -> range:
-        """Which levels of an encoder of so many `layers` are read: 0 is the embeddings, `layers` the last layer."""
+        """The levels that represent a word in an encoder with `layers` layers: 0 is the embeddings."""
         first, last = {
             "embeddings": (0, 0),
             "second-to-last": (layers - 1, layers - 1),
@@ -65,7 +65,7 @@ class Features(Adaptation):
 
     @property
     def summed(self) -> bool:
-        """Whether the levels become their weighted sum, its weights learned with the tagger."""
+        """Whether the tagger reads the learned weighted sum of the levels."""
         return self.layers.startswith("sum")
 
     @classmethod
@@ -75,11 +75,11 @@ class Features(Adaptation):
 
     @classmethod
     def group(cls, kind: TaskKind) -> str:
-        """Its own for every kind."""
+        """The same group for all kinds."""
         return "features"
 
     def problem(self, kind: TaskKind) -> str:
-        """It tags words."""
+        """The feature-based approach tags words only."""
         if not kind.tokenwise:
             return f"the feature-based approach tags words, its task is {kind.name}: use FineTuning"
         return super().problem(kind)
@@ -87,7 +87,7 @@ class Features(Adaptation):
     def prepare(
         self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
     ) -> nn.Module:
-        """The tagger alone."""
+        """The tagger, without the encoder."""
         from bertlab.model.recurrent import BiLSTMTagger
 
         hidden, levels = model.encoder.hidden_size, len(self.levels(model.encoder.num_layers))
@@ -101,8 +101,8 @@ class Features(Adaptation):
 
         features = activations(model, part, self.levels(model.encoder.num_layers), machine, progress)
 
-        def build(rows: Integers) -> dict[str, Tensor]:
-            batch = part.batch(rows)
+        def build(indices: Integers) -> dict[str, Tensor]:
+            batch = part.batch(indices)
             slots = torch.from_numpy(batch.slots)
             found = features.index_select(0, slots.clamp(min=0).flatten()).view(*slots.shape, features.shape[1])
             targets = torch.from_numpy(batch.targets).long()
@@ -116,7 +116,7 @@ class Features(Adaptation):
         return found
 
     def flops(self, model: Model, trained: float, judged: float, passes: float, *, causal: bool = False) -> float:
-        """One forward pass of the encoder a token, and the tagger in every pass."""
+        """One forward pass of the encoder per token, and three of the tagger in each epoch."""
         forward = cost.encoder_flops_per_token(model, self.length, causal=causal)
         levels = 1 if self.summed else len(self.levels(model.layers))
         tagger = cost.recurrent_flops(levels * model.hidden, self.lstm_size or model.hidden, self.lstm_layers)
@@ -124,9 +124,9 @@ class Features(Adaptation):
 
 
 def activations(model: PretrainingModel, part: Examples, levels: range, machine: Machine, progress: Progress) -> Tensor:
-    """The `levels` of the encoder at the first sub-token of every word, side by side: (W, levels x D) on the CPU.
+    """The `levels` of the encoder at the first sub-token of every word, concatenated: (W, levels x D) on the CPU.
 
-    In fp32 on every machine, as task scores are.
+    In fp32 on every machine, as are the scores of tasks.
     """
     import torch
 
@@ -136,16 +136,16 @@ def activations(model: PretrainingModel, part: Examples, levels: range, machine:
     kept = torch.empty(len(part.targets), len(levels) * encoder.hidden_size)
     done = 0
     with torch.inference_mode():
-        for rows in by_length(part.lengths, EVALUATION_TOKENS):
+        for indices in by_length(part.lengths, EVALUATION_TOKENS):
             stop_if_asked()
             point("features.read")
-            batch = part.batch(rows)
+            batch = part.batch(indices)
             parts = {name: value.to(machine.device) for name, value in tensors(batch).items()}
             states = encoder.hidden_states(parts["tokens"], parts["segments"], parts.get("lengths"))
             found = torch.cat([gather(states[level], parts["positions"]) for level in levels], dim=-1)
             slots = torch.from_numpy(batch.slots)
             full = slots >= 0
             kept[slots[full]] = found.cpu()[full]
-            done += len(rows)
+            done += len(indices)
             progress(done, len(part), "reading features")
     return kept

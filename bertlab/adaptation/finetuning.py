@@ -1,4 +1,4 @@
-"""Fine-tuning all weights on a task (BERT section 4 and appendix A.3)."""
+"""Fine-tuning on a task (BERT section 4 and appendix A.3)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FineTuning(Adaptation):
-    """Encoder and head are trained together."""
+    """Trains the encoder and the head of the task together."""
 
     kind = "finetune"
     stage = "fine-tuning"
@@ -31,16 +31,17 @@ class FineTuning(Adaptation):
     bilstm: bool = False
     """A two-layer BiLSTM, randomly initialised, between the encoder and the head (BERT section 5.1)."""
     frozen: bool = False
-    """The encoder stays as it is, without dropout; pooler, BiLSTM and head are trained."""
+    """Freezes the encoder, without dropout; trains pooler, BiLSTM and head."""
     answerability: bool = False
-    """Of spans: whether a question has an answer is decided by a binary classifier, trained jointly (RoBERTa section
-    3.3), in place of a threshold on the score of the best span."""
+    """Spans only: a jointly trained binary classifier decides whether a question has an answer (RoBERTa section 3.3),
+    instead of a threshold on the score of the best span."""
     layer_decay: Annotated[float, Range(0, 1, above=True)] = 1.0
-    """A layer's learning rate as a share of the one above it; the embeddings are below all, the head above."""
+    """The learning rate of each layer as a fraction of the next one's; the embeddings are the lowest level, the head is
+    the highest."""
 
     @property
     def description(self) -> str:
-        """Whether all weights are trained."""
+        """All weights, or the head only."""
         return "the head trained on a frozen encoder" if self.frozen else "all weights fine-tuned"
 
     @classmethod
@@ -51,7 +52,7 @@ class FineTuning(Adaptation):
     def prepare(
         self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
     ) -> nn.Module:
-        """The encoder, under a BiLSTM if there is one, under the head of the task."""
+        """The encoder, a BiLSTM if there is one, and the head of the task."""
         from bertlab.model.recurrent import RecurrentEncoder
 
         encoder: Backbone = model.encoder
@@ -62,7 +63,7 @@ class FineTuning(Adaptation):
         return kind.head(encoder, model.pooler, labels, self.dropout, keyed(*key, "head"), self.options(kind))
 
     def lr_multipliers(self, model: nn.Module) -> dict[nn.Parameter, float]:
-        """Those of the encoder: `layer_decay` for the last layer, its powers below (Clark et al. 2020, appendix A)."""
+        """`layer_decay` for the last layer of the encoder, its powers below (Clark et al. 2020, appendix A)."""
         levels = cast("Backbone", model.encoder).levels
         return {
             value: self.layer_decay ** (len(levels) - place)
@@ -71,7 +72,7 @@ class FineTuning(Adaptation):
         }
 
     def flops(self, model: Model, trained: float, judged: float, passes: float, *, causal: bool = False) -> float:
-        """Three forward passes a token, one through a frozen encoder."""
+        """Three forward passes per token, one through a frozen encoder."""
         forward = cost.encoder_flops_per_token(model, self.length, causal=causal)
         above = cost.recurrent_flops(model.hidden, model.hidden // 2, 2) if self.bilstm else 0.0
         encoder = forward * (1.0 if self.frozen else 3.0)

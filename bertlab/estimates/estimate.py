@@ -32,7 +32,7 @@ from bertlab.recipe import Recipe, cost
 from bertlab.store.runs import Store
 from bertlab.tasks import kinds
 from bertlab.tasks.data import held_back
-from bertlab.tasks.rows import Rows, TaskData
+from bertlab.tasks.raw import RawExamples, TaskData
 
 Seconds = Callable[[Job, int], float | None]
 """The time of a job on a number of devices; `None` if unknown."""
@@ -273,6 +273,6 @@ def _trained_on(job: Measure, machine: Machine) -> list[TaskData]:
     return [held_back(data) if job.held_back else data, *intermediate]
 
 
-def _tokens(part: Rows, count: int, kind: str, length: int) -> float:
+def _tokens(part: RawExamples, count: int, kind: str, length: int) -> float:
     """About the tokens of `count` examples, [CLS] and [SEP] included, each cut to `length`."""
     return count * min(float(length), PIECES_PER_WORD * kinds.find(kind).words(part) + 3)

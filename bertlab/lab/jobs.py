@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bertlab.lab.study_file import Code
     from bertlab.model.interop.checkpoint import Checkpoint
     from bertlab.tasks.data import Located as TaskRows
-    from bertlab.tasks.rows import TaskData
+    from bertlab.tasks.raw import TaskData
     from bertlab.tasks.task import Task
     from bertlab.text.sources import Located
     from bertlab.text.tokens import TokenisedCorpus

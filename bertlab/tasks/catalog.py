@@ -1,10 +1,10 @@
-"""The tasks that are known by name, as rows of data: those of BERT's tables and their counterparts.
+"""The tasks with a name, as data: those of BERT's tables and their synthetic counterparts.
 
 GLUE's nine (Wang et al. 2019), SQuAD 1.1 and 2.0 (Rajpurkar et al. 2016, 2018), SWAG (Zellers et al. 2018), named
 entities, parts of speech.
 
-A row names the data set in a local mirror and on the Hub (only copies that load without a script; empty where none is
-known), its columns, splits and labels, and its counterpart in the embedded world.
+An entry names the data set in a local mirror and on the Hub (only copies that load without a script; empty without a
+known copy), its columns, splits and labels, and its synthetic counterpart.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ WORLD = {
         _world("parts-of-speech", ("tokens",), kind="tagging", label="upos"),
     )
 }
-"""The tasks of the embedded world, counterparts of the others."""
+"""The synthetic tasks, counterparts of the others."""
 
 TASKS = WORLD | {
     task.name: task
@@ -150,7 +150,7 @@ TASKS = WORLD | {
             group=("startphrase",),
             microworld="completion",
         ),
-        # The repository's main branch loads by a script; this one is the Hub's own conversion of it to Parquet.
+        # The main branch needs a script; this revision is the Hub's conversion to Parquet.
         _entities("conll2003", ("PER", "ORG", "LOC", "MISC"), hub="eriktks/conll2003@refs/convert/parquet"),
         _entities(
             "wnut17",
@@ -175,7 +175,7 @@ TASKS = WORLD | {
 """Every task by its name."""
 
 HIDDEN = frozenset({"nyu-mll/glue:stsb"})
-"""Data sets whose test labels are public, but not in their copy on the Hub."""
+"""Data sets whose test labels are public but missing from the Hub's copy."""
 
 
 def find(name: str) -> Task:

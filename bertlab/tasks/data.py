@@ -1,4 +1,4 @@
-"""The rows of a task, from the embedded world, a local mirror, a user's own folder or the Hugging Face Hub."""
+"""Loads the examples of a task: synthetic, or from a local mirror, a user's own folder or the Hugging Face Hub."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from bertlab.hub.datasets import Dataset, Reference
 from bertlab.machine import Machine
 from bertlab.store.files import expanded, kind
 from bertlab.tasks import catalog, files, kinds
-from bertlab.tasks.rows import Rows, TaskData
+from bertlab.tasks.raw import RawExamples, TaskData
 from bertlab.tasks.task import Task
 from bertlab.text import sources
 
 
 @dataclass(frozen=True, kw_only=True)
 class Located:
-    """Where the rows of a task are, before any is read."""
+    """The location of a task's data, before any is read."""
 
     task: Task
-    """The task with the columns, splits and labels of the data set that is used; `test` only if it has that split."""
+    """The task with the columns, splits and labels of its data set; `test` only if that has the split."""
     asked: str
-    """The task that was asked for."""
+    """The name of the requested task."""
     origin: Literal["microworld", "files", "hub"]
     folder: Path | None = None
     hub: Dataset | None = None
-    """The data set of the Hub at its commit, once it was asked (`pinned`)."""
+    """The data set of the Hub at a commit, once `pinned`."""
 
 
 def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None = None) -> Located:
-    """Finds the rows of a task, or of the data set that is to take its place.
+    """Locates the data of a task, or of its substitute.
 
-    A task's own `path` comes first, then (with `world`) its counterpart in the embedded world, then the mirror
-    `machine.data`, then the Hub. `substitute` is a task of the catalogue, of the same kind, or a folder of the mirror
-    or a data set of the Hub (`owner/name[:config]`) with the task's columns; its rows are taken instead. One with
-    `@revision` is always the Hub's. Raises `BadInput` if there is no such thing.
+    The order is: the task's own `path`, with `world` its synthetic counterpart, the mirror `machine.data`, the Hub.
+    `substitute` names a task of the catalogue of the same kind, or a folder of the mirror or a data set of the Hub
+    (`owner/name[:config]`) with the task's columns; with `@revision` it is always the Hub's. Raises `BadInput` if
+    nothing is found.
     """
     asked = task.name or task.dataset or Path(task.path).name
     _check(task, asked)
@@ -82,22 +82,22 @@ def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None 
 
 
 def content(task: Task, *, machine: Machine, world: bool, substitute: str | None = None) -> str:
-    """What the rows of a task are, as `TaskData.content`, without reading more than it takes to know."""
+    """The content hash of a task's data, as `TaskData.content`."""
     return content_of(locate(task, machine=machine, world=world, substitute=substitute), machine)
 
 
 def load(task: Task, *, machine: Machine, world: bool, substitute: str | None = None) -> TaskData:
-    """The rows of a task; see `locate` for where they come from.
+    """The examples of a task; `locate` documents their sources.
 
-    Raises `BadInput`, with the file and the row, for a column that is missing, for a row that is none of its kind (a
-    wrong label, an answer that is not in its context, tokens without as many tags), and for an empty split; and if the
-    Hub has to be asked and cannot be.
+    Raises `BadInput` that names the file and the row for a missing column, an invalid value (an unknown label, an
+    answer that is not in its context, another number of tags than tokens) and an empty split; and if the Hub is needed
+    and unreachable.
     """
     return read(locate(task, machine=machine, world=world, substitute=substitute), machine)
 
 
 def read(located: Located, machine: Machine) -> TaskData:
-    """The rows that `locate` found; see `load` for what it raises."""
+    """The examples at a location; `load` documents the errors."""
     located = pinned(located, machine)
     known = content_of(located, machine)
     used = located.task
@@ -113,9 +113,9 @@ def read(located: Located, machine: Machine) -> TaskData:
     else:
         values, named, group = _from_hub(located)
         places = [f"{used.hub} {split}" for split in splits]
-    for rows, place in zip(values, places, strict=True):
-        if not rows[-1]:
-            raise BadInput(f"{place} has no rows: task '{located.asked}' needs some")
+    for columns, place in zip(values, places, strict=True):
+        if not columns[-1]:
+            raise BadInput(f"{place} has no rows: task '{located.asked}' needs at least one")
     keys = [split.pop(len(used.text)) for split in values] if group else []
     names, found = kinds.find(used.kind).check(used, used.labels or named, values, places)
     if keys:
@@ -136,9 +136,9 @@ def read(located: Located, machine: Machine) -> TaskData:
 
 
 def held_back(data: TaskData) -> TaskData:
-    """The task with a keyed eighth of its training rows in place of what it is judged on: to choose settings by.
+    """The task with a keyed eighth of its training examples as its evaluation split, for choosing settings.
 
-    No group is on both sides: whole groups are held back, in a keyed order, until they are an eighth of the rows.
+    No group is in both splits: whole groups are held back, in a keyed order, up to an eighth of the examples.
     """
     count = len(data.train)
     groups = np.arange(count) if data.train.groups is None else data.train.groups
@@ -148,26 +148,26 @@ def held_back(data: TaskData) -> TaskData:
     away = np.isin(groups, order[before < max(1, count // 8)])
     rest, held = np.flatnonzero(~away), np.flatnonzero(away)
     if not len(rest):
-        raise BadInput(f"task '{data.name}': its training rows are all of one group, so none can be held back")
+        raise BadInput(f"task '{data.name}': its training examples form one group, so none can be held back")
     return dataclasses.replace(data, train=data.train.take(rest), evaluation=data.train.take(held), test=None)
 
 
-def sampled(data: TaskData, rows: int) -> TaskData:
-    """The task with at most so many evaluation rows, and as many test rows: keyed samples; all for 0.
+def sampled(data: TaskData, count: int) -> TaskData:
+    """The task with keyed samples of at most `count` evaluation and `count` test examples; all for 0.
 
-    Rows are drawn one by one, not by group: of equally many rows, those of many groups say most.
+    Samples are of single examples, not of groups: at equal size, examples of many groups are more informative.
     """
 
-    def sample(part: Rows) -> Rows:
+    def sample(part: RawExamples) -> RawExamples:
         order = keyed.permutation(keyed.key("evaluation rows"), len(part))
-        return part.take(np.sort(order[:rows])) if 0 < rows < len(part) else part
+        return part.take(np.sort(order[:count])) if 0 < count < len(part) else part
 
     test = None if data.test is None else sample(data.test)
     return dataclasses.replace(data, evaluation=sample(data.evaluation), test=test)
 
 
 def untested(located: Located) -> str:
-    """Why a located task has no test split, and what to do."""
+    """Why a located task has no test split, and how to add one."""
     dataset, folder = located.task.dataset, located.folder
     if located.origin == "hub" and reference_of(located.task).name in catalog.HIDDEN:
         return f"the Hub hides its labels: give --data DIR with a folder '{dataset}' that has them"
@@ -177,7 +177,7 @@ def untested(located: Located) -> str:
 
 
 def splits_of(task: Task) -> list[str]:
-    """The splits that are read: to train on, to evaluate on, and to test on if there is one."""
+    """The splits of a task: training, evaluation and, if it has one, test."""
     return [task.train, task.evaluation, *([task.test] if task.test else [])]
 
 
@@ -196,10 +196,10 @@ def _substituted(task: Task, asked: str, substitute: str, machine: Machine) -> T
         other = catalog.TASKS[named]
         if other.kind != task.kind:
             raise BadInput(
-                f"{asked}={substitute}: {asked} is {task.kind}, {substitute} is {other.kind}; name one of its kind"
+                f"{asked}={substitute}: {asked} is {task.kind}, {substitute} is {other.kind}; name one of the same kind"
             )
         if at and not (other.hub and revision):
-            raise BadInput(f"{asked}={substitute}: {named} has no copy on the Hub, or no revision is named behind @")
+            raise BadInput(f"{asked}={substitute}: {named} has no copy on the Hub, or no revision follows the @")
         return dataclasses.replace(other, hub=f"{reference_of(other).name}@{revision}") if at else other
     if (reference := Reference.parse(substitute)) is not None:
         return dataclasses.replace(
@@ -222,7 +222,7 @@ def _substituted(task: Task, asked: str, substitute: str, machine: Machine) -> T
 
 
 def content_of(located: Located, machine: Machine) -> str:
-    """What located rows are, as `TaskData.content`."""
+    """The content hash of located data, as `TaskData.content`."""
     task = located.task
     if located.origin == "microworld":
         from bertlab import synthetic as microworld
@@ -236,9 +236,9 @@ def content_of(located: Located, machine: Machine) -> str:
 
 
 def pinned(located: Located, machine: Machine) -> Located:
-    """A task of the Hub with its data set as it is now, `test` only if it has that split; all else as it is.
+    """A task of the Hub at the current commit of its data set, `test` only if that has the split; others unchanged.
 
-    Raises `BadInput` if the Hub cannot be asked and never was, or the data set lacks a split.
+    Raises `BadInput` if the Hub is unreachable and the data set is not cached, or if the data set lacks a split.
     """
     task = located.task
     if located.origin != "hub" or located.hub is not None:
@@ -254,7 +254,7 @@ def pinned(located: Located, machine: Machine) -> Located:
 
 
 def reference_of(task: Task) -> Reference:
-    """The data set of a task on the Hub. Raises `BadInput` for a name that cannot be one."""
+    """The data set of a task on the Hub. Raises `BadInput` for an invalid name."""
     reference = Reference.parse(task.hub)
     if reference is None:
         raise BadInput(f"task '{task.name}' has hub '{task.hub}': write owner/name[:config][@revision]")
@@ -262,12 +262,12 @@ def reference_of(task: Task) -> Reference:
 
 
 def _group(task: Task, there: Sequence[Collection[str]]) -> str:
-    """The first of the task's columns of groups that each of the splits has; none if there is no such column."""
+    """The first of the task's group columns that all splits have; empty if there is none."""
     return next((name for name in task.group if all(name in columns for columns in there)), "")
 
 
 def _columns(task: Task, group: str) -> tuple[str, ...]:
-    """The columns that are read, that of groups (if any) between text and label."""
+    """The columns of a task: text, the group (if any), the label."""
     return (*task.text, *([group] if group else []), task.label)
 
 
@@ -282,7 +282,7 @@ def _from_world(task: Task) -> tuple[list[list[list[Any]]], list[str], str]:
 
 
 def _from_hub(located: Located) -> tuple[list[list[list[Any]]], tuple[str, ...], str]:
-    """The columns of each split, the names of the labels if the Hub declares them, and the column of groups."""
+    """The columns of each split, the names of the labels if the Hub declares them, and the group column."""
     task, dataset = located.task, located.hub
     assert dataset is not None
     read = [from_hub(dataset, split, _advice(task)) for split in splits_of(task)]
@@ -299,14 +299,14 @@ def _from_hub(located: Located) -> tuple[list[list[list[Any]]], tuple[str, ...],
 
 
 def from_hub(dataset: Dataset, split: str, advice: str) -> tuple[dict[str, list[Any]], dict[str, tuple[str, ...]]]:
-    """The columns of a split of a data set of the Hub, and of columns of labels the names that are declared."""
+    """The columns of a split of a data set of the Hub, and the declared names of its label columns."""
     rows = dataset.open(split, advice)
     columns: dict[str, list[Any]] = {}
     try:
         for batch in rows.with_format("arrow").iter(1000):
             for column in batch.column_names:
                 columns.setdefault(column, []).extend(batch.column(column).to_pylist())
-    except Exception as error:  # the library raises what its readers raise
+    except Exception as error:  # the library raises the errors of its readers
         raise hub.unreachable(f"split {split} of '{dataset.name}'", error, advice) from None
     features = {name: getattr(feature, "feature", feature) for name, feature in (rows.features or {}).items()}
     return columns, {name: tuple(each.names) for name, each in features.items() if getattr(each, "names", None)}

@@ -1,4 +1,4 @@
-"""Rows of a task from local files: `<split>.jsonl`, `.csv` or `.tsv`, each also gzipped, or `.parquet`."""
+"""Reads the rows of a task's local files: `<split>.jsonl`, `.csv` or `.tsv`, each optionally gzipped, or `.parquet`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from bertlab.errors import BadInput
 from bertlab.store.files import kind, opened, unzipped
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
-"""The endings that are looked for, in this order."""
+"""The suffixes of task files, in order of precedence."""
 
 
 def find(folder: Path, split: str) -> Path:
-    """The file of a split in a folder; `BadInput` that names what is there if it is missing."""
+    """The file of a split in a folder; if it is missing, `BadInput` lists the files of the folder."""
     for suffix in SUFFIXES:
         path = folder / f"{split}{suffix}"
         if kind(path, "task file") == "file":
@@ -39,7 +39,7 @@ def has(folder: Path, split: str) -> bool:
 
 
 def folders(mirror: Path) -> list[str]:
-    """The names of the data sets in a mirror, none if it cannot be listed."""
+    """The names of the data sets in a mirror; empty if the mirror cannot be listed."""
     try:
         return sorted(each.name for each in mirror.iterdir() if each.is_dir())
     except OSError:
@@ -47,7 +47,7 @@ def folders(mirror: Path) -> list[str]:
 
 
 def columns(path: Path) -> list[str]:
-    """The names of the columns, those of the first row where rows name them; raises as `read`."""
+    """The names of the columns, for JSON those of the first row; raises as `read`."""
     with _readable(path):
         if path.name.endswith(".parquet"):
             with _parquet(path) as file:
@@ -57,10 +57,10 @@ def columns(path: Path) -> list[str]:
 
 
 def read(path: Path, columns: Sequence[str]) -> list[list[Any]]:
-    """The values of each of `columns`, row by row.
+    """The values of each of `columns`, in the order of the rows.
 
-    Cells of `.csv` and `.tsv` are strings; `.tsv` has no quoting, as in GLUE's own files. Raises `BadInput`, with the
-    file and the row, for a missing column and for a file that is empty, damaged or not UTF-8.
+    Cells of `.csv` and `.tsv` are strings; `.tsv` has no quoting, as in GLUE's files. Raises `BadInput` that names the
+    file and the row for a missing column, and for a file that is empty, damaged or not UTF-8.
     """
     with _readable(path):
         values = _columnar(path, columns) if path.name.endswith(".parquet") else _lines(path, columns)
@@ -71,7 +71,7 @@ def read(path: Path, columns: Sequence[str]) -> list[list[Any]]:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Tells what is wrong with a file that cannot be read."""
+    """Turns the errors of an unreadable file into `BadInput`."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -108,10 +108,10 @@ def _columnar(path: Path, columns: Sequence[str]) -> list[list[Any]]:
 
 
 def _values(column: Any, where: str) -> list[Any]:
-    """The values of a column of a Parquet file; `BadInput` names the row of one that Python has no value for."""
+    """The values of a column of a Parquet file; `BadInput` names the row of a value that Python cannot represent."""
     try:
         values: list[Any] = column.to_pylist()
-    except (ValueError, OverflowError):  # a date behind the year 9999, for one, or bytes that are no UTF-8
+    except (ValueError, OverflowError):  # for example a date after the year 9999, or bytes that are not UTF-8
         values = []
         for value in column:
             try:
@@ -145,11 +145,11 @@ def _json(path: Path, text: Iterator[str]) -> Iterator[dict[str, Any]]:
         try:
             row = _decoded(line)
         except RecursionError:
-            raise BadInput(f"{path} line {number} is nested too deep: give one object a line") from None
+            raise BadInput(f"{path} line {number} is nested too deep: give one object per line") from None
         except ValueError as error:
-            raise BadInput(f"{path} line {number} is not JSON ({error}): give one object a line") from None
+            raise BadInput(f"{path} line {number} is not JSON ({error}): give one object per line") from None
         if not isinstance(row, dict):
-            raise BadInput(f"{path} line {number} is not a JSON object: give one object a line")
+            raise BadInput(f"{path} line {number} is not a JSON object: give one object per line")
         yield row
 
 
@@ -165,7 +165,7 @@ def _decoded(line: str) -> Any:
 
 
 class _Twice(ValueError):
-    """A key that an object has twice: which of its values is meant is not known."""
+    """A duplicate key in a JSON object, whose value is ambiguous."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def _table(path: Path, text: Iterator[str]) -> Iterator[dict[str, Any]]:
 
 
 def require(where: str, columns: Sequence[str], there: Collection[str]) -> None:
-    """Raises `BadInput`, with the nearest name, if one of `columns` is not among those that are `there`."""
+    """Raises `BadInput`, with the nearest name, if one of `columns` is not among the columns `there`."""
     for column in columns:
         if column not in there:
             near = difflib.get_close_matches(column, there, n=1, cutoff=0.5)

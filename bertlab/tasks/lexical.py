@@ -1,8 +1,8 @@
-"""What the lexical floor of each kind of task is made of: words that are counted, without an encoder.
+"""Bag-of-words models for the lexical floor of each kind of task.
 
-Texts are classified, scored or chosen by a linear model of the words of each, of the pairs of one word of either, and
-of how many they share. Words are tagged by a linear model of a window of three. Of a context, the answer is the run of
-words nearest to those of the question. `WORDS` words of a text are read, hashed to `FEATURES` features.
+For classification, regression and multiple choice, a linear model of the words of each text, of word pairs, and of the
+number of shared words; for tagging, a linear model of a window of three words; for spans, the span of the context
+nearest to words of the question. The first `WORDS` words of a text are hashed to `FEATURES` features.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 WORDS = 40
 FEATURES = 2**18
 COUNTS = 5
-"""Features that count shared words, in front of the hashed ones."""
+"""The number of features that count shared words; they precede the hashed ones."""
 _WORD = re.compile(r"\w+(?:[-']\w+)*|[^\w\s]")
 
 
@@ -36,27 +36,27 @@ def _hash(word: str) -> int:
 
 
 def words(text: str) -> list[str]:
-    """The words and marks of a text in lower case, the first `WORDS`."""
+    """The first `WORDS` words and punctuation marks of a text, in lower case."""
     return _WORD.findall(text.lower())[:WORDS]
 
 
 def features(text: Sequence[Sequence[str]]) -> csr_matrix:
-    """(R, FEATURES + 5) of one or two columns: hashed words, pairs of words, and counts of shared ones.
+    """(E, COUNTS + FEATURES) of one or two columns: counts of shared words, then hashed words and word pairs.
 
-    Pairs are of a word of either text; of one text alone, of neighbours.
+    A pair has one word of each text; in a single column, two adjacent words.
     """
     from scipy.sparse import csr_matrix
 
     columns, starts, values = [], [0], []
     for texts in zip(*text, strict=True):
-        told = [words(each) for each in texts]
-        hashed = [np.array([_hash(word) for word in each], np.int64) for each in told]
+        tokens = [words(each) for each in texts]
+        hashed = [np.array([_hash(word) for word in each], np.int64) for each in tokens]
         parts = [(each * (2 * side + 3)) % FEATURES for side, each in enumerate(hashed)]
         if len(hashed) == 2:
             pairs = (hashed[0][:, None] * 31 + hashed[1][None, :] * 17).ravel()
-            one, two = set(told[0]), set(told[1])
+            one, two = set(tokens[0]), set(tokens[1])
             both = len(one & two)
-            neighbours = [set(itertools.pairwise(each)) for each in told]
+            neighbours = [set(itertools.pairwise(each)) for each in tokens]
             counts = [both / max(1, len(one)), both / max(1, len(two)), len(one) / WORDS, len(two) / WORDS,
                       len(neighbours[0] & neighbours[1]) / WORDS]  # fmt: skip
         else:
@@ -69,8 +69,8 @@ def features(text: Sequence[Sequence[str]]) -> csr_matrix:
     return csr_matrix((np.concatenate(values), np.concatenate(columns), np.array(starts)), shape=shape)
 
 
-def separator(inputs: csr_matrix, labels: Integers) -> Any:
-    """A logistic regression that is fitted: one label against the others."""
+def fit_classifier(inputs: csr_matrix, labels: Integers) -> Any:
+    """A fitted one-against-all logistic regression."""
     from sklearn.dummy import DummyClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
@@ -81,16 +81,16 @@ def separator(inputs: csr_matrix, labels: Integers) -> Any:
         return DummyClassifier(strategy="most_frequent").fit(inputs, labels)
     model: Any = LogisticRegression(solver="liblinear", max_iter=100)
     model = model if len(np.unique(labels)) == 2 else OneVsRestClassifier(model)
-    used = np.unique(inputs.indices)  # the others have no weight, and each step of the fit would read them all
+    used = np.unique(inputs.indices)  # the others have no weight and would slow down each step of the fit
     model = make_pipeline(FunctionTransformer(lambda rows: rows[:, used], accept_sparse=True), model)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a label of no training example; a fit that could go on
+        warnings.simplefilter("ignore")  # a label without training examples, or a fit that has not converged
         model.fit(inputs, labels)
     return model
 
 
 def windows(sentences: Sequence[Sequence[str]]) -> csr_matrix:
-    """(W, FEATURES) of every word: itself, its neighbours, its end and whether it has a capital."""
+    """(W, FEATURES) of every word: the word, its neighbours, its suffix, and whether it is capitalised."""
     from scipy.sparse import csr_matrix
 
     rows = []
@@ -99,9 +99,9 @@ def windows(sentences: Sequence[Sequence[str]]) -> csr_matrix:
         for at, word in enumerate(sentence, start=1):
             shape = f"{word[:1].isupper()}{word.isalpha()}{at == 1}"
             before, after = lower[at - 1], lower[at + 1]
-            told = (f"0{lower[at]}", f"1{before}", f"2{after}", f"3{lower[at][-3:]}", f"4{shape}", f"5{before} {shape}",
-                    f"6{shape} {after}")  # fmt: skip
-            rows.append([_hash(each) % FEATURES for each in told])
+            found = (f"0{lower[at]}", f"1{before}", f"2{after}", f"3{lower[at][-3:]}", f"4{shape}",
+                     f"5{before} {shape}", f"6{shape} {after}")  # fmt: skip
+            rows.append([_hash(each) % FEATURES for each in found])
     columns = np.array(rows)
     starts = np.arange(len(rows) + 1) * columns.shape[1]
     return csr_matrix((np.ones(columns.size), columns.ravel(), starts), shape=(len(rows), FEATURES))
@@ -111,10 +111,10 @@ _RUN = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
 
 
 def nearest(question: str, context: str) -> tuple[str, float]:
-    """The run of at most four words of a context, none of the question's, with most words of the question around it.
+    """The span of at most four words of a context, none from the question, with the most question words around it.
 
-    Words count the more the rarer they are in the context; runs of capitals go first. Also how many of the question's
-    words are there, 0 to 1.
+    Rare words of the context weigh more, and capitalised spans get a bonus. Also returns the fraction of the question's
+    words that the context contains.
     """
     asked = set(_RUN.findall(question.lower()))
     places = list(_RUN.finditer(context))

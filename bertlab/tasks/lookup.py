@@ -1,4 +1,4 @@
-"""Looks up the tasks of a request: in the catalogue, in their place another data set, and where the rows are."""
+"""Looks up the tasks of a request: the catalogue's, their substitutes, their intermediate tasks, and their data."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from bertlab.tasks.task import Task
 
 
 def named(task: str | Task) -> Task:
-    """A task of the catalogue by its name, or a task itself. Raises `BadInput` for an unknown name."""
+    """The task itself, or the one of the catalogue with this name. Raises `BadInput` for an unknown name."""
     return task if isinstance(task, Task) else catalog.find(task)
 
 
 class Tasks:
-    """The tasks that are measured: where each is and what its rows are, found once."""
+    """The data of the measured tasks; each is located and hashed once."""
 
     def __init__(
         self, substitutes: Mapping[str, str], before: Mapping[str, str], machine: Machine, world: bool
     ) -> None:
-        """By task `substitutes` are data sets in its place, and `before` those that are trained on before it."""
+        """`substitutes` and `before` map names of tasks to their substitutes and to their intermediate tasks."""
         self._substitutes, self._before = substitutes, before
         self._machine, self._world = machine, world
         self._found: dict[tuple[Task, str | None], tuple[Located, str]] = {}
 
     def find(self, asked: str | Task) -> tuple[Located, str]:
-        """A task, or what stands in for it."""
+        """The data of a task, or of its substitute, with its content hash."""
         task = named(asked)
         return self._locate(task, self._substitutes.get(task.name))
 
     def intermediate(self, asked: str | Task) -> tuple[Located | None, str]:
-        """What all weights are trained on before a task, if anything. Raises `BadInput` if it does not fit the head."""
+        """The intermediate task of a task, if any. Raises `BadInput` if its labels do not fit the same head."""
         task = named(asked)
         if task.name not in self._before:
             return None, ""
@@ -48,7 +48,7 @@ class Tasks:
         named_anywhere = labels or ours or located.origin == "microworld" or not kinds.find(task.kind).labelled
         if not named_anywhere:
             raise BadInput(f"--intermediate-task {task.name}={name}: its labels have no names to match by: name them")
-        # Nothing is judged on it, and its labels mean what those of the task do, in their order.
+        # It is not evaluated, and its labels have the meaning and the order of the task's.
         before = dataclasses.replace(located.task, evaluation=located.task.train, test="", labels=labels or ours)
         located = dataclasses.replace(located, task=before, asked=name)
         return located, content_of(located, self._machine)

@@ -1,11 +1,11 @@
-"""Metrics as functions of weighted examples, so that a report can resample them without computing them again.
+"""Metrics as functions of weighted examples, so that a report resamples them without recomputing predictions.
 
-An example is what another test set would have drawn anew: an example of a task, or of a tagging task a sentence with
-all its words. A metric gives its value under any weights on the examples, as the bootstrap needs it, and a
-contribution of each example. Contributions average to the value and differ as the examples pull at it (an
-infinitesimal or plain jackknife), so that the variance of any metric over examples is that of a mean.
+An example is the unit that another test set would sample: in tagging a sentence with all its words. A metric returns
+its value under any weights on the examples, for the bootstrap, and a contribution of each example. Contributions
+average to the value and measure the influence of each example (an infinitesimal or plain jackknife), so the variance of
+any metric over examples is that of a mean.
 
-Shapes: E examples, B weightings, K statistics an example. Values are in points (0 to 100), log-likelihoods in nats.
+Shapes: E examples, B weightings, K statistics per example. Values are in points (0 to 100), log-likelihoods in nats.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Metric(Protocol):
         """The metric of all examples."""
 
     def weighted(self, weights: Floats) -> Floats:
-        """The metric with each example as often as the weights (B, E) say: (B,)."""
+        """The metric with the examples weighted by (B, E): (B,)."""
 
     def contributions(self) -> Floats:
         """The contribution of each example, (E,); their mean is the metric."""
@@ -99,7 +99,7 @@ class MetricOfMeans:
 
 
 def ratio(means: Floats) -> Floats:
-    """The first of two means by the second."""
+    """The first of two means divided by the second."""
     return quotient(means[..., 0], means[..., 1])
 
 
@@ -119,5 +119,5 @@ def quotient(numerator: Floats, denominator: Floats) -> Floats:
 
 
 def root(values: Floats) -> Floats:
-    """Square roots, exactly 0 for what is 0 but for rounding."""
+    """Square roots; exactly 0 for values that differ from 0 by rounding only."""
     return np.sqrt(np.where(values > 1e-12, values, 0))

@@ -1,7 +1,7 @@
-"""A local mirror of tasks, fetched from the Hub: `<dataset>/<split>.jsonl.gz`, as `--data` reads it.
+"""Fetches a local mirror of tasks from the Hub: `<dataset>/<split>.jsonl.gz`, which `--data` reads.
 
-Beside the files of a data set lies its manifest.json: name and commit on the Hub, and of each file rows, bytes and
-SHA-256. A file that is as its manifest says is kept, and what is missing comes from the same commit.
+Each data set has a manifest.json: its name and commit on the Hub, and the rows, bytes and SHA-256 of each file. Files
+that match their manifest are kept; missing ones are fetched at the same commit.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from bertlab.tasks import data, files, kinds
 from bertlab.tasks.task import Task
 
 ADVICE = "fetch it on a machine that can"
-"""What to do without the Hub."""
+"""The advice of errors without access to the Hub."""
 
 
 def write(tasks: Iterable[Task], directory: Path, machine: Machine) -> Iterator[str]:
-    """Writes the splits that tasks read, each data set once; says a line of each file as soon as it is there.
+    """Writes the splits of tasks, each data set once; yields a line per file once it is written.
 
-    Raises `BadInput` if the Hub does not give a data set, or `directory` holds another one of its name.
+    Raises `BadInput` if the Hub does not provide a data set, or `directory` contains another one of its name.
     """
     wanted: dict[str, list[Task]] = {}
     for task in tasks:
@@ -57,7 +57,7 @@ def _write(folder: Path, tasks: list[Task], machine: Machine) -> Iterator[str]:
     manifest |= {"hub": found.name, "commit": found.commit}
     for split in missing:
         if split not in there and all(split == each.test for each in tasks):
-            continue  # a task is judged on its test split where there is one
+            continue  # the test split is optional
         columns, names = data.from_hub(found, split, ADVICE)
         if task.label in columns:
             kind = kinds.find(task.kind)
@@ -72,7 +72,7 @@ def _write(folder: Path, tasks: list[Task], machine: Machine) -> Iterator[str]:
 
 
 def _manifest(folder: Path, reference: hub.Reference) -> dict[str, Any]:
-    """What is in a folder of the mirror. Raises `BadInput` if that is of another data set, or another revision."""
+    """The manifest of a folder of the mirror. Raises `BadInput` for another data set or another revision."""
     empty = {"hub": reference.name, "commit": "", "files": {}}
     path = folder / "manifest.json"
     if not path.exists():
@@ -89,7 +89,7 @@ def _manifest(folder: Path, reference: hub.Reference) -> dict[str, Any]:
 
 
 def _kept(folder: Path, split: str, manifest: dict[str, Any]) -> bool:
-    """Whether a split is there: as the manifest has it, or put there by other means."""
+    """Whether a split exists and matches the manifest, or has no entry in it."""
     if not files.has(folder, split):
         return False
     path = files.find(folder, split)
@@ -98,7 +98,7 @@ def _kept(folder: Path, split: str, manifest: dict[str, Any]) -> bool:
 
 
 def _save(path: Path, columns: dict[str, list[Any]]) -> int:
-    """Writes rows, whole or not at all; the same rows give the same bytes. Returns how many there are."""
+    """Writes rows atomically and returns their number; equal rows give equal bytes."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     count = 0
     try:

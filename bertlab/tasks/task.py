@@ -1,4 +1,4 @@
-"""A task as data: a line of the catalogue, or what a study file says of a task of its own."""
+"""A task as data: an entry of the catalogue, or a task that a study file defines."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from bertlab.recipe.ranges import Checked
 
 @dataclass(frozen=True, kw_only=True)
 class Task(Checked, group="task "):
-    """A task as data: where its examples are and what its columns mean.
+    """A task as data: the location of its examples and the meaning of its columns.
 
-    A task of the catalogue gives `dataset`; a user's own gives `path`, a folder of `<split>.jsonl[.gz]`, `.parquet`,
+    Tasks of the catalogue set `dataset`; a user's own task sets `path`, a folder of `<split>.jsonl[.gz]`, `.parquet`,
     `.csv` or `.tsv` files.
     """
 
@@ -19,28 +19,28 @@ class Task(Checked, group="task "):
     """One of `tasks.kinds.KINDS`."""
     name: str = ""
     dataset: str = ""
-    """The folder's name in a local mirror (`mnli`), and the name that reports show."""
+    """The name of its folder in a local mirror (`mnli`), which reports show."""
     hub: str = ""
     """The data set on the Hugging Face Hub as `owner/name[:config][@revision]`."""
     path: str = ""
-    """A folder of the user's own; where it is relative, from the folder of the study file."""
+    """A folder of the user's own; a relative path starts at the folder of the study file."""
     train: str = "train"
-    """The split that is trained on."""
+    """The training split."""
     evaluation: str = "validation"
-    """The split that is reported."""
+    """The split that measurements report by default."""
     test: str = ""
-    """A split with public labels that is judged too, for columns that report it; none if empty."""
+    """A test split with public labels, which measurements can report too; empty for none."""
     text: tuple[str, ...] = ()
-    """Columns of text: one or two for classification and regression; the question, then the context for spans; the
-    context, then each ending (or one column of lists of endings) for multiple choice; one of tokens for tagging."""
+    """Text columns: one or two for classification and regression; question and context for spans; context and endings
+    (or one column of lists of endings) for multiple choice; one column of tokens for tagging."""
     label: str = "label"
-    """The column of what is to be found: a label a row for classification, a number for regression, the number of the
-    right ending for multiple choice, a label a token for tagging; for spans SQuAD's `answers`, that is
-    `{"text": [...], "answer_start": [...]}` in characters of the context, empty if the question has no answer."""
+    """The target column: a label for classification, a number for regression, the index of the right ending for
+    multiple choice, a label per token for tagging; for spans SQuAD's `answers`, `{"text": [...], "answer_start":
+    [...]}` in characters of the context, with empty lists if the question has no answer."""
     labels: tuple[str, ...] = ()
-    """Names of the labels, in the order of their integers; empty to take them from the data."""
+    """Names of the labels, in the order of their integers; empty to read them from the data."""
     group: tuple[str, ...] = ()
-    """Columns of which equal values mark examples that hang together (an article, a paragraph, a premise), the widest
-    first: the first that all splits have is used. Such examples are resampled together, and never held back apart."""
+    """Columns whose equal values mark dependent examples (of an article, a paragraph, a premise), widest group first;
+    the first that all splits have applies. The bootstrap and the held-back split keep such examples together."""
     microworld: str = ""
-    """The counterpart in the embedded world, used when neither a mirror nor the Hub is asked for."""
+    """The synthetic counterpart, for runs on the synthetic corpus."""

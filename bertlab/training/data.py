@@ -164,7 +164,7 @@ class TaskDataModule(LightningDataModule):
 
 def in_order(inputs: Inputs) -> DataLoader[dict[str, Tensor]]:
     """Batches of all examples, the longest first, as `by_length` numbers them."""
-    numbers = examples.by_length(inputs.lengths, inputs.at_once)
+    numbers = examples.by_length(inputs.lengths, inputs.batch_tokens)
     return DataLoader(numbers, batch_size=None, collate_fn=inputs.build)  # type: ignore[arg-type]
 
 

@@ -27,7 +27,7 @@ from bertlab.tasks import kinds
 from bertlab.tasks.data import sampled
 from bertlab.tasks.examples import Examples, by_length
 from bertlab.tasks.kinds.base import TaskKind
-from bertlab.tasks.rows import Rows, TaskData
+from bertlab.tasks.raw import RawExamples, TaskData
 from bertlab.text.tokenizers.wordpiece import WordPiece
 from bertlab.training.callbacks import ProgressCallback, StopOnSignal
 from bertlab.training.data import TaskDataModule, in_order
@@ -190,7 +190,7 @@ def finetune(
         read = inputs.get(id(part)) or adaptation.inputs(opened.model, part, machine, progress)
         return predict(module, part, read, machine)
 
-    def floor(rows: Rows) -> dict[str, float] | None:
+    def floor(rows: RawExamples) -> dict[str, float] | None:
         """The metrics of the same model where one of two texts is another example's."""
         mixed = exchanged(data, rows)
         if mixed is None:
@@ -216,7 +216,7 @@ def predict(module: FinetuningModule, part: Examples, read: Inputs, machine: Mac
         made = trainer(machine, 0, [StopOnSignal()], exact=True)
         found: Any = made.predict(module, in_order(read))
     scores = np.full((len(part.targets), max(each.shape[-1] for each in found)), -np.inf, np.float32)
-    for numbers, logits in zip(by_length(read.lengths, read.at_once), found, strict=True):
+    for numbers, logits in zip(by_length(read.lengths, read.batch_tokens), found, strict=True):
         slots = part.batch(numbers).slots
         scores[slots[slots >= 0], : logits.shape[-1]] = logits.numpy()[slots >= 0]
     return scores
@@ -239,7 +239,7 @@ def encode_judged(data: TaskData, pretrained: Pretrained, settings: Adaptation) 
 
 def _encoded(
     data: TaskData,
-    rows: Rows,
+    rows: RawExamples,
     pretrained: Pretrained,
     settings: Adaptation,
     *,

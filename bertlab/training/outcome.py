@@ -13,7 +13,7 @@ import numpy.typing as npt
 from bertlab import keyed
 from bertlab.tasks import kinds
 from bertlab.tasks.examples import Examples, Floats
-from bertlab.tasks.rows import Rows, TaskData
+from bertlab.tasks.raw import RawExamples, TaskData
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ def outcome(
         test=test,
         curve=curve,
         steps=steps,
-        training_rows=train.rows,
+        training_rows=train.raw_count,
         trained_parameters=trained_parameters,
     )
 
@@ -74,7 +74,7 @@ EXCHANGED = 1_000
 """Examples at most whose second text is exchanged."""
 
 
-def exchanged(data: TaskData, rows: Rows) -> Rows | None:
+def exchanged(data: TaskData, rows: RawExamples) -> RawExamples | None:
     """The first `EXCHANGED` examples, one text of each another example's: a floor that a model reaches on the other.
 
     It is the second of two texts, the question about a context, the context of several endings. None for one text.
@@ -91,7 +91,7 @@ def exchanged(data: TaskData, rows: Rows) -> Rows | None:
 
 
 def judge(
-    data: TaskData, rows: Rows, train: Examples, judged: Examples, scores: Floats, threshold: float | None = None
+    data: TaskData, rows: RawExamples, train: Examples, judged: Examples, scores: Floats, threshold: float | None = None
 ) -> Judgement:
     """What logits (W, C) say of a split; `threshold` as of `Judgement`, chosen here if it takes one and has none."""
     kind = kinds.find(data.kind)
@@ -100,7 +100,7 @@ def judge(
     if rows.groups is not None and len(np.unique(rows.groups)) < len(rows.groups):
         arrays = arrays | {"group": rows.groups}
     return Judgement(
-        rows=judged.rows,
+        rows=judged.raw_count,
         metrics=kind.values(found.arrays, data.labels),
         majority=kind.values(kind.majority(data, rows, train, judged), data.labels),
         predictions={name: _kept(values) for name, values in arrays.items()},

@@ -9,7 +9,7 @@ from bertlab.errors import BadInput
 from bertlab.lab.study import Task
 from bertlab.machine import Machine
 from bertlab.tasks import catalog, data, kinds
-from bertlab.tasks.rows import Rows
+from bertlab.tasks.raw import RawExamples
 
 PAIRS = [{"premise": "a b", "hypothesis": "c", "label": label} for label in (0, 1, 2, 0)]
 SENTENCES = [{"tokens": ["a", "b"], "ner_tags": ["B-PER", "O"]}, {"tokens": ["c"], "ner_tags": ["O"]}]
@@ -350,7 +350,7 @@ def test_tasks_of_the_catalogue_are_grouped_in_the_embedded_world_too(tmp_path):
 
 def test_no_group_is_held_back_in_part():
     groups = np.random.default_rng(0).integers(0, 30, 400).astype(np.int32)
-    rows = Rows(text=([str(row) for row in range(400)],), labels=[0, 1] * 200, groups=groups)
+    rows = RawExamples(text=([str(row) for row in range(400)],), labels=[0, 1] * 200, groups=groups)
     whole = data.TaskData(
         name="a", dataset="a", kind="classification", labels=("n", "y"), train=rows, evaluation=rows, content=""
     )
@@ -364,7 +364,7 @@ def test_no_group_is_held_back_in_part():
 
 
 def test_a_sample_of_evaluation_rows_is_keyed():
-    rows = Rows(text=([str(row) for row in range(400)],), labels=list(range(400)), groups=np.arange(400) // 8)
+    rows = RawExamples(text=([str(row) for row in range(400)],), labels=list(range(400)), groups=np.arange(400) // 8)
     whole = data.TaskData(
         name="a", dataset="a", kind="classification", labels=(), train=rows, evaluation=rows, test=rows, content=""
     )

@@ -38,10 +38,16 @@ def test_evaluation_batches_keep_to_their_budget(lengths, tokens):
 
 
 def test_widths_are_few():
-    rows = [[1] * length for length in range(1, 41)]
+    sequences = [[1] * length for length in range(1, 41)]
     nothing = [np.array([0])] * 40
     found = examples.Examples.of(
-        rows, seconds=np.ones(40, int), places=nothing, targets=np.zeros(40, int), owners=np.arange(40), pad=0, count=40
+        sequences,
+        second_starts=np.ones(40, int),
+        positions=nothing,
+        targets=np.zeros(40, int),
+        owners=np.arange(40),
+        pad=0,
+        raw_count=40,
     )
     widths = {found.batch(np.array([row])).tokens.shape[1] for row in range(40)}
     assert widths == {8, 16, 24, 32, 40}
@@ -50,12 +56,12 @@ def test_widths_are_few():
 def test_a_batch_is_cut_to_its_longest_row():
     found = examples.Examples.of(
         [[2, 5, 3], [2, 3], [2, 6, 7, 8, 3]],
-        seconds=np.array([3, 2, 3]),
-        places=[np.array([1]), np.array([], int), np.array([1, 3])],
+        second_starts=np.array([3, 2, 3]),
+        positions=[np.array([1]), np.array([], int), np.array([1, 3])],
         targets=np.array([4, 5, 6]),
         owners=np.array([0, 2, 2]),
         pad=0,
-        count=3,
+        raw_count=3,
     )
     batch = found.batch(np.array([1, 0]))
     assert batch.tokens.tolist() == [[2, 3, 0, 0, 0], [2, 5, 3, 0, 0]]  # the longest of all has 5

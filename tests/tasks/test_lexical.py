@@ -8,7 +8,7 @@ import pytest
 from bertlab.tasks import lexical
 from bertlab.tasks.kinds import KINDS, base
 from bertlab.tasks.kinds.span import Answers
-from bertlab.tasks.rows import Rows, TaskData
+from bertlab.tasks.raw import RawExamples, TaskData
 
 WORDS = ["crow", "pike", "moth", "jug", "cart", "lamp", "hill", "pond"]
 
@@ -21,7 +21,7 @@ def task(kind, labels, make, count=400):
     def rows(seed):
         draw = np.random.default_rng(seed)
         text, found = zip(*(make(draw) for _ in range(count)), strict=True)
-        return Rows(text=tuple(map(list, zip(*text, strict=True))), labels=list(found))
+        return RawExamples(text=tuple(map(list, zip(*text, strict=True))), labels=list(found))
 
     return TaskData(
         name=f"{kind} {make.__name__}", dataset="toy", kind=kind, labels=labels, train=rows(0), evaluation=rows(1),

@@ -9,7 +9,7 @@ from bertlab.model.heads import PretrainingModel
 from bertlab.recipe import Inputs, Model, Recipe, Tokenizer
 from bertlab.recipe.identity import science
 from bertlab.tasks.kinds.span import Answers
-from bertlab.tasks.rows import Rows, TaskData
+from bertlab.tasks.raw import RawExamples, TaskData
 from bertlab.text.tokenizers.wordpiece import WordPiece
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh", *(f"##{letter}" for letter in "abcdefgh")]
@@ -42,7 +42,7 @@ def pairs():
         tails = ["".join(draw.choice(list("cdefgh"), size)) for size in draw.integers(1, 12, 2 * count)]
         one = [f"{'ab'[letter]} {tail}" for letter, tail in zip(first, tails, strict=False)]
         two = [f"{'ab'[letter]} {tail}" for letter, tail in zip(labels, tails[count:], strict=True)]
-        return Rows(text=(one, two), labels=labels.tolist())
+        return RawExamples(text=(one, two), labels=labels.tolist())
 
     return TaskData(
         name="pairs",
@@ -69,7 +69,7 @@ def entities():
             sentence[at : at + 2], marks[at : at + 2] = ["a", "b"], [1, 2]
             words.append(sentence)
             tags.append(np.array(marks))
-        return Rows(text=(words,), labels=tags)
+        return RawExamples(text=(words,), labels=tags)
 
     return TaskData(
         name="entities",
@@ -107,7 +107,7 @@ def questions():
                 words[int(draw.integers(0, size))] = "ab"
             contexts.append(" ".join(words))
             right.append(Answers(("ab",), (contexts[-1].index("ab"),)) if number % 3 else Answers())
-        return Rows(text=(["g"] * count, contexts), labels=right)
+        return RawExamples(text=(["g"] * count, contexts), labels=right)
 
     return task("span", rows)
 
@@ -124,7 +124,7 @@ def choices():
             [("a" if label == number else "b") + tail for label, tail in zip(labels, column, strict=True)]
             for number, column in enumerate(tails)
         ]
-        return Rows(text=(["g h"] * count, *columns), labels=labels.tolist())
+        return RawExamples(text=(["g h"] * count, *columns), labels=labels.tolist())
 
     return task("multiple-choice", rows, ("0", "1", "2", "3"))
 
@@ -138,6 +138,6 @@ def scores():
         letters = draw.choice(list("ab"), (count, 2))
         tails = ["".join(draw.choice(list("cdef"), size)) for size in draw.integers(1, 8, count)]
         one = [f"{letter} {tail}" for (letter, _), tail in zip(letters, tails, strict=True)]
-        return Rows(text=(one, letters[:, 1].tolist()), labels=((letters == "a").sum(1) + 0.25).tolist())
+        return RawExamples(text=(one, letters[:, 1].tolist()), labels=((letters == "a").sum(1) + 0.25).tolist())
 
     return task("regression", rows)

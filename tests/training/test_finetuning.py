@@ -15,7 +15,7 @@ from bertlab.errors import BadInput, RunFailed
 from bertlab.progress import Interrupted, signals_as_flags, silent
 from bertlab.tasks.data import sampled
 from bertlab.tasks.kinds import KINDS
-from bertlab.tasks.rows import Rows
+from bertlab.tasks.raw import RawExamples
 from bertlab.training import finetuning
 from bertlab.training.finetuning import finetune, open_pretrained
 from bertlab.training.outcome import exchanged
@@ -147,8 +147,8 @@ def test_the_context_of_a_sentence_is_its_split(run, entities):
         assert found.predictions[name].tolist() == alone.predictions[name].tolist()
     assert not same(alone, found)
     some = run(sampled(entities, 20), settings)
-    rows = sampled(entities, 20).evaluation.places
-    kept = np.concatenate([np.flatnonzero(found.predictions["sentence"] == row) for row in rows])
+    kept_indices = sampled(entities, 20).evaluation.indices
+    kept = np.concatenate([np.flatnonzero(found.predictions["sentence"] == row) for row in kept_indices])
     expected = found.predictions["log_likelihood"][kept]
     assert some.predictions["log_likelihood"] == pytest.approx(expected, abs=1e-5)
 
@@ -157,7 +157,7 @@ def test_where_every_question_has_an_answer_one_is_given(run, questions):
     def answered(rows):
         kept = [number for number, each in enumerate(rows.labels) if each.texts]
         text = tuple([column[number] for number in kept] for column in rows.text)
-        return Rows(text=text, labels=[rows.labels[number] for number in kept])
+        return RawExamples(text=text, labels=[rows.labels[number] for number in kept])
 
     halves = {"train": answered(questions.train), "evaluation": answered(questions.evaluation)}
     found = run(dataclasses.replace(questions, **halves), SHORT)
@@ -211,7 +211,9 @@ def test_groups_are_kept_beside_the_predictions(run, kind, request):
 def test_test_rows_are_judged_by_the_same_training(run, kind, request):
     data = request.getfixturevalue(kind)
     half = len(data.evaluation) // 2
-    rest = Rows(text=tuple(column[half:] for column in data.evaluation.text), labels=data.evaluation.labels[half:])
+    rest = RawExamples(
+        text=tuple(column[half:] for column in data.evaluation.text), labels=data.evaluation.labels[half:]
+    )
     alone, tested = run(data, SHORT), run(dataclasses.replace(data, test=rest), SHORT)
     assert alone.test is None
     assert same(alone, tested), "test rows change what is trained, or how the others are judged"

@@ -1,4 +1,4 @@
-"""The kinds of tasks, a file each: `Task.kind` names one of `KINDS`."""
+"""The kinds of tasks, one file each: `Task.kind` names one of `KINDS`."""
 
 from __future__ import annotations
 

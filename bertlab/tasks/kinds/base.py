@@ -1,4 +1,4 @@
-"""The protocol of a kind of task: what every kind gives, and what follows from it for all of them."""
+"""The protocol of a kind of task, and what all kinds share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from bertlab import keyed
 from bertlab.tasks.examples import IGNORED, Examples, Floats, Integers
 from bertlab.tasks.metrics import Mean, Metric
-from bertlab.tasks.rows import Rows, Splits, TaskData
+from bertlab.tasks.raw import RawExamples, Splits, TaskData
 from bertlab.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -24,72 +24,78 @@ if TYPE_CHECKING:
     from bertlab.text.tokenizers.wordpiece import WordPiece
 
 LIKELIHOOD = "log_likelihood"
-"""The second metric of every kind whose answers have a probability: that of the right one, in nats, a mean."""
+"""The second metric of every kind whose answers have a probability: the mean log-likelihood of right answers, nats."""
 
 LEXICAL_EXAMPLES = 4_000
-"""Training examples of the lexical floor at most, a keyed sample."""
+"""At most this many training examples, a keyed sample, fit the lexical floor."""
 
 Arrays = Mapping[str, npt.NDArray[Any]]
-"""Predictions of E examples (or of their words) with the right answers, as `predictions.npz` keeps them."""
+"""Predictions for E examples (or their words) with the right answers, as `predictions.npz` keeps them."""
 
 _floors: dict[tuple[str, ...], list[dict[str, float]]] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Predicted:
-    """What logits come to."""
+    """Predictions from logits."""
 
     arrays: dict[str, npt.NDArray[Any]]
     collapsed: bool
-    """Whether all predictions are one and the same."""
+    """Whether all predictions are the same."""
     threshold: float | None = None
-    """The score above which an answer is given, where questions may have none."""
+    """The score above which a question is answered, for tasks with unanswerable questions."""
 
 
 class TaskKind(ABC):
     """A kind of task.
 
-    `options` of a method are those of `TaskKind.options` that the adaptation switches on.
+    The argument `options` of a method has those of `TaskKind.options` that the adaptation switches on.
     """
 
     name: ClassVar[str]
     columns: ClassVar[range]
-    """How many columns of text it takes."""
+    """Allowed numbers of text columns."""
     metrics: ClassVar[tuple[str, ...]]
-    """All metrics that tasks of this kind may have, the usual one first."""
+    """All metrics that tasks of this kind can have, the usual one first."""
     setting: ClassVar[str] = "finetune"
-    """The group of a scale's fields by which all weights are trained on it."""
+    """The group of a scale's fields that sets its fine-tuning."""
     options: ClassVar[tuple[str, ...]] = ()
-    """Fields of an adaptation that mean something for this kind alone."""
+    """Fields of an adaptation that apply to this kind only."""
     labelled: ClassVar[bool] = False
-    """Whether its answers are labels with names."""
+    """Whether its answers are named labels."""
     cased: ClassVar[bool] = False
-    """Whether the papers read it with its capitals."""
+    """Whether the papers use cased text for it."""
     tokenwise: ClassVar[bool] = False
-    """Whether it predicts a label at tokens of its own, as the feature-based approach needs it."""
+    """Whether it predicts a label for each word, which the feature-based approach needs."""
     exchanged: ClassVar[int] = 1
-    """The column of text that the exchanged-text floor takes from another example."""
+    """The text column that the exchanged-text floor takes from another example."""
 
     @abstractmethod
     def check(self, task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]) -> Splits:
-        """The rows of each split out of its raw columns, the label's last; `places` says where each split is from.
+        """Checks the columns of each split, text first and the label last; `places` names the source of each split.
 
-        `names` are the labels in their order, if they are known. `BadInput` names the file and the row of a wrong one.
+        `names` are the labels in order, if known. `BadInput` names the file and row of the first wrong value.
         """
 
     def named_labels(self, values: list[Any], names: tuple[str, ...]) -> list[Any]:
-        """The column of labels of a data set of the Hub, which declares the `names` of its integers."""
+        """The label column of a data set of the Hub, whose features declare the `names` of its integers."""
         return values
 
     def known(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """The metrics of a task with these labels; with none, all that it may have."""
+        """The metrics of a task with these labels; without labels, all that it can have."""
         return self.metrics
 
     @abstractmethod
     def encode(
-        self, rows: Rows, tokenizer: WordPiece, length: int, *, training: bool = False, options: Collection[str] = ()
+        self,
+        raw: RawExamples,
+        tokenizer: WordPiece,
+        length: int,
+        *,
+        training: bool = False,
+        options: Collection[str] = (),
     ) -> Examples:
-        """Rows as arrays of word pieces, at most `length` tokens a sequence."""
+        """Encodes raw examples as word pieces, at most `length` tokens per sequence."""
 
     @abstractmethod
     def head(
@@ -101,10 +107,10 @@ class TaskKind(ABC):
         seed: int,
         options: Collection[str] = (),
     ) -> nn.Module:
-        """`encoder` under a new head whose weights start from `seed`; sets the dropout of all."""
+        """`encoder` with a new head whose weights start from `seed`; sets the dropout of both."""
 
     def logits(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
-        """(B, K, C) at the targets of a batch: C labels, one number, the choices, or the positions of a span."""
+        """(B, K, C) at the targets of a batch: C labels, one value, the choices, or the positions of a span."""
         found: Tensor = model(batch["tokens"], batch["segments"], batch.get("lengths"))
         return found
 
@@ -116,27 +122,27 @@ class TaskKind(ABC):
 
     @abstractmethod
     def predict(
-        self, data: TaskData, rows: Rows, examples: Examples, scores: Floats, threshold: float | None = None
+        self, data: TaskData, raw: RawExamples, examples: Examples, scores: Floats, threshold: float | None = None
     ) -> Predicted:
-        """What the logits (W, C) of the targets of `rows` come to; without a `threshold`, the best for these rows."""
+        """Predictions from the logits (W, C) of `examples`; without a `threshold`, with the best one for these."""
 
     @abstractmethod
-    def majority(self, data: TaskData, rows: Rows, train: Examples, examples: Examples) -> Arrays:
-        """The best constant guess from the training examples: the most frequent label or answer, or the mean."""
+    def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
+        """The best constant prediction of the training examples: the most frequent label or answer, or the mean."""
 
     @abstractmethod
-    def lexical(self, data: TaskData, train: Rows, judged: Sequence[Rows]) -> list[Arrays]:
-        """Predictions on each of `judged` of a model that counts words, fitted to `train`: see `tasks.lexical`."""
+    def lexical(self, data: TaskData, train: RawExamples, judged: Sequence[RawExamples]) -> list[Arrays]:
+        """Predictions for each of `judged` by a bag-of-words model fitted to `train`: see `tasks.lexical`."""
 
     @abstractmethod
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
         """One of `metrics`, or `LIKELIHOOD`, as a function of weighted examples.
 
-        `ValueError` for a metric that the kind does not have, `KeyError` where the predictions lack what it needs.
+        Raises `ValueError` for a metric that the kind lacks, `KeyError` for predictions that lack an array.
         """
 
     def examples_of(self, arrays: Arrays) -> Integers | slice:
-        """The rows of a split that are examples of `metric`."""
+        """The indices of the raw examples of a split that `metric` counts."""
         return slice(None)
 
     def values(self, arrays: Arrays, labels: Sequence[str]) -> dict[str, float]:
@@ -144,34 +150,34 @@ class TaskKind(ABC):
         return {name: self.metric(name, arrays, labels).value for name in self.known(labels)}
 
     def lexical_floor(self, data: TaskData, max_train_examples: int = 0) -> list[dict[str, float]]:
-        """The metrics of `lexical` on the evaluation rows and, if there are any, on the test rows.
+        """The metrics of `lexical` on the evaluation split and, if the task has one, on the test split.
 
-        It is fitted to as many examples as the encoder, `max_train_examples` (0 for all), and to at most
-        `LEXICAL_EXAMPLES`. Computed once a process for the same content.
+        The model is fitted to as many examples as the encoder, `max_train_examples` (0 for all), at most
+        `LEXICAL_EXAMPLES`. Each process computes the floor of the same content once.
         """
         most = min(LEXICAL_EXAMPLES, max_train_examples or LEXICAL_EXAMPLES)
-        first = [str(column[0]) for rows in (data.train, data.evaluation) for column in rows.text]
+        first = [str(column[0]) for raw in (data.train, data.evaluation) for column in raw.text]
         key = (str(most), data.content, data.name, data.kind, *data.labels, *first)
         if key not in _floors:
-            train, judged = data.train, [rows for rows in (data.evaluation, data.test) if rows]
+            train, judged = data.train, [raw for raw in (data.evaluation, data.test) if raw]
             if len(train) > most:
                 order = keyed.permutation(keyed.key("lexical"), len(train))
                 train = train.take(np.sort(order[:most]))
             _floors[key] = [self.values(each, data.labels) for each in self.lexical(data, train, judged)]
         return _floors[key]
 
-    def words(self, rows: Rows) -> float:
-        """Mean number of words that an example is read as, over the first two thousand."""
-        return sum(column_words(rows))
+    def words(self, raw: RawExamples) -> float:
+        """Mean number of words in the sequences of an example, over the first two thousand."""
+        return sum(column_words(raw))
 
     def unknown_metric(self, name: str) -> ValueError:
         """The error for a metric that this kind does not have."""
         return ValueError(f"{self.name} has no metric {name}")
 
 
-def column_words(rows: Rows) -> list[float]:
-    """Mean number of words of each column of text, over the first two thousand rows."""
-    columns = [column[:2000] for column in rows.text]
+def column_words(raw: RawExamples) -> list[float]:
+    """Mean number of words in each text column, over the first two thousand examples."""
+    columns = [column[:2000] for column in raw.text]
     counts = [
         [len(text) if isinstance(text, list | tuple) else text.count(" ") + 1 for text in each] for each in columns
     ]
@@ -179,5 +185,5 @@ def column_words(rows: Rows) -> list[float]:
 
 
 def likelihood(arrays: Arrays) -> Mean:
-    """The mean log-likelihood of the right answers, an answer an example."""
+    """The mean log-likelihood of the right answers, one per example."""
     return Mean(arrays[LIKELIHOOD].astype(np.float64))

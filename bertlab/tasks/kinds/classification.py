@@ -1,4 +1,4 @@
-"""Classification of a text or a pair of texts, as in BERT section 4.1: [CLS] A [SEP] B [SEP], read off [CLS]."""
+"""Classification of a text or a pair of texts from [CLS], as in BERT section 4.1: [CLS] A [SEP] B [SEP]."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bertlab.tasks import lexical
 from bertlab.tasks.examples import Examples, Floats, Integers, Numbers
 from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Predicted, TaskKind, likelihood
 from bertlab.tasks.metrics import Mean, Metric, MetricOfMeans, f1_points, quotient, root
-from bertlab.tasks.rows import Rows, Splits, TaskData, texts
+from bertlab.tasks.raw import RawExamples, Splits, TaskData, texts
 from bertlab.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -36,24 +36,30 @@ class Classification(TaskKind):
     def check(self, task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]) -> Splits:
         """Labels are texts, or whole numbers from 0; see `TaskKind.check`."""
         where = [f"{place} column {task.label}" for place in places]
-        names = names or label_names([rows[-1] for rows in values], where)
+        names = names or label_names([columns[-1] for columns in values], where)
         splits = []
-        for rows, place, at in zip(values, places, where, strict=True):
-            found = labels(rows[-1], names, at)
-            splits.append(Rows(text=texts(task.text, rows[:-1], place), labels=found.tolist()))
+        for columns, place, at in zip(values, places, where, strict=True):
+            found = labels(columns[-1], names, at)
+            splits.append(RawExamples(text=texts(task.text, columns[:-1], place), labels=found.tolist()))
         if len(names) < 2:
             raise BadInput(f"{where[0]} has the label {shown(names[0])} alone: a task needs at least two")
         return names, splits
 
     def known(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """F1 is that of the second of two classes."""
+        """F1 is that of the second of two classes; more classes have none."""
         return self.metrics if len(labels) in (0, 2) else ("accuracy", "matthews")
 
     def encode(
-        self, rows: Rows, tokenizer: WordPiece, length: int, *, training: bool = False, options: Collection[str] = ()
+        self,
+        raw: RawExamples,
+        tokenizer: WordPiece,
+        length: int,
+        *,
+        training: bool = False,
+        options: Collection[str] = (),
     ) -> Examples:
         """[CLS] A [SEP] or [CLS] A [SEP] B [SEP]."""
-        return examples(rows.text, np.array(rows.labels), tokenizer, length)
+        return examples(raw.text, np.array(raw.labels), tokenizer, length)
 
     def head(
         self,
@@ -64,7 +70,7 @@ class Classification(TaskKind):
         seed: int,
         options: Collection[str] = (),
     ) -> nn.Module:
-        """The pooler and one output a label."""
+        """The pooler and one output per label."""
         from bertlab.model.heads import ClassificationModel
 
         return ClassificationModel(encoder, pooler, len(labels), dropout, seed)
@@ -74,23 +80,27 @@ class Classification(TaskKind):
         return super().logits(model, batch).unsqueeze(1)
 
     def predict(
-        self, data: TaskData, rows: Rows, examples: Examples, scores: Floats, threshold: float | None = None
+        self, data: TaskData, raw: RawExamples, examples: Examples, scores: Floats, threshold: float | None = None
     ) -> Predicted:
-        """The likeliest label of each example."""
+        """The most probable label of each example."""
         return likeliest(scores, examples.targets)
 
-    def majority(self, data: TaskData, rows: Rows, train: Examples, examples: Examples) -> Arrays:
+    def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """The most frequent label of the training examples."""
         return most_frequent(train.targets, examples.targets)
 
     def lexical(
-        self, data: TaskData, train: Rows, judged: Sequence[Rows], used: int = lexical.FEATURES + lexical.COUNTS
+        self,
+        data: TaskData,
+        train: RawExamples,
+        judged: Sequence[RawExamples],
+        used: int = lexical.FEATURES + lexical.COUNTS,
     ) -> list[Arrays]:
         """A logistic regression on the first `used` of `lexical.features`."""
-        model = lexical.separator(lexical.features(train.text)[:, :used], np.array(train.labels))
+        model = lexical.fit_classifier(lexical.features(train.text)[:, :used], np.array(train.labels))
         return [
-            {"prediction": model.predict(lexical.features(rows.text)[:, :used]), "label": np.array(rows.labels)}
-            for rows in judged
+            {"prediction": model.predict(lexical.features(raw.text)[:, :used]), "label": np.array(raw.labels)}
+            for raw in judged
         ]
 
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
@@ -121,12 +131,12 @@ def likeliest(scores: Floats, targets: Integers) -> Predicted:
 
 
 def most_frequent(train: Integers, targets: Integers) -> Arrays:
-    """The most frequent label of the training examples, of equals the first, for every example."""
+    """The most frequent label of the training examples (the first of equals) for every example."""
     return {"prediction": np.full_like(targets, int(np.bincount(train).argmax())), "label": targets}
 
 
 def accuracy(prediction: Integers, label: Integers) -> Mean:
-    """Points of exact agreement."""
+    """Accuracy in points."""
     return Mean(100.0 * (prediction == label))
 
 
@@ -137,7 +147,7 @@ def f1(prediction: Integers, label: Integers) -> MetricOfMeans:
 
 
 def matthews(prediction: Integers, label: Integers) -> MetricOfMeans:
-    """Matthews correlation of any number of classes in points; 0 where predictions or labels are all the same."""
+    """Matthews correlation of any number of classes in points; 0 if all predictions or all labels are the same."""
     classes = 1 + max(int(prediction.max()), int(label.max()))
     counts = np.zeros((len(label), classes * classes))
     counts[np.arange(len(label)), label * classes + prediction] = 1
@@ -145,7 +155,7 @@ def matthews(prediction: Integers, label: Integers) -> MetricOfMeans:
 
 
 def _matthews(classes: int, means: Floats) -> Floats:
-    """Gorodkin's R of a confusion matrix (label, prediction), which of two classes is Matthews'."""
+    """Gorodkin's R of a confusion matrix (label, prediction); for two classes, Matthews correlation."""
     table = means.reshape(*means.shape[:-1], classes, classes)
     true, predicted = table.sum(-1), table.sum(-2)
     covariance = np.trace(table, axis1=-2, axis2=-1) - (true * predicted).sum(-1)
@@ -153,11 +163,11 @@ def _matthews(classes: int, means: Floats) -> Floats:
 
 
 def label_names(columns: Sequence[Sequence[Any]], where: Sequence[str]) -> tuple[str, ...]:
-    """The labels that the raw values of several splits use: texts in their order, or the integers from 0.
+    """The labels in the raw values of several splits: sorted texts, or the integers from 0.
 
-    Raises `BadInput` for values that are neither, as the scores of a regression; `where` names each split's column.
+    Raises `BadInput` for other values, such as the scores of a regression; `where` names each split's column.
     """
-    numbers: dict[int, str] = {}  # each with the first row that has it
+    numbers: dict[int, str] = {}  # each with the first row that contains it
     names: dict[str, str] = {}
     for values, place in zip(columns, where, strict=True):
         for row, value in enumerate(values, start=1):
@@ -175,7 +185,7 @@ def label_names(columns: Sequence[Sequence[Any]], where: Sequence[str]) -> tuple
 
 
 def labels(values: Sequence[Any], names: tuple[str, ...], where: str) -> Integers:
-    """The labels of a split, (R,), each given as its name or its integer; `BadInput` names the row of a wrong one."""
+    """The labels of a split, (E,), each given as a name or an integer; `BadInput` names the row of a wrong one."""
     known = {name: number for number, name in enumerate(names)}
     found = np.empty(len(values), np.int64)
     for row, value in enumerate(values):
@@ -198,10 +208,10 @@ def _whole(value: Any) -> int | None:
 
 
 def truncated(first: int, second: int, budget: int) -> tuple[int, int]:
-    """Lengths of a pair that is cut to `budget` tokens, always from the end of the one that is then longer."""
+    """The lengths of a pair truncated to `budget` tokens, always at the end of the longer segment."""
     if first + second <= budget:
         return first, second
-    half = budget // 2  # at equal lengths the second is cut, so the first keeps the odd token
+    half = budget // 2  # of equally long segments the second is truncated, so the first keeps the odd token
     if second <= half:
         return budget - second, second
     if first <= budget - half:
@@ -210,24 +220,24 @@ def truncated(first: int, second: int, budget: int) -> tuple[int, int]:
 
 
 def examples(text: Sequence[Sequence[str]], labels: Numbers, tokenizer: WordPiece, length: int) -> Examples:
-    """Rows of one or two columns of text as arrays, each cut to `length` tokens; the label or number sits at [CLS]."""
+    """Encodes one or two text columns, truncated to `length` tokens per sequence; the target is at [CLS]."""
     pairs = len(text) == 2
     columns = [tokenizer.encode(column) for column in text]
-    rows: list[list[int]] = []
-    seconds = np.empty(len(labels), np.int32)
+    sequences: list[list[int]] = []
+    second_starts = np.empty(len(labels), np.int32)
     for row in range(len(labels)):
         first = columns[0][row]
         second = columns[1][row] if pairs else []
         keep, keep_second = truncated(len(first), len(second), length - (3 if pairs else 2))
-        seconds[row] = keep + 2
+        second_starts[row] = keep + 2
         tail = [*second[:keep_second], tokenizer.sep] if pairs else []
-        rows.append([tokenizer.cls, *first[:keep], tokenizer.sep, *tail])
+        sequences.append([tokenizer.cls, *first[:keep], tokenizer.sep, *tail])
     return Examples.of(
-        rows,
-        seconds=seconds,
-        places=[np.zeros(1, np.int32)] * len(rows),
+        sequences,
+        second_starts=second_starts,
+        positions=[np.zeros(1, np.int32)] * len(sequences),
         targets=labels,
-        owners=np.arange(len(rows)),
+        owners=np.arange(len(sequences)),
         pad=tokenizer.pad,
-        count=len(rows),
+        raw_count=len(sequences),
     )

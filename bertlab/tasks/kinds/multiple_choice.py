@@ -1,5 +1,5 @@
-"""Multiple choice, as in BERT section 4.4: [CLS] context [SEP] ending [SEP] for each ending, one vector dotted with
-each [CLS], a softmax over the endings."""
+"""Multiple choice, as in BERT section 4.4: [CLS] context [SEP] ending [SEP] for each ending, the dot product of one
+vector with each [CLS], a softmax over the endings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bertlab.tasks.examples import Examples, Floats, Integers
 from bertlab.tasks.kinds import classification
 from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Predicted, TaskKind, column_words, likelihood
 from bertlab.tasks.metrics import Metric
-from bertlab.tasks.rows import Rows, Splits, TaskData, check_texts
+from bertlab.tasks.raw import RawExamples, Splits, TaskData, check_texts
 from bertlab.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class MultipleChoice(TaskKind):
-    """The right one of several endings of a context."""
+    """Which of several endings continues a context."""
 
     name = "multiple-choice"
     columns = range(2, 28)
@@ -44,19 +44,27 @@ class MultipleChoice(TaskKind):
         first = len(splits[0]) - 1
         for text, place in zip(splits[1:], places[1:], strict=True):
             if len(text) - 1 != first:
-                raise BadInput(f"{place} has {len(text) - 1} endings a row, {places[0]} {first}: give as many in both")
+                raise BadInput(
+                    f"{place} has {len(text) - 1} endings per row, {places[0]} {first}: give the same number in both"
+                )
         numbers = tuple(str(number) for number in range(first))
         found = []
         for text, columns, place in zip(splits, values, places, strict=True):
             labels = classification.labels(columns[-1], numbers, f"{place} column {task.label}")
-            found.append(Rows(text=text, labels=labels.tolist()))
+            found.append(RawExamples(text=text, labels=labels.tolist()))
         return numbers, found
 
     def encode(
-        self, rows: Rows, tokenizer: WordPiece, length: int, *, training: bool = False, options: Collection[str] = ()
+        self,
+        raw: RawExamples,
+        tokenizer: WordPiece,
+        length: int,
+        *,
+        training: bool = False,
+        options: Collection[str] = (),
     ) -> Examples:
-        """[CLS] context [SEP] ending [SEP], the endings of an example one after another."""
-        return examples(rows.text, np.array(rows.labels), tokenizer, length)
+        """[CLS] context [SEP] ending [SEP] for each ending of an example, consecutively."""
+        return examples(raw.text, np.array(raw.labels), tokenizer, length)
 
     def head(
         self,
@@ -77,55 +85,55 @@ class MultipleChoice(TaskKind):
         return super().logits(model, batch).view(len(batch["targets"]), 1, -1)
 
     def predict(
-        self, data: TaskData, rows: Rows, examples: Examples, scores: Floats, threshold: float | None = None
+        self, data: TaskData, raw: RawExamples, examples: Examples, scores: Floats, threshold: float | None = None
     ) -> Predicted:
-        """The likeliest ending of each example."""
+        """The most probable ending of each example."""
         return classification.likeliest(scores, examples.targets)
 
-    def majority(self, data: TaskData, rows: Rows, train: Examples, examples: Examples) -> Arrays:
-        """The place at which the right ending stands most often."""
+    def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
+        """The most frequent index of the right ending."""
         return classification.most_frequent(train.targets, examples.targets)
 
-    def lexical(self, data: TaskData, train: Rows, judged: Sequence[Rows]) -> list[Arrays]:
+    def lexical(self, data: TaskData, train: RawExamples, judged: Sequence[RawExamples]) -> list[Arrays]:
         """A logistic regression on `lexical.features` of the context with each ending: right or not."""
         choices = len(train.text) - 1
         right = (np.array(train.labels)[:, None] == np.arange(choices)).ravel().astype(int)
-        model = lexical.separator(lexical.features(_pairs(train.text)), right)
+        model = lexical.fit_classifier(lexical.features(_pairs(train.text)), right)
         return [
             {
-                "prediction": model.decision_function(lexical.features(_pairs(rows.text)))
+                "prediction": model.decision_function(lexical.features(_pairs(raw.text)))
                 .reshape(-1, choices)
                 .argmax(1),
-                "label": np.array(rows.labels),
+                "label": np.array(raw.labels),
             }
-            for rows in judged
+            for raw in judged
         ]
 
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
-        """Accuracy: the number of an ending means nothing."""
+        """Accuracy alone: the index of an ending is arbitrary."""
         if name == LIKELIHOOD:
             return likelihood(arrays)
         if name not in self.metrics:
             raise self.unknown_metric(name)
         return classification.accuracy(arrays["prediction"], arrays["label"])
 
-    def words(self, rows: Rows) -> float:
-        """Each ending stands behind the context."""
-        context, *each = column_words(rows)
+    def words(self, raw: RawExamples) -> float:
+        """Each ending follows its own copy of the context."""
+        context, *each = column_words(raw)
         return len(each) * context + sum(each)
 
 
 def _pairs(text: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Contexts and endings as two columns, the endings of an example one after another."""
+    """Contexts and endings as two columns, the endings of an example consecutively."""
     contexts, *columns = text
     first = [context for context in contexts for _ in columns]
     return [first, [ending for row in zip(*columns, strict=True) for ending in row]]
 
 
 def endings(columns: Sequence[Sequence[Any]], names: Sequence[str], where: str) -> list[list[str]]:
-    """The columns of endings, one for each: given as such, or as one column of lists, of as many texts in each row.
+    """One column per ending, from such columns or from one column of equally long lists of texts.
 
-    Raises `BadInput` with the row of the first that has other than texts, or not as many as the first row.
+    Raises `BadInput` that names the first row with a value that is not text, or with another number of endings.
     """
     if len(columns) == 1:
         place = f"{where} column {names[0]}"
@@ -134,7 +142,9 @@ def endings(columns: Sequence[Sequence[Any]], names: Sequence[str], where: str) 
             if not isinstance(listed, list) or len(listed) < 2:
                 raise BadInput(f"{place} row {row} is {shown(listed)}: give a list of two endings or more")
             if len(listed) != expected:
-                raise BadInput(f"{place} row {row} has {len(listed)} endings, the first row {expected}: give as many")
+                raise BadInput(
+                    f"{place} row {row} has {len(listed)} endings, the first row {expected}: give the same number"
+                )
         columns = list(zip(*columns[0], strict=True))
         names = [names[0]] * expected
     for column, name in zip(columns, names, strict=True):
@@ -143,15 +153,15 @@ def endings(columns: Sequence[Sequence[Any]], names: Sequence[str], where: str) 
 
 
 def examples(text: Sequence[Sequence[str]], labels: Integers, tokenizer: WordPiece, length: int) -> Examples:
-    """Contexts and their columns of endings as arrays: the rows of an example one after another, its label once."""
+    """Encodes contexts and their columns of endings: one sequence per ending, one target per example."""
     choices, count = len(text) - 1, len(labels)
     pairs = classification.examples(_pairs(text), np.repeat(labels, choices), tokenizer, length)
     return dataclasses.replace(
         pairs,
-        places=np.zeros(count, np.int32),
+        positions=np.zeros(count, np.int32),
         target_offsets=np.arange(count + 1),
         targets=labels,
         owners=np.arange(count),
-        rows=count,
+        raw_count=count,
         choices=choices,
     )

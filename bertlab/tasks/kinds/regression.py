@@ -1,4 +1,4 @@
-"""Regression on a text or a pair of texts: one number read off [CLS], as BERT section 4.1 does for STS-B."""
+"""Regression on a text or a pair of texts: one value from [CLS], as in BERT section 4.1 for STS-B."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bertlab.tasks.examples import Examples, Floats
 from bertlab.tasks.kinds import classification
 from bertlab.tasks.kinds.base import Arrays, Predicted, TaskKind
 from bertlab.tasks.metrics import Metric, MetricOfMeans, quotient, root
-from bertlab.tasks.rows import Rows, Splits, TaskData, texts
+from bertlab.tasks.raw import RawExamples, Splits, TaskData, texts
 from bertlab.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from bertlab.text.tokenizers.wordpiece import WordPiece
 
 LARGEST = 1e15
-"""Of a score: squared errors are summed in float32, which ends at 3e38."""
+"""The largest absolute score: squared errors are summed in float32, whose maximum is 3e38."""
 
 
 class Regression(TaskKind):
-    """A number for a text or a pair of texts."""
+    """A value for a text or a pair of texts."""
 
     name = "regression"
     columns = range(1, 3)
@@ -41,14 +41,20 @@ class Regression(TaskKind):
         splits = []
         for columns, place in zip(values, places, strict=True):
             found = numbers(columns[-1], f"{place} column {task.label}")
-            splits.append(Rows(text=texts(task.text, columns[:-1], place), labels=found.tolist()))
+            splits.append(RawExamples(text=texts(task.text, columns[:-1], place), labels=found.tolist()))
         return (), splits
 
     def encode(
-        self, rows: Rows, tokenizer: WordPiece, length: int, *, training: bool = False, options: Collection[str] = ()
+        self,
+        raw: RawExamples,
+        tokenizer: WordPiece,
+        length: int,
+        *,
+        training: bool = False,
+        options: Collection[str] = (),
     ) -> Examples:
-        """As a classification, with numbers for labels."""
-        return classification.examples(rows.text, np.array(rows.labels), tokenizer, length)
+        """As classification, with values as targets."""
+        return classification.examples(raw.text, np.array(raw.labels), tokenizer, length)
 
     def head(
         self,
@@ -75,34 +81,33 @@ class Regression(TaskKind):
         return mse_loss(logits.flatten(0, 1).float().squeeze(-1), targets.flatten())
 
     def predict(
-        self, data: TaskData, rows: Rows, examples: Examples, scores: Floats, threshold: float | None = None
+        self, data: TaskData, raw: RawExamples, examples: Examples, scores: Floats, threshold: float | None = None
     ) -> Predicted:
-        """The outputs as they are."""
+        """The outputs themselves."""
         prediction, label = scores[:, 0].astype(np.float64), examples.targets
         return Predicted(
             arrays={"prediction": prediction, "label": label},
-            # Numbers are never quite the same: a hundredth of the spread of the right ones is nothing.
+            # Predictions are never exactly equal: a hundredth of the labels' standard deviation counts as equal.
             collapsed=bool(prediction.std() <= label.std() / 100),
         )
 
-    def majority(self, data: TaskData, rows: Rows, train: Examples, examples: Examples) -> Arrays:
+    def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """The mean of the training examples."""
         label = examples.targets
         return {"prediction": np.full(len(label), train.targets.mean()), "label": label}
 
-    def lexical(self, data: TaskData, train: Rows, judged: Sequence[Rows]) -> list[Arrays]:
+    def lexical(self, data: TaskData, train: RawExamples, judged: Sequence[RawExamples]) -> list[Arrays]:
         """A ridge regression on `lexical.features`."""
         from sklearn.linear_model import Ridge
 
         model = Ridge(alpha=10.0, solver="sparse_cg", tol=1e-3)
         model.fit(lexical.features(train.text), np.array(train.labels))
         return [
-            {"prediction": model.predict(lexical.features(rows.text)), "label": np.array(rows.labels)}
-            for rows in judged
+            {"prediction": model.predict(lexical.features(raw.text)), "label": np.array(raw.labels)} for raw in judged
         ]
 
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
-        """Linear and rank correlation: STS-B's metrics."""
+        """Linear and rank correlation, the metrics of STS-B."""
         if name not in self.metrics:
             raise self.unknown_metric(name)
         prediction, label = arrays["prediction"].astype(np.float64), arrays["label"].astype(np.float64)
@@ -112,8 +117,8 @@ class Regression(TaskKind):
 
 
 def pearson(prediction: Floats, label: Floats) -> MetricOfMeans:
-    """Linear correlation in points; 0 where either is constant."""
-    # Standardised first: the products of means far from zero would cancel.
+    """Linear correlation in points; 0 if either is constant."""
+    # Standardise first: the products of means far from zero would cancel.
     one, other = ((each - each.mean()) / (each.std() or 1.0) for each in (prediction, label))
     return MetricOfMeans(np.stack([one, other, one * one, other * other, one * other], -1), _pearson)
 
@@ -126,7 +131,7 @@ def _pearson(means: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Spearman:
-    """Rank correlation in points; 0 where either is constant. Every resample is ranked anew."""
+    """Rank correlation in points; 0 if either is constant. Ranks are those of each resample."""
 
     prediction: Floats
     """(E,)"""
@@ -148,11 +153,11 @@ class Spearman:
         shares = weights / weights.sum(-1, keepdims=True)
         one, other = _ranks(self.prediction, shares), _ranks(self.label, shares)
         squares = [np.einsum("be,be,be->b", shares, *pair) for pair in ((one, one), (other, other), (one, other))]
-        middle = np.full(len(weights), 0.5)  # the mean of mid-ranks is always this
+        middle = np.full(len(weights), 0.5)  # the mean of mid-ranks
         return _pearson(np.stack([middle, middle, *squares], -1))
 
     def contributions(self) -> Floats:
-        """The influence function: an example has a rank of its own, and moves those of all others."""
+        """The influence function: an example contributes by its own rank and by shifting all other ranks."""
         same = np.full((1, self.examples), 1 / self.examples)
         value = self.weighted(same)
         ranks = [_ranks(values, same)[0] for values in (self.prediction, self.label)]
@@ -164,13 +169,13 @@ class Spearman:
             (self.prediction, one, other, ranks[0]),
             (self.label, other, one, ranks[1]),
         ):
-            slope = (its - rho * mine) / rank.std()  # of the correlation in the rank of each example, times E
+            slope = (its - rho * mine) / rank.std()  # E times the derivative of the correlation by each rank
             pull -= _ranks(values, slope[None])[0] / self.examples
         return np.asarray(value + 100 * (pull - pull.mean()))
 
 
 def _ranks(values: Floats, weights: Floats) -> Floats:
-    """The weight below each of `values` (E,) and half of that beside it: weights (B, E) -> mid-ranks (B, E)."""
+    """The weight below each of `values` (E,) plus half of the weight of equal values: (B, E) -> mid-ranks (B, E)."""
     _, place = np.unique(values, return_inverse=True)
     order = np.argsort(place, kind="stable")
     mass = np.add.reduceat(weights[:, order], np.flatnonzero(np.diff(place[order], prepend=-1)), axis=1)
@@ -178,7 +183,7 @@ def _ranks(values: Floats, weights: Floats) -> Floats:
 
 
 def numbers(values: Sequence[Any], where: str) -> Floats:
-    """The numbers of a split, (R,); cells of tables are read as such. `BadInput` names the row of what is none."""
+    """The values of a split, (E,), parsed from text in tables. `BadInput` names the row of what is not a number."""
     found = np.empty(len(values), np.float64)
     for row, value in enumerate(values):
         number = _number(value)

@@ -1,8 +1,8 @@
 """Extractive question answering, as in BERT sections 4.2 and 4.3: [CLS] question [SEP] context [SEP], start and end.
 
-A long context is read through windows that overlap. Each has a start and an end to be found, both at [CLS] where it
-does not hold the answer. The answer of a question is the best span of all its windows, cut out of the context as it
-was written. Rows are in SQuAD's columns, 1.1 or 2.0; a question without answers has none in its context.
+A long context becomes several overlapping windows. Each has a start and an end as targets, both at [CLS] if the window
+does not contain the answer. The predicted answer is the best span of all windows of the question, as written in the
+context. The data have SQuAD's columns, 1.1 or 2.0; a question without answers has none in its context.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bertlab.tasks.examples import Examples, Floats, Integers
 from bertlab.tasks.kinds import squad
 from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Predicted, TaskKind, likelihood
 from bertlab.tasks.metrics import Mean, Metric
-from bertlab.tasks.rows import Rows, Splits, TaskData, texts
+from bertlab.tasks.raw import RawExamples, Splits, TaskData, texts
 from bertlab.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from bertlab.text.tokenizers.wordpiece import WordPiece
 
 ANSWERABILITY = "answerability"
-"""The option by which a classifier decides whether a question has an answer (RoBERTa section 3.3)."""
+"""The option that a classifier decides whether a question has an answer (RoBERTa section 3.3)."""
 
 LONGEST_ANSWER = 30
-"""Word pieces of an answer that is given, at most: as in BERT's released code."""
+"""Predicted answers have at most this many word pieces, as in BERT's released code."""
 
 SPARE_WINDOWS = 2
-"""Windows without the answer that are trained on, of a question, at most. At 384 tokens few questions have more: so
-it is BERT's training; in short windows nearly all are without, and a model would learn to answer nothing."""
+"""Training uses at most this many windows without the answer per question. At 384 tokens few questions have more, so
+training is BERT's; most short windows lack the answer, and a model trained on all of them would answer nothing."""
 
 
 class Span(TaskKind):
@@ -59,15 +59,21 @@ class Span(TaskKind):
         for columns, place in zip(values, places, strict=True):
             text = texts(task.text, columns[:-1], place)
             found = answers(text[1], columns[-1], f"{place} column {task.label}")
-            splits.append(Rows(text=text, labels=found))
+            splits.append(RawExamples(text=text, labels=found))
         return (), splits
 
     def encode(
-        self, rows: Rows, tokenizer: WordPiece, length: int, *, training: bool = False, options: Collection[str] = ()
+        self,
+        raw: RawExamples,
+        tokenizer: WordPiece,
+        length: int,
+        *,
+        training: bool = False,
+        options: Collection[str] = (),
     ) -> Examples:
-        """Windows of a context behind its question; those without the answer are a few in training."""
+        """Windows of a context after its question; training has few without the answer."""
         answerability = ANSWERABILITY in options
-        return examples(rows.text, rows.labels, tokenizer, length, training=training, answerability=answerability)
+        return examples(raw.text, raw.labels, tokenizer, length, training=training, answerability=answerability)
 
     def head(
         self,
@@ -78,64 +84,64 @@ class Span(TaskKind):
         seed: int,
         options: Collection[str] = (),
     ) -> nn.Module:
-        """The vectors S and E; with answerability the pooler and a classifier too."""
+        """The vectors S and E; with answerability also the pooler and a classifier."""
         from bertlab.model.heads import SpanModel
 
         return SpanModel(encoder, dropout, seed, pooler if ANSWERABILITY in options else None)
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """The mean over start and end; plus, as the third target, whether the window holds the answer."""
+        """The mean over start and end, plus the loss of the third target: whether the window contains the answer."""
         error = super().loss(logits[:, :2], targets[:, :2])
         return error if targets.shape[1] == 2 else error + super().loss(logits[:, 2:], targets[:, 2:])
 
     def predict(
-        self, data: TaskData, rows: Rows, examples: Examples, scores: Floats, threshold: float | None = None
+        self, data: TaskData, raw: RawExamples, examples: Examples, scores: Floats, threshold: float | None = None
     ) -> Predicted:
-        """The best span of each question; none where its score is not above the threshold."""
+        """The best span of each question; no answer if its score is not above the threshold."""
         from scipy.special import log_softmax
 
-        windows, contexts, right = cast(Windows, examples), rows.text[1], rows.labels
+        windows, contexts, right = cast(Windows, examples), raw.text[1], raw.labels
         found = best(windows, scores)
-        if windows.turns == 3:  # a classifier says which questions have an answer, at a probability of one half
+        if windows.turns == 3:  # the classifier answers at a probability above one half
             threshold = 0.0
         places = np.stack([found.begins, found.ends], axis=1)
         if threshold is None and not all(each.texts for each in (*data.train.labels, *right)):
             answered = _scores(_cut(contexts, places), right)["f1"]
-            silent = np.array([float(not each.texts) for each in right])
-            threshold = squad.threshold(found.margins, answered, silent)
+            unanswered = np.array([float(not each.texts) for each in right])
+            threshold = squad.threshold(found.margins, answered, unanswered)
         if threshold is not None:
             places = np.where(found.margins[:, None] > threshold, places, 0)
-        said = _cut(contexts, places)
+        predicted = _cut(contexts, places)
         return Predicted(
             arrays={
                 "prediction": places,
-                **_scores(said, right),
+                **_scores(predicted, right),
                 LIKELIHOOD: log_likelihoods(windows, right, log_softmax(scores, -1)),
             },
-            collapsed=len(set(said)) == 1,
+            collapsed=len(set(predicted)) == 1,
             threshold=threshold,
         )
 
-    def majority(self, data: TaskData, rows: Rows, train: Examples, examples: Examples) -> Arrays:
-        """The most frequent answer of the training questions in its normal form, or none."""
+    def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
+        """The most frequent normalised answer of the training questions, or no answer."""
         given = (squad.normalised(each.texts[0]) if each.texts else "" for each in data.train.labels)
         guess = Counter(given).most_common(1)[0][0]
-        return _scores([guess] * len(rows), rows.labels)
+        return _scores([guess] * len(raw), raw.labels)
 
-    def lexical(self, data: TaskData, train: Rows, judged: Sequence[Rows]) -> list[Arrays]:
-        """The run of words nearest to those of the question, where enough of these are in the context."""
+    def lexical(self, data: TaskData, train: RawExamples, judged: Sequence[RawExamples]) -> list[Arrays]:
+        """The span nearest to the words of the question, if the context contains enough of them."""
 
-        def said(threshold: float, rows: Rows, found: list[tuple[str, float]]) -> Arrays:
-            return _scores([text if share >= threshold else "" for text, share in found], rows.labels)
+        def scores(threshold: float, raw: RawExamples, found: list[tuple[str, float]]) -> Arrays:
+            return _scores([text if share >= threshold else "" for text, share in found], raw.labels)
 
-        found = [[lexical.nearest(*pair) for pair in zip(*rows.text, strict=True)] for rows in (train, *judged)]
+        found = [[lexical.nearest(*pair) for pair in zip(*raw.text, strict=True)] for raw in (train, *judged)]
         levels = sorted({share for _, share in found[0]}) if any(not each.texts for each in train.labels) else [0.0]
         levels = [*levels[:: max(1, len(levels) // 20)], 2.0] if len(levels) > 1 else [0.0]
-        threshold = max(levels, key=lambda level: float(said(level, train, found[0])["f1"].mean()))
-        return [said(threshold, rows, each) for rows, each in zip(judged, found[1:], strict=True)]
+        threshold = max(levels, key=lambda level: float(scores(level, train, found[0])["f1"].mean()))
+        return [scores(threshold, raw, each) for raw, each in zip(judged, found[1:], strict=True)]
 
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
-        """Exact match and F1 of SQuAD, a question an example."""
+        """Exact match and F1 of SQuAD; each question is an example."""
         if name == LIKELIHOOD:
             return likelihood(arrays)
         if name not in self.metrics:
@@ -148,9 +154,9 @@ def _cut(contexts: Sequence[str], places: Integers) -> list[str]:
     return [context[begin:end] for context, (begin, end) in zip(contexts, places, strict=True)]
 
 
-def _scores(said: Sequence[str], right: Sequence[Answers]) -> dict[str, Floats]:
+def _scores(predicted: Sequence[str], right: Sequence[Answers]) -> dict[str, Floats]:
     """Exact match and F1 of each question, (Q,) each, 0 to 1."""
-    pairs = [(text, each.texts) for text, each in zip(said, right, strict=True)]
+    pairs = [(text, each.texts) for text, each in zip(predicted, right, strict=True)]
     return {
         "exact": np.array([squad.exact(*pair) for pair in pairs]),
         "f1": np.array([squad.f1(*pair) for pair in pairs]),
@@ -159,48 +165,48 @@ def _scores(said: Sequence[str], right: Sequence[Answers]) -> dict[str, Floats]:
 
 @dataclass(frozen=True)
 class Answers:
-    """The right answers to a question, none if its context has none."""
+    """The right answers to a question; empty for an unanswerable one."""
 
     texts: tuple[str, ...] = ()
     starts: tuple[int, ...] = ()
-    """Where each starts in the context, in characters."""
+    """The start of each in the context, in characters."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Windows(Examples):
-    """Examples with two targets each, the positions of the answer's first and last token, or three: whether the window
-    holds the answer, 0 or 1. They know their contexts."""
+    """Windows as examples. Each has two targets, the positions of the answer's first and last token; with
+    answerability a third, 1 if the window contains the answer, else 0."""
 
     begins: Integers
-    """(N,) where each token begins in its context, in characters; -1 outside of it."""
+    """(N,) the start of each token in its context, in characters; -1 for tokens outside of the context."""
     ends: Integers
-    """(N,) where it ends."""
+    """(N,) the end of each token."""
 
     @property
     def questions(self) -> Integers:
-        """(R,) the question that each window is of."""
+        """(R,) the index of the question of each window."""
         return self.owners[:: self.turns]
 
     @property
     def turns(self) -> int:
-        """Targets of a window: 2, or 3 with answerability."""
+        """The number of targets per window: 2, or 3 with answerability."""
         return len(self.owners) // len(self)
 
     def table(self, values: Integers, filling: int) -> Integers:
-        """Values of tokens (N,) as (R, T), with `filling` behind the end of a row."""
+        """Values of tokens (N,) as (R, T), padded with `filling`."""
         column = np.arange(int(self.lengths.max()))
         real = column < self.lengths[:, None]
         return np.where(real, values[np.where(real, self.offsets[:-1, None] + column, 0)], filling)
 
 
 def answers(contexts: Sequence[str], values: Sequence[Any], where: str) -> list[Answers]:
-    """The column `answers` of a split; `BadInput` names the row of one that is not SQuAD's or not in its context."""
+    """Parses SQuAD's column `answers`; `BadInput` names the row of a malformed answer, or one not in its context."""
     found = []
     for row, (context, value) in enumerate(zip(contexts, values, strict=True), start=1):
         texts, starts = (value.get(name) if isinstance(value, dict) else None for name in ("text", "answer_start"))
         if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
             raise BadInput(
-                f'{where} row {row} is {shown(value)}: give {{"text": [...], "answer_start": [...]}}, one start a text'
+                f'{where} row {row} is {shown(value)}: give {{"text": [...], "answer_start": [...]}}, a start per text'
             )
         for text, start in zip(texts, starts, strict=True):
             whole = isinstance(start, int) and not isinstance(start, bool) and start >= 0
@@ -210,7 +216,7 @@ def answers(contexts: Sequence[str], values: Sequence[Any], where: str) -> list[
                 there = f"{shown(context[start : start + len(text)])} is there" if whole else "it is no position"
                 raise BadInput(
                     f"{where} row {row}: answer {shown(text)} does not start at {shown(start)} of the context "
-                    f"({there}): give its place in characters"
+                    f"({there}): give its position in characters"
                 )
         found.append(Answers(tuple(texts), tuple(starts)))
     return found
@@ -225,19 +231,18 @@ def examples(
     training: bool = False,
     answerability: bool = False,
 ) -> Windows:
-    """Questions and contexts as windows of at most `length` tokens; the first of several answers is the target. With
-    `answerability`, each has a third target: 1 if it holds the answer, else 0.
+    """Encodes questions and contexts as windows of at most `length` tokens; the target is the first of several answers.
 
-    A question is cut at a third of the length, and each window starts a third of the length behind the one before
-    (128 of 384 tokens in BERT's released code), so that the windows of a context overlap. For `training`, of those
-    without the answer `SPARE_WINDOWS` are drawn by the question.
+    Questions are truncated to a third of the length. Each window starts a third of the length after the previous one
+    (128 of 384 tokens in BERT's released code), so the windows of a context overlap. For `training`, a sample of
+    `SPARE_WINDOWS` windows without the answer, keyed by the question, is kept.
     """
     questions, contexts = text
     stride = length // 3
     queries = [query[:stride] for query in tokenizer.encode(questions)]
     distinct = list(dict.fromkeys(contexts))  # a context has several questions
     cut = dict(zip(distinct, map(_arrays, tokenizer.offsets(distinct)), strict=True))
-    rows, spans, targets, owners = [], [], [], []
+    sequences, spans, targets, owners = [], [], [], []
     for number, (query, context, answer) in enumerate(zip(queries, contexts, right, strict=True)):
         pieces, places = cut[context]
         first = len(query) + 2
@@ -248,19 +253,19 @@ def examples(
             windows.append((start, span, tokens_of(answer, span)[0]))
         for start, span, target in _trained_on(windows, questions[number]) if training else windows:
             window = pieces[start : start + room]
-            rows.append(np.concatenate([[tokenizer.cls], query, [tokenizer.sep], window, [tokenizer.sep]]))
+            sequences.append(np.concatenate([[tokenizer.cls], query, [tokenizer.sep], window, [tokenizer.sep]]))
             spans.append(span)
             targets.append((*target, int(target[0] > 0)) if answerability else target)
             owners.append(number)
     joined = np.concatenate(spans)
     base = Examples.of(
-        rows,
-        seconds=np.array([len(queries[number]) + 2 for number in owners], np.int32),
-        places=[np.zeros(2 + answerability, np.int32)] * len(rows),
+        sequences,
+        second_starts=np.array([len(queries[number]) + 2 for number in owners], np.int32),
+        positions=[np.zeros(2 + answerability, np.int32)] * len(sequences),
         targets=np.array(targets, np.int64).ravel(),
         owners=np.repeat(owners, 2 + answerability),
         pad=tokenizer.pad,
-        count=len(questions),
+        raw_count=len(questions),
     )
     return Windows(**vars(base), begins=joined[:, 0], ends=joined[:, 1])
 
@@ -281,9 +286,9 @@ def _arrays(encoded: tuple[list[int], list[tuple[int, int]]]) -> tuple[Integers,
 
 
 def tokens_of(answer: Answers, span: Integers) -> list[tuple[int, int]]:
-    """The first and last tokens of each of the answers that a window holds as a whole; [CLS] twice if it holds none.
+    """The first and last token of each answer that lies wholly inside a window; [CLS] twice if none does.
 
-    `span` (T, 2) is where each token begins and ends in the context, -1 outside of it.
+    `span` (T, 2) has the start and end of each token in the context, -1 outside of it.
     """
     context = np.flatnonzero(span[:, 0] >= 0)
     begins, ends = span[context].T
@@ -302,19 +307,19 @@ class Best:
     """The best answers to Q questions."""
 
     begins: Integers
-    """(Q,) where the best span begins in its context, in characters."""
+    """(Q,) the start of the best span in its context, in characters."""
     ends: Integers
-    """(Q,) where it ends."""
+    """(Q,) its end."""
     margins: Floats
-    """(Q,) its score, S.T_i + E.T_j, less that of no answer, S.C + E.C, in the window where that is lowest. With
-    answerability, the highest log-odds (nats) that a window of the question holds an answer."""
+    """(Q,) its score, S.T_i + E.T_j, minus the lowest score of no answer in any window, S.C + E.C. With answerability,
+    the highest log-odds (nats) of any window of the question that it contains an answer."""
 
 
 def best(windows: Windows, scores: Floats) -> Best:
     """The best spans with start <= end and at most `LONGEST_ANSWER` tokens.
 
-    `scores` (turns R, T) are the logits of each window, start and end in turn, minus infinity behind its end; with
-    answerability also those of no and yes. A window that is said to hold no answer gives none.
+    `scores` (turns R, T) has the logits of each window, start and end alternating, minus infinity on padding; with
+    answerability also those of no and yes, and windows classified as no give no span.
     """
     context = windows.table(windows.begins, -1) >= 0
     width, turns = context.shape[1], windows.turns
@@ -322,7 +327,7 @@ def best(windows: Windows, scores: Floats) -> Best:
     none = scores[0::turns, 0] + scores[1::turns, 0]
     score = np.full(len(windows), -np.inf)
     first, last = np.zeros((2, len(windows)), np.int64)
-    for more in range(min(LONGEST_ANSWER, width)):  # spans of 1, 2, ... tokens of all windows at once
+    for more in range(min(LONGEST_ANSWER, width)):  # spans of 1, 2, ... tokens, all windows at once
         sums = starts[:, : width - more] + ends[:, more:]
         at = sums.argmax(1)
         value = np.take_along_axis(sums, at[:, None], 1)[:, 0]
@@ -330,7 +335,7 @@ def best(windows: Windows, scores: Floats) -> Best:
         score, first, last = (
             np.where(better, new, old) for new, old in ((value, score), (at, first), (at + more, last))
         )
-    nothing = ~np.isfinite(score)  # a window without a token of its context
+    nothing = ~np.isfinite(score)  # windows without tokens of the context
     score = np.where(nothing, none, score)
     opens = np.flatnonzero(np.diff(windows.questions, prepend=-1))  # the first window of each question
     odds = scores[2::turns, 1] - scores[2::turns, 0] if turns == 3 else None
@@ -346,13 +351,13 @@ def best(windows: Windows, scores: Floats) -> Best:
 
 
 def log_likelihoods(windows: Windows, right: Sequence[Answers], log_probabilities: Floats) -> Floats:
-    """(Q,) of each question the log-likelihood (nats) of the right span that is likeliest, in whichever window.
+    """(Q,) the log-likelihood (nats) of the most probable right span of each question, over all windows.
 
-    Where no window holds an answer, or there is none, that of [CLS] in the window where it is least likely.
-    `log_probabilities` (turns R, T) are of start and end in turn; what an answerability classifier says is no part.
+    If no window contains an answer, that of [CLS] in the window that gives it the lowest probability.
+    `log_probabilities` (turns R, T) are those of start and end; the answerability classifier has no influence.
     """
-    found = np.full(windows.rows, -np.inf)
-    none = np.full(windows.rows, np.inf)
+    found = np.full(windows.raw_count, -np.inf)
+    none = np.full(windows.raw_count, np.inf)
     spans = np.stack([windows.begins, windows.ends], axis=1)
     for window, question in enumerate(windows.questions):
         start, end = log_probabilities[windows.turns * window], log_probabilities[windows.turns * window + 1]

@@ -1,4 +1,4 @@
-"""Tagging of words, as in BERT section 5.3: the first word piece of each word carries the word's tag."""
+"""Tagging of words, as in BERT section 5.3: the tag of a word is predicted at its first word piece."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bertlab.tasks.examples import Examples, Floats, Integers
 from bertlab.tasks.kinds import classification
 from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Predicted, TaskKind
 from bertlab.tasks.metrics import Labels, Metric, MetricOfMeans, f1_points, percentage, ratio
-from bertlab.tasks.rows import Rows, Splits, TaskData
+from bertlab.tasks.raw import RawExamples, Splits, TaskData
 from bertlab.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from bertlab.text.tokenizers.wordpiece import WordPiece
 
 CONTEXT = "context"
-"""The option by which neighbouring sentences of the document fill a sequence."""
+"""The option that neighbouring sentences of the document fill a sequence."""
 
 _BIO = re.compile(r"O|[BI]-.+")
 
 
 class Tagging(TaskKind):
-    """A label for each word: of entities, or any other."""
+    """A label for each word: entities, parts of speech or others."""
 
     name = "tagging"
     columns = range(1, 2)
@@ -45,7 +45,7 @@ class Tagging(TaskKind):
     labelled = cased = tokenwise = True
 
     def check(self, task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]) -> Splits:
-        """Lists of words and of as many tags; cells of tables are split at spaces. See `TaskKind.check`."""
+        """Lists of words and equally long lists of tags; cells of tables are split at spaces. See `TaskKind.check`."""
         words, tags = [], []
         for (tokens, marks), place in zip(values, places, strict=True):
             table = ".csv" in Path(place).name or ".tsv" in Path(place).name
@@ -53,15 +53,15 @@ class Tagging(TaskKind):
             words.append(tokens)
             tags.append(named(marks, names, f"{place} column {task.label}"))
             if not any(tokens):
-                raise BadInput(f"{place} has no words: a task needs some")
+                raise BadInput(f"{place} has no words: a task needs at least one")
         names = names or label_names(tags)
         return names, [
-            Rows(text=(tokens,), labels=numbers(marks, names, place))
+            RawExamples(text=(tokens,), labels=numbers(marks, names, place))
             for tokens, marks, place in zip(words, tags, places, strict=True)
         ]
 
     def named_labels(self, values: list[Any], names: tuple[str, ...]) -> list[Any]:
-        """Tags by their names: integers mean the data set's own order of them, whatever the task's is."""
+        """Tags by name: integers follow the order of the data set, which can differ from the task's."""
 
         def name(tag: Any) -> Any:
             return names[tag] if isinstance(tag, int) and 0 <= tag < len(names) else tag
@@ -69,19 +69,25 @@ class Tagging(TaskKind):
         return [[name(tag) for tag in each] if isinstance(each, list) else each for each in values]
 
     def known(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """Precision, recall and F1 are of entities."""
+        """Precision, recall and F1 are those of entities; other tags have accuracy only."""
         return self.metrics if not labels or is_bio(labels) else ("accuracy",)
 
     def encode(
-        self, rows: Rows, tokenizer: WordPiece, length: int, *, training: bool = False, options: Collection[str] = ()
+        self,
+        raw: RawExamples,
+        tokenizer: WordPiece,
+        length: int,
+        *,
+        training: bool = False,
+        options: Collection[str] = (),
     ) -> Examples:
-        """[CLS] sentence [SEP], a long sentence in several."""
+        """[CLS] sentence [SEP]; a long sentence becomes several sequences."""
         context = None
         if CONTEXT in options:
-            whole = rows.whole or rows
-            places = np.arange(len(rows)) if rows.places is None else rows.places
-            context = Context(whole.text[0], documents(whole.text[0], whole.groups), places)
-        return examples(rows.text[0], rows.labels, tokenizer, length, context)
+            split = raw.split or raw
+            indices = np.arange(len(raw)) if raw.indices is None else raw.indices
+            context = Context(split.text[0], documents(split.text[0], split.groups), indices)
+        return examples(raw.text[0], raw.labels, tokenizer, length, context)
 
     def head(
         self,
@@ -92,7 +98,7 @@ class Tagging(TaskKind):
         seed: int,
         options: Collection[str] = (),
     ) -> nn.Module:
-        """One output a tag at every token."""
+        """One output per tag at every token."""
         from bertlab.model.heads import TaggingModel
 
         return TaggingModel(encoder, len(labels), dropout, seed)
@@ -103,30 +109,30 @@ class Tagging(TaskKind):
         return found
 
     def predict(
-        self, data: TaskData, rows: Rows, examples: Examples, scores: Floats, threshold: float | None = None
+        self, data: TaskData, raw: RawExamples, examples: Examples, scores: Floats, threshold: float | None = None
     ) -> Predicted:
-        """The likeliest tag of each word."""
+        """The most probable tag of each word."""
         found = classification.likeliest(scores, examples.targets)
         return Predicted(arrays=found.arrays | {"sentence": examples.owners}, collapsed=found.collapsed)
 
-    def majority(self, data: TaskData, rows: Rows, train: Examples, examples: Examples) -> Arrays:
+    def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """The most frequent tag of the training words."""
         return {**classification.most_frequent(train.targets, examples.targets), "sentence": examples.owners}
 
-    def lexical(self, data: TaskData, train: Rows, judged: Sequence[Rows]) -> list[Arrays]:
+    def lexical(self, data: TaskData, train: RawExamples, judged: Sequence[RawExamples]) -> list[Arrays]:
         """A logistic regression on `lexical.windows`."""
-        model = lexical.separator(lexical.windows(train.text[0]), np.concatenate(train.labels))
+        model = lexical.fit_classifier(lexical.windows(train.text[0]), np.concatenate(train.labels))
         return [
             {
-                "prediction": model.predict(lexical.windows(rows.text[0])),
-                "label": np.concatenate(rows.labels),
-                "sentence": np.repeat(np.arange(len(rows)), [len(each) for each in rows.labels]),
+                "prediction": model.predict(lexical.windows(raw.text[0])),
+                "label": np.concatenate(raw.labels),
+                "sentence": np.repeat(np.arange(len(raw)), [len(each) for each in raw.labels]),
             }
-            for rows in judged
+            for raw in judged
         ]
 
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
-        """Accuracy of words; precision, recall and F1 of entities, all types together. Sentences are the examples.
+        """Accuracy of words; micro-averaged precision, recall and F1 of entities. Sentences are the examples.
 
         Without `labels`, tags are in the order of `label_names`.
         """
@@ -143,14 +149,14 @@ class Tagging(TaskKind):
         return entities(name, prediction, label, sentence, labels or _usual(prediction, label))
 
     def examples_of(self, arrays: Arrays) -> Integers:
-        """The sentences that have a word."""
+        """The sentences with at least one word."""
         return np.unique(arrays["sentence"])
 
 
 def entities(metric: str, prediction: Labels, label: Labels, sentence: Labels, names: Sequence[str]) -> MetricOfMeans:
-    """`precision`, `recall` or `f1` of entities in points, as conlleval has them; BIO tags of words, (W,) each.
+    """`precision`, `recall` or `f1` of entities in points, as in conlleval; arguments are BIO tags of words, (W,) each.
 
-    An entity is right if its type and both its ends are. Words of a sentence stand side by side.
+    An entity is right if its type, start and end are right. Words of a sentence are adjacent.
     """
     types = list(dict.fromkeys(name[2:] for name in names))
     of_type = np.array([types.index(name[2:]) for name in names])
@@ -167,9 +173,9 @@ def entities(metric: str, prediction: Labels, label: Labels, sentence: Labels, n
 def _spans(
     letter: npt.NDArray[np.str_], of_type: Labels, opens: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.bool_], Labels]:
-    """Where entities start, (W,), and there their end and type, (2, W); `opens` where a sentence starts."""
+    """Whether an entity starts at each word, (W,), and its end and type, (2, W); `opens`: whether a sentence starts."""
     inside = letter != "O"
-    before = np.roll(inside, 1) & (np.roll(of_type, 1) == of_type) & ~opens  # the word before is of the same type
+    before = np.roll(inside, 1) & (np.roll(of_type, 1) == of_type) & ~opens  # the previous word has the same type
     starts = inside & ((letter == "B") | ~before)
     bounds = np.append(np.flatnonzero(starts | ~inside), len(letter))
     ends = bounds[np.searchsorted(bounds, np.arange(len(letter)), side="right")]
@@ -177,27 +183,27 @@ def _spans(
 
 
 def _by_sentence(sentence: Labels, *counts: npt.NDArray[Any]) -> Floats:
-    """Sums of the words of each sentence: K times (W,) -> (E, K)."""
+    """Sums over the words of each sentence: K times (W,) -> (E, K)."""
     _, owner = np.unique(sentence, return_inverse=True)
     return np.stack([np.bincount(owner, each) for each in counts], -1)
 
 
 def _usual(*tags: Labels) -> list[str]:
-    """Tags in the order that a task without names gives them: O, then B and I of each type."""
+    """The order of tags in a task without names: O, then B and I of each type."""
     types = (max(int(each.max()) for each in tags) + 1) // 2
     return ["O", *(f"{position}-{each}" for each in range(types) for position in "BI")]
 
 
 def is_bio(names: Iterable[str]) -> bool:
-    """Whether tags mark entities: all of them O, B-type or I-type, and not all of them O."""
+    """Whether tags mark entities: all are O, B-type or I-type, and not all are O."""
     names = set(names)
     return all(_BIO.fullmatch(name) for name in names) and names != {"O"}
 
 
 def bio(tags: Sequence[str]) -> list[str]:
-    """The tags of a sentence with every entity opened by a B: IOB1, which opens with I, becomes BIO.
+    """The tags of a sentence in BIO, where every entity starts with B; IOB1 starts them with I.
 
-    An I after O, at the start or after another type opens an entity, as conlleval reads it.
+    As in conlleval, an I starts an entity at the start of a sentence, after O and after another type.
     """
     opened = []
     before = "O"
@@ -210,10 +216,10 @@ def bio(tags: Sequence[str]) -> list[str]:
 def sentences(
     words: Sequence[Any], tags: Sequence[Any], where: str, table: bool, names: tuple[str, str] = ("tokens", "tags")
 ) -> tuple[list[Any], list[Any]]:
-    """Checks the raw columns of a split, called `names`: lists of texts and as many tags. Cells of a `table` are split
-    at spaces.
+    """Checks the columns `names` of a split: lists of words and equally long lists of tags. Splits the cells of a
+    `table` at spaces.
 
-    Raises `BadInput` with the row of the first sentence that is not so.
+    Raises `BadInput` that names the first malformed row.
     """
     if table:
         words, tags = ([cell.split() for cell in column] for column in (words, tags))
@@ -223,14 +229,16 @@ def sentences(
         if not isinstance(marks, list):
             raise BadInput(f"{where} column {names[1]} row {row} is {shown(marks)}: give a list of tags")
         if len(sentence) != len(marks):
-            raise BadInput(f"{where} row {row} has {len(sentence)} tokens and {len(marks)} tags: give one tag a token")
+            raise BadInput(
+                f"{where} row {row} has {len(sentence)} tokens and {len(marks)} tags: give one tag per token"
+            )
     return list(words), list(tags)
 
 
 def named(tags: Sequence[Sequence[Any]], names: tuple[str, ...], where: str) -> list[list[str]]:
-    """The tags of a split as names in BIO, (sentences, words); integers are looked up in `names`.
+    """The tags of each sentence of a split as names in BIO; integers index `names`.
 
-    Raises `BadInput`, with the row, for an integer without a name and for a tag that is not among `names` (if any).
+    Raises `BadInput` that names the row of an integer without a name, or of a tag that is not in `names` (if given).
     """
     allowed = set(names)
     listed = ", ".join(names) or "O, B-type, I-type"
@@ -257,12 +265,12 @@ def named(tags: Sequence[Sequence[Any]], names: tuple[str, ...], where: str) -> 
     odd = sorted(tag for tag in used if not _BIO.fullmatch(tag))
     if any(tag[:2] in ("B-", "I-") for tag in used):
         row = next(row for row, sentence in enumerate(found, start=1) if odd[0] in sentence)
-        raise BadInput(f"tag {shown(odd[0])} in {where} row {row}: beside B- and I- tags only O is understood")
+        raise BadInput(f"tag {shown(odd[0])} in {where} row {row}: give O, B-type and I-type only")
     return found
 
 
 def label_names(splits: Sequence[Sequence[Sequence[str]]]) -> tuple[str, ...]:
-    """The tags of several splits in a fixed order: O first, then B and I of each type; others by the alphabet."""
+    """The tags of several splits in a fixed order: O first, then B and I of each type; others in alphabetical order."""
     used = {tag for split in splits for sentence in split for tag in sentence}
     if not is_bio(used):
         return tuple(sorted(used))
@@ -271,7 +279,7 @@ def label_names(splits: Sequence[Sequence[Sequence[str]]]) -> tuple[str, ...]:
 
 
 def numbers(tags: Sequence[Sequence[str]], names: tuple[str, ...], where: str) -> list[Integers]:
-    """The tags of each sentence as integers; `BadInput` if opening an entity asks for a B tag that is not named."""
+    """The tags of each sentence as integers; `BadInput` for a tag that is not in `names`, as a B tag from IOB1."""
     known = {name: number for number, name in enumerate(names)}
     missing = {tag for sentence in tags for tag in sentence} - set(names)
     if missing:
@@ -281,19 +289,19 @@ def numbers(tags: Sequence[Sequence[str]], names: tuple[str, ...], where: str) -
 
 @dataclass(frozen=True)
 class Context:
-    """The documents that sentences stand in."""
+    """The documents of sentences."""
 
     sentences: Sequence[Sequence[str]]
     """All sentences of the split, in order, as words."""
     documents: Integers
-    """(S,) the number of the document of each, ascending."""
-    places: Integers
-    """(R,) which of them each of the tagged sentences is."""
+    """(S,) the index of the document of each, ascending."""
+    indices: Integers
+    """(E,) the index of each tagged sentence in `sentences`."""
 
 
 def documents(sentences: Sequence[Sequence[str]], groups: Integers | None) -> Integers:
-    """(S,) the number of the document of each sentence: a run of one group or, without groups, what stands between
-    CoNLL's -DOCSTART- lines. Without those either, all sentences are one document, in the order of the split."""
+    """(S,) the index of the document of each sentence: consecutive sentences of one group or, without groups, those
+    between CoNLL's -DOCSTART- lines. Without either, the split is one document."""
     if groups is not None:
         new = np.diff(groups, prepend=groups[:1]) != 0
     else:
@@ -309,16 +317,16 @@ def examples(
     length: int,
     context: Context | None = None,
 ) -> Examples:
-    """Sentences as arrays: [CLS] pieces [SEP], with a target at the first piece of each word.
+    """Encodes sentences as [CLS] pieces [SEP], with a target at the first piece of each word.
 
-    A sentence longer than `length` tokens goes on in further rows, so that every word has its target once, in order;
-    only the end of a single word longer than a row is dropped. With a `context`, what room is left is filled with the
-    pieces of the same document before and behind, half each where there are as many; they have no targets.
+    A sentence longer than `length` tokens becomes several sequences, so that every word has one target, in order; only
+    the end of a single word longer than a sequence is dropped. With a `context`, the preceding and following pieces of
+    the same document fill the remaining positions, half each if there are enough; they have no targets.
     """
     budget = length - 2
     text, at, low, high = _around(words, tokenizer, context)
-    rows: list[Integers] = []
-    places: list[Integers] = []
+    sequences: list[Integers] = []
+    positions: list[Integers] = []
     owners: list[int] = []
     for sentence, (pieces, word_of) in enumerate(tokenizer.encode_words(words)):
         starts = np.flatnonzero(np.diff(np.asarray(word_of, np.int64), prepend=-1))
@@ -326,40 +334,40 @@ def examples(
         word = 0
         while word < len(starts):
             begin = int(starts[word])
-            # As many whole words as fit; at least one, cut short if it alone does not.
+            # As many whole words as fit; at least one, truncated if it is too long.
             after = max(word + 1, int(np.searchsorted(ends, begin + budget, side="right")))
             end = min(int(ends[after - 1]), begin + budget)
             room = budget - (end - begin) if context is not None else 0
             before, behind = at[sentence] + begin - low[sentence], high[sentence] - at[sentence] - end
             left = min(before, max(room // 2, room - behind))
             right = min(behind, room - left)
-            row = text[at[sentence] + begin - left : at[sentence] + end + right]
-            rows.append(np.concatenate([[tokenizer.cls], row, [tokenizer.sep]]))
-            places.append((starts[word:after] - begin + 1 + left).astype(np.int32))
+            sequence = text[at[sentence] + begin - left : at[sentence] + end + right]
+            sequences.append(np.concatenate([[tokenizer.cls], sequence, [tokenizer.sep]]))
+            positions.append((starts[word:after] - begin + 1 + left).astype(np.int32))
             owners += [sentence] * (after - word)
             word = after
     return Examples.of(
-        rows,
-        seconds=np.array([len(row) for row in rows], np.int32),
-        places=places,
+        sequences,
+        second_starts=np.array([len(sequence) for sequence in sequences], np.int32),
+        positions=positions,
         targets=np.concatenate([np.zeros(0, np.int64), *tags]),
         owners=np.array(owners, np.int64),
         pad=tokenizer.pad,
-        count=len(words),
+        raw_count=len(words),
     )
 
 
 def _around(
     words: Sequence[Sequence[str]], tokenizer: WordPiece, context: Context | None
 ) -> tuple[Integers, Integers, Integers, Integers]:
-    """The pieces of all text in a row, (N,); where each tagged sentence starts, and its document starts and ends, (R,)
-    each."""
+    """The concatenated pieces of all sentences, (N,); the start of each tagged sentence, and the start and end of its
+    document, (E,) each."""
     sentences = words if context is None else context.sentences
     pieces = [np.asarray(each, np.int32) for each, _ in tokenizer.encode_words(sentences)]
     starts = np.concatenate([[0], np.cumsum([len(each) for each in pieces], dtype=np.int64)])
     text = np.concatenate([np.zeros(0, np.int32), *pieces])
     if context is None:
         return text, starts, starts, starts[1:]
-    own = context.documents[context.places]
+    own = context.documents[context.indices]
     first, after = (np.searchsorted(context.documents, own, side) for side in ("left", "right"))
-    return text, starts[context.places], starts[first], starts[after]
+    return text, starts[context.indices], starts[first], starts[after]

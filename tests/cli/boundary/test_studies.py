@@ -96,7 +96,7 @@ FIELDS = [
     (*column("task='mnli', metric=3"), "'m': metric is 3"),
     (*column("task='mnli', adaptation='probe'"), "'m': adaptation is 'probe'"),
     (*column("task='mnli', adaptation=Features()"), "'m': the feature-based approach tags words"),
-    (*column("task='mnli', adaptation=FineTuning(context=True)"), "'m': context is of tagging"),
+    (*column("task='mnli', adaptation=FineTuning(context=True)"), "'m': context is an option of tagging"),
     (*column("task='mnli', split='dev'"), "'m': split is 'dev'"),
     (*column("metric='bleu'"), "'m' of study .* which has no task, 'bleu'"),
     (*column("task='mnli', milestones=(0,)"), "'m': milestones"),

@@ -11,7 +11,7 @@ from bertlab.tasks.kinds import multiple_choice
 def test_an_example_is_as_many_rows_as_it_has_endings(tokenizer):
     text = [["a", "b"], ["c", "dd"], ["ee", "f"], ["g", "abcdefgh"]]
     found = multiple_choice.examples(text, np.array([2, 0]), tokenizer, 9)
-    assert (len(found), found.rows, found.choices) == (2, 2, 3)
+    assert (len(found), found.raw_count, found.choices) == (2, 2, 3)
     assert found.lengths.tolist() == [6, 9], "the longest ending of each"
     batch = found.batch(np.array([1, 0]))
     read = [

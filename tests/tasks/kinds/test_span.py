@@ -44,9 +44,9 @@ def test_the_answer_of_the_targets_is_the_answer(tokenizer, context, question, b
 def test_windows_cover_every_token_and_overlap(tokenizer, contexts, question, length):
     windows = span.examples([[question] * len(contexts), contexts], [Answers()] * len(contexts), tokenizer, length)
     assert (windows.lengths <= length).all()
-    assert windows.rows == len(contexts)
+    assert windows.raw_count == len(contexts)
     query = min(length // 3, len(question.replace(" ", "")))
-    assert (windows.seconds == query + 2).all()
+    assert (windows.second_starts == query + 2).all()
     for number, context in enumerate(contexts):
         covered = []
         for row in np.flatnonzero(windows.questions == number):
@@ -154,7 +154,7 @@ def test_a_context_without_tokens_is_answered_by_nothing(tokenizer):
         (None, "row 2 is None: give"),
         ("b", "row 2 is 'b': give"),
         ({"text": ["b"]}, "row 2 is {'text': ['b']}: give"),
-        ({"text": ["b"], "answer_start": []}, "one start a text"),
+        ({"text": ["b"], "answer_start": []}, "a start per text"),
         ({"text": "b", "answer_start": 0}, "give"),
         ({"text": [""], "answer_start": [0]}, "row 2 has the answer ''"),
         ({"text": [3], "answer_start": [0]}, "row 2 has the answer 3"),

@@ -92,10 +92,10 @@ def test_windows_cover_every_word_once_and_in_order(tokenizer, words, length):
     tags = [np.arange(len(row)) for row in words]
     found = tagging.examples(words, tags, tokenizer, length)
     assert (found.lengths <= length).all()
-    assert found.rows == len(words)
+    assert found.raw_count == len(words)
     assert found.owners.tolist() == [number for number, row in enumerate(words) for _ in row]
     everything = [word for row in words for word in row]
-    assert len(found.places) == len(everything) == len(found.targets)
+    assert len(found.positions) == len(everything) == len(found.targets)
     if not everything:
         return
     batch = found.batch(np.arange(len(found)))
