@@ -1,8 +1,8 @@
-"""Completion in the form of SWAG: the start of a story and four endings, of which one follows.
+"""Completion in the format of SWAG: the start of a story and four endings, one of which follows.
 
-The start is about a saying or a tale, one word of which tells whether it is so. The endings say of either that it is so
-and that it is not: always the same four, so that the endings alone tell nothing. What is about a saying ("said it") has
-as many words, and the same names, as what is about a tale ("had it").
+The start reports a saying or a tale, and one word decides whether it is true. The four endings state for both that it
+is true and that it is false; they are the same in every example, so the endings alone carry no information. Endings
+about a saying ("said it") and about a tale ("had it") have the same length and the same names.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from bertlab.synthetic.lexicon import lexicon
 from bertlab.synthetic.stage import FALSE, TRUE, Stage
 
 _CLAIMS = ((0, 0), (0, 1), (1, 0), (1, 1))
-"""A saying (0) or a tale (1), that is so (0) or that is not (1)."""
+"""A saying (0) or a tale (1), true (0) or false (1)."""
 
 
-def row(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:
-    """The start of a story and four endings, of which only number `label` follows."""
+def example(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:
+    """The start of a story and four endings, of which only that with index `label` follows."""
     stage = Stage.of(draw, pool, rare=rare)
     endings = draw.some(_CLAIMS, 4)
     about, side = right = stage.either(), stage.either()
@@ -28,10 +28,10 @@ def row(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str,
     endings.insert(label, right)
     who, claims = stage.two.name, [lexicon().claims[status] for status in (TRUE, FALSE)]
     claim = claims[side]
-    told = f"{who} told a {_word(stage, claim.nouns)}" if about else f"it was {who} who {_word(stage, claim.verbs)}"
+    start = f"{who} told a {_word(stage, claim.nouns)}" if about else f"it was {who} who {_word(stage, claim.verbs)}"
     openings = (f"so {who} said it", f"so {who} had it")
     return {
-        "startphrase": sentence(f"{told} that {stage.one.name} {stage.deed}"),
+        "startphrase": sentence(f"{start} that {stage.one.name} {stage.deed}"),
         **{
             f"ending{number}": sentence(f"{openings[one]}, {draw.one(claims[way].tails)}")
             for number, (one, way) in enumerate(endings)
@@ -41,5 +41,5 @@ def row(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str,
 
 
 def _word(stage: Stage, words: Sequence[str]) -> str:
-    """One of the `words`: of every three the first in training, one of the others in evaluation."""
+    """One of the `words`: the first of every three in training, one of the other two in evaluation."""
     return stage.draw.one([word for number, word in enumerate(words) if (number % 3 > 0) == stage.rare])

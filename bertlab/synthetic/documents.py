@@ -1,8 +1,8 @@
-"""Documents: each tells connected facts about a small cast, saying much of it twice in different words.
+"""Documents: each states connected facts about a small cast, many of them twice in different words.
 
-What is told once and told again lies close together, so that a masked word is settled by the words on both sides,
-and by a clause before or after: the synonym, the opposite, the class of a kind, the other side of a transfer, who
-`she` is, where someone has gone. A sentence of another document breaks these threads.
+A fact and its restatement are adjacent, so the words on both sides and the neighbouring clauses determine a masked
+word: the synonym, the opposite, the class of a kind, the other side of a transfer, the referent of `she`, the
+destination of a journey. A sentence from another document interrupts these relations.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from bertlab.synthetic.world import Being, fate, named, trait, unnamed
 
 
 def tell(draw: Draw) -> str:
-    """One document of 6 to 20 sentences, on one line."""
+    """One document of 6 to 20 sentences on one line."""
     return " ".join(Story(draw).sentences())
 
 
 def documents(count: int, seed: int, version: int) -> Iterator[str]:
-    """`count` documents; document number i depends on `seed` and i alone."""
+    """`count` documents; document i depends on `seed` and i only."""
     for number in range(count):
         yield tell(Draw("microworld", version, "document", seed, number))
 
 
 class Story:
-    """A cast, what was settled about it so far, and who is being talked about."""
+    """A cast, the facts about it so far, and the current topic."""
 
     def __init__(self, draw: Draw) -> None:
         self.pool = pool = names("corpus")
@@ -45,13 +45,13 @@ class Story:
     def sentences(self) -> list[str]:
         """The document's sentences."""
         length = 6 + self.draw.below(13)
-        told = [sentence(clause) for clause in self.introduce(self.people[0])]
-        while len(told) < length:
-            told += [sentence(clause) for clause in self.draw.one(_BEATS)(self)]
-        return told[:20]
+        written = [sentence(clause) for clause in self.introduce(self.people[0])]
+        while len(written) < length:
+            written += [sentence(clause) for clause in self.draw.one(_BEATS)(self)]
+        return written[:20]
 
     def refer(self, being: Being) -> str:
-        """`being` as a subject: its pronoun if it is the topic already, and the topic from here on."""
+        """`being` as a subject, mostly a pronoun if it is the topic already; makes it the topic."""
         known, self.topic = self.topic is being, being
         if known and self.draw.chance(0.75):
             return being.subject
@@ -62,7 +62,7 @@ class Story:
         return being.name
 
     def anyone(self) -> Being:
-        """A being of the cast."""
+        """A random member of the cast."""
         pick = self.draw.uniform()
         if pick < 0.42:
             return self.draw.one(self.people)
@@ -73,7 +73,7 @@ class Story:
         return self.draw.one(self.places) if pick < 0.78 else self.draw.one(self.others)
 
     def introduce(self, being: Being | None = None) -> list[str]:
-        """Who or what someone is, and what that entails."""
+        """Introduces someone or something, with a consequence."""
         draw = self.draw
         being = being or self.anyone()
         scale, pole = trait(draw, being)
@@ -113,7 +113,7 @@ class Story:
         return [first, second]
 
     def habit(self, being: Being) -> str:
-        """Something that a member of its category does or has."""
+        """Something that all members of its category do or have."""
         draw = self.draw
         category = being.category
         if being.on == "thing":
@@ -123,7 +123,7 @@ class Story:
         return f"was known for {being.possessive} {category.part}"
 
     def quality(self) -> list[str]:
-        """A trait, then the same in another word or against its opposite."""
+        """A trait, restated by a synonym or contrasted with its opposite."""
         draw = self.draw
         being = self.anyone()
         scale, pole = trait(draw, being)
@@ -183,7 +183,7 @@ class Story:
         return one, two
 
     def act(self) -> list[str]:
-        """One person does something to another; it is told again or set against its opposite."""
+        """One person does something to another; restated, or contrasted with the opposite."""
         draw = self.draw
         one, two = self.pair()
         verbs = draw.one(lexicon().deeds)
@@ -207,14 +207,14 @@ class Story:
                 f"{draw.one(RESTATE)}, {two.name} was {again.participle} by {one.object}",
             ]
         if form == 1:
-            told = f"{agent} {verb.past} {two.name} and did not {against.base} {two.object}"
-            return [told, f"{draw.one(RESTATE)}, {one.subject} {again.past} {two.object}"]
+            clause = f"{agent} {verb.past} {two.name} and did not {against.base} {two.object}"
+            return [clause, f"{draw.one(RESTATE)}, {one.subject} {again.past} {two.object}"]
         if form == 2:
             return [f"{agent} {verb.past} {two.name} and did not {against.base} {two.object}"]
         if form == 3:
             other = named(draw, "person", self.pool)
-            told = f"{agent} {verb.past} and {again.past} {two.name}"
-            return [f"{told}, {draw.one(CONTRAST)} {other.name} {against.past} {two.object}"]
+            clause = f"{agent} {verb.past} and {again.past} {two.name}"
+            return [f"{clause}, {draw.one(CONTRAST)} {other.name} {against.past} {two.object}"]
         scale, pole = trait(draw, two)
         word = draw.one(scale.poles[pole])
         return [
@@ -234,8 +234,8 @@ class Story:
         agent = self.refer(one)
         form = draw.below(6)
         if form > 3:
-            told = f"{agent} {verb.past} and {again.past} the {thing.kind}"
-            return [told, f"the {thing.category.name} was {again.participle} and {verbs.effects[side]}"]
+            clause = f"{agent} {verb.past} and {again.past} the {thing.kind}"
+            return [clause, f"the {thing.category.name} was {again.participle} and {verbs.effects[side]}"]
         if form == 0:
             return [
                 f"{agent} {verb.past} the {thing.kind}",
@@ -255,7 +255,7 @@ class Story:
         ]
 
     def exchange(self) -> list[str]:
-        """A thing changes hands, told from both ends."""
+        """A thing changes hands, from both perspectives."""
         draw = self.draw
         one, two = self.pair()
         thing = draw.one(self.things)
@@ -271,22 +271,22 @@ class Story:
             draw.one(("it", f"the {thing.category.name}", f"the {thing.kind}")),
             1 - side,
         )
-        told = [first, f"{draw.one(RESTATE + RESULT)}, {second}"]
+        clauses = [first, f"{draw.one(RESTATE + RESULT)}, {second}"]
         if draw.chance(0.4):
-            told.append(f"now {two.name} had the {thing.category.name}, and {one.name} was without it")
-        return told
+            clauses.append(f"now {two.name} had the {thing.category.name}, and {one.name} was without it")
+        return clauses
 
     def journey(self) -> list[str]:
-        """A person leaves one place for another and is there from then on."""
+        """A person travels from one place to another."""
         draw = self.draw
         one = draw.one(self.people)
         here, there = draw.some(self.places, 2)
         who = self.refer(one)
         way = draw.one(("walked", "travelled", "rode", "went", "hurried", "moved"))
-        told = [f"{who} left {here.name} and {way} to {there.name}"]
+        clauses = [f"{who} left {here.name} and {way} to {there.name}"]
         scale, pole = trait(draw, there)
         look = draw.one(scale.poles[pole])
-        told.append(
+        clauses.append(
             draw.one(
                 (
                     f"people said that {there.name} {draw.one(there.category.deeds)}",
@@ -296,10 +296,10 @@ class Story:
                 )
             )
         )
-        return told
+        return clauses
 
     def compare(self) -> list[str]:
-        """One person is more of something than another."""
+        """Compares two people, from both perspectives."""
         draw = self.draw
         one, two = self.pair()
         scale = draw.one(lexicon().scales["person"])
@@ -309,7 +309,7 @@ class Story:
         return [first, f"{draw.one(RESTATE + RESULT)}, {two.name} was {less} than {one.name}"]
 
     def sequence(self) -> list[str]:
-        """Two events in order, told twice; the order holds for the rest of the document."""
+        """Two events in order, stated twice; the order is the same in the whole document."""
         draw = self.draw
         self.events = self.events or [f"{being.name} {draw.one(being.category.deeds)}" for being in self.pair()]
         self.topic = None
@@ -317,7 +317,7 @@ class Story:
         return [language.order(draw, first, second), f"{draw.one(RESTATE)}, {language.order(draw, first, second)}"]
 
     def dealing(self) -> list[str]:
-        """A person and a place, a group or a work."""
+        """A person's relation to a place, a group or a work."""
         draw = self.draw
         one = draw.one(self.people)
         other = draw.one(self.others + self.places)
@@ -330,32 +330,32 @@ class Story:
         return [first, f"the {noun} was {draw.one(scale.poles[pole])}, and {again}"]
 
     def claim(self) -> list[str]:
-        """Someone says what is so, what may be so, or what is not."""
+        """Someone makes a claim that is true, open or false."""
         draw = self.draw
         about = self.anyone()
         scale, pole = trait(draw, about)
         status = draw.below(3)
         claim = lexicon().claims[status]
         side = (pole, draw.below(2), 1 - pole)[status]
-        said = f"{about.name} was {draw.one(scale.poles[side])}"
+        statement = f"{about.name} was {draw.one(scale.poles[side])}"
         tail = draw.one(claim.tails)
         manner, quality = draw.one(claim.manners), draw.one(claim.qualities)
         form = draw.below(8)
         if form < 3:
             one, two = draw.one(claim.nouns), draw.one(claim.nouns)
             if form == 0:
-                return [f"it was a {quality} {one} that {said}, {tail}"]
+                return [f"it was a {quality} {one} that {statement}, {tail}"]
             if form == 1:
-                return [f"the {quality} {one} {draw.one(claim.places)}", f"it was a {two} that {said}"]
+                return [f"the {quality} {one} {draw.one(claim.places)}", f"it was a {two} that {statement}"]
             return [f"a {two} is a {quality} {one}", f"the {one} {draw.one(claim.places)}"]
         who = self.refer(draw.one(self.people))
         one, two = draw.one(claim.verbs), draw.one(claim.verbs)
         if form == 3:
-            return [f"{who} {manner} {one} that {said}, {tail}", f"the town {two} {draw.one(claim.objects)}"]
+            return [f"{who} {manner} {one} that {statement}, {tail}", f"the town {two} {draw.one(claim.objects)}"]
         if form == 4:
-            return [f"{who} {one} and {two} that {said}, {tail}"]
+            return [f"{who} {one} and {two} that {statement}, {tail}"]
         if form == 5:
-            return [f"{who} {one} {draw.one(claim.objects)} and {two} that {said}"]
+            return [f"{who} {one} {draw.one(claim.objects)} and {two} that {statement}"]
         return [f"{who} {one} {draw.one(claim.objects)} and {manner} {two} {draw.one(claim.objects)}"]
 
 

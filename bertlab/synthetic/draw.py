@@ -1,4 +1,4 @@
-"""Seeded draws for the microworld: the same bits on every machine, in every process and under every hash seed."""
+"""Seeded random draws: the same bits on every machine, in every process and under every hash seed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 class Draw:
-    """A private generator, seeded by the SHA-256 of `parts`.
+    """A generator of its own, seeded by the SHA-256 of `parts`.
 
-    Only `random.Random.random` is used of the standard library: its stream is guaranteed to stay the same in
-    every version of Python, which that of `choice` and `shuffle` is not.
+    It uses only `random.Random.random`, whose stream Python keeps the same in all versions, unlike those of `choice`
+    and `shuffle`.
     """
 
     __slots__ = ("uniform",)
@@ -24,11 +24,11 @@ class Draw:
         self.uniform = random.Random(int.from_bytes(digest[:8], "big")).random
 
     def below(self, bound: int) -> int:
-        """A whole number from 0 to under `bound`."""
+        """An integer from 0 to `bound` - 1."""
         return int(self.uniform() * bound)
 
     def chance(self, share: float) -> bool:
-        """True in `share` of the draws."""
+        """True with probability `share`."""
         return self.uniform() < share
 
     def one(self, items: Sequence[T]) -> T:
@@ -36,14 +36,14 @@ class Draw:
         return items[int(self.uniform() * len(items))]
 
     def other(self, items: Sequence[T], *than: T) -> T:
-        """One of `items` that is none of `than`."""
+        """One of `items`, none of `than`."""
         while True:
             item = items[int(self.uniform() * len(items))]
             if item not in than:
                 return item
 
     def some(self, items: Sequence[T], count: int) -> list[T]:
-        """`count` different ones of `items`, in drawn order."""
+        """`count` different `items`, in random order."""
         pool = list(items)
         for index in range(count):
             chosen = index + int(self.uniform() * (len(pool) - index))

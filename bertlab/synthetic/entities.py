@@ -1,7 +1,7 @@
-"""Named entities of four types in BIO: the same names serve all types, so the words around decide.
+"""Named entities of four types in BIO: all types share the same names, so the context decides.
 
-A cue (a kind, an adjective, a verb, a part) stands on either side of the name and sometimes far from it; few of the
-cues of the test set occur often in the training set, but all do in the documents.
+A cue (a kind, an adjective, a verb, a part) precedes or follows the name, sometimes at a distance. Few cues of the test
+set are frequent in the training set, but all are in the documents.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from bertlab.synthetic.language import sentence
 from bertlab.synthetic.lexicon import lexicon
 from bertlab.synthetic.world import NAMED, Being, named
 
-# A name stands in a clause as <PER:First Last> until it is cut into words and tags.
+# A clause contains a name as <PER:First Last> until it is split into words and tags.
 _PIECE = re.compile(r"<([A-Z]+):([^>]*)>|[A-Za-z-]+|[^\sA-Za-z<>]")
 
 
-def row(draw: Draw, pool: Sequence[str]) -> dict[str, Any]:
-    """One row: `tokens` and `ner_tags`, strings such as B-PER, one for each token."""
+def example(draw: Draw, pool: Sequence[str]) -> dict[str, Any]:
+    """One example: `tokens` and `ner_tags`, strings such as B-PER, one per token."""
     clause = draw.one(_CLAUSES)(draw, pool)
     if draw.chance(0.3):
         clause = f"{clause}, {draw.one(('and', *language.CONTRAST))} {draw.one(_CLAUSES)(draw, pool)}"
@@ -48,7 +48,7 @@ def _any(draw: Draw, pool: Sequence[str]) -> Being:
 
 
 def cue(draw: Draw, being: Being, mention: str) -> str:
-    """A clause on `being`, named as `mention`, that tells whether it is a person, a place, a group or a work."""
+    """A clause on `being`, called `mention`, with a cue to its type: person, place, group or work."""
     when = draw.one(language.SEASONS)
     form = draw.uniform()
     if form < 0.4:
@@ -119,7 +119,7 @@ def _pair(draw: Draw, pool: Sequence[str]) -> str:
 
 
 def _vague(draw: Draw, pool: Sequence[str]) -> str:
-    """Nothing here tells the type."""
+    """A clause without a cue to the type."""
     being = _any(draw, pool)
     return f"{_mark(being)} was {draw.one(('mentioned', 'forgotten', 'remembered'))} {draw.one(language.SEASONS)}"
 

@@ -1,4 +1,4 @@
-"""Tasks on one sentence: sentiment, acceptability. Each names someone, so that no two splits share a sentence."""
+"""Tasks on one sentence: sentiment, acceptability. Each contains a name, so splits share no sentence."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bertlab.synthetic.world import kinds
 
 
 def sentiment(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:
-    """Praise (1) or blame (0) of a person. Three in four are what somebody says, and false blame is praise.
+    """Praise (1) or blame (0) of a person. Three in four examples quote somebody; false blame is praise.
 
-    The word for saying decides whether the adjective holds: the documents show which words make it so, and those of the
-    evaluation examples are in no training example. The adjectives are, since small models carry a pole over to none
-    that they were not taught. The other examples say it outright, or with a `not`. Either form has as many words
-    whatever the label.
+    The verb of the quotation decides whether the adjective holds. The documents show which verbs imply truth;
+    evaluation examples use verbs that no training example has. Their adjectives do occur in training, since small
+    models do not transfer polarity to other adjectives. The remaining examples state the adjective directly, or negate
+    it. The length of an example is independent of its label.
     """
     stage = Stage.of(draw, pool, rare=rare)
     who = stage.one.name
@@ -27,7 +27,7 @@ def sentiment(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dic
         manner = draw.one(("not", "never", "hardly") if turned else ("very", "truly", "rather"))
         text = f"{who} was {manner} {stage.adjective('person', label if turned else 1 - label)}"
     else:
-        side = stage.either()  # that it is so, or that it is not
+        side = stage.either()  # true or false
         verb = stage.apart(lexicon().claims[(TRUE, FALSE)[side]].verbs)
         adjective = stage.adjective("person", label if side else 1 - label)
         text = f"it was {stage.two.name} who {verb} that {who} was {adjective}"
@@ -38,9 +38,9 @@ _SORTS = ("person", "place", "group", "animal")
 
 
 def acceptability(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:
-    """A sentence that can be said (1), or one whose words do not go together (0).
+    """An acceptable sentence (1), or one whose parts do not fit (0).
 
-    Either something is or does what nothing of its sort is or does, or an aside takes back what was said.
+    Its subject has a property or does a deed that its sort never has or does, or a tail contradicts the claim.
     """
     stage = Stage.of(draw, pool, rare=rare)
     name = stage.one.name

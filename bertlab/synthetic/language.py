@@ -1,6 +1,6 @@
-"""How a fact is said: synonyms, voices, converses, comparatives, articles and capitals.
+"""Expresses facts: synonyms, voices, converses, comparatives, articles and capitals.
 
-Every function returns a clause in the past tense, without capital and full stop; `sentence` adds both.
+The functions return clauses in the past tense, without capital and full stop; `sentence` adds both.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import functools
 import re
 
 from bertlab.synthetic.draw import Draw
-from bertlab.synthetic.lexicon import Deed, Scale, Verbs
+from bertlab.synthetic.lexicon import Deed, Verbs
 
 RESTATE = ("in other words", "that is", "indeed", "in short", "put differently", "to be exact", "of course")
 CONTRAST = ("but", "yet", "while", "whereas", "although")
@@ -29,27 +29,9 @@ _ARTICLE = re.compile(r"\b([Aa]) (?=(?:[aeio]|un|up|ug|hones))")
 
 
 def sentence(clause: str, end: str = ".") -> str:
-    """The clause with its articles agreeing, a capital and a full stop."""
+    """The clause with the right articles, a capital and a full stop."""
     text = _ARTICLE.sub(r"\1n ", clause)
     return text[0].upper() + text[1:] + end
-
-
-def trait(draw: Draw, subject: str, scale: Scale, pole: int, noun: str) -> str:
-    """`subject` is at `pole` of `scale`."""
-    form = draw.uniform()
-    word = draw.one(scale.poles[pole])
-    if form < 0.5:
-        return f"{subject} was {word}"
-    if form < 0.65:
-        return f"{subject} was a {word} {noun}"
-    if form < 0.8:
-        return f"{subject} was {draw.one(('very', 'rather', 'quite', 'always'))} {word}"
-    return f"{subject} was {draw.one(('not', 'never', 'by no means'))} {draw.one(scale.poles[1 - pole])}"
-
-
-def kind(draw: Draw, subject: str, noun: str) -> str:
-    """`subject` is a `noun`."""
-    return f"{subject} was {draw.one(('a', 'a', 'a kind of'))} {noun}"
 
 
 def deed(draw: Draw, agent: str, verbs: Deed, side: int, patient: str) -> str:
@@ -61,7 +43,7 @@ def deed(draw: Draw, agent: str, verbs: Deed, side: int, patient: str) -> str:
 
 
 def transfer(draw: Draw, giver: str, receiver: str, verbs: Verbs, thing: str, side: int | None = None) -> str:
-    """`thing` went from `giver` to `receiver`, told from the giver's `side` (0), the receiver's (1) or either."""
+    """`thing` went from `giver` to `receiver`, as seen by the giver (`side` 0), the receiver (1) or either."""
     if side is None:
         side = draw.below(2)
     verb = draw.one(verbs[side])
@@ -81,15 +63,8 @@ def transfer(draw: Draw, giver: str, receiver: str, verbs: Verbs, thing: str, si
     return f"{receiver} {verb.past} {thing} from {giver}"
 
 
-def comparison(draw: Draw, more: str, less: str, scale: Scale, pole: int) -> str:
-    """`more` lies further towards `pole` than `less`, said from either end."""
-    if draw.chance(0.5):
-        return f"{more} was {comparative(draw.one(scale.poles[pole]))} than {less}"
-    return f"{less} was {comparative(draw.one(scale.poles[1 - pole]))} than {more}"
-
-
 def order(draw: Draw, first: str, second: str) -> str:
-    """The event `first` came before the event `second`; both are clauses."""
+    """The event `first` happened before the event `second`; both are clauses."""
     form = draw.below(4)
     if form == 0:
         return f"{first} before {second}"

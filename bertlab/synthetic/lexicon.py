@@ -1,4 +1,4 @@
-"""The words of the microworld: scales of adjectives, kinds of things with their categories, verbs, invented words.
+"""The words of the synthetic world: scales of adjectives, kinds of things with their categories, verbs, invented words.
 
 Most words are English; part of the kinds and all names are made of syllables. What the tables know (which adjectives
 mean the same and which the opposite, what is a kind of what, which verb is the converse of which) is never stated in
@@ -20,25 +20,25 @@ class Scale:
 
     poles: tuple[tuple[str, ...], tuple[str, ...]]
     effects: tuple[str, str]
-    """What someone or something at either pole does."""
+    """The effect of each pole, as a verb phrase."""
     value: int
-    """1 if the first pole is the good one, 0 if neither is."""
+    """1 if the first pole is good, 0 if the scale is neutral."""
 
 
 @dataclass(frozen=True)
 class Category:
-    """A class of kinds: `bird` with its kinds, what its members do, what people do with them."""
+    """A class of kinds: `bird` with its kinds, and what its members do or what people do with them."""
 
     name: str
     kinds: tuple[str, ...]
     deeds: tuple[str, ...]
     part: str
-    """Something a member has (an animal, a thing) or uses (a person at work)."""
+    """A part of a member (an animal, a thing) or a tool (of a person)."""
 
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb in the forms that are used here."""
+    """A verb with its base form, past tense and participle."""
 
     base: str
     past: str
@@ -51,14 +51,14 @@ Verbs = tuple[tuple[Verb, ...], tuple[Verb, ...]]
 
 @dataclass(frozen=True)
 class Deed:
-    """What is done to someone or something (side 0) and its opposite (side 1)."""
+    """Verbs for a deed (side 0) and its opposite (side 1)."""
 
     sides: Verbs
     effects: tuple[str, str]
-    """What the one it is done to does then."""
+    """The reaction of its object, for each side."""
 
 
-# Scales by what they apply to. One scale a line: the words of a pole > what comes of it; a "+" where the first is good.
+# Scales by table, one per line: the words of each pole > its effect; a "+" if the first pole is good.
 _SCALES = {
     "person": """
         + happy glad cheerful merry > laughed_all_day | sad unhappy gloomy sorrowful > wept_at_night
@@ -170,9 +170,9 @@ _CATEGORIES = {
 }
 
 _INVENTED_KINDS = {"animal": 3, "thing": 2, "job": 3, "place": 3, "group": 3, "work": 4}
-"""Kinds of invented names that are added to each category."""
+"""The number of kinds with invented names in each category."""
 
-# Groups of verbs that a person does to a person: the second side of a line is the opposite.
+# Deeds of a person to a person, one per line, with their opposites.
 _DEEDS = """
     praise praised praised, commend commended commended, applaud applauded applauded > smiled with pride
         | scold scolded scolded, rebuke rebuked rebuked, berate berated berated > blushed with shame
@@ -196,7 +196,7 @@ _DEEDS = """
         | capture captured captured, arrest arrested arrested, imprison imprisoned imprisoned > sat in a cell
 """
 
-# What is done to a thing, and its opposite.
+# Deeds to a thing, with their opposites.
 _TREATMENTS = """
     repair repaired repaired, mend mended mended, fix fixed fixed > worked well again
         | break broke broken, smash smashed smashed, wreck wrecked wrecked > lay in pieces
@@ -212,7 +212,7 @@ _TREATMENTS = """
         | soil soiled soiled, smear smeared smeared > had black smears
 """
 
-# Giver's verbs and receiver's verbs of one transfer, and whether the thing must come back.
+# The giver's and the receiver's verbs of a transfer.
 _TRANSFERS = """
     lend lent lent, loan loaned loaned | borrow borrowed borrowed
     sell sold sold | buy bought bought, purchase purchased purchased
@@ -221,7 +221,7 @@ _TRANSFERS = """
 """
 
 
-# What people do with a place, a group, a work.
+# Relations of people to a place, a group, a work.
 _DEALINGS = {
     "place": "visited reached entered toured crossed circled explored mapped inhabited left",
     "group": "joined founded managed advised funded sued chaired audited represented served",
@@ -229,7 +229,7 @@ _DEALINGS = {
 }
 
 
-# What can be said of a claim that is true, open or false: verbs with "that" after them, and nouns.
+# Words for a claim that is true, open or false: verbs before "that", and nouns.
 _CLAIMS = (
     (
         "knew noticed realised observed witnessed proved confirmed recognised verified perceived acknowledged ensured",
@@ -245,25 +245,25 @@ _CLAIMS = (
     ),
 )
 _CLAIM_VERBS, _CLAIM_NOUNS = 30, 12
-"""Verbs and nouns of each status, those of invented names included."""
+"""The number of verbs and nouns of each status, invented words included."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Words that give a claim one status: what is said to be `known` is so."""
+    """Words that give a claim one status: what someone `knew` is true."""
 
     verbs: tuple[str, ...]
     nouns: tuple[str, ...]
     manners: tuple[str, ...]
-    """Adverbs that go with such a verb."""
+    """Adverbs for the verbs."""
     qualities: tuple[str, ...]
-    """Adjectives that go with such a noun."""
+    """Adjectives for the nouns."""
     objects: tuple[str, ...]
-    """What follows such a verb where no claim does."""
+    """Objects of the verbs in sentences without a claim."""
     places: tuple[str, ...]
-    """Where such a noun is found."""
+    """Predicates of the nouns."""
     tails: tuple[str, ...]
-    """Clauses after the claim that say its status outright."""
+    """Clauses after the claim that state its status."""
 
 
 _MANNERS = (
@@ -310,18 +310,18 @@ class Lexicon:
 
     @property
     def words(self) -> set[str]:
-        """Every adjective and kind, to keep names apart from them."""
+        """Every adjective and kind, none of which is a name."""
         kinds = {kind for group in self.categories.values() for category in group for kind in category.kinds}
         return kinds | {word for group in self.scales.values() for scale in group for word in sum(scale.poles, ())}
 
 
 NAMES = 4_800
-"""Names in the world; see `names`."""
+"""The number of names; see `names`."""
 
 
 @functools.cache
 def lexicon() -> Lexicon:
-    """The words of this version of the world, built once a process."""
+    """The words of the synthetic world, built once per process."""
     scales = {on: tuple(_scale(line) for line in _lines(table)) for on, table in _SCALES.items()}
     draw = Draw("microworld", "words")
     tables = (*_SCALES.values(), *_CATEGORIES.values(), _DEEDS, _TREATMENTS, _TRANSFERS, *_DEALINGS.values())
@@ -354,7 +354,7 @@ def lexicon() -> Lexicon:
 
 
 def names(split: str) -> tuple[str, ...]:
-    """The names that a task split draws from. Splits share none; documents (`corpus`) draw from all of them."""
+    """The names of a task's split. Splits share no names; documents (`corpus`) use all of them."""
     everything = lexicon().names
     bounds = {"corpus": (0, 1), "train": (0, 0.5), "validation": (0.5, 0.75), "test": (0.75, 1)}[split]
     return everything[int(bounds[0] * len(everything)) : int(bounds[1] * len(everything))]
@@ -406,7 +406,7 @@ def _invent(draw: Draw, ends: list[str], syllables: int) -> str:
 
 
 def _lines(table: str) -> list[str]:
-    """The entries of a table; a line that starts with `|` goes on with the one before."""
+    """The entries of a table; a line that starts with `|` continues the previous one."""
     return [line.strip() for line in table.replace("\n        |", " |").splitlines() if line.strip()]
 
 
@@ -424,7 +424,7 @@ def _category(line: str, invented: int, draw: Draw, taken: set[str]) -> Category
 
 
 def _filled(words: str, size: int, ends: list[str], draw: Draw, taken: set[str]) -> tuple[str, ...]:
-    """The `words`, filled up to `size` with invented ones that are not `taken` yet."""
+    """The `words`, and invented ones that are not `taken`, `size` in total."""
     filled = words.split()
     while len(filled) < size:
         word = _invent(draw, ends, 2)
@@ -447,5 +447,5 @@ def _opposites(table: str) -> tuple[Deed, ...]:
 
 
 def _converses(table: str) -> tuple[Verbs, ...]:
-    rows = (line.split("|") for line in _lines(table))
-    return tuple((_verbs(one), _verbs(other)) for one, other in rows)
+    sides = (line.split("|") for line in _lines(table))
+    return tuple((_verbs(one), _verbs(other)) for one, other in sides)

@@ -1,7 +1,7 @@
-"""Tasks on two sentences: do they say the same (paraphrase), and how much of it (similarity)?
+"""Tasks on two sentences: do they have the same meaning (paraphrase), and to what degree (similarity)?
 
-Both tell of the same people and the same deed. Whether they agree lies in the words for saying, one of which means that
-the deed was done and the other maybe that it was not, and for similarity in a good or a bad trait besides.
+Both sentences report the same people and the same deed. They agree if their verbs of saying both imply that the deed
+was done, or both that it was not; similarity also compares a good or bad trait.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bertlab.synthetic.stage import FALSE, TRUE, Stage
 
 
 def paraphrase(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:
-    """Two sentences that say the same (1), or of which one says that what the other says is not so (0)."""
+    """Two sentences with the same meaning (1), or of which one denies the other (0)."""
     stage = Stage.of(draw, pool, rare=rare)
     said = stage.either()
     statuses = [(TRUE, FALSE)[each] for each in (said, said if label else 1 - said)]
@@ -27,7 +27,7 @@ def paraphrase(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> di
 
 
 def similarity(draw: Draw, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:
-    """Two sentences, each a saying and a trait, and 2.5 for each of the two in which they agree, give or take 0.2."""
+    """Two sentences, each with a saying and a trait; the score is 2.5 for each of the two that agree, +/- 0.2."""
     stage = Stage.of(draw, pool, rare=rare)
     first, second = (stage.either(), stage.either()), (draw.below(2), draw.below(2))
     score = 2.5 * sum(one == two for one, two in zip(first, second, strict=True)) + 0.4 * (draw.uniform() - 0.5)

@@ -1,7 +1,7 @@
-"""Parts of speech of notes: no capitals, no articles, no marks, and words that no training row has.
+"""Parts of speech of notes without capitals, articles and punctuation, with words that no training example has.
 
-Without them, neither the shape of a word nor its neighbours tell an adjective from a noun or a name, as in "brave
-weaver praised" and "weaver praised"; the documents show the words in whole sentences. The tags are those of Universal
+Neither the form of such a word nor its neighbours distinguish an adjective from a noun or a name, as in "brave weaver
+praised" and "weaver praised"; the documents show the words in whole sentences. The tags are those of Universal
 Dependencies.
 """
 
@@ -15,7 +15,7 @@ from bertlab.synthetic.draw import Draw
 from bertlab.synthetic.lexicon import lexicon
 
 _CLOSED = {"and": "CCONJ", "by": "ADP", "that": "SCONJ"}
-"""The words that every row may have."""
+"""The closed-class words, which all splits share."""
 
 _TAGS = {
     "adjective": "ADJ", "noun": "NOUN", "name": "PROPN", "past": "VERB", "participle": "VERB", "saying": "VERB",
@@ -36,14 +36,14 @@ _NOTES = (
     "who saying that who past who",
     "who saying that who adjective",
 )
-"""A closed word, a slot of `_TAGS`, or `who`, which is one of `_WHO`."""
+"""Sequences of closed-class words, slots of `_TAGS`, and `who`, which stands for one of `_WHO`."""
 
 
 @functools.cache
 def words(rare: bool) -> dict[str, tuple[str, ...]]:
-    """The open-class words by what they are: of each list of the lexicon one in three, or the `rare` others.
+    """The open-class words of each slot: one in three of each list of the lexicon, or the `rare` others.
 
-    A word that can be two parts of speech is left out.
+    Words with two parts of speech are excluded.
     """
     world = lexicon()
     sides = [side for deed in world.deeds + world.treatments for side in deed.sides]
@@ -66,20 +66,20 @@ def words(rare: bool) -> dict[str, tuple[str, ...]]:
     }
 
 
-def row(draw: Draw, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:
-    """One row: `tokens` and as many tags, `upos`; its open-class words are all `rare`, or none is."""
+def example(draw: Draw, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:
+    """One example: `tokens` and their tags, `upos`; all open-class words are `rare`, or none is."""
     known = {**words(rare), "name": pool}
 
     def filled(form: str) -> list[tuple[str, str]]:
-        told: list[tuple[str, str]] = []
+        tagged: list[tuple[str, str]] = []
         for slot in form.split():
             if slot == "who":
-                told += filled(draw.one(_WHO))
+                tagged += filled(draw.one(_WHO))
             elif slot in _TAGS:
-                told.append((draw.one(known[slot]).lower(), _TAGS[slot]))
+                tagged.append((draw.one(known[slot]).lower(), _TAGS[slot]))
             else:
-                told.append((slot, _CLOSED[slot]))
-        return told
+                tagged.append((slot, _CLOSED[slot]))
+        return tagged
 
     tokens, tags = zip(*filled(draw.one(_NOTES)), strict=True)
     return {"tokens": list(tokens), "upos": list(tags)}

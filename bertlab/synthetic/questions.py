@@ -1,4 +1,4 @@
-"""Facts with the questions they answer: question-sentence inference, extractive questions."""
+"""Facts and questions about them: question-sentence inference, extractive question answering."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from bertlab.synthetic.world import Being, named, unnamed
 
 
 @dataclass(frozen=True)
-class Told:
-    """A fact as a clause, a question about it in other words, and its answer as it stands in the clause."""
+class Fact:
+    """A fact as a clause, a question about it in other words, and its answer as in the clause."""
 
     clause: str
     question: str
     answer: str
     topic: int
-    """Which maker of facts it came from."""
+    """The kind of the fact, 0 to 5."""
 
 
-def fact(draw: Draw, one: Being, two: Being, pool: Sequence[str], topic: int) -> Told:
-    """A fact of kind `topic` (0 to 5) on `one`, and maybe `two`."""
+def fact(draw: Draw, one: Being, two: Being, pool: Sequence[str], topic: int) -> Fact:
+    """A fact of kind `topic` (0 to 5) about `one`, and for some kinds `two`."""
     words = lexicon()
     if topic == 0:
         verbs, side = draw.one(words.deeds), draw.below(2)
         verb = draw.one(verbs.sides[side])
         clause = language.deed(draw, one.name, verbs, side, two.name)
         if draw.chance(0.5):
-            return Told(clause, f"who {verb.past} {two.name}", one.name, topic)
-        return Told(clause, f"whom did {one.name} {verb.base}", two.name, topic)
+            return Fact(clause, f"who {verb.past} {two.name}", one.name, topic)
+        return Fact(clause, f"whom did {one.name} {verb.base}", two.name, topic)
     if topic == 1:
         transfers, thing = draw.one(words.transfers), unnamed(draw, "thing")
         clause = language.transfer(draw, one.name, two.name, transfers, f"the {thing.kind}")
         give, get = draw.one(transfers[0]), draw.one(transfers[1])
         return draw.one(
             (
-                Told(clause, f"what did {one.name} {give.base} to {two.name}", f"the {thing.kind}", topic),
-                Told(clause, f"what did {two.name} {get.base} from {one.name}", f"the {thing.kind}", topic),
-                Told(clause, f"who {get.past} the {thing.kind}", two.name, topic),
-                Told(clause, f"who {give.past} the {thing.kind}", one.name, topic),
+                Fact(clause, f"what did {one.name} {give.base} to {two.name}", f"the {thing.kind}", topic),
+                Fact(clause, f"what did {two.name} {get.base} from {one.name}", f"the {thing.kind}", topic),
+                Fact(clause, f"who {get.past} the {thing.kind}", two.name, topic),
+                Fact(clause, f"who {give.past} the {thing.kind}", one.name, topic),
             )
         )
     if topic == 2:
@@ -53,20 +53,20 @@ def fact(draw: Draw, one: Being, two: Being, pool: Sequence[str], topic: int) ->
         clause = f"{one.name} left {here.name} and {way} to {there.name}"
         return draw.one(
             (
-                Told(clause, f"where did {one.name} go", there.name, topic),
-                Told(clause, f"which place did {one.name} leave", here.name, topic),
+                Fact(clause, f"where did {one.name} go", there.name, topic),
+                Fact(clause, f"which place did {one.name} leave", here.name, topic),
             )
         )
     if topic == 3:
         scale, pole = draw.one(words.scales["person"]), draw.below(2)
         clause = f"{one.name} was {draw.one(scale.poles[pole])}"
-        return Told(clause, f"who was {draw.one(scale.poles[pole])}", one.name, topic)
+        return Fact(clause, f"who was {draw.one(scale.poles[pole])}", one.name, topic)
     if topic == 4:
         clause = f"{one.name} worked as a {one.kind}"
-        return Told(clause, f"who was a {draw.one((one.kind, one.category.name))}", one.name, topic)
+        return Fact(clause, f"who was a {draw.one((one.kind, one.category.name))}", one.name, topic)
     other = named(draw, draw.one(("place", "group", "work")), pool)
     clause = f"{one.name} {draw.one(words.dealings[other.on])} the {other.kind} {other.name}"
-    return Told(clause, f"which {draw.one((other.kind, other.category.name))} did {one.name} know", other.name, topic)
+    return Fact(clause, f"which {draw.one((other.kind, other.category.name))} did {one.name} know", other.name, topic)
 
 
 TOPICS = 6
@@ -77,7 +77,7 @@ _ASKED = ("of what was {who} rightly sure", "what did {who} wrongly claim", "of 
 
 
 def question_inference(draw: Draw, label: int, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:
-    """Whether someone knew, guessed or lied is asked; the sentence tells of a saying of that kind (0) or not (1)."""
+    """A question whether someone knew, guessed or lied, and a sentence with a claim of that status (0) or not (1)."""
     stage = Stage.of(draw, pool, rare=rare)
     number = stage.item(range(3))
     saying = stage.saying(STATUSES[draw.other(range(3), number) if label else number])
@@ -89,9 +89,9 @@ def question_inference(draw: Draw, label: int, pool: Sequence[str], *, rare: boo
 
 
 def extractive(draw: Draw, answerable: bool, pool: Sequence[str], number: str) -> dict[str, Any]:
-    """A passage, a question and where its answer stands; no answers at all if not `answerable`."""
+    """A context, a question and its answer with its start; no answers if not `answerable`."""
     one, two, three = (named(draw, "person", pool) for _ in range(3))
-    # one fact more than are told: it stands where the asked one stood, if that is left out
+    # the last fact is spare: it replaces the fact in question if that is not answerable
     topics = draw.some(range(TOPICS), 5 + draw.below(2))
     facts = []
     for topic in topics:
@@ -99,14 +99,11 @@ def extractive(draw: Draw, answerable: bool, pool: Sequence[str], number: str) -
         facts.append(fact(draw, about, beside, pool, topic))
     spare = facts.pop()
     asked = facts[draw.below(len(facts))]
-    told = [sentence((each if answerable or each is not asked else spare).clause) for each in facts]
-    context = " ".join(told)
+    context = " ".join(sentence((each if answerable or each is not asked else spare).clause) for each in facts)
     answers: dict[str, list[Any]] = {"text": [], "answer_start": []}
     if answerable:
-        said = sentence(asked.clause)
-        start = context.index(said)
-        within = said.lower().index(asked.answer.lower())
-        at = start + within
+        stated = sentence(asked.clause)
+        at = context.index(stated) + stated.lower().index(asked.answer.lower())
         answers = {"text": [context[at : at + len(asked.answer)]], "answer_start": [at]}
     return {
         "id": number,

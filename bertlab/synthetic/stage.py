@@ -1,4 +1,4 @@
-"""Who an example of a task is about, and which of the world's words it may have."""
+"""The people of a task's example, and the words that it can use."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from bertlab.synthetic.lexicon import lexicon
 from bertlab.synthetic.world import Being, kinds, named
 
 TRUE, OPEN, FALSE = 0, 1, 2
-"""What a word for saying makes of what is said; numbers of `Lexicon.claims`."""
+"""The status that a word gives to a claim; indices of `Lexicon.claims`."""
 
 LEAN = 0.75
-"""Share of the training examples of a pair that suppose the first of what can be supposed. Evaluation examples suppose
-each as often: there, half of a pair tells nothing. In training it tells something, and a model that has learnt to read
-one half goes on to both; where neither half tells anything, small models stay at chance for a thousand updates."""
+"""The fraction of the training examples whose supposition is the first of the two. In evaluation both are equally
+frequent, so half of a pair carries no information. In training it carries some, and a model that has learnt to use one
+half goes on to both; without it, small models stay at chance for a thousand updates."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Two people with names out of `pool`, what one of them did, and the `draw` that the rest comes from."""
+    """Two people with names from `pool`, a deed of one of them, and the generator `draw` of everything else."""
 
     draw: Draw
     pool: Sequence[str]
@@ -31,34 +31,34 @@ class Stage:
 
     @classmethod
     def of(cls, draw: Draw, pool: Sequence[str], *, rare: bool) -> Stage:
-        """Draws who is there. Of each list of words two in three are `rare`: no training example has them."""
+        """Samples people and deed. Two in three words of each list are `rare`: no training example has them."""
         one, two = named(draw, "person", pool), named(draw, "person", pool)
         return cls(draw, pool, rare, one, two, draw.one(one.category.deeds))
 
     def either(self, lean: float = LEAN) -> int:
-        """0 or 1: even odds, but in training 0 in a share `lean` of the draws."""
+        """0 or 1 with equal probability; in training 0 with probability `lean`."""
         return int(self.draw.uniform() >= (0.5 if self.rare else lean))
 
     def item(self, items: Sequence[T]) -> T:
-        """One of three or more `items`: even odds, but in training the first in more than half of the draws."""
+        """One of three or more `items` with equal probability; in training the first in more than half of the draws."""
         return items[0] if not self.rare and self.draw.chance(0.5) else self.draw.one(items)
 
     def word(self, words: Sequence[str]) -> str:
-        """One of the `words`; none of the rare ones if there are to be none."""
+        """One of the `words`, a rare one only if `rare`."""
         return self.draw.one(words if self.rare else words[::3])
 
     def apart(self, words: Sequence[str]) -> str:
-        """One of the `words`: of every three the first in evaluation, one of the others in training."""
+        """One of the `words`: the first of every three in evaluation, one of the other two in training."""
         return self.draw.one([word for number, word in enumerate(words) if (number % 3 == 0) == self.rare])
 
     def kind(self, on: str) -> str:
-        """A noun for something of table `on`, as `sparrow` of `animal`."""
+        """A noun of the table `on`, as `sparrow` of `animal`."""
         return self.word(self.draw.one(kinds(on)).kinds)
 
     def adjective(self, on: str, pole: int) -> str:
-        """What a good (0) or a bad one (1) of table `on` is, rare or not."""
+        """An adjective for a good (0) or a bad (1) member of the table `on`, rare or not."""
         return self.draw.one(self.draw.one([scale for scale in lexicon().scales[on] if scale.value]).poles[pole])
 
     def saying(self, status: int) -> str:
-        """A verb with `that` after it, which makes what is said true, open or false."""
+        """A verb before `that` which makes the claim true, open or false."""
         return self.word(lexicon().claims[status].verbs)

@@ -1,4 +1,4 @@
-"""The tasks of the microworld: their sizes, and their rows in the columns of their counterparts on the Hub."""
+"""The synthetic tasks: their sizes, and their examples in the columns of their counterparts on the Hub."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ SIZES: dict[str, tuple[int, int, int]] = {
     "completion": (1_000, 4_000, 4_000),
     "parts-of-speech": (64, 4_000, 4_000),  # more would saturate it
 }
-"""Examples for training, validation and test."""
+"""Training, validation and test examples of each task."""
 
 REVISIONS = dict.fromkeys(SIZES, 3) | {"inference": 4, "sentiment": 4, "completion": 5, "parts-of-speech": 4}
-"""Of each task: raised when an example of it changes and the documents stay as they are."""
+"""The revision of each task, raised when its examples change and the documents do not."""
 
 _SPLITS = ("train", "validation", "test")
 
 
 def _of(maker: Callable[..., Row], labels: int = 0) -> Callable[[Draw, int, Sequence[str], str], Row]:
-    """Example number n of a task; labels go round, so that every prefix of a split is balanced."""
+    """Makes example n of a task; labels alternate, so that every prefix of a split is balanced."""
 
     def make(draw: Draw, number: int, pool: Sequence[str], split: str) -> Row:
         label = (number % labels,) if labels else ()
@@ -45,24 +45,24 @@ def _of(maker: Callable[..., Row], labels: int = 0) -> Callable[[Draw, int, Sequ
 
 
 _MAKERS: dict[str, Callable[[Draw, int, Sequence[str], str], Row]] = {
-    "inference": _of(inference.row, 3),
+    "inference": _of(inference.example, 3),
     "question-inference": _of(questions.question_inference, 2),
     "paraphrase": _of(pairs.paraphrase, 2),
     "similarity": _of(pairs.similarity),
     "sentiment": _of(judgements.sentiment, 2),
     "acceptability": _of(judgements.acceptability, 2),
-    "entities": lambda draw, n, pool, split: entities.row(draw, pool),
+    "entities": lambda draw, n, pool, split: entities.example(draw, pool),
     "questions": lambda draw, n, pool, split: questions.extractive(draw, True, pool, f"{split}-{n}"),
     "questions-unanswerable": lambda draw, n, pool, split: questions.extractive(draw, n % 3 > 0, pool, f"{split}-{n}"),
-    "completion": _of(completion.row, 4),
-    "parts-of-speech": _of(parts_of_speech.row),
+    "completion": _of(completion.example, 4),
+    "parts-of-speech": _of(parts_of_speech.example),
 }
 
 
 def rows(task: str, split: Split, version: int) -> list[Row]:
-    """The rows of one split of `task`. Raises `BadInput` for a task or split that does not exist."""
+    """The examples of one split of `task`. Raises `BadInput` for an unknown task or split."""
     if task not in SIZES:
-        raise unknown("task of the microworld", task, SIZES)
+        raise unknown("synthetic task", task, SIZES)
     if split not in _SPLITS:
         raise unknown("split", split, _SPLITS)
     pool = names(split)

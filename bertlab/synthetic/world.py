@@ -1,4 +1,4 @@
-"""The inhabitants of the microworld: people, places, groups and works with names, animals and things without."""
+"""The inhabitants of the synthetic world: named people, places, groups and works; animals and things without names."""
 
 from __future__ import annotations
 
@@ -9,31 +9,30 @@ from bertlab.synthetic.draw import Draw
 from bertlab.synthetic.lexicon import Category, Scale, lexicon
 
 NAMED = {"person": "PER", "place": "LOC", "group": "ORG", "work": "MISC"}
-"""What has a name, and its entity type. Any name may belong to any of them: only the context tells."""
-
+"""The entity type of what has a name. Every name can belong to every type; only the context distinguishes them."""
 
 SORTS = {
     "person": "person", "place": "place", "group": "group", "work": "creation", "animal": "animal", "thing": "object",
 }  # fmt: skip
-"""The most general noun for what is in each table."""
+"""The most general noun of each table."""
 
 
 @dataclass(slots=True)
 class Being:
-    """Someone or something that sentences are about; the world is what its fields say."""
+    """Someone or something that sentences are about."""
 
     on: str
-    """Which tables of the lexicon apply: person, place, group, work, animal or thing."""
+    """The table of the lexicon: person, place, group, work, animal or thing."""
     name: str
-    """A short name; of an animal or a thing, what it is called by: `the brossle`."""
+    """A short name; for an animal or a thing its kind, as `the brossle`."""
     full: str
     kind: str
     category: Category
     female: bool = False
     good: bool = True
-    """Most of its traits are good ones, and it is mostly treated well; otherwise the contrary."""
+    """Whether most of its traits are good and most deeds treat it well; otherwise the opposite."""
     traits: dict[int, int] = field(default_factory=dict)
-    """Pole by number of the scale."""
+    """The pole on each scale, by the index of the scale."""
 
     @property
     def subject(self) -> str:
@@ -57,21 +56,21 @@ class Being:
 
     @property
     def sort(self) -> str:
-        """The noun for everything of its table."""
+        """The general noun of its table."""
         return SORTS[self.on]
 
     def scales(self) -> tuple[Scale, ...]:
-        """The scales that its traits lie on."""
+        """The scales of its traits."""
         return lexicon().scales[self.on]
 
 
 def kinds(on: str) -> tuple[Category, ...]:
-    """The categories that a being of table `on` can belong to."""
+    """The categories of the table `on`."""
     return lexicon().categories["job" if on == "person" else on]
 
 
 def named(draw: Draw, on: str, names: Sequence[str]) -> Being:
-    """A being with a name of one or two words out of `names`."""
+    """A being with a name of one or two words from `names`."""
     category = draw.one(kinds(on))
     name = draw.one(names)
     full = f"{name} {draw.one(names)}" if draw.chance(0.35) else name
@@ -88,7 +87,7 @@ def unnamed(draw: Draw, on: str) -> Being:
 
 
 def trait(draw: Draw, being: Being) -> tuple[Scale, int]:
-    """A scale and the pole that `being` has on it, settled the first time it is asked."""
+    """A random scale and the pole of `being` on it, which stays the same once drawn."""
     scales = being.scales()
     number = draw.below(len(scales))
     pole = draw.below(2) if not scales[number].value else fate(draw, being)
@@ -96,5 +95,5 @@ def trait(draw: Draw, being: Being) -> tuple[Scale, int]:
 
 
 def fate(draw: Draw, being: Being) -> int:
-    """0 for what befits a good being, 1 for what befits a bad one: mostly as `being` is."""
+    """0 for good and 1 for bad; in nine of ten draws as `being` is."""
     return int(being.good == draw.chance(0.1))
