@@ -45,6 +45,6 @@ study = Study(
     notes=[
         "0.4 points is the abstract's margin (0.8 in that of the proceedings): a mean over GLUE's test sets with BERT "
         "large, the size of the adapters chosen for each task. Here each size is a variant, on development sets.",
-        "Adapters have six times the learning rate of fine-tuning; the head on a frozen encoder has that of fine-tuning.",
+        "Adapters have ten times the learning rate of fine-tuning; the head on a frozen encoder has that of fine-tuning.",
     ],
 )  # fmt: skip

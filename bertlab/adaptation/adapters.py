@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
     from bertlab.model.heads import PretrainingModel
 
-RATE_FACTOR = 6.0
-"""The learning rate of adapters as a multiple of that of fine-tuning: the example of the released code has 3e-4, BERT's
-appendix A.3 5e-5."""
+RATE_FACTOR = 10.0
+"""The learning rate of adapters as a multiple of that of fine-tuning. The example of the released code has 6 times that
+of BERT's appendix A.3 (3e-4 and 5e-5); at scale tiny, 6, 12 and 24 times give an F1 of 40, 58 and 56 on held-back
+examples of SQuAD's counterpart."""
 
 
 @dataclass(frozen=True, kw_only=True)
