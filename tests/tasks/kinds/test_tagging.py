@@ -41,7 +41,7 @@ def test_integers_take_their_names():
         ([["O"], [-1]], ("O", "B-A"), "tag -1 in file row 2: give one of O, B-A"),
         ([["O"], [2]], ("O", "B-A"), "tag 2 in file row 2: give one of O, B-A"),
         ([["O", "B-X"]], ("O", "B-A", "I-A"), "tag 'B-X' in file row 1: give one of O, B-A, I-A"),
-        ([["O"], ["B-A", "S-A"]], (), "tag 'S-A' in file row 2: beside B- and I- tags only O"),
+        ([["O"], ["B-A", "S-A"]], (), "tag 'S-A' in file row 2: give O, B-type and I-type only"),
         ([["O"], [None]], (), "tag None in file row 2"),
         ([["O"], [True]], ("O", "B-A"), "tag True in file row 2"),
     ],
