@@ -157,7 +157,9 @@ def test_sharing_counts_cells_and_rows(benchmark):
         {"study": "nsp", "scale": "tiny", "cells": [cell("BERT", "MNLI", "mnli")]},
         {"study": "nsp", "scale": "smoke", "cells": [cell("BERT", "MNLI", "other")]},
     ]
-    recorded = sharing.Recorded(SimpleNamespace(root="runs", runs=lambda: runs, studies=lambda: studies))
+    recorded = sharing.Recorded(
+        SimpleNamespace(root="runs", runs=lambda: runs, records=lambda needed: dict(enumerate(studies)))
+    )
     assert recorded.shared() == 4.0
     assert recorded.by_row() == 1.0 + 2 * 1.0 + 3.0
     assert recorded.by_cell() == 3 * 3.0
