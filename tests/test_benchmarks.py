@@ -168,7 +168,7 @@ def test_sharing_counts_cells_and_rows(benchmark):
 def test_sharing_asks_for_a_finished_store(benchmark):
     sharing, lacking = benchmark("sharing"), benchmark("script").Lacking
     with pytest.raises(lacking, match="no studies"):
-        sharing.Recorded(SimpleNamespace(root="runs", runs=list, studies=list))
+        sharing.Recorded(SimpleNamespace(root="runs", runs=list, records=lambda needed: {}))
 
 
 def test_the_gpu_script_measures_every_cell_and_goes_on_after_one_that_fails(benchmark, tmp_path, monkeypatch, capsys):

@@ -359,7 +359,7 @@ def test_no_group_is_held_back_in_part():
     assert sorted([*held.train.text[0], *held.evaluation.text[0]]) == sorted(rows.text[0])
     assert 50 <= len(held.evaluation) < 50 + np.bincount(groups).max()
     one = dataclasses.replace(whole, train=dataclasses.replace(rows, groups=np.zeros(400, np.int32)))
-    with pytest.raises(BadInput, match="all of one group"):
+    with pytest.raises(BadInput, match="training examples form one group"):
         data.held_back(one)
 
 
