@@ -35,7 +35,7 @@ def carry_out(
     from bertlab.execution import environment
     from bertlab.execution.attempt import one_line
     from bertlab.execution.schedule import execute
-    from bertlab.lab.jobs import Measure, rows
+    from bertlab.lab.jobs import Measure, read_task
     from bertlab.lab.plan import in_order
     from bertlab.progress import signals_as_flags
 
@@ -43,7 +43,7 @@ def carry_out(
     done = {run.id for run in store.runs()}
     pending = [job for job in jobs if job.id not in done]
     for data in (data for job in pending if isinstance(job, Measure) for data in job.tasks):
-        rows(data, machine)
+        read_task(data, machine)
     require_room(pending, store)
     fresh = not store.root.exists()
     store.prepare()

@@ -23,7 +23,7 @@ from bertlab.lab.jobs import (
     Pretrain,
     devices_per_pretraining,
     needs,
-    rows,
+    read_task,
 )
 from bertlab.lab.plan import Plan
 from bertlab.machine import Machine
@@ -263,7 +263,7 @@ def text_bytes(job: PrepareCorpus) -> int | None:
     )
 
 
-_read = lru_cache(maxsize=64)(rows)
+_read = lru_cache(maxsize=64)(read_task)
 
 
 def _trained_on(job: Measure, machine: Machine) -> list[TaskData]:

@@ -271,7 +271,7 @@ class Measure:
 
         pretrained, task = store.get_verified(self.pretrain.id), self.data.task
         self._unchanged(machine)
-        data = rows(self.data, machine)
+        data = read_task(self.data, machine)
         if self.held_back:
             data = held_back(data)
         fields = self.science() | {"settings": dataclasses.asdict(self.settings)}
@@ -285,7 +285,9 @@ class Measure:
                 finetune_seed=self.finetune_seed,
                 machine=machine,
                 progress=progress,
-                intermediate_task=None if self.intermediate_task is None else rows(self.intermediate_task, machine),
+                intermediate_task=None
+                if self.intermediate_task is None
+                else read_task(self.intermediate_task, machine),
                 loggers=loggers,
             )
             for logger in loggers:
@@ -381,7 +383,7 @@ def _task_science(task: Task) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=8)
-def rows(data: TaskRows, machine: Machine) -> TaskData:
+def read_task(data: TaskRows, machine: Machine) -> TaskData:
     """The examples of a task; each process reads them once. Raises `BadInput` for unusable examples."""
     from bertlab.tasks.data import read
 

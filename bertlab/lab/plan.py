@@ -15,7 +15,7 @@ from typing import Any
 from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput, unknown
 from bertlab.lab import scales, unused
-from bertlab.lab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, Pretrained, needs, rows
+from bertlab.lab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, Pretrained, needs, read_task
 from bertlab.lab.scales import Scale
 from bertlab.lab.study import Measurement, Study, Variant
 from bertlab.lab.study_file import Code
@@ -315,7 +315,7 @@ def check_metrics(plan: Plan, store: Store, machine: Machine) -> None:
         if isinstance(job, Measure) and job.id in pending and metric != "accuracy":
             task = job.data.task
             if kinds.find(task.kind).labelled and not task.labels:
-                _has(job.data, cell.measurement, rows(job.data, machine).labels)
+                _has(job.data, cell.measurement, read_task(job.data, machine).labels)
 
 
 def _has(data: TaskRows, measurement: Measurement, labels: tuple[str, ...]) -> None:
