@@ -127,7 +127,8 @@ class _Lines:
         if stage == self.stage and (now - self.last < SECONDS_BETWEEN_LINES):
             return
         self.last, self.stage = now, stage
-        say(f"{self.name}: {done:,}/{total:,} {shown(figures, stage)}".rstrip())
+        at = f"{done:,}/{total:,}" if total else f"{done:,}"  # the size of a text is not known before it is read
+        say(f"{self.name}: {at} {shown(figures, stage)}".rstrip())
 
 
 def shown(figures: dict[str, float], stage: str) -> str:
