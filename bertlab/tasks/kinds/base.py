@@ -97,7 +97,6 @@ class TaskKind(ABC):
     ) -> Examples:
         """Encodes raw examples as word pieces, at most `length` tokens per sequence."""
 
-    @abstractmethod
     def head(
         self,
         encoder: Backbone,
@@ -107,7 +106,13 @@ class TaskKind(ABC):
         seed: int,
         options: Collection[str] = (),
     ) -> nn.Module:
-        """`encoder` with a new head whose weights start from `seed`; sets the dropout of both."""
+        """`encoder` with a new head whose weights start from `seed`; sets the dropout of both.
+
+        The default is BERT's pooler with one output per label, or a single output for answers without labels.
+        """
+        from bertlab.model.heads import ClassificationModel
+
+        return ClassificationModel(encoder, pooler, len(labels) if self.labelled else 1, dropout, seed)
 
     def logits(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
         """(B, K, C) at the targets of a batch: C labels, one value, the choices, or the positions of a span."""

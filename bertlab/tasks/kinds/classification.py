@@ -18,10 +18,8 @@ from bertlab.tasks.raw import RawExamples, Splits, TaskData, texts
 from bertlab.tasks.task import Task
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import Tensor
 
-    from bertlab.model.backbone import Backbone
-    from bertlab.model.heads import Pooler
     from bertlab.text.tokenizers.wordpiece import WordPiece
 
 
@@ -60,20 +58,6 @@ class Classification(TaskKind):
     ) -> Examples:
         """[CLS] A [SEP] or [CLS] A [SEP] B [SEP]."""
         return examples(raw.text, np.array(raw.labels), tokenizer, length)
-
-    def head(
-        self,
-        encoder: Backbone,
-        pooler: Pooler,
-        labels: Sequence[str],
-        dropout: float,
-        seed: int,
-        options: Collection[str] = (),
-    ) -> nn.Module:
-        """The pooler and one output per label."""
-        from bertlab.model.heads import ClassificationModel
-
-        return ClassificationModel(encoder, pooler, len(labels), dropout, seed)
 
     def logits(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
         """(B, 1, C)."""

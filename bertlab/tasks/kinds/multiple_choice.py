@@ -20,10 +20,8 @@ from bertlab.tasks.raw import RawExamples, Splits, TaskData, check_texts
 from bertlab.tasks.task import Task
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import Tensor
 
-    from bertlab.model.backbone import Backbone
-    from bertlab.model.heads import Pooler
     from bertlab.text.tokenizers.wordpiece import WordPiece
 
 
@@ -65,20 +63,6 @@ class MultipleChoice(TaskKind):
     ) -> Examples:
         """[CLS] context [SEP] ending [SEP] for each ending of an example, consecutively."""
         return examples(raw.text, np.array(raw.labels), tokenizer, length)
-
-    def head(
-        self,
-        encoder: Backbone,
-        pooler: Pooler,
-        labels: Sequence[str],
-        dropout: float,
-        seed: int,
-        options: Collection[str] = (),
-    ) -> nn.Module:
-        """The pooler and one output, the score of an ending."""
-        from bertlab.model.heads import ClassificationModel
-
-        return ClassificationModel(encoder, pooler, 1, dropout, seed)
 
     def logits(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
         """(B, 1, choices)."""

@@ -19,10 +19,8 @@ from bertlab.tasks.raw import RawExamples, Splits, TaskData, texts
 from bertlab.tasks.task import Task
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import Tensor
 
-    from bertlab.model.backbone import Backbone
-    from bertlab.model.heads import Pooler
     from bertlab.text.tokenizers.wordpiece import WordPiece
 
 LARGEST = 1e15
@@ -55,20 +53,6 @@ class Regression(TaskKind):
     ) -> Examples:
         """As classification, with values as targets."""
         return classification.examples(raw.text, np.array(raw.labels), tokenizer, length)
-
-    def head(
-        self,
-        encoder: Backbone,
-        pooler: Pooler,
-        labels: Sequence[str],
-        dropout: float,
-        seed: int,
-        options: Collection[str] = (),
-    ) -> nn.Module:
-        """The pooler and one output."""
-        from bertlab.model.heads import ClassificationModel
-
-        return ClassificationModel(encoder, pooler, 1, dropout, seed)
 
     def logits(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
         """(B, 1, 1)."""
