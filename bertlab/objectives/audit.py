@@ -1,4 +1,4 @@
-"""What losses add to sequences, each figure beside its definition. Nothing here calls the code that makes it."""
+"""Audits what losses add to sequences: each figure with its definition. Calls none of the code that makes batches."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pair_labels(rows: Structure, kind: str) -> list[Check]:
 
 
 def masked(rows: Structure, loss: MaskedLM, tokenizer: Tokenizer) -> list[Check]:
-    """The chosen tokens of one epoch, and what is shown in their place."""
+    """The chosen tokens of one epoch and their replacements."""
     drawn, chosen = rows.drawn, rows.drawn.chosen(loss.kind)
     active = drawn.batch.arrays[loss.kind]["weights"] > 0
     sizes, counts, corruption = rows.sizes, chosen.sum(axis=1), loss.corruption
@@ -79,7 +79,7 @@ def masked(rows: Structure, loss: MaskedLM, tokenizer: Tokenizer) -> list[Check]
 
 
 def masked_again(rows: Structure, others: Structure, loss: MaskedLM, epochs: int) -> list[Check]:
-    """Whether the masks of the same sequences, so many `epochs` apart, are the same."""
+    """Whether the same sequences have the same masks `epochs` epochs later."""
     after, first, second = again(rows, others, epochs)
     if not len(first):
         return []
@@ -107,7 +107,7 @@ def _random(shown: npt.NDArray[Any], then: npt.NDArray[Any], vocabulary: npt.NDA
 
 
 def spread(rows: Structure, chosen: Flags) -> Check:
-    """Early tokens of a row are chosen as often as late ones: the mean place of the chosen, 0 to 1."""
+    """Early tokens of a sequence are chosen as often as late ones: the mean position of the chosen, 0 to 1."""
     sizes, counts = rows.sizes, chosen.sum(axis=1)
     found = float(rows.rank[chosen].sum())
     variance = float((counts * (sizes - counts) * (sizes + 1) / 12).sum())
@@ -116,7 +116,7 @@ def spread(rows: Structure, chosen: Flags) -> Check:
 
 
 def places_differ(rows: Structure, chosen: Flags) -> Check:
-    """Rows of as many tokens are masked at other places: pairs of them, compared by the places of the chosen."""
+    """Sequences of equal length have masks of their own: compares the chosen positions of pairs of them."""
     places = np.zeros(chosen.shape, dtype=np.bool_)
     row, column = np.nonzero(chosen)
     places[row, rows.rank[row, column]] = True
@@ -128,7 +128,7 @@ def places_differ(rows: Structure, chosen: Flags) -> Check:
 
 
 def overlap(figure: str, one: Flags, other: Flags, sizes: Numbers) -> Check:
-    """How many of the places that were chosen of `sizes` (R,) are chosen in two independent draws: hypergeometric."""
+    """The positions that two independent draws share, of `sizes` (R,) tokens in each sequence: hypergeometric."""
     counts, others = one.sum(axis=1), other.sum(axis=1)
     expected = counts * others / sizes
     variance = expected * (1 - others / sizes) * (sizes - counts) / np.maximum(sizes - 1, 1)

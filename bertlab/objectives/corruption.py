@@ -1,4 +1,4 @@
-"""What is shown in the place of a token that is to be predicted (BERT section 3.1 and appendix C.2)."""
+"""Replaces the tokens to predict in the input (BERT section 3.1 and appendix C.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a masked and a left-to-right language model share: slots of predictions, the LM head, and their cost."""
+"""Shared parts of masked and left-to-right language models: prediction slots, the LM head and its cost."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class LanguageModel(Loss):
-    """Predicts tokens in K slots a sequence, with the token embeddings as output matrix.
+    """Predicts tokens in K slots per sequence; the token embeddings are the output matrix.
 
-    Its arrays: `positions`, `targets` and `weights`, (B, K) each: where, which id, and 1 for a prediction; a slot that
-    is not used is all 0.
+    Its arrays are `positions`, `targets` and `weights`, (B, K) each: the position, the id, and 1 for a prediction. An
+    empty slot is 0 in all three.
     """
 
     head: ClassVar[str] = "lm_head"

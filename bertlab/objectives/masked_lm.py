@@ -1,7 +1,7 @@
 """Masked language modelling (BERT sections 3.1 and A.1; the schedules of masks are RoBERTa's, section 4.1).
 
-Which tokens are chosen and what is shown for them are functions of the sequence's key and the token's number within it.
-So recipes that differ in their corruption choose the same tokens, and static and dynamic masks differ in the key alone.
+The chosen tokens and their replacements are functions of the sequence's key and the token's number within the sequence.
+Recipes that differ only in their corruption choose the same tokens; static and dynamic masks differ only in the key.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class MaskedLM(LanguageModel):
 
     @property
     def judged_by(self) -> str:
-        """The fixed evaluation, but for a model that never saw [MASK], which that evaluation shows."""
+        """The loss of the fixed evaluation, or its own for a model that never saw [MASK], which the fixed one shows."""
         return "masked_lm_loss" if self.corruption.mask > 0 else "own_loss"
 
     @property
@@ -71,7 +71,7 @@ class MaskedLM(LanguageModel):
         return () if self.corruption.mask > 0 else ("masked_lm_loss", "perplexity", "accuracy")
 
     def alike(self) -> MaskedLM:
-        """How many tokens are predicted costs time, and a second evaluation; which and what is shown does not."""
+        """The number of predicted tokens and a second evaluation cost time; selection and corruption do not."""
         own = replace(self, schedule="dynamic", copies=10, mask_prob=0.15) != MaskedLM()
         corruption = Corruption(mask=1.0, keep=0.0, random=0.0) if own else Corruption()
         return MaskedLM(mask_prob=self.mask_prob, corruption=corruption)
@@ -81,7 +81,7 @@ class MaskedLM(LanguageModel):
         return self.mask_prob
 
     def prepare(self, tokenizer: Tokenizer, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
-        """Chooses tokens and shows something else in their place."""
+        """Chooses tokens and replaces them."""
         import numpy as np
 
         from bertlab import keyed
@@ -148,7 +148,7 @@ class MaskedLM(LanguageModel):
         tokens[rows, columns] = arrays["targets"][rows, slots]
 
     def audit(self, rows: Any, tokenizer: Tokenizer) -> list[Any]:
-        """How many tokens are chosen and which, and what is shown in their place."""
+        """The number of chosen tokens, their positions and their replacements."""
         from bertlab.objectives.audit import masked
 
         return masked(rows, self, tokenizer)

@@ -1,4 +1,4 @@
-"""Which tokens of a sequence are predicted, one file a way to choose; `corruption.py` says what is shown for them."""
+"""Selections of the tokens to predict, one file per way to choose; `corruption.py` replaces these tokens."""
 
 from bertlab.objectives.selection.base import Choice, Chooser, Selection, chosen, slots
 from bertlab.objectives.selection.geometric_spans import GeometricSpans

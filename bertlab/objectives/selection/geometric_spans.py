@@ -34,7 +34,7 @@ class GeometricSpans(Selection):
     """Whether all tokens of a span become [MASK], stay, or become random together."""
 
     def at_most(self, words: int) -> float:
-        """The probability of a span of at most so many words."""
+        """The probability that a span has at most this many words."""
         return (1 - (1 - self.p) ** words) / (1 - (1 - self.p) ** self.longest)
 
     def prepare(self, mask_prob: float, tokenizer: Tokenizer, length: int) -> Chooser:
