@@ -171,12 +171,12 @@ def _collapses(evidence: Evidence, claim: Claim, pair: Pair) -> str:
         return EMPTY
     ours, theirs = (seed_means(evidence.points(*each)) for each in compared)
     sign = -1 if evidence.less_is_more(claim.on) else 1
-    by_seed = (
+    by_seed = [
         signed(sign * (ours[seed] - theirs[seed])) + (" collapsed" if seed in crossed else "")
         for seed in ours
         if seed in theirs
-    )
-    return f"{', '.join(counts)}; by {evidence.seeds[:-1]} {', '.join(by_seed)}"
+    ]
+    return ", ".join(counts) + (f"; by {evidence.seeds[:-1]} {', '.join(by_seed)}" if by_seed else "")
 
 
 def _hint(evidence: Evidence, verdict: Verdict, trial: Trial) -> str:
