@@ -190,9 +190,9 @@ def finetune(
         read = inputs.get(id(part)) or adaptation.inputs(opened.model, part, machine, progress)
         return predict(module, part, read, machine)
 
-    def floor(rows: RawExamples) -> dict[str, float] | None:
+    def floor(raw: RawExamples) -> dict[str, float] | None:
         """The metrics of the same model where one of two texts is another example's."""
-        mixed = exchanged(data, rows)
+        mixed = exchanged(data, raw)
         if mixed is None:
             return None
         part = _encoded(data, mixed, opened, adaptation, training=False)
@@ -223,7 +223,7 @@ def predict(module: FinetuningModule, part: Examples, read: Inputs, machine: Mac
 
 
 def encode_training(data: TaskData, pretrained: Pretrained, settings: Adaptation) -> Examples:
-    """The training rows: a keyed sample of `settings.rows`, the same for every model and seed."""
+    """Encodes a keyed sample of the training examples, the same for every model and seed."""
     count = len(data.train)
     chosen = np.arange(count)
     if 0 < settings.max_train_examples < count:
@@ -232,14 +232,14 @@ def encode_training(data: TaskData, pretrained: Pretrained, settings: Adaptation
 
 
 def encode_judged(data: TaskData, pretrained: Pretrained, settings: Adaptation) -> list[Examples]:
-    """The evaluation rows and, if the task has such, the test rows."""
+    """Encodes the evaluation split and, if the task has one, the test split."""
     parts = [part for part in (data.evaluation, data.test) if part is not None]
     return [_encoded(data, part, pretrained, settings, training=False) for part in parts]
 
 
 def _encoded(
     data: TaskData,
-    rows: RawExamples,
+    raw: RawExamples,
     pretrained: Pretrained,
     settings: Adaptation,
     *,
@@ -252,4 +252,4 @@ def _encoded(
             f"positions: set the length to {pretrained.positions} at most"
         )
     kind = kinds.find(data.kind)
-    return kind.encode(rows, pretrained.tokenizer, length, training=training, options=settings.options(kind))
+    return kind.encode(raw, pretrained.tokenizer, length, training=training, options=settings.options(kind))
