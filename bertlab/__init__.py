@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bertlab.objectives import MaskedLM as MaskedLM
     from bertlab.objectives import NextSentence as NextSentence
     from bertlab.objectives import Selection as Selection
+    from bertlab.objectives import SentenceOrder as SentenceOrder
     from bertlab.objectives import Tokens as Tokens
     from bertlab.objectives import WholeWords as WholeWords
     from bertlab.recipe import Inputs as Inputs

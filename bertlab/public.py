@@ -9,7 +9,7 @@ _NAMES = {
     "bertlab.api": ("make_recipe", "open_run", "prepare_corpus", "results"),
     "bertlab.lab.study": ("Claim", "Measurement", "Size", "Study", "Task", "Variant", "table"),
     "bertlab.objectives": (
-        *("CausalLM", "Corruption", "Loss", "MaskedLM", "NextSentence"),
+        *("CausalLM", "Corruption", "Loss", "MaskedLM", "NextSentence", "SentenceOrder"),
         *("GeometricSpans", "Selection", "Tokens", "WholeWords"),
     ),
     "bertlab.recipe": ("Inputs", "Model", "Optimizer", "Recipe", "Schedule", "Tokenizer"),

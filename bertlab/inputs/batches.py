@@ -23,9 +23,10 @@ from bertlab.inputs.collator import Batch, Collator, Numbers, Tokenizer, joined
 from bertlab.inputs.formats import Rows, Text, layout, segment_pairs, single_segments
 from bertlab.recipe import Loss
 from bertlab.recipe.cost import phases, tokens
+from bertlab.recipe.objective import pairing
 
 _KEPT_ROWS = 8_000_000
-"""Rows of layouts that are kept at hand (about 33 bytes each); others are laid out again when they are needed."""
+"""Rows of layouts that are kept at hand (about 34 bytes each); others are laid out again when they are needed."""
 _TOGETHER = 1 << 18
 """Tokens that are made at once where batches are asked for in order: what a call of NumPy costs is shared by them."""
 FEWEST = 8
@@ -98,7 +99,7 @@ def beginning(recipe: recipes.Recipe, text: Text) -> Text:
         return text
     length, _ = phases(recipe)[0]
     most = first(text, tokens(recipe) // passes)  # a row has at most its length of the text
-    rows = layout(recipe.inputs, most, length=length, copy=0, seed=recipe.seed)
+    rows = layout(recipe.inputs, most, length=length, copy=0, seed=recipe.seed, pairing=recipe.pairing)
     wanted = schedule.steps * schedule.batch_size / passes
     if len(rows) < wanted and len(most.tokens) == len(text.tokens):
         raise BadInput(
@@ -126,6 +127,7 @@ class _Passes:
     def __init__(self, recipe: recipes.Recipe, tokenizer: Tokenizer, text: Text, length: int, trimmed: bool) -> None:
         self._trimmed = trimmed and recipe.inputs.format != "segment-pair"
         self._inputs, self._seed, self._length = recipe.inputs, recipe.seed, length
+        self._pairing = recipe.pairing
         self.copies = (
             recipe.inputs.dupe_factor if recipe.inputs.pairs else 1
         )  # where no pair is drawn all passes are alike
@@ -202,7 +204,9 @@ class _Passes:
 
     def _layout(self, copy: int) -> Rows:
         if copy not in self._layouts:
-            rows = layout(self._inputs, self._text, length=self._length, copy=copy, seed=self._seed)
+            rows = layout(
+                self._inputs, self._text, length=self._length, copy=copy, seed=self._seed, pairing=self._pairing
+            )
             if copy not in self._sizes:
                 tokens = int(rows.lengths.sum())
                 self._sizes[copy] = _Size(len(rows), tokens, tokens if self._inputs.token_matched_to else len(rows))
@@ -280,10 +284,12 @@ def heldout(
 def heldout_pairs(
     recipe: recipes.Recipe, corpus: Corpus, objective: Sequence[Loss], size: int, together: int = 64
 ) -> list[Batch]:
-    """The same of segment pairs. Empty if a single document is held out."""
+    """The same of segment pairs, paired as `objective` needs it. Empty if a single document is held out."""
     if len(corpus.heldout.documents) < 3:
         return []
-    pairs = segment_pairs(corpus.heldout, length=recipe.inputs.length, short=0.0, copy=0, seed=_FIXED)
+    pairs = segment_pairs(
+        corpus.heldout, length=recipe.inputs.length, short=0.0, copy=0, seed=_FIXED, pairing=pairing(objective)
+    )
     return _evaluation(pairs, objective, recipe, corpus, size, together)
 
 

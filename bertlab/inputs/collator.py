@@ -62,6 +62,8 @@ class Sequences:
     """(B,) tokens that are not padding."""
     random_second: Integers
     """(B,) as in a `Batch`."""
+    order: Integers
+    """(B,) as in a `Batch`."""
     rows: Numbers
     """(B,) as in a `Batch`."""
     epoch: int
@@ -78,7 +80,10 @@ class Batch:
     lengths: Integers
     """(B,) tokens that are not padding."""
     random_second: Integers
-    """(B,) 0 if the second segment follows the first, 1 if it is random, as in BERT; 0 where there is none."""
+    """(B,) 1 if the second segment is from another document, as in BERT; 0 if not, and where there is none."""
+    order: Integers
+    """(B,) 1 if the two segments, which follow each other, are exchanged, 0 if they are not and could be; -1 elsewhere:
+    where segments are not exchanged at all, or the form of the pair would tell whether they are."""
     rows: Numbers
     """(B,) stable names of the sequences: the same name means the same tokens before any loss changes them. In the
     first epoch it is the offset of the first token that the sequence stands for."""
@@ -168,12 +173,14 @@ class Collator:
         else:
             segments = (behind & self._real.take(lengths, axis=0)).astype(np.int32)
         random = rows.random.take(chosen).astype(np.int32)
-        made = Sequences(tokens, before, ordinary, lengths, random, names, epoch)
+        order = rows.order.take(chosen).astype(np.int32)
+        made = Sequences(tokens, before, ordinary, lengths, random, order, names, epoch)
         return Batch(
             tokens=tokens,
             segments=segments,
             lengths=lengths,
             random_second=random,
+            order=order,
             rows=names,
             epochs=np.full(len(chosen), epoch),
             arrays={kind: examples(made) for kind, examples in self._examples.items()},

@@ -26,7 +26,7 @@ def differences(plan: Plan, study: Study) -> list[dict[str, str]]:
     """Each difference as `what`, and its measurement as `on`, which is empty for all measurements."""
     cells = [cell for cell in plan.cells if cell.study.name == study.name]
     paper = scales.find("paper").following(study.at_paper)
-    found = [{"on": "", "what": what} for what in (*_pretraining(plan, study, paper), *_text(plan))]
+    found = [{"on": "", "what": what} for what in (*study.unlike, *_pretraining(plan, study, paper), *_text(plan))]
     for measurement in study.measurements:
         own = [cell for cell in cells if cell.measurement.name == measurement.name]
         found += [{"on": measurement.name, "what": what} for what in _measured(plan, study, measurement, own, paper)]

@@ -224,7 +224,7 @@ class _Planner:
                     f"{study.name}-{variant.name}",
                     request.scale.milestones,
                 )
-                for measurement in study.measurements:
+                for measurement in _measurable(study, recipe):
                     for job in self.jobs(pretrain, study, scale, variant, measurement):
                         yield Cell(study, variant.name, measurement, job)
 
@@ -248,6 +248,13 @@ class _Planner:
             for seed in range(request.finetune_seeds or scale.finetune_seeds):
                 shared = (pretrain, data, content, measured, seed, "-".join(parts), milestone, *before)
                 yield Measure(*shared, request.held_back, self.code)
+
+
+def _measurable(study: Study, recipe: Recipe) -> list[Measurement]:
+    """The measurements of a model that this recipe trains: of held-out values, those that its losses evaluate."""
+    known = {name for loss in recipe.declared.objective for name in loss.measured}
+    found = [each for each in study.measurements if each.task or each.metric in known]
+    return found or study.measurements
 
 
 def _code(studies: Sequence[Study]) -> Code | None:

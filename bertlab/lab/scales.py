@@ -147,8 +147,13 @@ _PAPER = Scale(
     tagging=dataclasses.replace(_PAPERS, length=512, context=True),
     span=dataclasses.replace(_PAPERS, length=384),
     features=Features(length=512, context=True),
-    # BERT sections 4.3 and 4.4. SQuAD 1.1 (4.2: 3 epochs, 5e-5, 32) and GLUE use the defaults.
-    tasks={"squad_v2": {"epochs": 2.0, "batch_size": 48}, "swag": {"batch_size": 16, "peak_lr": 2e-5}},
+    # BERT sections 4.3 and 4.4, and RoBERTa's appendix for RACE. SQuAD 1.1 (4.2: 3 epochs, 5e-5, 32) and GLUE use the
+    # defaults.
+    tasks={
+        "squad_v2": {"epochs": 2.0, "batch_size": 48},
+        "swag": {"batch_size": 16, "peak_lr": 2e-5},
+        "race": {"batch_size": 16, "peak_lr": 1e-5, "epochs": 4.0, "length": 512},
+    },
     # BERT appendix A.3.
     grid={"batch_size": (16, 32), "peak_lr": (5e-5, 3e-5, 2e-5), "epochs": (2, 3, 4)},
     finetune_seeds=5,

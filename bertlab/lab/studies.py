@@ -58,8 +58,8 @@ def folder() -> Path:
 
 
 def names() -> list[str]:
-    """The names of bertlab's own studies."""
-    return sorted(path.stem for path in folder().glob("*.py") if not path.stem.startswith("_"))
+    """The names of bertlab's own studies: those of their files, with hyphens."""
+    return sorted(path.stem.replace("_", "-") for path in folder().glob("*.py") if not path.stem.startswith("_"))
 
 
 def find(name: str) -> Study:
@@ -70,7 +70,7 @@ def find(name: str) -> Study:
     if not (name.endswith(".py") or "/" in name):
         if name not in names():
             raise unknown("study", name, [*names(), "all"])
-        return _read(folder() / f"{name}.py")
+        return _read(folder() / f"{name.replace('-', '_')}.py")
     path = Path(name)
     if kind(path, "study file") != "file":
         raise BadInput(f"study file '{name}' does not exist: give the path of a Python file that defines `study`")

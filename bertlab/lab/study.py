@@ -25,6 +25,8 @@ from bertlab.tasks import kinds
 from bertlab.tasks.task import Task
 
 Split = Literal["evaluation", "test"]
+GUESS = "majority guess"
+"""The most frequent label for every example: in a claim, in place of a variant."""
 Multiple = Annotated[float, Range(0.001, 1000)]
 """A factor on a size of the scale."""
 
@@ -126,6 +128,7 @@ class Claim(Checked, group="claim "):
     better: str | tuple[str, ...] = ()
     """A variant or several: each of them is above each of `worse`."""
     worse: str | tuple[str, ...] = ()
+    """A variant or several, or `GUESS`."""
     rising: tuple[str, ...] = ()
     """Instead of these two: variants of which each is above the one before."""
     on: str
@@ -173,6 +176,8 @@ class Study(Checked, group="study "):
     claims: list[Claim] = field(default_factory=list)
     at_paper: Mapping[str, str] = field(default_factory=dict)
     """Settings of the study's own paper at scale paper, as in `--set`: `{"inputs.dupe_factor": "1"}`."""
+    unlike: list[str] = field(default_factory=list)
+    """What the paper does and no field expresses, a phrase each: at every scale, only directions compare."""
     summary: Literal["mean", "median"] = "mean"
     """How the published values summarise runs; tables summarise the measured values in the same way."""
     notes: list[str] = field(default_factory=list)
@@ -215,7 +220,8 @@ class Study(Checked, group="study "):
             if not claim.pairs:
                 raise BadInput(f"claim '{claim.text}' of {where} compares nothing: give better and worse, or rising")
             for variant_name in itertools.chain(*claim.pairs):
-                self._find("variant in a claim", variant_name, self.variants)
+                if variant_name != GUESS:
+                    self._find("variant in a claim", variant_name, self.variants)
             self._find("measurement in a claim", claim.on, self.measurements)
             if claim.since and (claim.worse or claim.rising or claim.since >= claim.at):
                 raise BadInput(f"claim '{claim.text}' of {where}: since replaces worse and rising, and is before at")

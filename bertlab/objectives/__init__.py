@@ -5,6 +5,7 @@ from bertlab.objectives.corruption import Corruption
 from bertlab.objectives.masked_lm import MaskedLM
 from bertlab.objectives.next_sentence import NextSentence
 from bertlab.objectives.selection import GeometricSpans, Selection, Tokens, WholeWords
+from bertlab.objectives.sentence_order import SentenceOrder
 from bertlab.recipe.objective import Loss
 
 BERT: tuple[Loss, ...] = (MaskedLM(), NextSentence())
@@ -19,6 +20,7 @@ __all__ = [
     "MaskedLM",
     "NextSentence",
     "Selection",
+    "SentenceOrder",
     "Tokens",
     "WholeWords",
 ]

@@ -40,6 +40,14 @@ def pair_labels(rows: Structure, kind: str) -> list[Check]:
     return [always("labels of pairs", "those that they were drawn with", wrong, rows.drawn.name)]
 
 
+def order_labels(rows: Structure, kind: str) -> list[Check]:
+    """Each label is the one that its pair was drawn with; pairs without an order have none."""
+    order, labels = rows.drawn.batch.order, rows.drawn.batch.arrays[kind]["labels"]
+    wrong = np.where(order < 0, labels >= 0, labels != order)
+    said = f"{(labels >= 0).mean():.2%} of the pairs have one"
+    return [always("labels of order", "those that pairs were drawn with", wrong, rows.drawn.name, said)]
+
+
 def masked(rows: Structure, loss: MaskedLM, tokenizer: Tokenizer) -> list[Check]:
     """The chosen tokens of one epoch and their replacements."""
     drawn, chosen = rows.drawn, rows.drawn.chosen(loss.kind)

@@ -1,6 +1,6 @@
 """What defines a training run: frozen dataclasses, their ranges and their identity. No torch."""
 
-from bertlab.recipe.objective import Loss
+from bertlab.recipe.objective import Loss, Pairing
 from bertlab.recipe.recipe import (
     OPTIONS,
     SEED,
@@ -27,6 +27,7 @@ __all__ = [
     "Loss",
     "Model",
     "Optimizer",
+    "Pairing",
     "Positions",
     "Recipe",
     "Schedule",

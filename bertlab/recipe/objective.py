@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from bertlab.errors import BadInput
 from bertlab.recipe.ranges import Arm
 
 if TYPE_CHECKING:
@@ -17,6 +19,16 @@ if TYPE_CHECKING:
 
 Arrays = Mapping[str, Any]
 """What a loss adds to a batch, by name: NumPy arrays in a batch, tensors on a device, the first axis over sequences."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairing:
+    """How the two segments of a sequence are paired. As it stands, BERT's."""
+
+    random: float = 0.5
+    """Share of the sequences whose second segment is from another document."""
+    exchanged: float = 0.0
+    """Of the other sequences, the share whose two segments, which follow each other, stand in exchanged order."""
 
 
 class Loss(Arm, ABC, home="bertlab.objectives"):
@@ -32,6 +44,8 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     """Whether no token may see a later one, in pre-training and wherever the backbone is used."""
     labels_only: ClassVar[bool] = False
     """Whether it adds labels to a batch whose tokens stay as they are for every other loss."""
+    pairing: ClassVar[Pairing | None] = None
+    """How segments have to be paired for it; None if any pairing will do, or none."""
     figures: ClassVar[Mapping[str, str]] = {}
     """What its held-out evaluation measures: the label of each figure by its name.
 
@@ -55,6 +69,11 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
         Curves leave them out.
         """
         return ()
+
+    @property
+    def measured(self) -> Mapping[str, str]:
+        """All held-out figures of a model that is trained with it, as `figures`."""
+        return self.figures
 
     def untrained(self) -> Loss:
         """What is left of it in a model that is not trained."""
@@ -129,6 +148,18 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     def period(self, epochs: int) -> int:
         """Epochs after which its inputs may come again, where sequences do after `epochs`."""
         return epochs
+
+
+def pairing(objective: Iterable[Loss]) -> Pairing:
+    """How segments are paired for an objective: as its losses need it, and as BERT's where none says.
+
+    Raises `BadInput` for losses that need different pairings.
+    """
+    needed = [loss for loss in objective if loss.pairing is not None]
+    other = next((loss for loss in needed if loss.pairing != needed[0].pairing), None)
+    if other is not None:
+        raise BadInput(f"objective: {needed[0].kind} and {other.kind} need different pairs of segments: choose one")
+    return (needed[0].pairing if needed else None) or Pairing()
 
 
 def bert() -> tuple[Loss, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from bertlab.errors import BadInput
-from bertlab.recipe.objective import Loss, bert
+from bertlab.recipe.objective import Loss, Pairing, bert, pairing
 from bertlab.recipe.ranges import DROPOUT, SHARE, Checked, Pattern, Range
 
 Positions = Literal["learned", "rotary"]
@@ -212,6 +212,15 @@ class Recipe(Checked):
         _require(bool(self.objective), "objective is empty: give one loss or several, as (MaskedLM(), NextSentence())")
         for loss in self.objective:
             loss.check(self)
+        _require(
+            not self.pairing.exchanged or self.inputs.format == "segment-pair",
+            f"inputs.format {self.inputs.format} exchanges no segments: set it to segment-pair",
+        )
+
+    @property
+    def pairing(self) -> Pairing:
+        """How segments are paired."""
+        return pairing(self.objective)
 
     @property
     def causal(self) -> bool:

@@ -28,6 +28,12 @@ FLOORS = {
 }
 """Points that take no understanding, by name: where a result keeps them, and what they are."""
 
+
+def is_share(metric: str) -> bool:
+    """Whether a held-out metric is a share, from 0 to 1 in a result and in points in a column (`Loss.figures`)."""
+    return metric.endswith("accuracy")
+
+
 Stamp = tuple[tuple[str, str], ...]
 """Facts of an environment by name."""
 
@@ -90,6 +96,11 @@ class Cell(Planned):
     def of_pretraining(self) -> bool:
         """Whether the value is a metric of the pre-training itself."""
         return self.method == "pretraining"
+
+    @property
+    def in_points(self) -> bool:
+        """Whether the value is in points: that of a task is, and a held-out share."""
+        return not self.of_pretraining or is_share(self.metric)
 
 
 @dataclass(frozen=True)

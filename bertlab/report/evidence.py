@@ -6,11 +6,11 @@ import hashlib
 import json
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 
-from bertlab.lab.study import Claim
+from bertlab.lab.study import GUESS, Claim
 from bertlab.recipe import Loss
 from bertlab.report.cells import EXCHANGED, Cell, Pretraining
 from bertlab.report.predictions import Predictions
@@ -147,10 +147,10 @@ class Evidence:
     @cached_property
     def heldout_metrics(self) -> dict[str, str]:
         """The label of each metric of the held-out evaluations, by name."""
-        labels = {name: label for loss in self.losses for name, label in loss.figures.items()}
+        labels = {name: label for loss in self.losses for name, label in loss.measured.items()}
         measured = [name for run in self.pretrainings for name in run.result.get("heldout", {})]
         measured += [name for run in self.pretrainings for point in run.curve for name in point.losses]
-        return {name: labels.get(name, name) for name in measured}
+        return {name: labels.get(name, name) for name in measured if not name.endswith("_majority")}
 
     # Measured values.
 
@@ -193,8 +193,12 @@ class Evidence:
     def by_seed(
         self, variant: str, measurement: str, at: int = 100, without: Collection[int] = ()
     ) -> dict[int, list[Cell]]:
-        """The cells of a variant and a measurement that have a value, by seed."""
+        """The cells of a variant and a measurement that have a value, by seed; of `GUESS`, one that guesses."""
         found: dict[int, list[Cell]] = {}
+        if variant == GUESS and variant not in self.variants:
+            guesses = [cell for cell in self.column(measurement, at) if GUESS in cell.floors]
+            cells = {self.seed_of(cell): [replace(cell, value=cell.floors[GUESS], run_id="")] for cell in guesses}
+            return {seed: each for seed, each in cells.items() if seed not in without}
         for cell in self.at(variant, measurement, at):
             if cell.value is not None and self.seed_of(cell) not in without:
                 found.setdefault(self.seed_of(cell), []).append(cell)

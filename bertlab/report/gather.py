@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput, warn
-from bertlab.lab.study import Claim
+from bertlab.lab.study import GUESS, Claim
 from bertlab.names import plain
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
-from bertlab.report.cells import FLOORS, Cell, Point, Pretraining, Stamp, number
+from bertlab.report.cells import FLOORS, Cell, Point, Pretraining, Stamp, is_share, number
 from bertlab.report.evidence import NUMERICS, Evidence
 from bertlab.report.predictions import Predictions
 from bertlab.store.forms import REPORTED
@@ -127,6 +127,9 @@ class _Reader:
             if value is None and status == "done":
                 status, reason = "failed", f"its result has no finite {metric}"
         floors = {name: number(split.get(key, {}).get(metric)) for name, (key, _) in FLOORS.items()}
+        if of_pretraining and is_share(metric):
+            guess = number(split.get("heldout", {}).get(f"{metric.removesuffix('accuracy')}majority"))
+            value, floors[GUESS] = (None if share is None else 100 * share for share in (value, guess))
         return Cell(
             **{name: planned[name] for name in _PLANNED},
             published=number(planned["published"]),

@@ -96,7 +96,7 @@ def columns(evidence: Evidence) -> tuple[Column, ...]:
         points = {kind: f"{floors[name][kind]:.2f}" if kind in floors[name] else EMPTY for kind in kinds}
         lines += [Entry(variant=kind, value=value) for kind, value in points.items()]
         cell = evidence.column(name)[0]
-        found.append(Column(name, cell.metric if cell.of_pretraining else f"{cell.metric}, points", tuple(lines)))
+        found.append(Column(name, f"{cell.metric}, points" if cell.in_points else cell.metric, tuple(lines)))
     return tuple(found)
 
 

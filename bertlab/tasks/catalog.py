@@ -1,7 +1,7 @@
 """The tasks with a name, as data: those of BERT's tables and their synthetic counterparts.
 
-GLUE's nine (Wang et al. 2019), SQuAD 1.1 and 2.0 (Rajpurkar et al. 2016, 2018), SWAG (Zellers et al. 2018), named
-entities, parts of speech.
+GLUE's nine (Wang et al. 2019), SQuAD 1.1 and 2.0 (Rajpurkar et al. 2016, 2018), SWAG (Zellers et al. 2018), RACE (Lai
+et al. 2017), named entities, parts of speech.
 
 An entry names the data set in a local mirror and on the Hub (only copies that load without a script; empty without a
 known copy), its columns, splits and labels, and its synthetic counterpart.
@@ -148,6 +148,17 @@ TASKS = WORLD | {
             hub="allenai/swag:regular",
             text=_ENDINGS,
             group=("startphrase",),
+            microworld="completion",
+        ),
+        Task(
+            kind="multiple-choice",
+            name="race",
+            dataset="race",
+            hub="ehovy/race:all",
+            text=("article", "question", "options"),
+            label="answer",
+            labels=tuple("ABCD"),
+            group=("article",),
             microworld="completion",
         ),
         # The main branch needs a script; this revision is the Hub's conversion to Parquet.

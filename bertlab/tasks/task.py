@@ -32,7 +32,8 @@ class Task(Checked, group="task "):
     """A test split with public labels, which measurements can report too; empty for none."""
     text: tuple[str, ...] = ()
     """Text columns: one or two for classification and regression; question and context for spans; context and endings
-    (or one column of lists of endings) for multiple choice; one column of tokens for tagging."""
+    (or one column of lists of endings, which one of questions may precede) for multiple choice; one column of tokens
+    for tagging."""
     label: str = "label"
     """The target column: a label for classification, a number for regression, the index of the right ending for
     multiple choice, a label per token for tagging; for spans SQuAD's `answers`, `{"text": [...], "answer_start":

@@ -237,7 +237,8 @@ def _pair_balance(recipe: Recipe, batches: Batches) -> float | None:
     if not recipe.inputs.pairs:
         return None
     steps = range(min(32, recipe.schedule.steps))
-    followed = [float((batches.batch(step).random_second == 0).mean()) for step in steps]
+    drawn = map(batches.batch, steps)
+    followed = [float(((batch.random_second == 0) & (batch.order < 1)).mean()) for batch in drawn]
     return sum(followed) / len(followed) if followed else None
 
 

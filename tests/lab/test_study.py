@@ -146,6 +146,11 @@ def test_the_other_tables_as_they_are_printed():
             "full sentences": (90.4, 79.1, 84.7, 92.5),
             "doc sentences": (90.6, 79.7, 84.7, 92.7),
         },
+        "sentence-order": {
+            "NSP": (54.5, 90.5, 52.0, 88.4, 77.2, 81.6, 91.1, 62.3),
+            "none": (54.9, 52.4, 53.3, 88.6, 78.1, 81.5, 89.9, 61.7),
+            "SOP": (54.0, 78.9, 86.5, 89.3, 80.0, 82.0, 90.3, 64.0),
+        },
         "dynamic": {
             "static, one mask": (None, None, None),
             "static, ten copies": (78.3, 84.3, 92.5),

@@ -60,7 +60,8 @@ def test_data_are_no_code(tmp_path):
     assert found.sources == {"mine.py": DATA}
     assert len(studies.find(found.given).variants) == 4
     for name in studies.names():
-        assert StudyFile.read(str(studies.folder() / f"{name}.py")).code is None, name
+        file = studies.folder() / f"{name.replace('-', '_')}.py"
+        assert StudyFile.read(str(file)).code is None, name
 
 
 @pytest.mark.parametrize("what", CODE)

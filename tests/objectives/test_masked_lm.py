@@ -69,6 +69,7 @@ def apply(
         ordinary=ordinary,
         lengths=ordinary + 3,
         random_second=ordinary * 0,
+        order=ordinary * 0 - 1,
         rows=np.arange(len(tokens)) if names is None else names,
         epoch=epoch,
     )

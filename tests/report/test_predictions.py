@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pytest
 
-from bertlab.lab.study import Claim
+from bertlab.lab.study import GUESS, Claim
 from bertlab.report import caveats
 from bertlab.report.gather import gather
 from bertlab.report.predictions import LIKELIHOOD
@@ -146,25 +147,24 @@ def test_claims_are_tested_from_the_store(writer: Writer) -> None:
     assert found[3].trial.pair.published is None  # the variant is not in this record
 
 
+def held_out(builder: Any, variant: str, seed: int, metric: str, published: float, **figures: float) -> None:
+    """A pre-training with held-out `figures`, one of which is measured."""
+    run_id = builder.pretrain(variant, seed)
+    path = builder.root / "pretrain" / f"{run_id}--a-label" / "result.json"
+    result = json.loads(path.read_text())
+    result["heldout"] |= figures
+    path.write_text(json.dumps(result))
+    builder.seal(path.parent)
+    cell = {"variant": variant, "measurement": "LM", "metric": metric, "run_id": run_id, "finetune_seed": 0}
+    about = {"task": "held-out text", "dataset": "held-out text", "split": "held-out", "milestone": 100}
+    names = {"published": published, "pretrain_seed": seed, "pretrain_id": run_id}
+    builder.cells.append(cell | about | names | {"method": "pretraining"})
+
+
 def test_less_perplexity_is_better(builder: Any) -> None:
     for seed in range(4):
-        for variant, value in ((BASELINE, 20.0 + seed), (ROW, 30.0 - seed / 2)):
-            run_id = builder.pretrain(variant, seed)
-            path = builder.root / "pretrain" / f"{run_id}--a-label" / "result.json"
-            result = json.loads(path.read_text())
-            result["heldout"]["perplexity"] = value
-            path.write_text(json.dumps(result))
-            builder.seal(path.parent)
-            cell = {
-                "variant": variant,
-                "measurement": "LM",
-                "metric": "perplexity",
-                "run_id": run_id,
-                "finetune_seed": 0,
-            }
-            about = {"task": "held-out text", "dataset": "held-out text", "split": "held-out", "milestone": 100}
-            names = {"published": 4.0 if variant == BASELINE else 5.0, "pretrain_seed": seed, "pretrain_id": run_id}
-            builder.cells.append(cell | about | names | {"method": "pretraining"})
+        held_out(builder, BASELINE, seed, "perplexity", 4.0, perplexity=20.0 + seed)
+        held_out(builder, ROW, seed, "perplexity", 5.0, perplexity=30.0 - seed / 2)
     store = Store(builder.root)
     claim = Claim("The mixture has the lower perplexity", better=BASELINE, worse=ROW, on="LM")
     evidence = gather(store, [builder.record()])[0]
@@ -174,6 +174,23 @@ def test_less_perplexity_is_better(builder: Any) -> None:
     assert pair.published == 1.0
     assert pair.effect is not None
     assert pair.effect.mean == pytest.approx(10 - 1.5 * 1.5)
+
+
+def test_a_share_of_held_out_pairs_is_in_points_and_compares_with_a_guess(builder: Any) -> None:
+    metric, guess = "sentence_order_accuracy", {"sentence_order_majority": 0.51}
+    for seed in range(4):
+        held_out(builder, BASELINE, seed, metric, 52.0, sentence_order_accuracy=0.505 + 0.005 * (seed % 2), **guess)
+        held_out(builder, ROW, seed, metric, 86.5, sentence_order_accuracy=0.85 + 0.01 * seed, **guess)
+    claims = [
+        Claim("It is solved", better=ROW, worse=GUESS, on="LM"),
+        Claim("It is not", better=GUESS, worse=BASELINE, on="LM"),
+    ]
+    evidence = gather(Store(builder.root), [builder.record()])[0]
+    assert (evidence.published_difference(ROW, "LM"), evidence.floors("LM")) == (Decimal("34.5"), {GUESS: 51.0})
+    solved, other = verdicts(trials(evidence, claims))
+    assert solved.trial.pair.effect is not None
+    assert solved.trial.pair.effect.mean == pytest.approx(86.5 - 51)
+    assert (solved.outcome, other.outcome) == ("reproduced", "undecided")
 
 
 def test_examples_of_one_group_are_one_example(writer: Writer) -> None:

@@ -14,6 +14,10 @@ from bertlab.tasks.raw import RawExamples
 PAIRS = [{"premise": "a b", "hypothesis": "c", "label": label} for label in (0, 1, 2, 0)]
 SENTENCES = [{"tokens": ["a", "b"], "ner_tags": ["B-PER", "O"]}, {"tokens": ["c"], "ner_tags": ["O"]}]
 CHEMICALS = [{"tokens": ["a", "b"], "ner_tags": ["I-Chemical", "O"]}]
+RACE = [
+    {"article": "She rose.", "question": "Who rose?", "options": ["He", "She", "It", "They"], "answer": "B"},
+    {"article": "She rose.", "question": "She _ .", "options": ["sat", "fell", "slept", "rose"], "answer": "D"},
+]
 OWN = Task(kind="classification", text=("text",), label="class")
 
 
@@ -54,6 +58,35 @@ def test_rows_that_changed_while_the_documents_did_not_have_a_version_of_their_o
     machine = Machine(cache=tmp_path)
     assert data.content(catalog.find("rte"), machine=machine, world=True) == "microworld:1/inference@4"
     assert data.content(catalog.find("mrpc"), machine=machine, world=True) == "microworld:1/paraphrase@3"
+
+
+def test_questions_of_race_are_read_with_each_option(tmp_path, write):
+    for split in ("train", "validation"):
+        write(tmp_path / "race" / f"{split}.jsonl.gz", RACE)
+    found = data.load(catalog.find("race"), machine=Machine(data=tmp_path, cache=tmp_path / "cache"), world=False)
+    one, two = zip(*found.train.text, strict=True)
+    assert one == ("She rose.", "Who rose? He", "Who rose? She", "Who rose? It", "Who rose? They")
+    assert two == ("She rose.", "She sat .", "She fell .", "She slept .", "She rose .")
+    assert (found.train.labels, found.labels) == ([1, 3], ("A", "B", "C", "D"))
+    assert found.train.groups.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"answer": "E"}, "label 'E' in {file} column answer row 2: give one of 0 (A), 1 (B), 2 (C), 3 (D)"),
+        (
+            {"options": ["a", "b", "c"]},
+            "{file} column options row 2 has 3 endings, the first row 4: give the same number",
+        ),
+        ({"question": None}, "{file} column question row 2 is None: give a text"),
+    ],
+)
+def test_a_wrong_record_of_race_is_named(tmp_path, write, wrong, says):
+    write(tmp_path / "race" / "train.jsonl", [RACE[0], RACE[1] | wrong])
+    write(tmp_path / "race" / "validation.jsonl", RACE)
+    told = message(catalog.find("race"), Machine(data=tmp_path, cache=tmp_path / "cache"))
+    assert told == says.format(file=tmp_path / "race" / "train.jsonl")
 
 
 def test_parts_of_speech_are_measured_by_accuracy(tmp_path):

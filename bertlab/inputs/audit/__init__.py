@@ -69,7 +69,8 @@ def same_sequences(recipe: Recipe) -> tuple[object, ...]:
     """The same without what is predicted: recipes that give the same have the same sequences in the same order."""
     whole = recipe.inputs.epochs or recipe.inputs.phase2_length
     steps = recipe.schedule.steps if whole else 1
-    return recipe.corpus, recipe.tokenizer, recipe.inputs, recipe.schedule.batch_size, steps, recipe.seed
+    pairs = recipe.pairing if recipe.inputs.pairs else None
+    return recipe.corpus, recipe.tokenizer, recipe.inputs, pairs, recipe.schedule.batch_size, steps, recipe.seed
 
 
 def _audit(

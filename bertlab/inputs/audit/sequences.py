@@ -117,7 +117,12 @@ def pairs(rows: Structure, traced: Traced, recipe: Recipe) -> list[Check]:
         always("'another document'", "text of another document", random & paired & ~traced.away, name),
     ]
     if recipe.inputs.format == "segment-pair":
-        return [share("pairs from another document", int(random.sum()), len(random), 0.5, "sequences"), *strays]
+        order, (away, exchanged) = rows.drawn.batch.order, dataclasses.astuple(recipe.pairing)
+        shares = [share("pairs from another document", int(random.sum()), len(random), away, "sequences")]
+        if exchanged:
+            drawn = int((order >= 0).sum())
+            shares.append(share("pairs exchanged", int((order == 1).sum()), drawn, exchanged, "pairs with an order"))
+        return [*shares, *strays]
     # Rows of a document are drawn on each other: documents are what is independent.
     document = np.searchsorted(traced.ends, rows.drawn.batch.rows, side="right")
     excess = np.bincount(document, random - 0.5)
@@ -135,28 +140,33 @@ def form(rows: Structure, traced: Traced, recipe: Recipe, corpus: Corpus) -> lis
     """Whether pairs of both labels have the same form: where their segments begin and end, and how long they are."""
     if not recipe.inputs.pairs:
         return []
-    label = rows.drawn.batch.random_second == 1
+    if recipe.pairing.random:
+        label, kinds = rows.drawn.batch.random_second == 1, ("true pairs", "random ones")
+        judged = np.ones_like(label)
+    else:
+        label, kinds = rows.drawn.batch.order == 1, ("pairs in order", "exchanged ones")
+        judged = rows.drawn.batch.order >= 0
     boundary = np.zeros(len(corpus.train.tokens) + 1, dtype=np.bool_)
     boundary[np.asarray(corpus.train.sentences)] = True
     segments = {"first": rows.ordinary & ~rows.second, "second": rows.second}
     sizes = {name: segment.sum(axis=1) for name, segment in segments.items()}
     # Text of a few tokens stands in many places: where it was taken from is not known.
-    placed = np.flatnonzero(traced.agrees & (sizes["second"] >= _UNIQUE))
+    placed = np.flatnonzero(traced.agrees & judged & (sizes["second"] >= _UNIQUE))
     checks, ends = [], []
     for name, segment in segments.items():
         begin = traced.places[placed, segment[placed].argmax(axis=1)]
         ends += [boundary[begin], boundary[begin + sizes[name][placed]]]
-        checks.append(alike(f"{name} segment begins a sentence", ends[-2], label[placed], _ALIKE))
-        checks.append(alike(f"{name} segment ends a sentence", ends[-1], label[placed], _ALIKE))
-        checks.append(alike(f"tokens of the {name} segment", sizes[name], label, _ALIKE))
-    checks.append(alike("first ends as the second begins", ends[1] == ends[2], label[placed], _ALIKE))
-    return [*checks, alike("tokens of both segments", rows.sizes, label, _ALIKE)]
+        checks.append(alike(f"{name} segment begins a sentence", ends[-2], label[placed], _ALIKE, names=kinds))
+        checks.append(alike(f"{name} segment ends a sentence", ends[-1], label[placed], _ALIKE, names=kinds))
+        checks.append(alike(f"tokens of the {name} segment", sizes[name][judged], label[judged], _ALIKE, names=kinds))
+    checks.append(alike("first ends as the second begins", ends[1] == ends[2], label[placed], _ALIKE, names=kinds))
+    return [*checks, alike("tokens of both segments", rows.sizes[judged], label[judged], _ALIKE, names=kinds)]
 
 
 def coverage(rows: Structure, traced: Traced, recipe: Recipe, length: int, corpus: Corpus) -> list[Check]:
     """What a pass loses of the text, and sees twice."""
     starts = rows.drawn.batch.rows
-    own = rows.ordinary & ~(rows.second & ~traced.follows[:, None]) & (traced.places >= 0)
+    own = rows.ordinary & ~(rows.later & ~traced.follows[:, None]) & (traced.places >= 0)
     size = _used(rows, traced, recipe, corpus)
     order = uncorrelated("order of the rows, and the text's", np.arange(len(starts)), starts)
     if recipe.inputs.format == "segment-pair":
@@ -193,6 +203,7 @@ def same_again(one: Structure, other: Structure, epochs: int) -> Check:
     ordinary = one.ordinary[first], other.ordinary[second]
     changed = (ordinary[0] != ordinary[1]) | (ordinary[0] & (tokens[0] != tokens[1]))
     relabelled = one.drawn.batch.random_second[first] != other.drawn.batch.random_second[second]
+    relabelled |= one.drawn.batch.order[first] != other.drawn.batch.order[second]
     wrong = changed.any(axis=1) | relabelled
     return always(f"rows {after}", "the same text", wrong, lambda row: other.drawn.name(second[row]))
 

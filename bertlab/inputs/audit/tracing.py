@@ -38,6 +38,11 @@ class Structure:
     """(R, T) the ordinary tokens that begin a word; the first of a segment always does."""
 
     @property
+    def later(self) -> Flags:
+        """(R, T) the ordinary tokens of a pair's segment that comes later in the text, or from another document."""
+        return np.asarray(self.ordinary & (self.second != (self.drawn.batch.order == 1)[:, None]))
+
+    @property
     def sizes(self) -> Numbers:
         """(R,) ordinary tokens of each row."""
         return np.asarray(self.ordinary.sum(axis=1))
@@ -55,9 +60,9 @@ class Traced:
     places: Numbers
     """(R, T) offset in the text of each ordinary token; -1 where none was found, and for what is none."""
     agrees: Flags
-    """(R,) whether each segment was found: the first at the place that the row is named by."""
+    """(R,) whether each segment was found: the first in the text at the place that the row is named by."""
     follows: Flags
-    """(R,) whether a second segment that is said to follow was found behind the first."""
+    """(R,) whether the later segment of a text was found behind the first."""
     away: Flags
     """(R,) whether another second segment was found in another document."""
     known: Flags
@@ -91,29 +96,31 @@ def trace(rows: Structure, recipe: Recipe, corpus: Corpus) -> Traced:
     text, drawn = corpus.train, rows.drawn
     tokens, ends = np.asarray(text.tokens), document_ends(text)
     reach = rows.tokens.shape[1] if recipe.inputs.format == "segment-pair" else 0  # its segments may be cut in front
-    rank = rows.rank
-    first = rows.ordinary & ~rows.second
-    sizes = first.sum(axis=1), rows.second.sum(axis=1)
+    later = rows.later
+    earlier = rows.ordinary & ~later
+    sizes = earlier.sum(axis=1), later.sum(axis=1)
+    moved = np.where(earlier, -sizes[1][:, None], sizes[0][:, None])
+    rank = rows.rank + moved * (drawn.batch.order == 1)[:, None]  # in the text
 
-    begin, agrees = _settle(tokens, rows.tokens, first, rank, drawn.batch.rows, reach)
+    begin, agrees = _settle(tokens, rows.tokens, earlier, rank, drawn.batch.rows, reach)
     paired = sizes[1] > 0
     follows, away, known = np.zeros_like(paired), np.zeros_like(paired), ~paired
     second = np.full(len(paired), -1)
     behind = np.flatnonzero(paired & (drawn.batch.random_second == 0))
     after = rank[behind] - sizes[0][behind, None]
     second[behind], follows[behind] = _settle(
-        tokens, rows.tokens[behind], rows.second[behind], after, begin[behind] + sizes[0][behind], reach
+        tokens, rows.tokens[behind], later[behind], after, begin[behind] + sizes[0][behind], reach
     )
     known |= follows
     looked = np.flatnonzero(paired & ~follows)
-    wanted = _justified(rows.tokens[looked], rows.second[looked])
+    wanted = _justified(rows.tokens[looked], later[looked])
     home = np.searchsorted(ends, begin[looked], side="right")
     second[looked], known[looked] = elsewhere(tokens, ends, wanted, sizes[1][looked], home)
     away[looked] = second[looked] >= 0
 
     places = begin[:, None] + rank
-    np.add(places, (second - begin - sizes[0])[:, None], out=places, where=rows.second)
-    placed = rows.ordinary & (places >= 0) & (places < len(tokens)) & ~(rows.second & (second < 0)[:, None])
+    np.add(places, (second - begin - sizes[0])[:, None], out=places, where=later)
+    placed = rows.ordinary & (places >= 0) & (places < len(tokens)) & ~(later & (second < 0)[:, None])
     return Traced(
         places=np.where(placed, places, -1), agrees=agrees & known, follows=follows, away=away, known=known, ends=ends
     )

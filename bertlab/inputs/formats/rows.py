@@ -55,6 +55,8 @@ class Rows:
     """Tokens of the second segment; 0 in a row of one segment."""
     random: Flags
     """Whether the second segment comes from another document."""
+    order: npt.NDArray[np.int8]
+    """0 where the segments stand as in the text and could as well be exchanged, 1 where they are; -1 elsewhere."""
     breaks: Offsets = field(default_factory=lambda: np.zeros(0, np.int64))
     """Offsets of tokens, ascending, before which a [SEP] stands within a first segment that goes across them."""
 
@@ -101,8 +103,14 @@ def single(starts: Offsets, lengths: Offsets, breaks: Offsets | None = None) -> 
         second=zeros,
         second_length=zeros.astype(np.int32),
         random=zeros.astype(np.bool_),
+        order=unordered(len(starts)),
         breaks=zeros[:0] if breaks is None else breaks,
     )
+
+
+def unordered(size: int) -> npt.NDArray[np.int8]:
+    """The `order` of `size` rows none of which could be exchanged."""
+    return np.full(size, -1, dtype=np.int8)
 
 
 def pieces(text: Text, longest: int, piece: int) -> tuple[Offsets, Offsets]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from bertlab import keyed
 from bertlab.inputs.formats.rows import (
@@ -19,26 +20,38 @@ from bertlab.inputs.formats.rows import (
     pieces,
     require_others,
     single,
+    unordered,
 )
+from bertlab.recipe import Pairing
+
+_BERT = Pairing()
 
 
-def segment_pairs(text: Text, *, length: int, short: float, copy: int, seed: int | str) -> Rows:
+def segment_pairs(
+    text: Text, *, length: int, short: float, copy: int, seed: int | str, pairing: Pairing = _BERT
+) -> Rows:
     """The segment pairs of one pass over `text`, rows of at most `length` tokens with their specials.
 
-    A chunk of sentences that reaches the target length is split at a random sentence. In half of the rows the second
-    part is replaced by whole sentences of another document, until the target is reached again, and goes back: the next
-    row starts with it. What exceeds the target is then cut from the longer segment, a token at a time, at its front or
-    back. Every token is in the own part of exactly one row, or cut.
+    A chunk of sentences that reaches the target length is split at a random sentence. In a share `pairing.random` of
+    the rows the second part is replaced by whole sentences of another document, until the target is reached again, and
+    goes back: the next row starts with it. In a share `pairing.exchanged` of the others the two parts change places
+    (ALBERT section 3.1). What exceeds the target is then cut from the longer segment, a token at a time, at its front
+    or back. Every token is in the own part of exactly one row, or cut.
 
     True and random pairs have the same form, so that only their words tell them apart. Where the document ends before
     the target, another document's end of about as many tokens takes the place of the second part; a second part that
     starts within a sentence too long for a row is replaced by one that does; a chunk of one sentence is split at a
     random token, and of another document's last sentence the back takes the place of its own, which is cut.
 
-    Raises `BadInput` where there is no other document.
+    Pairs in order and exchanged ones have the same form too: only those whose mirror image would be a chunk as well
+    have an order. Both segments begin and end at sentences, or both within one; and the chunk would end where it does
+    with its first sentence at its end: it is the sentence that reaches the target that mostly is a long one.
+
+    Raises `BadInput` where there is no other document, and rows need one.
     """
-    require_others(text)
-    pairs = _Pairs(text, length, short, copy, seed)
+    if pairing.random:
+        require_others(text)
+    pairs = _Pairs(text, length, short, copy, seed, pairing)
     return by_blocks(pairs.rows, follow(pairs.next, len(pairs.sentences) - 1, pairs.documents[:-1]))
 
 
@@ -72,9 +85,9 @@ class _Chunk(NamedTuple):
 class _Pairs:
     """The pair that would start at each span, for one pass."""
 
-    def __init__(self, text: Text, length: int, short: float, copy: int, seed: int | str) -> None:
+    def __init__(self, text: Text, length: int, short: float, copy: int, seed: int | str, pairing: Pairing) -> None:
         self.whole = length - 3
-        self.short = short
+        self.short, self.pairing = short, pairing
         self.sentences, self.documents = _spans(text, self.whole)
         self._natural = natural(text, self.sentences)
         # The form of a span: whether a sentence starts with it, and the tokens up to its document's end, a row at most.
@@ -98,7 +111,24 @@ class _Pairs:
         # What may be put back must not be a lone last token, which no later row could split.
         lone = self.sentences[self.documents[document + 1]] - self.sentences[split] == 1
         within = (count == 1) | lone & (count == 2)
-        return _Chunk(target, document, stop, split - lone, within, keyed.uniform(self._key("random"), i) < 0.5)
+        random = keyed.uniform(self._key("random"), i) < self.pairing.random
+        return _Chunk(target, document, stop, split - lone, within, random)
+
+    def _order(self, i: Offsets, chunk: _Chunk) -> tuple[npt.NDArray[np.int8], Offsets]:
+        """The `Rows.order` of the rows that start at the spans `i`, and where the second segment of each starts."""
+        order, split = unordered(len(i)), chunk.split.copy()
+        if not self.pairing.exchanged:
+            return order, split
+        free = (self._natural[i] == self._natural[chunk.stop]) & ~chunk.random
+        free &= self.sentences[chunk.stop] - self.sentences[i + 1] < chunk.target
+        exchanged = keyed.uniform(self._key("exchanged"), i) < self.pairing.exchanged
+        for alike in (self._natural, ~self._natural):  # a split of the same form as both ends, each as likely
+            before, places = np.cumsum(alike), np.flatnonzero(alike)
+            count: Offsets = before[chunk.stop - 1] - before[i]
+            at = np.flatnonzero(free & alike[i] & (count > 0))
+            split[at] = places[before[i[at]] + keyed.integers(count[at], self._key("mirrored"), i[at])]
+            order[at] = exchanged[at]
+        return order, split
 
     def next(self, i: Offsets) -> Offsets:
         """The span at which the row after the one starting at each span `i` starts."""
@@ -108,26 +138,33 @@ class _Pairs:
     def rows(self, i: Offsets) -> Rows:
         """The rows that start at the spans `i`."""
         chunk = self._chunk(i)
+        order, split = self._order(i, chunk)
         start = self.sentences[i]
         total = self.sentences[chunk.stop] - start
         within = 1 + keyed.integers(total - 1, self._key("within"), i)
-        first_length = np.where(chunk.within, within, self.sentences[chunk.split] - start)
+        first_length = np.where(chunk.within & (order < 0), within, self.sentences[split] - start)
         second, second_length = start + first_length, total - first_length
         at = np.flatnonzero(chunk.random & ~chunk.within)
         second[at], second_length[at] = self._elsewhere(i, chunk, first_length, total, at)
         at = np.flatnonzero(chunk.random & chunk.within)
         second[at], second_length[at] = self._back(i[at], chunk.document[at], second_length[at])
+        # Before anything is cut, so that what is cut depends on the place in the row and not on that in the text.
+        first = start.copy()
+        at = np.flatnonzero(order == 1)
+        first[at], second[at] = second[at], first[at]
+        first_length[at], second_length[at] = second_length[at], first_length[at]
 
         # Google's loop takes single tokens from the longer segment, the second of two that are as long.
         first_kept = np.minimum(first_length, np.maximum(chunk.target - second_length, (chunk.target + 1) // 2))
         second_kept = np.minimum(second_length, chunk.target - first_kept)
         return Rows(
             starts=start,
-            first=start + _heads(first_length - first_kept, self._key("first front"), i),
+            first=first + _heads(first_length - first_kept, self._key("first front"), i),
             first_length=first_kept.astype(np.int32),
             second=second + _heads(second_length - second_kept, self._key("second front"), i),
             second_length=second_kept.astype(np.int32),
             random=chunk.random,
+            order=order,
         )
 
     def _elsewhere(

@@ -16,6 +16,7 @@ from bertlab.inputs.formats.rows import (
     natural,
     pieces,
     require_others,
+    unordered,
 )
 
 _TRUE = np.array([0.0, 0.0, 2 / 3, 1.0, 0.5])
@@ -99,6 +100,7 @@ class _Pairs:
             second=behind - second_length,
             second_length=second_length.astype(np.int32),
             random=~true,
+            order=unordered(len(i)),
         )
 
     def _elsewhere(self, i: Offsets, document: Offsets, split: Flags) -> Offsets:

@@ -51,7 +51,7 @@ def axis_name(evidence: Evidence, measurement: str) -> str:
     """The unit of a measurement: its metric in points, or a metric of the pre-training in its own unit."""
     cell = evidence.column(measurement)[0]
     metric = cell.metric.upper() if len(cell.metric) < 3 else cell.metric.replace("_", " ")
-    name = metric if cell.of_pretraining else f"{metric} (points)"
+    name = f"{metric} (points)" if cell.in_points else metric
     return f"{name}, less is better" if evidence.less_is_more(measurement) else name
 
 
@@ -109,7 +109,7 @@ def at_edge(axes: Axes, place: float, value: str, *, left: bool) -> None:
 
 def least(evidence: Evidence, name: str) -> float:
     """The least range of an axis, in the measurement's unit; 0 for a metric that is not in points."""
-    return 0.0 if evidence.column(name)[0].of_pretraining else SPAN
+    return SPAN if evidence.column(name)[0].in_points else 0.0
 
 
 def limit(axes: Axes, low: float, high: float, least: float) -> None:

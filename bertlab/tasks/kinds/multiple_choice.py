@@ -1,5 +1,6 @@
 """Multiple choice, as in BERT section 4.4: [CLS] context [SEP] ending [SEP] for each ending, the dot product of one
-vector with each [CLS], a softmax over the endings."""
+vector with each [CLS], a softmax over the endings. With a question, the second segment is the question with an ending
+in place of its blank `_`, or behind it (as in ALBERT's released code for RACE)."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ class MultipleChoice(TaskKind):
     exchanged = 0
 
     def check(self, task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]) -> Splits:
-        """Endings are columns, or one column of lists; see `TaskKind.check`."""
+        """Endings are columns, or one column of lists; labels their numbers or `names`; see `TaskKind.check`."""
         splits = []
         for columns, place in zip(values, places, strict=True):
             check_texts(columns[0], f"{place} column {task.text[0]}")
@@ -45,7 +46,7 @@ class MultipleChoice(TaskKind):
                 raise BadInput(
                     f"{place} has {len(text) - 1} endings per row, {places[0]} {first}: give the same number in both"
                 )
-        numbers = tuple(str(number) for number in range(first))
+        numbers = names if len(names) == first else tuple(str(number) for number in range(first))
         found = []
         for text, columns, place in zip(splits, values, places, strict=True):
             labels = classification.labels(columns[-1], numbers, f"{place} column {task.label}")
@@ -117,8 +118,16 @@ def _pairs(text: Sequence[Sequence[str]]) -> list[list[str]]:
 def endings(columns: Sequence[Sequence[Any]], names: Sequence[str], where: str) -> list[list[str]]:
     """One column per ending, from such columns or from one column of equally long lists of texts.
 
+    A column of questions may precede the lists.
+
     Raises `BadInput` that names the first row with a value that is not text, or with another number of endings.
     """
+    if len(columns) == 2 and isinstance(columns[1][0], list):
+        check_texts(columns[0], f"{where} column {names[0]}")
+        return [
+            [_answered(question, ending) for question, ending in zip(columns[0], each, strict=True)]
+            for each in endings(columns[1:], names[1:], where)
+        ]
     if len(columns) == 1:
         place = f"{where} column {names[0]}"
         expected = len(columns[0][0]) if isinstance(columns[0][0], list) else 0
@@ -134,6 +143,11 @@ def endings(columns: Sequence[Sequence[Any]], names: Sequence[str], where: str) 
     for column, name in zip(columns, names, strict=True):
         check_texts(column, f"{where} column {name}")
     return [list(column) for column in columns]
+
+
+def _answered(question: str, ending: str) -> str:
+    """The question with an ending in place of its blank, or behind it."""
+    return question.replace("_", ending) if "_" in question else f"{question} {ending}"
 
 
 def examples(text: Sequence[Sequence[str]], labels: Integers, tokenizer: WordPiece, length: int) -> Examples:

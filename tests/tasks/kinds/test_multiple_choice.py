@@ -40,6 +40,11 @@ def test_endings_as_columns_or_as_lists():
     assert multiple_choice.endings([[["a", "b"], ["c", "d"]]], ["x"], "file") == [["a", "c"], ["b", "d"]]
 
 
+def test_an_ending_fills_the_blank_of_a_question_or_stands_behind_it():
+    columns = [["It was _ .", "Who?"], [["a", "b"], ["c", "d"]]]
+    assert multiple_choice.endings(columns, ["q", "o"], "file") == [["It was a .", "Who? c"], ["It was b .", "Who? d"]]
+
+
 @pytest.mark.parametrize(
     ("columns", "says"),
     [
@@ -49,6 +54,8 @@ def test_endings_as_columns_or_as_lists():
         ([[["a", "b"], "cd"]], "file column x row 2 is 'cd': give a list"),
         ([["ab", "cd"]], "file column x row 1 is 'ab': give a list"),
         ([[["a", "b"], ["c", 3]]], "file column x row 2 is 3: give a text"),
+        ([["q", "r"], [["a", "b"], ["c"]]], "file column y row 2 is ['c']: give a list of two endings or more"),
+        ([["q", 4], [["a", "b"], ["c", "d"]]], "file column x row 2 is 4: give a text"),
     ],
 )
 def test_wrong_endings_are_named(columns, says):

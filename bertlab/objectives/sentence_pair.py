@@ -1,0 +1,102 @@
+"""What losses on pairs of segments share: two classes from [CLS], their cost, their scores on each other's pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bertlab.errors import BadInput
+from bertlab.recipe.objective import Arrays, Loss
+from bertlab.recipe.ranges import arms
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from bertlab.inputs.batches import Corpus, Evaluation
+    from bertlab.model.heads import PairHead
+    from bertlab.recipe import Model, Recipe
+
+UNLABELLED = -100
+"""The label of a pair that is not to be classified, which cross-entropy leaves out."""
+
+
+class SentencePair(Loss):
+    """Predicts from [CLS] whether two segments stand as a text has them (0) or not (1).
+
+    Its array: `labels` (B,), `UNLABELLED` where there is nothing to predict. Its one figure, `..._accuracy`, is
+    that on held-out pairs of its own.
+    """
+
+    head: ClassVar[str] = "nsp_head"
+    labels_only: ClassVar[bool] = True
+
+    def check(self, recipe: Recipe) -> None:
+        """It needs two segments, and a [CLS] that sees them."""
+        if recipe.causal:
+            raise BadInput(f"objective: {self.kind} reads [CLS], which sees nothing with causal_lm: leave it out")
+        if not recipe.inputs.pairs:
+            raise BadInput(
+                f"inputs.format {recipe.inputs.format} has one segment: leave {self.kind} out of the objective too, "
+                "as with objective=masked_lm"
+            )
+
+    @property
+    def measured(self) -> Mapping[str, str]:
+        """The accuracies on the pairs of all losses like it."""
+        return {name: label for task in arms(SentencePair).values() for name, label in task.figures.items()}
+
+    def count(self, arrays: Arrays) -> float:
+        """The number of labelled pairs, 1 if there is none."""
+        return max(1.0, float((arrays["labels"] != UNLABELLED).sum()))
+
+    def new_head(self, model: Model, vocabulary: int) -> nn.Module:
+        """BERT's pooler and two classes."""
+        from bertlab.model.heads import PairHead
+
+        return PairHead(model.hidden)
+
+    def positions(self, arrays: Arrays) -> None:
+        """It reads [CLS]."""
+
+    def sum(self, head: PairHead, hidden: Tensor, arrays: Arrays, embeddings: Tensor) -> Tensor:
+        """Cross-entropy of the two classes."""
+        return head.loss(hidden, arrays["labels"])
+
+    def evaluations(self, recipe: Recipe, corpus: Corpus, size: int, final: bool) -> list[Evaluation]:
+        """The accuracies on held-out pairs of its own and of the other such losses (ALBERT section 4.6).
+
+        The pairs are masked as a masked LM's fixed evaluation is, the same ones whichever loss a model is trained with.
+        """
+        others = [task() for task in arms(SentencePair).values() if task.kind != self.kind]
+        found = [self._accuracy(task, recipe, corpus, size) for task in (self, *others)] if final else []
+        return [each for each in found if each is not None]
+
+    def _accuracy(self, task: SentencePair, recipe: Recipe, corpus: Corpus, size: int) -> Evaluation | None:
+        """The accuracy of its head on pairs of `task`; None without any."""
+        from bertlab.inputs.batches import Evaluation, heldout_pairs
+        from bertlab.objectives.masked_lm import MaskedLM
+
+        batches = heldout_pairs(recipe, corpus, (MaskedLM(), task), size)
+        if not any((batch.arrays[task.kind]["labels"] != UNLABELLED).any() for batch in batches):
+            return None
+        (name,) = task.figures
+
+        def batch_sums(model: Any, batch: Any) -> Any:
+            labels = batch.arrays[task.kind]["labels"]
+            right = model.logits(batch, self.kind, task.kind).argmax(-1) == labels
+            return {"right": right.sum(), "ones": (labels == 1).sum(), "count": (labels != UNLABELLED).sum()}
+
+        def figures(total: Mapping[str, float]) -> dict[str, float]:
+            ones = total["ones"] / total["count"]
+            guess = name.removesuffix("accuracy") + "majority"
+            return {name: total["right"] / total["count"], guess: max(ones, 1 - ones)}
+
+        return Evaluation(batches, ("right", "ones", "count"), batch_sums, figures)
+
+    def parameters(self, model: Model, vocabulary: int) -> int:
+        """The pooler, and two classes with their biases."""
+        return model.hidden * model.hidden + model.hidden + 2 * model.hidden + 2
+
+    def flops(self, model: Model, vocabulary: int, length: int) -> float:
+        """The pooler and the classes, once a sequence."""
+        return 2.0 * (model.hidden**2 + 2 * model.hidden)
