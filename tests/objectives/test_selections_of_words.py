@@ -40,7 +40,7 @@ def sequences(segments: list[list[list[int]]], length: int) -> Sequences:
     first, second = (np.array([len(pair[number]) for pair in segments], dtype=np.int32) for number in range(2))
     return Sequences(
         tokens=tokens, before=first[:, None], ordinary=first + second, lengths=first + second + 3,
-        random_second=0 * first, rows=np.arange(len(segments)), epoch=0,
+        random_second=0 * first, order=0 * first - 1, rows=np.arange(len(segments)), epoch=0,
     )  # fmt: skip
 
 
