@@ -48,7 +48,7 @@ def path(work: Path, step: int) -> Path:
 
 
 class SafetensorsIO(CheckpointIO):
-    """Writes and reads the checkpoints of a `Trainer` without pickle."""
+    """Writes and reads the checkpoints of a `Trainer` as safetensors and JSON."""
 
     def __init__(self, work: Path, trained: str) -> None:
         """`trained` names the recipe and the text; `work` is the directory of the run."""

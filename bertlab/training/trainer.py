@@ -1,4 +1,4 @@
-"""The Lightning Trainer as every job uses it: quiet, without pickle, on the devices of a machine."""
+"""The Lightning Trainer as every job uses it: quiet, on the devices of a machine."""
 
 from __future__ import annotations
 
