@@ -7,11 +7,12 @@ import pytest
 
 pytestmark = pytest.mark.gpu
 
-_found = importlib.util.spec_from_file_location("shares", Path(__file__).parents[1] / "training" / "test_shares.py")
-_shares = importlib.util.module_from_spec(_found)
-_found.loader.exec_module(_shares)
-trainings, group, double = _shares.trainings, _shares.group, _shares.double
-for _name, _test in vars(_shares).items():
+_FILE = Path(__file__).parents[1] / "training" / "test_process_group.py"
+_found = importlib.util.spec_from_file_location("process_group", _FILE)
+_group = importlib.util.module_from_spec(_found)
+_found.loader.exec_module(_group)
+trainings, group, double = _group.trainings, _group.group, _group.double
+for _name, _test in vars(_group).items():
     if _name.startswith("test_") and "group" in _test.__code__.co_varnames[: _test.__code__.co_argcount]:
         globals()[_name] = _test
 

@@ -203,6 +203,14 @@ def test_a_verdict_holds_without_the_seeds_that_collapsed(builder):
     assert decided.trial.p == decided.trial.pair.effect.p > decided.trial.pair.without.p, "the larger of the two"
 
 
+def test_a_collapse_without_its_counterpart_has_no_difference(builder):
+    """Only the baseline has run, and it collapsed."""
+    builder.cell("80/10/10", "MNLI", 33.0, 0, 0, builder.pretrain("80/10/10", 0), status="collapsed")
+    builder.record(claims=[dataclasses.asdict(LARGE)])
+    (finding,) = findings.findings(gather_all(Store(builder.root))[0])
+    assert findings.table([finding]).rows[0][-1].endswith("(1 of 1 run of 80/10/10 collapsed)")
+
+
 def test_few_seeds_besides_those_that_collapsed_decide_nothing(builder):
     collapsed = {("0/0/100", seed): (20.0 + NOISE[seed], "collapsed") for seed in range(5)}
     verdict, _, decided = with_noise(builder, 6, collapsed)
