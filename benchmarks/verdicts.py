@@ -102,7 +102,7 @@ def _found(one: dict[int, list[Metric]], two: dict[int, list[Metric]]) -> Effect
 
 
 def study(worlds: Iterable[World], rng: np.random.Generator, rows: int = 1) -> tuple[list[Effect], list[Effect]]:
-    """The comparisons of a study, judged together, and the same each alone with independent examples.
+    """The comparisons of a study, evaluated together, and the same each alone with independent examples.
 
     The worlds are its tasks; on each, so many rows are compared with one baseline.
     """
@@ -124,8 +124,8 @@ def family(tasks: Sequence[World], studies: int, key: int = 0) -> tuple[float, f
     """The share of studies without any effect in which one of `CLAIMS` claims has a verdict: now, and by the t."""
     wrong = np.zeros(2)
     for rng in _streams(key, studies):
-        judged, plain = study(tasks, rng, CLAIMS // len(tasks))
-        ps = [1.0 if each.p is None else each.p for each in judged], [student(each)[0] for each in plain]
+        evaluated, plain = study(tasks, rng, CLAIMS // len(tasks))
+        ps = [1.0 if each.p is None else each.p for each in evaluated], [student(each)[0] for each in plain]
         wrong += [min(holm(each)) <= 0.05 for each in ps]
     return tuple(wrong / studies)
 
@@ -134,9 +134,9 @@ def seen(world: World, studies: int, key: int = 0, claims: int = CLAIMS) -> tupl
     """The share of studies in which the one claim of several that has an effect gets its verdict: now, and by the t."""
     right = np.zeros(2)
     for rng in _streams(key, studies):
-        judged, plain = study([world, *[replace(world, gain=0.0)] * (claims - 1)], rng)
-        ps = [1.0 if each.p is None else each.p for each in judged], [student(each)[0] for each in plain]
-        right += [holm(each)[0] <= 0.05 and judged[0].mean > 0 for each in ps]
+        evaluated, plain = study([world, *[replace(world, gain=0.0)] * (claims - 1)], rng)
+        ps = [1.0 if each.p is None else each.p for each in evaluated], [student(each)[0] for each in plain]
+        right += [holm(each)[0] <= 0.05 and evaluated[0].mean > 0 for each in ps]
     return tuple(right / studies)
 
 
@@ -144,8 +144,8 @@ def coverage(world: World, studies: int, key: int = 0, together: int = 1) -> tup
     """The share of 95 % intervals that cover the truth, in studies of so many comparisons: now, and by the t."""
     covered = np.zeros(2)
     for rng in _streams(key, studies):
-        judged, plain = study([world] * together, rng)
-        covered[0] += sum(each.interval is not None and each.interval.covers(0.0) for each in judged)
+        evaluated, plain = study([world] * together, rng)
+        covered[0] += sum(each.interval is not None and each.interval.covers(0.0) for each in evaluated)
         covered[1] += sum(low <= 0 <= high for _, low, high in map(student, plain))
     return tuple(covered / studies / together)
 

@@ -70,8 +70,8 @@ class Adapters(Adaptation):
         add_adapters(model.encoder, self.units(model.encoder.hidden_size), keyed(*key, "adapters"))
         return kind.head(model.encoder, model.pooler, labels, self.dropout, keyed(*key, "head"), self.options(kind))
 
-    def flops(self, model: Model, trained: float, judged: float, passes: float, *, causal: bool = False) -> float:
+    def flops(self, model: Model, trained: float, evaluated: float, passes: float, *, causal: bool = False) -> float:
         """Two forward passes of the encoder per token (frozen weights need no gradient), three of the adapters."""
         encoder = cost.encoder_flops_per_token(model, self.length, causal=causal)
         adapters = 2.0 * model.layers * 2 * 2 * model.hidden * self.units(model.hidden)
-        return passes * trained * (2.0 * encoder + 3.0 * adapters) + judged * (encoder + adapters)
+        return passes * trained * (2.0 * encoder + 3.0 * adapters) + evaluated * (encoder + adapters)

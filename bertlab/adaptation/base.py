@@ -131,8 +131,8 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         return {}
 
     @abstractmethod
-    def flops(self, model: Model, trained: float, judged: float, passes: float, *, causal: bool = False) -> float:
-        """Operations to train on `trained` tokens in each of `passes` epochs and evaluate `judged`, without heads."""
+    def flops(self, model: Model, trained: float, evaluated: float, passes: float, *, causal: bool = False) -> float:
+        """FLOPs of `trained` tokens in each of `passes` epochs of training and `evaluated` ones after it, no heads."""
 
 
 def trained_parameters(model: nn.Module) -> int:

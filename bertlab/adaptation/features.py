@@ -115,12 +115,12 @@ class Features(Adaptation):
         found: Tensor = model(batch["features"], batch["words"])
         return found
 
-    def flops(self, model: Model, trained: float, judged: float, passes: float, *, causal: bool = False) -> float:
+    def flops(self, model: Model, trained: float, evaluated: float, passes: float, *, causal: bool = False) -> float:
         """One forward pass of the encoder per token, and three of the tagger in each epoch."""
         forward = cost.encoder_flops_per_token(model, self.length, causal=causal)
         levels = 1 if self.summed else len(self.levels(model.layers))
         tagger = cost.recurrent_flops(levels * model.hidden, self.lstm_size or model.hidden, self.lstm_layers)
-        return (trained + judged) * forward + (3.0 * passes * trained + judged) * tagger
+        return (trained + evaluated) * forward + (3.0 * passes * trained + evaluated) * tagger
 
 
 def activations(model: PretrainingModel, part: Examples, levels: range, machine: Machine, progress: Progress) -> Tensor:

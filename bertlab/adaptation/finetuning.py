@@ -71,9 +71,9 @@ class FineTuning(Adaptation):
             for value in level.parameters()
         }
 
-    def flops(self, model: Model, trained: float, judged: float, passes: float, *, causal: bool = False) -> float:
+    def flops(self, model: Model, trained: float, evaluated: float, passes: float, *, causal: bool = False) -> float:
         """Three forward passes per token, one through a frozen encoder."""
         forward = cost.encoder_flops_per_token(model, self.length, causal=causal)
         above = cost.recurrent_flops(model.hidden, model.hidden // 2, 2) if self.bilstm else 0.0
         encoder = forward * (1.0 if self.frozen else 3.0)
-        return passes * trained * (encoder + 3.0 * above) + judged * (forward + above)
+        return passes * trained * (encoder + 3.0 * above) + evaluated * (forward + above)

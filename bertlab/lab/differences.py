@@ -71,16 +71,16 @@ def _measured(plan: Plan, study: Study, measurement: Measurement, cells: Sequenc
     task = job.data.task
     if job.data.origin == "microworld":
         yield f"task: {task.microworld}, synthetic"
-    elif job.data.asked in plan.request.substitutes:
-        yield f"task: {task.dataset} in place of {job.data.asked}"
+    elif job.data.name in plan.request.substitutes:
+        yield f"task: {task.dataset} in place of {job.data.name}"
     if job.intermediate_task is not None:
-        yield f"first trained on {job.intermediate_task.asked}"
+        yield f"first trained on {job.intermediate_task.name}"
     if kinds.find(task.kind).cased and _uncased(job):
         yield "text in lower case"
-    searched = set(plan.request.searched.get(job.data.asked, ()))
+    searched = set(plan.request.searched.get(job.data.name, ()))
     found: dict[str, None] = {}
     for variant, job in {job.settings.kind: (variant, job) for variant, job in jobs}.values():
-        theirs = study.adaptation(variant, measurement, paper, task.kind, job.data.asked)
+        theirs = study.adaptation(variant, measurement, paper, task.kind, job.data.name)
         group = job.settings.group(kinds.find(task.kind))
         found |= dict.fromkeys(_fields(job.settings, theirs, searched, prefix=f"{group}."))
     yield from found

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bertlab.tasks.task import Task
     from bertlab.text.sources import Located
     from bertlab.text.tokens import TokenisedCorpus
-    from bertlab.training.outcome import Judgement
+    from bertlab.training.outcome import EvalResult
 
 
 @dataclass(frozen=True)
@@ -298,11 +298,11 @@ class Measure:
         predictions, tested = outcome.predictions, {}
         if outcome.test is not None:
             predictions = predictions | {f"test_{name}": each for name, each in outcome.test.predictions.items()}
-            tested = {"split": task.test, "rows": outcome.test.rows}
+            tested = {"split": task.test, "rows": outcome.test.examples}
             tested |= {"metrics": outcome.test.metrics, **_floors(outcome.test, lexical, 1)}
         before = {}
         if self.intermediate_task is not None:
-            before["intermediate_task"] = self.intermediate_task.asked
+            before["intermediate_task"] = self.intermediate_task.name
             if self.intermediate_task.hub:
                 before["intermediate_commit"] = self.intermediate_task.hub.commit
         point("predictions.begin")
@@ -310,7 +310,7 @@ class Measure:
         point("predictions.done")
         return {
             "status": "collapsed" if outcome.collapsed else "done",
-            "task": self.data.asked,
+            "task": self.data.name,
             "dataset": task.dataset,
             **({"commit": self.data.hub.commit} if self.data.hub else {}),
             "split": "held back" if self.held_back else task.evaluation,
@@ -318,7 +318,7 @@ class Measure:
             "trained_parameters": outcome.trained_parameters,
             "metrics": outcome.metrics,
             **_floors(outcome, lexical, 0),
-            "rows": {"train": outcome.training_rows, "evaluation": outcome.rows},
+            "rows": {"train": outcome.train_examples, "evaluation": outcome.examples},
             "steps": outcome.steps,
             "milestone": self.milestone,
             "pretrain_id": self.pretrain.id,
@@ -343,7 +343,7 @@ class Measure:
 
         for data, content in zip(self.tasks, (self.content, self.intermediate_content), strict=False):
             if data.origin == "files" and content_of(data, machine) != content:
-                raise BadInput(f"the examples of task '{data.asked}' have changed: give the same command again")
+                raise BadInput(f"the examples of task '{data.name}' have changed: give the same command again")
 
 
 Job = PrepareCorpus | Pretrained | Measure
@@ -370,11 +370,11 @@ def _coded(code: Code | None) -> dict[str, str]:
     return {} if code is None else {"code": code.sha256}
 
 
-def _floors(judgement: Judgement, lexical: list[dict[str, float]], part: int) -> dict[str, dict[str, float]]:
+def _floors(result: EvalResult, lexical: list[dict[str, float]], part: int) -> dict[str, dict[str, float]]:
     """The metrics of baselines on the same examples, by the name of the baseline."""
-    found = {"majority": judgement.majority}
+    found = {"majority": result.majority}
     found |= {"lexical": lexical[part]} if lexical else {}
-    return found | ({} if judgement.exchanged is None else {"exchanged": judgement.exchanged})
+    return found | ({} if result.exchanged is None else {"exchanged": result.exchanged})
 
 
 def _task_science(task: Task) -> dict[str, Any]:

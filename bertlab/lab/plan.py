@@ -99,7 +99,7 @@ class Cell:
             return named | {"milestone": 100, "finetune_seed": 0}
         task = self.job.data.task
         split = task.test if self.measurement.split == "test" else task.evaluation
-        named = {"task": self.job.data.asked, "dataset": task.dataset, "split": split}
+        named = {"task": self.job.data.name, "dataset": task.dataset, "split": split}
         return named | {
             "method": self.job.settings.kind,
             "milestone": self.job.milestone,
@@ -240,7 +240,7 @@ class _Planner:
         _has(data, measurement, data.task.labels)
         if measurement.split == "test" and not data.task.test:
             raise BadInput(f"measurement '{measurement.name}' reports a test split: {untested(data)}")
-        measured = study.adaptation(variant, measurement, scale, data.task.kind, data.asked)
+        measured = study.adaptation(variant, measurement, scale, data.task.kind, data.name)
         _check(pretrain, measurement, measured, data.task.kind)
         before = self.tasks.intermediate(measurement.task) if measured.intermediate else (None, "")
         for milestone in _milestones(pretrain, measurement):
@@ -350,7 +350,7 @@ def _differ(study: Study, base: Recipe, scale: Scale, tasks: Tasks) -> None:
         if not measurement.task:
             return ""
         data, _ = tasks.find(measurement.task)
-        return study.adaptation(variant, measurement, scale, data.task.kind, data.asked)
+        return study.adaptation(variant, measurement, scale, data.task.kind, data.name)
 
     made = {
         canonical([study.recipe(variant, base), [adapted(variant, each) for each in study.measurements]])

@@ -68,7 +68,7 @@ def make(request: Request, machine: Machine) -> Search:
         for cell in plan.cells:
             job, baseline = cell.job, cell.variant == cell.study.baseline
             if baseline and isinstance(job, Measure) and job.settings.searched and job.milestone == 100:
-                task = job.data.asked
+                task = job.data.name
                 if task not in seen:
                     described = "-".join(f"{name} {value:g}" for name, value in setting.items())
                     job = dataclasses.replace(job, name=f"{job.name}-held back-{described}")

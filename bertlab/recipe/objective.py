@@ -59,7 +59,7 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
 
     @property
     def judged_by(self) -> str:
-        """The held-out figure, a loss in nats, by which a model trained with it is judged; empty if there is none."""
+        """The held-out loss, nats, by which reports compare models trained with it; empty if there is none."""
         return ""
 
     @property

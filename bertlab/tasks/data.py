@@ -28,8 +28,8 @@ class Located:
 
     task: Task
     """The task with the columns, splits and labels of its data set; `test` only if that has the split."""
-    asked: str
-    """The name of the requested task."""
+    name: str
+    """That of the requested task: of its own, not of its substitute."""
     origin: Literal["microworld", "files", "hub"]
     folder: Path | None = None
     hub: Dataset | None = None
@@ -44,18 +44,18 @@ def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None 
     (`owner/name[:config]`) with the task's columns; with `@revision` it is always the Hub's. Raises `BadInput` if
     nothing is found.
     """
-    asked = task.name or task.dataset or Path(task.path).name
-    _check(task, asked)
+    name = task.name or task.dataset or Path(task.path).name
+    _check(task, name)
     if substitute is not None:
-        task = _substituted(task, asked, substitute, machine)
+        task = _substituted(task, name, substitute, machine)
         world = world and not task.dataset
     if task.path:
-        folder = expanded(task.path, f"task '{asked}'")
-        if kind(folder, f"task '{asked}'") != "folder":
-            raise BadInput(f"task '{asked}': there is no folder {folder}: give the folder of its files")
+        folder = expanded(task.path, f"task '{name}'")
+        if kind(folder, f"task '{name}'") != "folder":
+            raise BadInput(f"task '{name}': there is no folder {folder}: give the folder of its files")
         return Located(
             task=dataclasses.replace(task, dataset=task.dataset or folder.name),
-            asked=asked,
+            name=name,
             origin="files",
             folder=folder,
         )
@@ -65,18 +65,18 @@ def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None 
             raise unknown("microworld task", task.microworld, catalog.WORLD)
         counterpart = catalog.WORLD[task.microworld]
         test = counterpart.test if task.test else ""
-        return Located(task=dataclasses.replace(counterpart, test=test), asked=asked, origin="microworld")
+        return Located(task=dataclasses.replace(counterpart, test=test), name=name, origin="microworld")
     mirrored = machine.data / task.dataset if machine.data is not None and task.dataset else None
     if not revised and mirrored is not None and kind(mirrored, "--data") == "folder":
         test = task.test if files.has(mirrored, task.test) else ""
-        return Located(task=dataclasses.replace(task, test=test), asked=asked, origin="files", folder=mirrored)
+        return Located(task=dataclasses.replace(task, test=test), name=name, origin="files", folder=mirrored)
     if task.hub:
         if reference_of(task).name in catalog.HIDDEN:
             task = dataclasses.replace(task, test="")
-        return Located(task=task, asked=asked, origin="hub")
+        return Located(task=task, name=name, origin="hub")
     where = f"{machine.data} has no folder '{task.dataset}'" if machine.data is not None else "no --data was given"
     raise BadInput(
-        f"task '{asked}' has no copy on the Hub that loads without a script, and {where}: "
+        f"task '{name}' has no copy on the Hub that loads without a script, and {where}: "
         "give --data DIR that has it, or --substitute"
     )
 
@@ -115,7 +115,7 @@ def read(located: Located, machine: Machine) -> TaskData:
         places = [f"{used.hub} {split}" for split in splits]
     for columns, place in zip(values, places, strict=True):
         if not columns[-1]:
-            raise BadInput(f"{place} has no rows: task '{located.asked}' needs at least one")
+            raise BadInput(f"{place} has no rows: task '{located.name}' needs at least one")
     keys = [split.pop(len(used.text)) for split in values] if group else []
     names, found = kinds.find(used.kind).check(used, used.labels or named, values, places)
     if keys:
@@ -124,7 +124,7 @@ def read(located: Located, machine: Machine) -> TaskData:
         ]
     train, evaluation, *test = found
     return TaskData(
-        name=located.asked,
+        name=located.name,
         dataset=used.dataset,
         kind=used.kind,
         labels=names,
@@ -173,7 +173,7 @@ def untested(located: Located) -> str:
         return f"the Hub hides its labels: give --data DIR with a folder '{dataset}' that has them"
     if folder is not None and not files.has(folder, "test"):
         return f"{folder} has no test{files.SUFFIXES[0]} (or .parquet, .csv, .tsv): add it, or use another data set"
-    return f"task '{located.asked}' names none: report its evaluation split, or use a Task of your own with `test`"
+    return f"task '{located.name}' names none: report its evaluation split, or use a Task of your own with `test`"
 
 
 def splits_of(task: Task) -> list[str]:
@@ -181,25 +181,25 @@ def splits_of(task: Task) -> list[str]:
     return [task.train, task.evaluation, *([task.test] if task.test else [])]
 
 
-def _check(task: Task, asked: str) -> None:
-    allowed = kinds.find(task.kind, f"kind of task '{asked}'").columns
+def _check(task: Task, name: str) -> None:
+    allowed = kinds.find(task.kind, f"kind of task '{name}'").columns
     if len(task.text) not in allowed:
         raise BadInput(
-            f"task '{asked}' names {len(task.text)} text columns: {task.kind} takes {allowed[0]}"
+            f"task '{name}' names {len(task.text)} text columns: {task.kind} takes {allowed[0]}"
             + (f" to {allowed[-1]}" if len(allowed) > 1 else "")
         )
 
 
-def _substituted(task: Task, asked: str, substitute: str, machine: Machine) -> Task:
+def _substituted(task: Task, name: str, substitute: str, machine: Machine) -> Task:
     named, at, revision = substitute.partition("@")
     if named in catalog.TASKS:
         other = catalog.TASKS[named]
         if other.kind != task.kind:
             raise BadInput(
-                f"{asked}={substitute}: {asked} is {task.kind}, {substitute} is {other.kind}; name one of the same kind"
+                f"{name}={substitute}: {name} is {task.kind}, {substitute} is {other.kind}; name one of the same kind"
             )
         if at and not (other.hub and revision):
-            raise BadInput(f"{asked}={substitute}: {named} has no copy on the Hub, or no revision follows the @")
+            raise BadInput(f"{name}={substitute}: {named} has no copy on the Hub, or no revision follows the @")
         return dataclasses.replace(other, hub=f"{reference_of(other).name}@{revision}") if at else other
     if (reference := Reference.parse(substitute)) is not None:
         return dataclasses.replace(
@@ -208,7 +208,7 @@ def _substituted(task: Task, asked: str, substitute: str, machine: Machine) -> T
     folder = machine.data / substitute if machine.data is not None else None
     if folder is None or kind(folder, "--data") != "folder":
         there = files.folders(machine.data) if machine.data is not None else []
-        raise unknown(f"data set for {asked}", substitute, {*catalog.TASKS, *there})
+        raise unknown(f"data set for {name}", substitute, {*catalog.TASKS, *there})
     return dataclasses.replace(
         task,
         name=substitute,
@@ -243,12 +243,12 @@ def pinned(located: Located, machine: Machine) -> Located:
     task = located.task
     if located.origin != "hub" or located.hub is not None:
         return located
-    what = f"task '{located.asked}' ({task.hub})"
+    what = f"task '{located.name}' ({task.hub})"
     found = hub.dataset(reference_of(task), machine.cache, what, _advice(task))
     there = dict(found.splits)
     for split in (task.train, task.evaluation):
         if split not in there:
-            raise unknown(f"split of '{found.name}', the data set of task '{located.asked}',", split, there)
+            raise unknown(f"split of '{found.name}', the data set of task '{located.name}',", split, there)
     task = dataclasses.replace(task, test=task.test if task.test in there else "")
     return dataclasses.replace(located, task=task, hub=found)
 

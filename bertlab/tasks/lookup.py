@@ -50,7 +50,7 @@ class Tasks:
             raise BadInput(f"--intermediate-task {task.name}={name}: its labels have no names to match by: name them")
         # It is not evaluated, and its labels have the meaning and the order of the task's.
         before = dataclasses.replace(located.task, evaluation=located.task.train, test="", labels=labels or ours)
-        located = dataclasses.replace(located, task=before, asked=name)
+        located = dataclasses.replace(located, task=before, name=name)
         return located, content_of(located, self._machine)
 
     def _locate(self, task: Task, instead: str | None) -> tuple[Located, str]:

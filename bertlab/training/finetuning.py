@@ -33,7 +33,7 @@ from bertlab.training.callbacks import ProgressCallback, StopOnSignal
 from bertlab.training.data import TaskDataModule, in_order
 from bertlab.training.loggers import CurveLogger, Throughput
 from bertlab.training.module import TrainingModule, require_finite
-from bertlab.training.outcome import Outcome, exchanged, judge, outcome
+from bertlab.training.outcome import Outcome, evaluate, exchanged, outcome
 from bertlab.training.trainer import quiet, trainer
 
 CURVE_POINTS = 100
@@ -167,8 +167,8 @@ def finetune(
     if problem := adaptation.problem(kind):
         raise BadInput(f"task '{data.name}': {problem}")
     data = sampled(data, adaptation.max_eval_examples)
-    judged, train = encode_judged(data, opened, adaptation), encode_training(data, opened, adaptation)
-    inputs = {id(part): adaptation.inputs(opened.model, part, machine, progress) for part in (train, *judged)}
+    evaluated, train = encode_evaluation(data, opened, adaptation), encode_training(data, opened, adaptation)
+    inputs = {id(part): adaptation.inputs(opened.model, part, machine, progress) for part in (train, *evaluated)}
     model = adaptation.prepare(opened.model, kind, data.labels, key)
 
     def trained(read: Inputs, name: str, stage: str, *key: int | str) -> FinetuningModule:
@@ -196,11 +196,11 @@ def finetune(
         if mixed is None:
             return None
         part = _encoded(data, mixed, opened, adaptation, training=False)
-        return judge(data, mixed, train, part, scores(part), found.threshold).metrics
+        return evaluate(data, mixed, train, part, scores(part), found.threshold).metrics
 
-    logits = [scores(part) for part in judged]
+    logits = [scores(part) for part in evaluated]
     steps, numbers = module.schedule.steps, trained_parameters(model)
-    found = outcome(data, train, judged, logits, module.curve, steps, numbers)
+    found = outcome(data, train, evaluated, logits, module.curve, steps, numbers)
     tested = found.test
     if tested is not None and data.test is not None:
         tested = dataclasses.replace(tested, exchanged=floor(data.test))
@@ -231,7 +231,7 @@ def encode_training(data: TaskData, pretrained: Pretrained, settings: Adaptation
     return _encoded(data, data.train.take(chosen), pretrained, settings, training=True)
 
 
-def encode_judged(data: TaskData, pretrained: Pretrained, settings: Adaptation) -> list[Examples]:
+def encode_evaluation(data: TaskData, pretrained: Pretrained, settings: Adaptation) -> list[Examples]:
     """Encodes the evaluation split and, if the task has one, the test split."""
     parts = [part for part in (data.evaluation, data.test) if part is not None]
     return [_encoded(data, part, pretrained, settings, training=False) for part in parts]

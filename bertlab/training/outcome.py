@@ -1,4 +1,4 @@
-"""What a measurement comes to: the metrics of a task, its floors, and the predictions that paired tests are made of."""
+"""The outcome of a measurement: the metrics of a task, its floors, and the predictions that paired tests compare."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from bertlab.tasks.raw import RawExamples, TaskData
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judgement:
-    """What a model's scores on the rows of one split say."""
+class EvalResult:
+    """The results of a model on the examples of one split."""
 
-    rows: int
-    """How many there are."""
+    examples: int
+    """Their number."""
     metrics: dict[str, float]
     """In points."""
     majority: dict[str, float]
-    """The same metrics of the best constant guess from the training rows."""
+    """The same metrics of the best constant guess from the training examples."""
     predictions: dict[str, npt.NDArray[Any]]
-    """As `TaskKind.predict` has them, in 32 bits; and `group`, that of each row, where rows hang together."""
+    """Those of `TaskKind.predict`, in 32 bits; and the `group` of each example, where examples depend on each other."""
     collapsed: bool
-    """Whether all predictions are one and the same."""
+    """Whether all predictions are the same."""
     exchanged: dict[str, float] | None = None
     """The same metrics where one of two texts is another example's, see `exchanged`; None without a second text."""
     threshold: float | None = None
@@ -37,35 +37,35 @@ class Judgement:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome(Judgement):
-    """What a measurement leaves: the judgement of the evaluation rows, and beside it that of the test rows, if any."""
+class Outcome(EvalResult):
+    """The results of a measurement on the evaluation split and, if the task has one, on the test split."""
 
-    test: Judgement | None = None
+    test: EvalResult | None = None
     curve: list[dict[str, float]]
     """`step` and the mean training `loss` since the point before (nats)."""
     steps: int
-    training_rows: int
+    train_examples: int
     trained_parameters: int
 
 
 def outcome(
     data: TaskData,
     train: Examples,
-    judged: Sequence[Examples],
+    evaluated: Sequence[Examples],
     scores: Sequence[Floats],
     curve: list[dict[str, float]],
     steps: int,
     trained_parameters: int,
 ) -> Outcome:
-    """Judges the logits, (W, C), of the evaluation rows and of the test rows, if any, by the kind of the task."""
-    found = judge(data, data.evaluation, train, judged[0], scores[0])
-    test = None if data.test is None else judge(data, data.test, train, judged[1], scores[1], found.threshold)
+    """Evaluates the logits, (W, C), of the evaluation split and of the test split, if any."""
+    found = evaluate(data, data.evaluation, train, evaluated[0], scores[0])
+    test = None if data.test is None else evaluate(data, data.test, train, evaluated[1], scores[1], found.threshold)
     return Outcome(
         **vars(found),
         test=test,
         curve=curve,
         steps=steps,
-        training_rows=train.raw_count,
+        train_examples=train.raw_count,
         trained_parameters=trained_parameters,
     )
 
@@ -90,19 +90,24 @@ def exchanged(data: TaskData, rows: RawExamples) -> RawExamples | None:
     return dataclasses.replace(rows, text=tuple(text))
 
 
-def judge(
-    data: TaskData, rows: RawExamples, train: Examples, judged: Examples, scores: Floats, threshold: float | None = None
-) -> Judgement:
-    """What logits (W, C) say of a split; `threshold` as of `Judgement`, chosen here if it takes one and has none."""
+def evaluate(
+    data: TaskData,
+    rows: RawExamples,
+    train: Examples,
+    evaluated: Examples,
+    scores: Floats,
+    threshold: float | None = None,
+) -> EvalResult:
+    """The results of logits (W, C) on a split; a `threshold` that the kind needs and that is None is chosen on it."""
     kind = kinds.find(data.kind)
-    found = kind.predict(data, rows, judged, scores, threshold)
+    found = kind.predict(data, rows, evaluated, scores, threshold)
     arrays = found.arrays
     if rows.groups is not None and len(np.unique(rows.groups)) < len(rows.groups):
         arrays = arrays | {"group": rows.groups}
-    return Judgement(
-        rows=judged.raw_count,
+    return EvalResult(
+        examples=evaluated.raw_count,
         metrics=kind.values(found.arrays, data.labels),
-        majority=kind.values(kind.majority(data, rows, train, judged), data.labels),
+        majority=kind.values(kind.majority(data, rows, train, evaluated), data.labels),
         predictions={name: _kept(values) for name, values in arrays.items()},
         collapsed=found.collapsed,
         threshold=found.threshold,

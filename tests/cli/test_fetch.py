@@ -47,7 +47,7 @@ def pushed(hub, tmp_path, monkeypatch):
 
 
 def rows(task, **options):
-    """What a model would be trained and judged on."""
+    """What a model would be trained and evaluated on."""
     found = data.load(catalog.find(task), world=False, **options)
     parts = [part for part in (found.train, found.evaluation, found.test) if part is not None]
     return found.labels, [

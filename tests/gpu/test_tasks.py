@@ -29,11 +29,11 @@ class Kept:
 
 @pytest.fixture
 def measure(still, request, monkeypatch):
-    """The curve of a measurement on a machine, and the logits of the rows that it is judged on; no metrics."""
+    """The curve of a measurement on a machine, and the logits of the rows that it is evaluated on; no metrics."""
 
     def measured(data, settings, machine):
         monkeypatch.setattr(
-            finetuning, "outcome", lambda data, train, judged, scores, curve, *_: Kept(curve, scores[0])
+            finetuning, "outcome", lambda data, train, evaluated, scores, curve, *_: Kept(curve, scores[0])
         )
         monkeypatch.setattr(finetuning, "exchanged", lambda data, rows: None)
         task = request.getfixturevalue(data)

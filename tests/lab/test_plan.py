@@ -301,7 +301,7 @@ def test_what_comes_first_is_part_of_a_fine_tuning_and_of_no_other(machine):
     changed = {job.label for job in both.jobs} - {
         job.label for job in alone.jobs if job.id in {j.id for j in both.jobs}
     }
-    assert {job.data.asked for job in both.jobs if job.label in changed} == {"conll2003"}
+    assert {job.data.name for job in both.jobs if job.label in changed} == {"conll2003"}
     assert {job.kind for job in both.jobs if job.label in changed} == {"finetune"}
     assert all(job.intermediate_task.task.evaluation == "train" for job in both.jobs if job.label in changed)
 
@@ -329,7 +329,7 @@ def test_at_the_papers_scale_each_study_measures_as_its_paper(machine):
     chosen = tuple(map(studies.find, ("nsp", "formats", "features")))
     rows = {"only": ("BERT", "segment pair", "last"), "corpora": ("microworld",)}
     made = plan.make(request(studies=chosen, scale=scales.find("paper"), **rows), machine)
-    found = {(cell.study.name, cell.job.data.asked): cell.job.settings for cell in made.cells}
+    found = {(cell.study.name, cell.job.data.name): cell.job.settings for cell in made.cells}
     bert, roberta = found["nsp", "squad"], found["formats", "squad_v2"]
     assert (bert.answerability, bert.bias_correction, bert.length) == (False, False, 384)
     assert (roberta.answerability, roberta.bias_correction, roberta.length, roberta.batch_size) == (True, True, 384, 48)

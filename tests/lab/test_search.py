@@ -1,4 +1,4 @@
-"""The search: every setting once on the baseline, judged on what is held back; what wins is what all rows get."""
+"""The search: every setting once on the baseline, evaluated on what is held back; what wins is what all rows get."""
 
 import dataclasses
 
@@ -62,7 +62,7 @@ def test_the_best_of_each_task_is_what_every_row_gets(machine, tmp_path):
     for job in planned.jobs:
         if job.kind == "finetune":
             assert not job.held_back
-            assert {name: getattr(job.settings, name) for name in GRID} == best[job.data.asked]
+            assert {name: getattr(job.settings, name) for name in GRID} == best[job.data.name]
     (record,) = records(planned, "").values()
     assert record["searched"] == best
 

@@ -125,10 +125,10 @@ def pair_form() -> Any:
 def gain(pair_form: Any, source: Any, length: int, order: Any = None) -> float:
     """How far above the majority a classifier guesses whether segments are exchanged, by lengths and boundaries."""
     rows = segment_pairs(source, length=length, short=0.1, copy=0, seed=0, pairing=OWN)
-    judged = np.flatnonzero(rows.order >= 0)[:16_000]
-    assert len(judged) > 4_000
+    evaluated = np.flatnonzero(rows.order >= 0)[:16_000]
+    assert len(evaluated) > 4_000
     label = rows.order == 1
-    found: float = pair_form.told(pair_form.form(source, rows)[judged], label[judged]).gain
+    found: float = pair_form.told(pair_form.form(source, rows)[evaluated], label[evaluated]).gain
     return found
 
 

@@ -167,8 +167,8 @@ class Builder:
             result = {"status": status, "metrics": {metric: value}, "majority": {metric: majority}, **about}
             result |= {name: {metric: points} for name, points in (floors or {}).items()}
             if test is not None:
-                judged = {"metrics": {metric: test}, "majority": {metric: majority + 1}, "rows": 70}
-                result["test"] = {"split": "test", **judged}
+                evaluated = {"metrics": {metric: test}, "majority": {metric: majority + 1}, "rows": 70}
+                result["test"] = {"split": "test", **evaluated}
                 self.cells.append({**self.cells[-1], "measurement": f"{measurement} test", "split": "test"})
             self.run("finetune", run_id, {**result, "rows": {"train": 1000, "evaluation": 500}}, {}, **files)
 

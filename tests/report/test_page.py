@@ -115,7 +115,7 @@ def test_two_settings_of_a_scale_are_shown_apart(builder: Any, tmp_path: Path) -
         (5.64, 5.64, "100/0/0", False),
         (5.66, 5.66, "100/0/0", True),
         (6.5, 6.5, "100/0/0", True),
-        (9.0, 4.2, "0/0/100", False),  # never saw [MASK]: judged by its own masking
+        (9.0, 4.2, "0/0/100", False),  # never saw [MASK]: evaluated by its own masking
         (9.0, 5.9, "0/0/100", True),
     ],
 )

@@ -105,10 +105,10 @@ def test_otherwise_the_values_are_paired_by_seed(writer: Writer, odd: dict[str, 
 def test_the_test_split_has_predictions_of_its_own(writer: Writer) -> None:
     for variant, chance in ((BASELINE, 0.6), (ROW, 0.8)):
         writer.builder.pretrain(variant)
-        judged, tested = guessed(chance, 0), guessed(chance, 1, LABEL[:30])
-        values = [classification.accuracy(each["prediction"], each["label"]).value for each in (judged, tested)]
+        evaluated, tested = guessed(chance, 0), guessed(chance, 1, LABEL[:30])
+        values = [classification.accuracy(each["prediction"], each["label"]).value for each in (evaluated, tested)]
         writer.builder.cell(variant, "MNLI", values[0], test=values[1])
-        writer.keep(judged | {f"test_{name}": each for name, each in tested.items()})
+        writer.keep(evaluated | {f"test_{name}": each for name, each in tested.items()})
     sizes = [found.examples for name in ("MNLI", "MNLI test") if (found := writer.effect(name))]
     assert sizes == [50, 30]
 

@@ -47,7 +47,7 @@ def test_classification_is_learnt(run, pairs):
     assert found.metrics["accuracy"] > 90
     assert found.majority["accuracy"] < 65
     assert not found.collapsed
-    assert (found.training_rows, found.rows, found.steps) == (320, 120, 80)
+    assert (found.train_examples, found.examples, found.steps) == (320, 120, 80)
     assert found.curve[-1]["step"] == 80
     assert found.curve[-1]["loss"] < found.curve[0]["loss"] / 2
 
@@ -95,7 +95,7 @@ def test_spans_are_found_and_questions_without_answer_left_alone(run, questions)
     assert found.metrics["exact"] > 80
     assert found.exchanged == found.metrics, "all ask the same"
     assert found.majority == {"exact": pytest.approx(66), "f1": pytest.approx(66)}, "`ab` is the most frequent answer"
-    assert found.rows == 100
+    assert found.examples == 100
     kept = found.predictions
     assert {name: len(values) for name, values in kept.items()} == dict.fromkeys(
         ("prediction", "exact", "f1", "log_likelihood"), 100
@@ -216,7 +216,7 @@ def test_test_rows_are_judged_by_the_same_training(run, kind, request):
     )
     alone, tested = run(data, SHORT), run(dataclasses.replace(data, test=rest), SHORT)
     assert alone.test is None
-    assert same(alone, tested), "test rows change what is trained, or how the others are judged"
+    assert same(alone, tested), "test rows change what is trained, or how the others are evaluated"
     assert tested.test.rows == len(rest)
     # The same rows of the same model; a threshold is that of the evaluation rows.
     assert tested.test.threshold == alone.threshold
@@ -250,7 +250,7 @@ def test_evaluation_does_not_depend_on_its_batches(run, kind, request, monkeypat
 def test_bounds_on_rows_and_steps(run, pairs):
     settings = dataclasses.replace(SETTINGS, max_train_examples=48, max_eval_examples=10, epochs=1.5)
     found = run(pairs, settings)
-    assert (found.training_rows, found.rows, found.steps) == (48, 10, 5)
+    assert (found.train_examples, found.examples, found.steps) == (48, 10, 5)
     assert found.predictions["label"].tolist() == sampled(pairs, 10).evaluation.labels
     assert run(pairs, dataclasses.replace(settings, max_steps=2)).steps == 2
 

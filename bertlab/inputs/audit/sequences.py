@@ -142,25 +142,27 @@ def form(rows: Structure, traced: Traced, recipe: Recipe, corpus: Corpus) -> lis
         return []
     if recipe.pairing.random:
         label, kinds = rows.drawn.batch.random_second == 1, ("true pairs", "random ones")
-        judged = np.ones_like(label)
+        evaluated = np.ones_like(label)
     else:
         label, kinds = rows.drawn.batch.order == 1, ("pairs in order", "exchanged ones")
-        judged = rows.drawn.batch.order >= 0
+        evaluated = rows.drawn.batch.order >= 0
     boundary = np.zeros(len(corpus.train.tokens) + 1, dtype=np.bool_)
     boundary[np.asarray(corpus.train.sentences)] = True
     segments = {"first": rows.ordinary & ~rows.second, "second": rows.second}
     sizes = {name: segment.sum(axis=1) for name, segment in segments.items()}
     # Text of a few tokens stands in many places: where it was taken from is not known.
-    placed = np.flatnonzero(traced.agrees & judged & (sizes["second"] >= _UNIQUE))
+    placed = np.flatnonzero(traced.agrees & evaluated & (sizes["second"] >= _UNIQUE))
     checks, ends = [], []
     for name, segment in segments.items():
         begin = traced.places[placed, segment[placed].argmax(axis=1)]
         ends += [boundary[begin], boundary[begin + sizes[name][placed]]]
         checks.append(alike(f"{name} segment begins a sentence", ends[-2], label[placed], _ALIKE, names=kinds))
         checks.append(alike(f"{name} segment ends a sentence", ends[-1], label[placed], _ALIKE, names=kinds))
-        checks.append(alike(f"tokens of the {name} segment", sizes[name][judged], label[judged], _ALIKE, names=kinds))
+        checks.append(
+            alike(f"tokens of the {name} segment", sizes[name][evaluated], label[evaluated], _ALIKE, names=kinds)
+        )
     checks.append(alike("first ends as the second begins", ends[1] == ends[2], label[placed], _ALIKE, names=kinds))
-    return [*checks, alike("tokens of both segments", rows.sizes[judged], label[judged], _ALIKE, names=kinds)]
+    return [*checks, alike("tokens of both segments", rows.sizes[evaluated], label[evaluated], _ALIKE, names=kinds)]
 
 
 def coverage(rows: Structure, traced: Traced, recipe: Recipe, length: int, corpus: Corpus) -> list[Check]:

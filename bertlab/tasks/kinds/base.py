@@ -136,8 +136,8 @@ class TaskKind(ABC):
         """The best constant prediction of the training examples: the most frequent label or answer, or the mean."""
 
     @abstractmethod
-    def lexical(self, data: TaskData, train: RawExamples, judged: Sequence[RawExamples]) -> list[Arrays]:
-        """Predictions for each of `judged` by a bag-of-words model fitted to `train`: see `tasks.lexical`."""
+    def lexical(self, data: TaskData, train: RawExamples, evaluated: Sequence[RawExamples]) -> list[Arrays]:
+        """Predictions for each of `evaluated` by a bag-of-words model fitted to `train`: see `tasks.lexical`."""
 
     @abstractmethod
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
@@ -164,11 +164,11 @@ class TaskKind(ABC):
         first = [str(column[0]) for raw in (data.train, data.evaluation) for column in raw.text]
         key = (str(most), data.content, data.name, data.kind, *data.labels, *first)
         if key not in _floors:
-            train, judged = data.train, [raw for raw in (data.evaluation, data.test) if raw]
+            train, evaluated = data.train, [raw for raw in (data.evaluation, data.test) if raw]
             if len(train) > most:
                 order = keyed.permutation(keyed.key("lexical"), len(train))
                 train = train.take(np.sort(order[:most]))
-            _floors[key] = [self.values(each, data.labels) for each in self.lexical(data, train, judged)]
+            _floors[key] = [self.values(each, data.labels) for each in self.lexical(data, train, evaluated)]
         return _floors[key]
 
     def words(self, raw: RawExamples) -> float:

@@ -77,14 +77,14 @@ class Classification(TaskKind):
         self,
         data: TaskData,
         train: RawExamples,
-        judged: Sequence[RawExamples],
+        evaluated: Sequence[RawExamples],
         used: int = lexical.FEATURES + lexical.COUNTS,
     ) -> list[Arrays]:
         """A logistic regression on the first `used` of `lexical.features`."""
         model = lexical.fit_classifier(lexical.features(train.text)[:, :used], np.array(train.labels))
         return [
             {"prediction": model.predict(lexical.features(raw.text)[:, :used]), "label": np.array(raw.labels)}
-            for raw in judged
+            for raw in evaluated
         ]
 
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:

@@ -79,7 +79,7 @@ class MultipleChoice(TaskKind):
         """The most frequent index of the right ending."""
         return classification.most_frequent(train.targets, examples.targets)
 
-    def lexical(self, data: TaskData, train: RawExamples, judged: Sequence[RawExamples]) -> list[Arrays]:
+    def lexical(self, data: TaskData, train: RawExamples, evaluated: Sequence[RawExamples]) -> list[Arrays]:
         """A logistic regression on `lexical.features` of the context with each ending: right or not."""
         choices = len(train.text) - 1
         right = (np.array(train.labels)[:, None] == np.arange(choices)).ravel().astype(int)
@@ -91,7 +91,7 @@ class MultipleChoice(TaskKind):
                 .argmax(1),
                 "label": np.array(raw.labels),
             }
-            for raw in judged
+            for raw in evaluated
         ]
 
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:

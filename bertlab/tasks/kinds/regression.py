@@ -80,14 +80,15 @@ class Regression(TaskKind):
         label = examples.targets
         return {"prediction": np.full(len(label), train.targets.mean()), "label": label}
 
-    def lexical(self, data: TaskData, train: RawExamples, judged: Sequence[RawExamples]) -> list[Arrays]:
+    def lexical(self, data: TaskData, train: RawExamples, evaluated: Sequence[RawExamples]) -> list[Arrays]:
         """A ridge regression on `lexical.features`."""
         from sklearn.linear_model import Ridge
 
         model = Ridge(alpha=10.0, solver="sparse_cg", tol=1e-3)
         model.fit(lexical.features(train.text), np.array(train.labels))
         return [
-            {"prediction": model.predict(lexical.features(raw.text)), "label": np.array(raw.labels)} for raw in judged
+            {"prediction": model.predict(lexical.features(raw.text)), "label": np.array(raw.labels)}
+            for raw in evaluated
         ]
 
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:

@@ -128,17 +128,17 @@ class Span(TaskKind):
         guess = Counter(given).most_common(1)[0][0]
         return _scores([guess] * len(raw), raw.labels)
 
-    def lexical(self, data: TaskData, train: RawExamples, judged: Sequence[RawExamples]) -> list[Arrays]:
+    def lexical(self, data: TaskData, train: RawExamples, evaluated: Sequence[RawExamples]) -> list[Arrays]:
         """The span nearest to the words of the question, if the context contains enough of them."""
 
         def scores(threshold: float, raw: RawExamples, found: list[tuple[str, float]]) -> Arrays:
             return _scores([text if share >= threshold else "" for text, share in found], raw.labels)
 
-        found = [[lexical.nearest(*pair) for pair in zip(*raw.text, strict=True)] for raw in (train, *judged)]
+        found = [[lexical.nearest(*pair) for pair in zip(*raw.text, strict=True)] for raw in (train, *evaluated)]
         levels = sorted({share for _, share in found[0]}) if any(not each.texts for each in train.labels) else [0.0]
         levels = [*levels[:: max(1, len(levels) // 20)], 2.0] if len(levels) > 1 else [0.0]
         threshold = max(levels, key=lambda level: float(scores(level, train, found[0])["f1"].mean()))
-        return [scores(threshold, raw, each) for raw, each in zip(judged, found[1:], strict=True)]
+        return [scores(threshold, raw, each) for raw, each in zip(evaluated, found[1:], strict=True)]
 
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
         """Exact match and F1 of SQuAD; each question is an example."""

@@ -119,7 +119,7 @@ class Tagging(TaskKind):
         """The most frequent tag of the training words."""
         return {**classification.most_frequent(train.targets, examples.targets), "sentence": examples.owners}
 
-    def lexical(self, data: TaskData, train: RawExamples, judged: Sequence[RawExamples]) -> list[Arrays]:
+    def lexical(self, data: TaskData, train: RawExamples, evaluated: Sequence[RawExamples]) -> list[Arrays]:
         """A logistic regression on `lexical.windows`."""
         model = lexical.fit_classifier(lexical.windows(train.text[0]), np.concatenate(train.labels))
         return [
@@ -128,7 +128,7 @@ class Tagging(TaskKind):
                 "label": np.concatenate(raw.labels),
                 "sentence": np.repeat(np.arange(len(raw)), [len(each) for each in raw.labels]),
             }
-            for raw in judged
+            for raw in evaluated
         ]
 
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:

@@ -72,12 +72,12 @@ def test_examples_that_add_nothing_are_not_taken_off() -> None:
 @given(st.lists(st.floats(-9, 9).filter(lambda value: abs(value) > 1e-3), min_size=2, max_size=9, unique=True))
 def test_without_examples_it_is_the_paired_t_test(values: list[float]) -> None:
     found = against_nothing(np.array(values)[:, None], resamples=50)
-    judged = found.confidence
-    assert judged is not None
+    evaluated = found.confidence
+    assert evaluated is not None
     expected = scipy.stats.ttest_1samp(values, 0.0)
-    assert 2 * min(judged.below(0), 1 - judged.below(0)) == pytest.approx(expected.pvalue, rel=1e-6)
+    assert 2 * min(evaluated.below(0), 1 - evaluated.below(0)) == pytest.approx(expected.pvalue, rel=1e-6)
     limits = expected.confidence_interval(0.95)
-    assert [interval(judged).low, interval(judged).high] == pytest.approx([limits.low, limits.high])  # type: ignore[union-attr]
+    assert [interval(evaluated).low, interval(evaluated).high] == pytest.approx([limits.low, limits.high])  # type: ignore[union-attr]
 
 
 def test_equivalence_is_two_one_sided_t_tests() -> None:
