@@ -9,10 +9,10 @@ import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from bertlab.errors import BadInput
-from bertlab.recipe.ranges import Arm
+from bertlab.recipe.ranges import SHARE, Arm, Checked
 
 if TYPE_CHECKING:
     from bertlab.recipe.recipe import Model, Recipe
@@ -22,12 +22,12 @@ Arrays = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pairing:
-    """How the two segments of a sequence are paired. As it stands, BERT's."""
+class Pairing(Checked, group="pairing"):
+    """How the two segments of a sequence are paired. The defaults are BERT's."""
 
-    random: float = 0.5
+    random: Annotated[float, SHARE] = 0.5
     """Share of the sequences whose second segment is from another document."""
-    exchanged: float = 0.0
+    exchanged: Annotated[float, SHARE] = 0.0
     """Of the other sequences, the share whose two segments, which follow each other, stand in exchanged order."""
 
 

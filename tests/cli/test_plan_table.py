@@ -31,7 +31,7 @@ def lines(machine, study):
 
 
 def test_every_study_is_here():
-    assert {*BASES, "size", "spans"} == set(studies.names())
+    assert {*BASES, "sentence-order", "size", "spans"} == set(studies.names())
 
 
 @pytest.mark.parametrize("study", BASES)
