@@ -204,7 +204,7 @@ def test_groups_are_kept_beside_the_predictions(run, kind, request):
     for each in (found, found.test):
         assert each.predictions["group"].tolist() == shared.groups.tolist()
     few = run(dataclasses.replace(data, evaluation=shared), dataclasses.replace(SHORT, max_eval_examples=20))
-    assert few.rows == len(few.predictions["group"]) == 20
+    assert few.examples == len(few.predictions["group"]) == 20
 
 
 @pytest.mark.parametrize("kind", ["pairs", "entities", "questions", "choices", "scores"])
@@ -217,7 +217,7 @@ def test_test_rows_are_judged_by_the_same_training(run, kind, request):
     alone, tested = run(data, SHORT), run(dataclasses.replace(data, test=rest), SHORT)
     assert alone.test is None
     assert same(alone, tested), "test rows change what is trained, or how the others are evaluated"
-    assert tested.test.rows == len(rest)
+    assert tested.test.examples == len(rest)
     # The same rows of the same model; a threshold is that of the evaluation rows.
     assert tested.test.threshold == alone.threshold
     count = len(tested.test.predictions["prediction"])
