@@ -92,7 +92,7 @@ def smoke(session: nox.Session) -> None:
     for _ in range(2):
         run(session, "bertlab", "ablate", "all", "--scale", "smoke", "--random-init", "--runs", str(runs))
     run(session, "bertlab", "report", "--runs", str(runs), "--out", str(out))
-    studies = sorted(path.stem for path in Path("ablations").glob("[!_]*.py"))
+    studies = sorted(path.stem.replace("_", "-") for path in Path("ablations").glob("[!_]*.py"))
     for name in ("index.html", "index.md", *(f"{study}{suffix}" for study in studies for suffix in (".md", ".csv"))):
         if not (out / name).is_file():
             session.error(f"{name} was not written")
