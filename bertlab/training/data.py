@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from bertlab.adaptation import Adaptation
 from bertlab.adaptation.base import Inputs
+from bertlab.errors import BadInput
 from bertlab.inputs.batches import Batches, Corpus, Evaluation
 from bertlab.inputs.collator import Batch
 from bertlab.model.heads import TensorBatch
@@ -58,11 +59,6 @@ class PretrainingDataModule(LightningDataModule):
         self.recipe, self.corpus, self.micro_batch = recipe.declared, corpus, micro_batch
         self.batches = Batches(self.recipe, corpus, trimmed=trimmed)
         self.evaluations: list[Evaluation] = []
-
-    @property
-    def vocab_size(self) -> int:
-        """Entries of the vocabulary."""
-        return len(self.corpus.tokenizer.ordinary)
 
     def micro_batches(self, world_size: int = 1) -> int:
         """The micro-batches of each process in a step."""
@@ -156,7 +152,8 @@ class TaskDataModule(LightningDataModule):
 
     def val_dataloader(self) -> DataLoader[dict[str, Tensor]]:
         """The evaluation examples, the longest first."""
-        assert self.evaluation is not None
+        if self.evaluation is None:
+            raise BadInput("a TaskDataModule has no evaluation examples: pass evaluation=")
         return in_order(self.evaluation)
 
     predict_dataloader = val_dataloader
@@ -175,8 +172,7 @@ class _Epochs(IterableDataset[dict[str, Tensor]]):
     def __iter__(self) -> Iterator[dict[str, Tensor]]:
         data, epoch, done = self.data, 0, 0
         while done < data.steps:
-            for numbers in examples.epoch(data.train.lengths, data.adaptation.batch_size, *data.key, epoch):
-                if done < data.steps:
-                    yield data.train.build(numbers)
-                    done += 1
-            epoch += 1
+            numbers = examples.epoch(data.train.lengths, data.adaptation.batch_size, *data.key, epoch)
+            for batch in numbers[: data.steps - done]:
+                yield data.train.build(batch)
+            done, epoch = done + len(numbers), epoch + 1

@@ -36,9 +36,6 @@ from bertlab.training.module import TrainingModule, require_finite
 from bertlab.training.outcome import Outcome, evaluate, exchanged, outcome
 from bertlab.training.trainer import quiet, trainer
 
-CURVE_POINTS = 100
-"""Points of the training curve that are kept, each the mean of the losses since the one before."""
-
 
 class FinetuningModule(TrainingModule):
     """A model that an adaptation prepared for a task: the loss is the mean over the targets of a batch.
@@ -84,9 +81,9 @@ class FinetuningModule(TrainingModule):
 
     def on_train_batch_end(self, outputs: Any, batch: dict[str, Tensor], batch_idx: int) -> None:
         """Logs at every hundredth of the steps."""
-        step, steps = self.global_step, self.schedule.steps
         self.examples += len(batch["targets"])
-        if step % max(1, steps // CURVE_POINTS) == 0 or step == steps:
+        if self.at_curve_point:
+            step = self.global_step
             self.settle()
             loss = math.fsum(self._losses) / len(self._losses)
             self._losses.clear()

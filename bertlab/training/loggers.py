@@ -115,12 +115,9 @@ class Throughput:
         self.done, self.since = done, now
         return throughput
 
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Leaves out the time that passes within it."""
-        began = time.monotonic()
-        yield
-        self.since += time.monotonic() - began
+    def leave_out(self, seconds: float) -> None:
+        """Does not count `seconds` that passed since the last call."""
+        self.since += seconds
 
 
 @contextmanager

@@ -18,6 +18,9 @@ from bertlab.errors import RunFailed
 from bertlab.training import optimization
 from bertlab.training.metric_buffer import MetricBuffer
 
+CURVE_POINTS = 100
+"""Points of a training curve, each the mean of the losses since the one before."""
+
 
 class TrainingModule(LightningModule):
     """Automatic optimisation with AdamW; `trainer.global_step` is the number of updates done."""
@@ -63,6 +66,12 @@ class TrainingModule(LightningModule):
         """Adds the losses of one micro-batch to those of its step."""
         new = torch.stack([each.detach().double() for each in losses])
         self.step_losses = new if self.step_losses is None else self.step_losses + new
+
+    @property
+    def at_curve_point(self) -> bool:
+        """Whether the updates done so far end a stretch of the curve: a hundredth of all, or the last one."""
+        steps = self.schedule.steps
+        return self.global_step % max(1, steps // CURVE_POINTS) == 0 or self.global_step == steps
 
     def log_at(self, step: int, metrics: Mapping[str, float]) -> None:
         """Logs in float64, with the number of updates done as the step; Lightning's defaults are fp32 and one less."""

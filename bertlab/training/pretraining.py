@@ -17,7 +17,7 @@ import torch
 from lightning.pytorch.strategies import Strategy
 from torch import Tensor
 
-from bertlab.errors import RunFailed
+from bertlab.errors import BadInput, RunFailed
 from bertlab.inputs.batches import Batches
 from bertlab.keyed import key
 from bertlab.machine import Machine
@@ -38,9 +38,6 @@ from bertlab.training.loggers import CurveLogger, JsonLinesLogger, Throughput
 from bertlab.training.module import TrainingModule, require_finite
 from bertlab.training.process_group import SINGLE, ProcessGroup
 from bertlab.training.trainer import quiet, trainer
-
-CURVE_POINTS = 100
-"""Points of the training curve, each the mean of the losses since the one before."""
 
 
 class PretrainingModule(TrainingModule):
@@ -84,9 +81,9 @@ class PretrainingModule(TrainingModule):
         """Logs at every hundredth of the steps."""
         if not batch.last:
             return
-        step, steps = self.global_step, self.schedule.steps
         self.tokens += batch.batch_tokens
-        if step % max(1, steps // CURVE_POINTS) == 0 or step == steps:
+        if self.at_curve_point:
+            step = self.global_step
             self.settle()
             *losses, count = self.sums.tolist()
             self.sums.zero_()
@@ -113,12 +110,12 @@ class PretrainingModule(TrainingModule):
             self.figures = {"loss": sum(losses)}
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Adds the sums."""
+        """Adds the sums of the losses since the last logged line."""
         self.settle()
         checkpoint["sums"] = self.sums.tolist()
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Takes the sums back."""
+        """Restores them."""
         self.sums = torch.tensor(checkpoint["sums"], dtype=torch.float64)
 
     def on_validation_start(self) -> None:
@@ -140,12 +137,13 @@ class PretrainingModule(TrainingModule):
             summed = self.group.total(*totals.values())
             self.heldout |= evaluation.figures(dict(zip(totals, summed, strict=True)))
         self.log_at(self.global_step, {f"heldout/{name}": value for name, value in self.heldout.items()})
-        self.throughput.since += time.monotonic() - self._began
+        self.throughput.leave_out(time.monotonic() - self._began)
 
     @property
     def _data(self) -> PretrainingDataModule:
         data = self.trainer.datamodule  # type: ignore[attr-defined]
-        assert isinstance(data, PretrainingDataModule), "train with a PretrainingDataModule"
+        if not isinstance(data, PretrainingDataModule):
+            raise BadInput("a PretrainingModule validates on a PretrainingDataModule: give the Trainer one")
         return data
 
 

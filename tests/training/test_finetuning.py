@@ -8,17 +8,21 @@ import signal
 import numpy as np
 import pytest
 import torch
+from lightning import Trainer
 from torch.nn import functional
 
 from bertlab.adaptation import FineTuning, base
 from bertlab.errors import BadInput, RunFailed
 from bertlab.progress import Interrupted, signals_as_flags, silent
 from bertlab.tasks.data import sampled
+from bertlab.tasks.examples import by_length
 from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.raw import RawExamples
 from bertlab.training import finetuning
-from bertlab.training.finetuning import finetune, open_pretrained
+from bertlab.training.data import TaskDataModule
+from bertlab.training.finetuning import FinetuningModule, finetune, open_pretrained
 from bertlab.training.outcome import exchanged
+from bertlab.training.trainer import quiet
 
 SETTINGS = FineTuning(batch_size=16, epochs=4, peak_lr=3e-3, length=32, dropout=0.1)
 SHORT = dataclasses.replace(SETTINGS, max_steps=4)
@@ -360,3 +364,38 @@ def test_what_comes_first_is_what_the_second_starts_from(run, pairs):
     assert list(dict.fromkeys(stages)) == ["fine-tuning turned", "fine-tuning pairs"]
     assert not same(after, run(pairs))
     assert run(pairs, barely, intermediate_task=turned).curve != run(pairs, barely).curve
+
+
+def test_a_plain_trainer_trains_validates_and_predicts_as_the_command_does(run, pretrained, pairs, machine, tmp_path):
+    opened, kind, key = open_pretrained(pretrained), KINDS[pairs.kind], (SHORT.kind, 0, 0)
+    [part] = finetuning.encode_evaluation(pairs, opened, SHORT)
+    train, evaluation = (
+        SHORT.inputs(opened.model, each, machine, silent)
+        for each in (finetuning.encode_training(pairs, opened, SHORT), part)
+    )
+    data = TaskDataModule(train, SHORT, key, evaluation=evaluation)
+    module = FinetuningModule(
+        SHORT.prepare(opened.model, kind, pairs.labels, key), kind, SHORT, data.steps, key
+    ).train()
+    trainer = Trainer(
+        accelerator="cpu", max_epochs=1, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+        enable_model_summary=False, default_root_dir=tmp_path,
+    )  # fmt: skip
+    with quiet():
+        trainer.fit(module, data)
+        [found] = trainer.validate(module, data, verbose=False)
+        batches = trainer.predict(module, data)
+    expected = run(pairs, SHORT)
+    assert module.curve == expected.curve
+    order = np.concatenate(by_length(evaluation.lengths, evaluation.batch_tokens))
+    logits = torch.cat(batches).flatten(0, -2)
+    labels = torch.tensor(pairs.evaluation.labels)[order]
+    assert found["validation/loss"] == pytest.approx(functional.cross_entropy(logits, labels).item(), rel=1e-5)
+    assert (logits.argmax(1).numpy() == expected.predictions["prediction"][order]).all()
+
+
+def test_validation_without_evaluation_examples_is_one_line(pretrained, pairs, machine):
+    opened = open_pretrained(pretrained)
+    train = SHORT.inputs(opened.model, finetuning.encode_training(pairs, opened, SHORT), machine, silent)
+    with pytest.raises(BadInput, match="no evaluation examples"):
+        TaskDataModule(train, SHORT, ("x",)).val_dataloader()
