@@ -189,5 +189,5 @@ def _follows(checkpoint: Checkpoint, work: Path) -> bool:
     try:
         left = checkpoint.state["left"].items()
         return all(digest(work / name, facts["bytes"]) == facts["sha256"] for name, facts in left)
-    except OSError:
+    except (OSError, ValueError):
         return False

@@ -63,7 +63,7 @@ def test_a_small_disk(warm, same_end, tmp_path, folder):
     try:
         ended = warm.ablate(runs)
         if folder == ".":
-            assert (ended.status, "make room" in ended.printed) == (2, True), ended.printed
+            assert (ended.status, "free space" in ended.printed) == (2, True), ended.printed
             assert not list(runs.iterdir())
         else:
             one_line(ended)

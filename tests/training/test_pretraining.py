@@ -164,6 +164,8 @@ def test_a_checkpoint_that_something_else_left_is_never_gone_on_from(
         file = tmp_path / {"milestone": "milestones/step-00000010.safetensors", "curve": "metrics.jsonl"}[other]
         file.write_bytes(file.read_bytes()[:-1] + b" ")
         assert checkpoints.newest(tmp_path) is None
+        file.unlink()
+        assert checkpoints.newest(tmp_path) is None
     assert pretrain(SMOKE, corpus, tmp_path, machine, (50, 100), silent) == whole[1]
     same_bits(whole[0], tmp_path)
 
