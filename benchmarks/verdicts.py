@@ -18,11 +18,10 @@ from scipy.special import stdtr, stdtrit
 
 from bertlab.lab.study import Claim
 from bertlab.report.statistics.effects import Effect, effect
-from bertlab.report.statistics.measures import Grouped
 from bertlab.report.statistics.variance import Typical
 from bertlab.report.verdicts import Pair, Trial, holm, verdicts
 from bertlab.tasks.kinds.classification import accuracy, f1
-from bertlab.tasks.metrics import Mean, Metric
+from bertlab.tasks.metrics import Grouped, Mean, Metric
 
 CLAIMS = 12
 SEEDS = (4, 6, 10)

@@ -68,7 +68,7 @@ def finetune(
 
 
 def _print(runs: list[Run]) -> None:
-    from bertlab.report.statistics.summary import mean
+    from statistics import fmean as mean
 
     results = [run.result() for run in runs]
     seeds = [f"fine-tuning seed {result['finetune_seed']}" for result in results]

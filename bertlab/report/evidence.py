@@ -9,13 +9,14 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
+from statistics import fmean as mean
 
 from bertlab.lab.study import GUESS, Claim
 from bertlab.recipe import Loss
 from bertlab.report.cells import EXCHANGED, Cell, Pretraining
 from bertlab.report.predictions import Predictions
 from bertlab.report.statistics.effects import Effect
-from bertlab.report.statistics.summary import Summary, mean, summarise
+from bertlab.report.statistics.summary import Summary, summarise
 from bertlab.report.statistics.variance import Typical
 
 LESS_IS_MORE = ("loss", "perplexity")

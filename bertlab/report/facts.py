@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from statistics import fmean as mean
 from typing import Any
 
 from bertlab.recipe import Recipe
 from bertlab.report.cells import Cell, Pretraining
 from bertlab.report.evidence import Evidence
-from bertlab.report.statistics.summary import mean
 from bertlab.tasks import kinds
 from bertlab.wording import count, duration
 

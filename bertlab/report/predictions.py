@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bertlab.report.cells import Cell
-from bertlab.report.statistics import measures
 from bertlab.report.statistics.effects import Effect, Runs, effect
 from bertlab.store.runs import Run
+from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.kinds.base import LIKELIHOOD as LIKELIHOOD
 from bertlab.tasks.metrics import Mean, Metric
 
@@ -81,7 +81,7 @@ def _read(run: Run, cell: Cell, metric: str) -> Scored | None:
         arrays = {name.removeprefix("test_"): each for name, each in arrays.items() if name.startswith("test_")}
     task = run.science()["task"]
     try:
-        found = measures.of(task["kind"], metric, arrays, task["labels"])
+        found = KINDS[task["kind"]].grouped_metric(metric, arrays, task["labels"])
     except (KeyError, ValueError):
         return None
     # The value differs where neither the task nor the BIO order names the tags.

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from operator import attrgetter
+from statistics import fmean as mean
 
 from bertlab.report import escape
 from bertlab.report.evidence import Evidence
-from bertlab.report.statistics.summary import Interval, mean
+from bertlab.report.statistics.summary import Interval
 
 EMPTY = ""
 """A cell without content."""

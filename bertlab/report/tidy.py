@@ -9,7 +9,6 @@ from bertlab.report import escape
 from bertlab.report.evidence import Evidence
 from bertlab.report.findings import findings
 from bertlab.report.predictions import LIKELIHOOD
-from bertlab.report.statistics.confidence import interval
 from bertlab.report.statistics.effects import Effect
 from bertlab.report.statistics.summary import Interval
 
@@ -77,7 +76,8 @@ def _summary(evidence: Evidence) -> Iterable[dict[str, Any]]:
 def _effect(evidence: Evidence, found: Effect | None) -> dict[str, Any]:
     if found is None:
         return {}
-    ends = _ends("", found.interval) | _ends("bootstrap_", interval(found.bootstrap))
+    bootstrap = found.bootstrap.interval() if found.bootstrap else None
+    ends = _ends("", found.interval) | _ends("bootstrap_", bootstrap)
     known = {"effect": found.mean, "p": found.p, "paired_seeds": found.n, "examples": found.examples}
     return {"against": evidence.baseline, **known, **ends}
 

@@ -17,7 +17,7 @@ from typing import Literal
 from bertlab.lab.study import Claim
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
-from bertlab.report.statistics.power import POWER, seeds_to_rule_out, seeds_to_see
+from bertlab.report.statistics.power import POWER, seeds_needed
 from bertlab.report.statistics.summary import LEVEL
 
 Outcome = Literal["reproduced", "contradicted", "undecided"]
@@ -58,12 +58,10 @@ class Pair:
         """The seeds that give a verdict at `level` with a `chance`."""
         if self.effect is None:
             return None
-        if margin is None:
-            true = self.effect.mean if self.true is None else self.true
-            seeds = seeds_to_see(true, self.effect.spread, level, chance)
-        else:
-            true = self.true or 0.0
-            seeds = seeds_to_rule_out(margin, true, self.effect.spread, level, chance)
+        true = self.true
+        if true is None:
+            true = self.effect.mean if margin is None else 0.0
+        seeds = seeds_needed(true, margin, self.effect.spread, level, chance)
         return None if seeds is None else Need(seeds, true)
 
 

@@ -1,9 +1,10 @@
 """Metrics as functions of weighted examples, so that a report resamples them without recomputing predictions.
 
-An example is the unit that another test set would sample: in tagging a sentence with all its words. A metric returns
-its value under any weights on the examples, for the bootstrap, and a contribution of each example. Contributions
-average to the value and measure the influence of each example (an infinitesimal or plain jackknife), so the variance of
-any metric over examples is that of a mean.
+An example is the unit that another test set would sample: in tagging a sentence with all its words, and where examples
+depend on each other their whole group (all questions on an article, all pairs of a premise). A metric returns its value
+under any weights on the examples, for the bootstrap, and a contribution of each example. Contributions average to the
+value and measure the influence of each example (an infinitesimal or plain jackknife), so the variance of any metric
+over examples is that of a mean.
 
 Shapes: E examples, B weightings, K statistics per example. Values are in points (0 to 100), log-likelihoods in nats.
 """
@@ -96,6 +97,39 @@ class MetricOfMeans:
             return self.function(self.statistics)
         pull = -(number - 1) * self.function((total - self.statistics) / (number - 1))
         return np.asarray(self.function(total / number) + pull - pull.mean())
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """A metric whose examples are groups of another's: a resample draws or leaves out whole groups.
+
+    Groups differ in size, and their metric is a ratio, so a group contributes what its examples add beyond the value
+    (the linearised, or cluster-robust, variance).
+    """
+
+    metric: Metric
+    group: Labels
+    """(E,) the number of the group, 0 to G - 1, of each example."""
+
+    @property
+    def examples(self) -> int:
+        """G."""
+        return 1 + int(self.group.max())
+
+    @property
+    def value(self) -> float:
+        """The metric of all examples."""
+        return self.metric.value
+
+    def weighted(self, weights: Floats) -> Floats:
+        """The metric with weights (B, G) on the groups: (B,)."""
+        return self.metric.weighted(weights[:, self.group])
+
+    def contributions(self) -> Floats:
+        """The contribution of each group, (G,)."""
+        own = self.metric.contributions()
+        value = own.mean()
+        return np.asarray(value + np.bincount(self.group, own - value) * self.examples / len(own))
 
 
 def ratio(means: Floats) -> Floats:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from statistics import fmean as mean
 from typing import Any
 
 from bertlab.report.evidence import Evidence
 from bertlab.report.plots.layout import Drawing, Key, at_edge, by_variant, least, legend, limit, off_scale
 from bertlab.report.plots.style import COLOURS, INK, LEVEL, PALE
-from bertlab.report.statistics.summary import mean, seed_means
+from bertlab.report.statistics.summary import seed_means
 from bertlab.wording import count
 
 _MEAN: dict[str, Any] = {"color": INK, "marker": "|", "linestyle": "", "markersize": 13, "markeredgewidth": 1.4}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
 from bertlab.report.cells import Pretraining
 from bertlab.report.evidence import Evidence
 from bertlab.report.plots import style
 from bertlab.report.plots.layout import WIDTH, Drawing, Key, axis_name, blank, label, legend
-from bertlab.report.statistics.summary import mean, seed_means
+from bertlab.report.statistics.summary import seed_means
 from bertlab.wording import count
 
 if TYPE_CHECKING:

@@ -1,8 +1,9 @@
-"""Confidence distributions, which give all intervals and one-sided tests of an effect."""
+"""Confidence distributions of an effect, from which all its intervals and one-sided tests follow."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
@@ -10,6 +11,22 @@ import numpy as np
 
 from bertlab.report.statistics.summary import LEVEL, Interval
 from bertlab.tasks.metrics import Floats
+
+
+class Confidence(ABC):
+    """The confidence distribution of an effect."""
+
+    @abstractmethod
+    def below(self, value: float) -> float:
+        """The p-value of the effect not lying above `value`."""
+
+    @abstractmethod
+    def quantile(self, share: float) -> float:
+        """The value with `below` of `share`."""
+
+    def interval(self) -> Interval:
+        """The central interval at `LEVEL`."""
+        return Interval(self.quantile(0.5 - LEVEL / 2), self.quantile(0.5 + LEVEL / 2))
 
 
 @dataclass(frozen=True)
@@ -22,7 +39,7 @@ class Component:
 
 
 @dataclass(frozen=True)
-class BehrensFisher:
+class BehrensFisher(Confidence):
     """The distribution of Behrens and Fisher: the mean plus a Student's t for each of two parts of its variance.
 
     One t with the degrees of freedom of the sum (Satterthwaite) ignores that both variances are estimates: where a few
@@ -91,7 +108,7 @@ def _scales(freedom: float) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, eq=False)
-class Percentiles:
+class Percentiles(Confidence):
     """Expanded percentiles of bootstrap draws (Hesterberg 2015): the draws give the shape, the design the width.
 
     The variance of the draws of n seeds is (n - 1) / n of the right one, draws of seeds and examples count their
@@ -124,19 +141,3 @@ class Percentiles:
 
         deviations = float(stdtrit(self.freedom, share)) * self.error / float(self.draws.std())
         return float(np.quantile(self.draws, ndtr(deviations)))
-
-
-Confidence = BehrensFisher | Percentiles
-
-
-def interval(confidence: Confidence | None, level: float = LEVEL) -> Interval | None:
-    """The central interval of a confidence distribution."""
-    if confidence is None:
-        return None
-    return Interval(confidence.quantile(0.5 - level / 2), confidence.quantile(0.5 + level / 2))
-
-
-def two_sided(confidence: Confidence, value: float) -> float:
-    """The two-sided p-value of the effect being `value`."""
-    low = confidence.below(value)
-    return min(1.0, 2 * min(low, 1 - low))

@@ -11,26 +11,31 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
+import numpy.typing as npt
 
-from bertlab.report.statistics.confidence import Confidence, Percentiles, interval, two_sided
-from bertlab.report.statistics.measures import averaged
-from bertlab.report.statistics.multibootstrap import RESAMPLES, Seed, resampled
+from bertlab import keyed
+from bertlab.report.statistics.confidence import Confidence, Percentiles
 from bertlab.report.statistics.summary import Interval
 from bertlab.report.statistics.variance import Typical, VarianceComponents, measured
-from bertlab.tasks.metrics import Floats, Metric
+from bertlab.tasks.metrics import Floats, Mean, Metric
 
 BOOTSTRAP_MIN_SEEDS = 20
 """Seeds from which on the multi-bootstrap gives the interval. With fewer, its percentiles cover less than their level:
 resamples of a few seeds do not show how far another may lie."""
 VERDICT_MIN_SEEDS = 4
-"""Seeds of a verdict at least: the fewest at which the interval has its level (by simulation in the tests). Two or
-three may lie close by chance, and the interval is then too narrow."""
+"""The fewest seeds at which the interval has its level (by simulation in the tests), and so the fewest of a verdict.
+Two or three may lie close by chance, and the interval is then too narrow."""
+RESAMPLES = 1000
+BLOCK = 2**22
+"""Weights that are converted to floats at a time: 32 MiB."""
 
 Runs = Mapping[int, Sequence[Metric]]
 """One metric for each fine-tuning seed, by pre-training seed; all on the same examples."""
+Seed = tuple[Sequence[Metric], Sequence[Metric]]
+"""The fine-tuning seeds of two variants at one pre-training seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,12 +74,12 @@ class Effect:
     @cached_property
     def interval(self) -> Interval | None:
         """The interval at `LEVEL`."""
-        return interval(self.confidence)
+        return None if self.confidence is None else self.confidence.interval()
 
     @property
     def p(self) -> float | None:
         """Two-sided, of no effect."""
-        return None if self.confidence is None else two_sided(self.confidence, 0.0)
+        return self.beyond(0.0)
 
     def equivalence(self, margin: float) -> float | None:
         """The p-value of an effect of `margin` or more either way: the larger of two one-sided tests."""
@@ -99,7 +104,7 @@ def effect(variant: Runs, other: Runs, *, key: int = 0, resamples: int = RESAMPL
     sizes = {each.examples for one, two in seeds for each in (*one, *two)}
     if len(sizes) > 1:
         raise ValueError(f"runs on {' and '.join(map(str, sorted(sizes)))} examples cannot be paired")
-    differences = np.stack([averaged(one) - averaged(two) for one, two in seeds])  # (S, E)
+    differences = _contributions(seeds)
     spread = measured(differences)
     return Effect(
         mean=float(differences.mean()),
@@ -108,3 +113,42 @@ def effect(variant: Runs, other: Runs, *, key: int = 0, resamples: int = RESAMPL
         spread=spread,
         resample=None if spread is None else partial(resampled, seeds, resamples, key),
     )
+
+
+def _contributions(seeds: Sequence[Seed]) -> Floats:
+    """What each example contributes to the difference at each seed, (S, E)."""
+    sides = [[np.mean([run.contributions() for run in side], axis=0) for side in seed] for seed in seeds]
+    return np.stack([one - other for one, other in sides])
+
+
+def resampled(seeds: Sequence[Seed], resamples: int = RESAMPLES, key: int = 0) -> Floats:
+    """The difference of two variants in each resample of the paired multi-bootstrap (Sellam et al. 2022), (B,).
+
+    A resample draws as many seeds as there are, and as many examples, with replacement, and measures both variants on
+    the same seeds and examples. Draws are keyed: the same data give the same interval on every machine.
+    """
+    examples = seeds[0][0][0].examples
+    which, weights = drawn(resamples, len(seeds), key), drawn(resamples, examples, ~key)
+    blocks = np.array_split(weights, max(1, weights.size // BLOCK))
+    differences = np.concatenate([_differences(seeds, block.astype(np.float64)) for block in blocks])
+    return np.asarray((which * differences).mean(-1))
+
+
+@lru_cache(maxsize=4)
+def drawn(resamples: int, size: int, key: int) -> npt.NDArray[np.uint8]:
+    """How often each resample draws each of `size` items, (B, size): `size` draws with replacement."""
+    purpose = keyed.key("multi-bootstrap", key)
+    numbers = np.arange(resamples)[:, None]
+    draws = keyed.integers(size, purpose, numbers, np.arange(size)[None])
+    counts = np.bincount((draws + numbers * size).ravel(), minlength=resamples * size)
+    # A byte is enough: an item is drawn once on average, and at most `size` times.
+    return counts.reshape(resamples, size).astype(np.uint8)
+
+
+def _differences(seeds: Sequence[Seed], weights: Floats) -> Floats:
+    """The difference of two variants at each seed under weights (B, E) on the examples: (B, S)."""
+    if all(isinstance(metric, Mean) for seed in seeds for side in seed for metric in side):
+        # one product for all runs: a mean of means is a mean
+        return np.asarray(weights @ _contributions(seeds).T / weights.sum(-1, keepdims=True))
+    sides = [[np.mean([run.weighted(weights) for run in side], axis=0) for side in seed] for seed in seeds]
+    return np.stack([one - other for one, other in sides], -1)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable
+
+import numpy as np
 
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS
 from bertlab.report.statistics.summary import LEVEL
@@ -18,54 +19,42 @@ MOST = 10_000
 """More seeds than anybody trains."""
 
 
-def power(effect: float, spread: VarianceComponents, n: int, level: float = LEVEL) -> float:
-    """The chance that a two-sided test over `n` seeds sees a true `effect`, by a non-central t.
+def power(effect: float, margin: float | None, spread: VarianceComponents, n: int, level: float = LEVEL) -> float:
+    """The chance of a verdict over `n` seeds, by a non-central t with the degrees of freedom of the summed variance.
 
-    The test is that of the interval; its statistic has the degrees of freedom of the summed variance.
+    Without a margin, that a two-sided test sees a true `effect`; its critical value is that of the interval. With one,
+    that two one-sided tests find the effect to lie within it, if the two do not fail together (Bonferroni), which gives
+    slightly less than the true chance.
     """
+    freedom, error, distribution = spread.freedom(n), math.sqrt(spread.variance(n)), spread.confidence(0.0, n)
+    if margin is None:
+        shift, bound = abs(effect) / error, distribution.quantile(0.5 + level / 2) / error
+        return 1 - _noncentral_t(freedom, shift, bound) + _noncentral_t(freedom, shift, -bound)
+    bound = distribution.quantile(level) / error
+    return max(0.0, 1 - sum(_noncentral_t(freedom, (margin + side * effect) / error, bound) for side in (-1, 1)))
+
+
+def _noncentral_t(freedom: float, shift: float, value: float) -> float:
+    """The chance of a non-central t to lie below `value`."""
     from scipy.special import nctdtr
 
-    freedom, error = spread.freedom(n), math.sqrt(spread.variance(n))
-    shift, bound = abs(effect) / error, spread.confidence(0.0, n).quantile(0.5 + level / 2) / error
-    return float(1 - nctdtr(freedom, shift, bound) + nctdtr(freedom, shift, -bound))
+    return float(np.nan_to_num(nctdtr(freedom, shift, value)))  # scipy gives NaN for some chances below 1e-14
 
 
-def equivalence_power(effect: float, margin: float, spread: VarianceComponents, n: int, level: float = LEVEL) -> float:
-    """The chance that two one-sided tests over `n` seeds find a true `effect` to lie within `margin`.
+def seeds_needed(
+    effect: float,
+    margin: float | None,
+    spread: VarianceComponents | None,
+    level: float = LEVEL,
+    chance: float = POWER,
+) -> float | None:
+    """The fewest seeds, at least `VERDICT_MIN_SEEDS`, with a `power` of at least `chance`.
 
-    Assumes that the two tests do not fail together (Bonferroni), which gives slightly less than the true chance.
+    `math.inf` if no number has it: the examples are too few, or there is no such effect. None if the spread comes from
+    fewer than `FEWEST` seeds.
     """
-    from scipy.special import nctdtr
-
-    freedom, error = spread.freedom(n), math.sqrt(spread.variance(n))
-    bound = spread.confidence(0.0, n).quantile(level) / error
-    fails = [float(nctdtr(freedom, (margin + side * effect) / error, bound)) for side in (-1, 1)]
-    return max(0.0, 1 - sum(fails))
-
-
-def seeds_to_see(
-    effect: float, spread: VarianceComponents | None, level: float = LEVEL, chance: float = POWER
-) -> float | None:
-    """The fewest seeds, at least `VERDICT_MIN_SEEDS`, that see a true `effect` with a `chance`.
-
-    `math.inf` if no number does: the examples are too few, or the effect is 0. None if the spread comes from fewer
-    than `FEWEST` seeds.
-    """
-    return _fewest(spread, chance, lambda known, n: power(effect, known, n, level))
-
-
-def seeds_to_rule_out(
-    margin: float, effect: float, spread: VarianceComponents | None, level: float = LEVEL, chance: float = POWER
-) -> float | None:
-    """The fewest seeds that find a true `effect` to lie within `margin`; `math.inf` and None as in `seeds_to_see`."""
-    return _fewest(spread, chance, lambda known, n: equivalence_power(effect, margin, known, n, level))
-
-
-def _fewest(
-    spread: VarianceComponents | None, wanted: float, chance: Callable[[VarianceComponents, int], float]
-) -> float | None:
     if spread is None or spread.n < FEWEST:
         return None
     candidates = range(VERDICT_MIN_SEEDS, MOST + 1)
-    place = bisect_left(candidates, wanted, key=lambda n: chance(spread, n))
+    place = bisect_left(candidates, chance, key=lambda n: power(effect, margin, spread, n, level))
     return candidates[place] if place < len(candidates) else math.inf

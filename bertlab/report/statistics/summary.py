@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median, stdev
 
 LEVEL = 0.95
 """The confidence of every interval in a report."""
@@ -29,7 +29,7 @@ class Summary:
     sd: float | None
     """Over the means of the seeds, or over the fine-tuning seeds of a single seed; None of a single run."""
     low: float
-    """The least of the values of which `sd` is the spread."""
+    """The lowest of the values that `sd` is computed from."""
     high: float
     seeds: int
     finetune_seeds: tuple[int, int]
@@ -53,24 +53,9 @@ class Interval:
         return self.low <= value <= self.high
 
 
-def mean(values: Sequence[float]) -> float:
-    """The arithmetic mean; `ValueError` of none."""
-    if not values:
-        raise ValueError("no values to average")
-    return math.fsum(values) / len(values)
-
-
-def deviation(values: Sequence[float]) -> float | None:
-    """The sample standard deviation (n - 1), None of fewer than two values."""
-    if len(values) < 2:
-        return None
-    centre = mean(values)
-    return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
-
-
 def seed_means(points: Points) -> dict[int, float]:
     """The mean over the fine-tuning seeds of each pre-training seed, by seed in ascending order."""
-    return {seed: mean(points[seed]) for seed in sorted(points)}
+    return {seed: fmean(points[seed]) for seed in sorted(points)}
 
 
 def summarise(points: Points) -> Summary | None:
@@ -80,9 +65,9 @@ def summarise(points: Points) -> Summary | None:
     means, runs = list(seed_means(points).values()), list(points.values())
     spread = means if len(means) > 1 else runs[0]
     return Summary(
-        mean=mean(means),
+        mean=fmean(means),
         median=median(point for each in runs for point in each),
-        sd=deviation(spread),
+        sd=stdev(spread) if len(spread) > 1 else None,
         low=min(spread),
         high=max(spread),
         seeds=len(means),

@@ -90,6 +90,7 @@ class Typical:
     @classmethod
     def of(cls, spreads: Iterable[VarianceComponents | None]) -> Typical | None:
         """From the comparisons of a study; None of fewer than two."""
+        from scipy.optimize import brentq
         from scipy.special import digamma, polygamma
 
         known = [each for each in spreads if each is not None and each.interaction > 0]
@@ -101,22 +102,11 @@ class Typical:
         half = np.array([each.n - 1 for each in known]) / 2
         logs = np.log(np.maximum(ratios, 1e-5 * np.median(ratios[ratios > 0]))) - digamma(half) + np.log(half)
         excess = float(logs.var(ddof=1) - polygamma(1, half).mean())
-        freedom = 2 * _inverse_trigamma(excess) if excess > 0 else math.inf
+        freedom = math.inf
+        if excess > 0:  # twice the inverse of the trigamma function, which lies between these two
+            between = 1 / excess, 1 / excess + excess**-0.5
+            freedom = 2 * brentq(lambda half: polygamma(1, half) - excess, *between, xtol=1e-14)
         return cls(float(ratios.mean()), freedom, len(known))
-
-
-def _inverse_trigamma(value: float) -> float:
-    """Smyth's Newton iteration, which converges from below."""
-    from scipy.special import polygamma
-
-    guess = 0.5 + 1 / value
-    for _ in range(50):
-        found = float(polygamma(1, guess))
-        step = found * (1 - found / value) / float(polygamma(2, guess))
-        guess += step
-        if abs(step) < 1e-9 * guess:
-            break
-    return guess
 
 
 def measured(differences: Floats) -> VarianceComponents | None:

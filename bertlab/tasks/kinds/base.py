@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from bertlab import keyed
 from bertlab.tasks.examples import IGNORED, Examples, Floats, Integers
-from bertlab.tasks.metrics import Mean, Metric
+from bertlab.tasks.metrics import Grouped, Mean, Metric
 from bertlab.tasks.raw import RawExamples, Splits, TaskData
 from bertlab.tasks.task import Task
 
@@ -145,6 +145,19 @@ class TaskKind(ABC):
 
         Raises `ValueError` for a metric that the kind lacks, `KeyError` for predictions that lack an array.
         """
+
+    def grouped_metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
+        """`metric` over groups of examples, if an array `group` has the number of each example's group.
+
+        Raises `ValueError` and `KeyError` as `metric` does, and `ValueError` for another number of examples.
+        """
+        found = self.metric(name, arrays, labels)
+        if "group" not in arrays:
+            return found
+        group = arrays["group"][self.examples_of(arrays)]
+        if len(group) != found.examples:
+            raise ValueError(f"{len(group)} group numbers do not fit {found.examples} examples")
+        return Grouped(found, np.unique(group, return_inverse=True)[1])
 
     def examples_of(self, arrays: Arrays) -> Integers | slice:
         """The indices of the raw examples of a split that `metric` counts."""

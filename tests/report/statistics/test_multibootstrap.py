@@ -7,8 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from bertlab.report.statistics import measures, multibootstrap
-from bertlab.report.statistics.multibootstrap import Seed, drawn, resampled
+from bertlab.report.statistics import effects
+from bertlab.report.statistics.effects import Seed, drawn, resampled
+from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.metrics import Mean
 
 
@@ -39,11 +40,11 @@ def test_by_the_definition(metric: str) -> None:
         (finetune_seeds(1), finetune_seeds(3)),
         (finetune_seeds(2), finetune_seeds(2)),
     ]
+    kind = KINDS["classification"]
     seeds: list[Seed] = [
-        ([measures.of("classification", metric, each) for each in one],
-         [measures.of("classification", metric, each) for each in other])
+        ([kind.metric(metric, each) for each in one], [kind.metric(metric, each) for each in other])
         for one, other in runs
-    ]  # fmt: skip
+    ]
     found = resampled(seeds, 20, key=9)
 
     def score(run: dict[str, np.ndarray], examples: np.ndarray) -> float:
@@ -80,7 +81,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(4)
     seeds: list[Seed] = [([Mean(rng.random(11))], [Mean(rng.random(11))]) for _ in range(3)]
     whole = resampled(seeds, 30)
-    monkeypatch.setattr(multibootstrap, "BLOCK", 40)
+    monkeypatch.setattr(effects, "BLOCK", 40)
     np.testing.assert_allclose(resampled(seeds, 30), whole)
 
 

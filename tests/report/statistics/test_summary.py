@@ -6,15 +6,7 @@ import math
 
 import pytest
 
-from bertlab.report.statistics.summary import deviation, mean, separation, summarise
-
-
-def test_mean_and_sample_deviation() -> None:
-    assert mean([2.0, 4.0, 9.0]) == 5.0
-    assert deviation([2.0, 4.0, 9.0]) == pytest.approx(math.sqrt(13))  # (9 + 1 + 16) / 2
-    assert deviation([3.0]) is None
-    with pytest.raises(ValueError, match="no values"):
-        mean([])
+from bertlab.report.statistics.summary import separation, summarise
 
 
 def test_finetune_seeds_are_averaged_before_seeds() -> None:

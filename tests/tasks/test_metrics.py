@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from bertlab.report.statistics import measures
 from bertlab.tasks.kinds import KINDS as TASK_KINDS
 from bertlab.tasks.kinds import regression
-from bertlab.tasks.metrics import Mean, Metric, MetricOfMeans
+from bertlab.tasks.metrics import Metric, MetricOfMeans
 
 TAGS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
 KINDS: list[tuple[str, str]] = [
@@ -25,6 +24,10 @@ KINDS: list[tuple[str, str]] = [
     ("tagging", "recall"),
     ("tagging", "f1"),
 ]
+
+
+def metric_of(kind: str, metric: str, found: dict[str, np.ndarray], labels: Sequence[str] = ()) -> Metric:
+    return TASK_KINDS[kind].grouped_metric(metric, found, labels)
 
 
 def predictions(kind: str, rng: np.random.Generator, classes: int = 2, size: int = 40) -> dict[str, np.ndarray]:
@@ -47,7 +50,7 @@ def by_task(kind: str, metric: str, found: dict[str, np.ndarray], names: Sequenc
 @pytest.mark.parametrize("seed", range(3))
 def test_the_value_is_the_reported_one(kind: str, metric: str, seed: int) -> None:
     found = predictions(kind, np.random.default_rng(seed))
-    measure = measures.of(kind, metric, found, TAGS)
+    measure = metric_of(kind, metric, found, TAGS)
     names = TAGS if kind == "tagging" else ("no", "yes")
     expected = by_task(kind, metric, found, names)
     assert measure.weighted(np.ones((1, measure.examples)))[0] == pytest.approx(expected, abs=1e-9)
@@ -59,7 +62,7 @@ def test_the_value_is_the_reported_one(kind: str, metric: str, seed: int) -> Non
 def test_a_weight_is_a_repetition(kind: str, metric: str) -> None:
     rng = np.random.default_rng(5)
     found = predictions(kind, rng)
-    measure = measures.of(kind, metric, found, TAGS)
+    measure = metric_of(kind, metric, found, TAGS)
     weights = rng.integers(0, 4, (3, measure.examples))
     owner = np.unique(found["sentence"], return_inverse=True)[1] if kind == "tagging" else np.arange(measure.examples)
     names = TAGS if kind == "tagging" else ("no", "yes")
@@ -74,7 +77,7 @@ def test_a_weight_is_a_repetition(kind: str, metric: str) -> None:
 @pytest.mark.parametrize(("kind", "metric"), KINDS)
 def test_contributions_spread_as_the_bootstrap_does(kind: str, metric: str) -> None:
     rng = np.random.default_rng(6)
-    measure = measures.of(kind, metric, predictions(kind, rng, size=400), TAGS)
+    measure = metric_of(kind, metric, predictions(kind, rng, size=400), TAGS)
     weights = rng.multinomial(measure.examples, np.full(measure.examples, 1 / measure.examples), 3000)
     by_bootstrap = measure.weighted(weights.astype(float)).std()
     by_contribution = measure.contributions().std() / np.sqrt(measure.examples)
@@ -85,7 +88,7 @@ def test_contributions_spread_as_the_bootstrap_does(kind: str, metric: str) -> N
 def test_a_constant_answer(metric: str) -> None:
     found = {"prediction": np.zeros(5, int), "label": np.array([0, 1, 0, 0, 1])}
     expected = {"accuracy": 60.0, "f1": 0.0, "matthews": 0.0}[metric]
-    measure = measures.of("classification", metric, found)
+    measure = metric_of("classification", metric, found)
     assert measure.weighted(np.ones((1, 5)))[0] == pytest.approx(expected)
     assert measure.contributions().mean() == pytest.approx(expected)
 
@@ -111,9 +114,9 @@ def test_log_likelihood_and_answers() -> None:
         "sentence": np.array([4, 4, 9]),
     }
     values: list[Metric] = [
-        measures.of("classification", "log_likelihood", found),
-        measures.of("span", "f1", found),
-        measures.of("tagging", "log_likelihood", found),
+        metric_of("classification", "log_likelihood", found),
+        metric_of("span", "f1", found),
+        metric_of("tagging", "log_likelihood", found),
     ]
     assert [each.contributions().mean() for each in values] == pytest.approx([-4.0, 250 / 3, -4.0])
     assert [each.examples for each in values] == [3, 3, 2]
@@ -123,21 +126,16 @@ def test_log_likelihood_and_answers() -> None:
 
 def test_a_metric_that_a_kind_has_not() -> None:
     with pytest.raises(ValueError, match="multiple-choice has no metric f1"):
-        measures.of("multiple-choice", "f1", {"prediction": np.zeros(1), "label": np.zeros(1)})
-
-
-def test_finetune_seeds_are_averaged_example_by_example() -> None:
-    found = measures.averaged([Mean(np.array([0.0, 100.0])), Mean(np.array([100.0, 100.0]))])
-    np.testing.assert_array_equal(found, [50.0, 100.0])
+        metric_of("multiple-choice", "f1", {"prediction": np.zeros(1), "label": np.zeros(1)})
 
 
 @pytest.mark.parametrize(("kind", "metric"), KINDS)
 def test_a_group_is_drawn_and_left_out_as_a_whole(kind: str, metric: str) -> None:
     rng = np.random.default_rng(9)
     found = predictions(kind, rng, size=300)
-    rows = measures.of(kind, metric, found, TAGS)
+    rows = metric_of(kind, metric, found, TAGS)
     group = np.append(np.arange(25), rng.integers(0, 25, 275))  # of unequal sizes, not side by side
-    grouped = measures.of(kind, metric, found | {"group": 7 * group}, TAGS)
+    grouped = metric_of(kind, metric, found | {"group": 7 * group}, TAGS)
     assert grouped.examples == 25
     ones = np.ones((1, 25))
     assert grouped.contributions().mean() == pytest.approx(rows.weighted(np.ones((1, rows.examples)))[0], abs=1e-9)
@@ -158,4 +156,4 @@ def _owners(found: dict[str, np.ndarray], kind: str, group: np.ndarray) -> np.nd
 def test_groups_of_other_examples_do_not_fit() -> None:
     found = predictions("classification", np.random.default_rng(0))
     with pytest.raises(ValueError, match="39 group numbers do not fit 40 examples"):
-        measures.of("classification", "accuracy", found | {"group": np.arange(39)})
+        metric_of("classification", "accuracy", found | {"group": np.arange(39)})
