@@ -1,15 +1,12 @@
 """`bertlab ablate`: pre-trains the variants of studies, measures them, and prints them beside the published values."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
-from bertlab.cli.carry_out import carry_out
-from bertlab.cli.console import command, say
+from bertlab.cli.console import say
 from bertlab.cli.options import ClusterOptions, DryRun, Loggers, Retry, StudyOptions, option
+from bertlab.errors import BadInput
 
 
-@command
 def ablate(
     options: StudyOptions,
     devices: ClusterOptions,
@@ -27,12 +24,13 @@ def ablate(
 
     Example: bertlab ablate masking --scale tiny --seeds 3
     """
+    from bertlab.cli.carry_out import carry_out
     from bertlab.cli.plan_table import draw
-    from bertlab.cli.results import print_records
-    from bertlab.errors import BadInput
+    from bertlab.cli.results import print_result
     from bertlab.lab import plan as planning
     from bertlab.lab import search as searching
     from bertlab.lab.record import records
+    from bertlab.report.gather import gather
     from bertlab.store import union
     from bertlab.store.runs import Store
 
@@ -55,13 +53,9 @@ def ablate(
         return 0
     made = records(plan, options.spelled() + " --search" * search).values()
     planning.check_metrics(plan, store, machine)
-    kept: list[union.Record] = []
-
-    def keep_records() -> None:
-        kept[:] = union.keep(store, made)
-
-    complete = carry_out(plan.jobs, store, machine, retry=retry, on_training=keep_records)
-    print_records(kept, store)
+    complete = carry_out(plan.jobs, store, machine, retry=retry, on_training=lambda: union.keep(store, made))
+    for evidence in gather(store, union.keep(store, made)):
+        print_result(evidence)
     if complete:
         say(f"All runs are finished, in {store.root}. Next: `bertlab report` writes tables and plots.")
     return 0 if complete else 1

@@ -6,11 +6,10 @@ import dataclasses
 import tempfile
 from pathlib import Path
 
-from bertlab.cli.console import command, print_json, say
+from bertlab.cli.console import print_json, say
 from bertlab.cli.options import Json, ScaleOptions, TrainingOptions
 
 
-@command
 def bench(options: ScaleOptions, devices: TrainingOptions, json: Json = False) -> None:
     """Measure the pre-training speed of this machine.
 

@@ -1,21 +1,18 @@
 """`bertlab export`: writes a transformers checkpoint of a run, or the results of a study."""
 
-from __future__ import annotations
-
-from contextlib import suppress
+import os
+import shutil
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from bertlab.cli.console import say
+from bertlab.cli.options import Run, Runs, argument, option
+from bertlab.errors import BadInput, filling
 
-from bertlab.cli.console import command, say
-from bertlab.cli.options import Run, Runs, option
 
-
-@command
 def export(
     run: Run,
-    directory: Annotated[Path, typer.Argument(help="A new directory to write.", metavar="DIR")],
+    directory: Annotated[Path, argument("DIR", "A new directory to write.")],
     results: Annotated[bool, option("--results", None, "RUN is a study: write its results, without weights.")] = False,
     runs: Runs = Path("runs"),
 ) -> None:
@@ -23,36 +20,25 @@ def export(
 
     Writes BERT, or RoFormer for rotary positions. With --results, writes the results of a study for `bertlab merge`.
     """
-    import os
-
-    from bertlab.errors import BadInput, filling
+    from bertlab.report import export as exports
     from bertlab.store.files import kind, sweep
     from bertlab.store.runs import Store
 
     if kind(directory, "DIR"):
         raise BadInput(f"export target '{directory}' exists already: name a new directory")
     store = Store(runs)
-    missing = [path for path in directory.parents if not path.exists()]
-    beside = directory.with_name(f".{directory.name}.{os.getpid()}.part")
+    existing = next(path for path in directory.absolute().parents if path.exists())
+    beside = existing / f".{directory.name}.{os.getpid()}.part"
     try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        sweep(directory)
+        sweep(existing / directory.name)
         beside.mkdir()
     except OSError as error:
         raise BadInput(f"export target '{directory}' cannot be written: {error.strerror}") from error
     try:
-        from bertlab.report import export as exports
-
         with filling("export target", directory):
             what = (exports.results if results else exports.checkpoint)(store, run, beside)
+            directory.parent.mkdir(parents=True, exist_ok=True)
             beside.rename(directory)
     finally:
-        if beside.exists():
-            import shutil
-
-            shutil.rmtree(beside)
-        if not directory.exists():
-            for path in missing:  # created above
-                with suppress(OSError):
-                    path.rmdir()
+        shutil.rmtree(beside, ignore_errors=True)
     say(f"wrote {what} to {directory}")

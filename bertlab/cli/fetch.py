@@ -1,26 +1,18 @@
 """`bertlab fetch`: downloads the tasks of studies from the Hub into a local directory."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from bertlab.cli.console import complain, say
+from bertlab.cli.options import StudyNames, argument
+from bertlab.errors import BadInput
 
-from bertlab.cli.console import command, complain, say
-from bertlab.cli.options import StudyNames
 
+def fetch(study: StudyNames, directory: Annotated[Path, argument("DIR", "The directory to write.")]) -> int:
+    """Download the tasks of studies.
 
-@command
-def fetch(
-    study: StudyNames,
-    directory: Annotated[Path, typer.Argument(help="The directory to write.", metavar="DIR")],
-) -> int:
-    """Download the tasks of studies, for machines without internet access.
-
-    Keeps existing files. Other commands read the directory with --data DIR.
+    Serves machines without internet access: other commands read the directory with --data DIR. Keeps existing files.
     """
-    from bertlab.errors import BadInput
     from bertlab.lab import studies
     from bertlab.machine import Machine
     from bertlab.tasks import catalog, lookup, mirror

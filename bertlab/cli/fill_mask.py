@@ -1,14 +1,11 @@
 """`bertlab fill-mask`: the words that a masked LM predicts for [MASK]. To inspect a model, not to measure it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-import typer
-
-from bertlab.cli.console import command, print_json, print_table
-from bertlab.cli.options import Json, Run, Runs, option
+from bertlab.cli.console import print_json, print_table
+from bertlab.cli.options import Json, Run, Runs, argument, option
+from bertlab.errors import BadInput
 
 MASK = "[MASK]"
 
@@ -20,10 +17,9 @@ class Guess(NamedTuple):
     probability: float
 
 
-@command
 def fill_mask(
     run: Run,
-    text: Annotated[str, typer.Argument(help='A text with [MASK] in it, such as "the [MASK] sat down".')],
+    text: Annotated[str, argument("TEXT", 'A text with [MASK] in it, such as "the [MASK] sat down".')],
     top: Annotated[int, option("--top", "N", "Words per [MASK].", min=1, max=1000)] = 5,
     runs: Runs = Path("runs"),
     json: Json = False,
@@ -50,7 +46,6 @@ def fill(directory: Path, text: str, count: int) -> list[list[Guess]]:
     """
     import torch
 
-    from bertlab.errors import BadInput
     from bertlab.model.heads import TensorBatch
     from bertlab.objectives import MaskedLM
     from bertlab.store.files import read_json

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from bertlab.cli.carry_out import carry_out
-from bertlab.cli.console import command, print_json, print_table, say
+from bertlab.cli.console import print_json, print_table, say
 from bertlab.cli.options import DeviceOptions, Json, Loggers, Retry, StoreOptions, TaskOptions, option
+from bertlab.errors import BadInput
 
 if TYPE_CHECKING:
     from bertlab.store.runs import Run
 
 
-@command
 def finetune(
     task: Annotated[str, option("--task", "TASK", "Task: mnli, squad, conll2003, entities, ...")],
     from_: Annotated[str, option("--from", "RUN|DIR|HUB_NAME[@REVISION]", "The model to measure.")],
@@ -31,7 +30,7 @@ def finetune(
     Uses the settings of a scale. `bertlab runs --prune` removes the result.
     """
     from bertlab.adaptation import Adaptation
-    from bertlab.errors import BadInput
+    from bertlab.cli.carry_out import carry_out
     from bertlab.lab import plan as planning
     from bertlab.lab.pretrained import find
     from bertlab.lab.study import Measurement, Study, Variant

@@ -1,38 +1,51 @@
-"""`bertlab`: registers the commands, each in a file of its own."""
+"""`bertlab`: registers the commands, and turns every error into one line and an exit status."""
 
-from __future__ import annotations
-
+import os
+import platform
+import signal
+import sys
+import tempfile
+import traceback
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
 from bertlab import __version__
-from bertlab.cli import console
 from bertlab.cli.ablate import ablate
 from bertlab.cli.audit import audit
 from bertlab.cli.bench import bench
+from bertlab.cli.console import complain
 from bertlab.cli.export import export
 from bertlab.cli.fetch import fetch
 from bertlab.cli.fill_mask import fill_mask
 from bertlab.cli.finetune import finetune
 from bertlab.cli.merge import merge
+from bertlab.cli.options import command
 from bertlab.cli.plan import plan
 from bertlab.cli.pretrain import pretrain
 from bertlab.cli.report import report
 from bertlab.cli.runs import runs
 from bertlab.cli.studies import studies
+from bertlab.errors import BadInput, unusable
+from bertlab.execution import environment
+from bertlab.names import plain
+from bertlab.progress import Interrupted
 
+INTERNAL_ERROR = 70
+"""The exit status of an error of bertlab itself (EX_SOFTWARE of sysexits.h)."""
+
+HELP = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     name="bertlab",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     add_completion=False,
     rich_markup_mode=None,  # importing rich takes longer than the rest of --help
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=HELP,
 )
-commands = (ablate, report, plan, audit, studies, runs, pretrain, finetune, fill_mask, export, merge, fetch, bench)
-for command in commands:
-    app.command(context_settings={"help_option_names": ["-h", "--help"]})(command)
+for each in (ablate, report, plan, audit, studies, runs, pretrain, finetune, fill_mask, export, merge, fetch, bench):
+    app.command(context_settings=HELP)(command(each))
 
 
 @app.callback()
@@ -45,7 +58,6 @@ def options(
 
     Start with `bertlab ablate masking --scale smoke` (about a minute) and `bertlab report`.
     """
-    console.debugging = debug
     if version:
         typer.echo(f"bertlab {__version__}")
         raise typer.Exit()
@@ -54,14 +66,66 @@ def options(
 
 
 def main() -> None:
-    """Runs the command line: every error becomes one line and an exit status."""
-    from bertlab.execution.environment import open_descriptors
+    """Runs the command line.
 
-    open_descriptors()
+    Exits with 2 for bad input, 1 for failed runs, 130 and 143 for signals, and `INTERNAL_ERROR`.
+    """
+    code, line = 0, ""
     try:
-        code = app(standalone_mode=False)
+        environment.prepare()
+        code = app(standalone_mode=False) or 0
+    except Interrupted as error:
+        line = f"{error}; finished work is kept: give the same command again to resume"
+        code = 130 if error.number == signal.SIGINT else 143
     except Exception as error:
-        code, line = console.status(error)
-        if line:
-            console.complain(f"bertlab: {line}")
-    raise SystemExit(code or 0)
+        code, line = _status(error)
+    if not _flushed():
+        code, line = code if code in (130, 143) else 1, ""
+    if line:
+        complain(f"bertlab: {line}")
+    raise SystemExit(code)
+
+
+def _status(error: Exception) -> tuple[int, str]:
+    """The exit status of an error, and its line."""
+    usage = getattr(error, "format_message", None)  # typer's usage errors, whose classes are private
+    if usage is not None:
+        return 2, f"{BadInput(usage())} (see `bertlab --help` and `bertlab COMMAND --help`)"
+    if isinstance(error, BadInput):
+        return 2, plain(str(error))
+    if isinstance(error, MemoryError):
+        return 1, "out of memory: free some, or use a smaller model, batch or --micro-batch"
+    if isinstance(error, OSError) and error.errno is not None:
+        return 2, str(unusable(error))
+    try:
+        text = plain(str(error))[:300]
+    except Exception:  # str() of an error in a user's code may raise
+        text = "no text"
+    return INTERNAL_ERROR, f"internal error: {type(error).__name__}: {text}; {_traceback(error)}"
+
+
+def _traceback(error: Exception) -> str:
+    """Writes a traceback to a file, or with `--debug` to standard error, and returns where it is."""
+    text = "".join(traceback.format_exception(error))
+    if "--debug" in sys.argv:
+        complain(text)
+        return "the traceback is above"
+    head = f"bertlab {__version__}, Python {platform.python_version()}: {sys.argv[1:]}\n"
+    try:
+        descriptor, name = tempfile.mkstemp(prefix="bertlab-fault-", suffix=".txt")
+        with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(head + text)
+    except OSError:
+        return "`bertlab --debug COMMAND` shows its traceback"
+    return f"please report it with the traceback in {name}"
+
+
+def _flushed() -> bool:
+    """Whether all output was written; discards what a closed pipe or a full disk does not accept."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    return True

@@ -1,18 +1,17 @@
 """`bertlab merge`: joins several stores, or exported results."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bertlab.cli.console import command, say
+from bertlab.cli.console import console, say
+from bertlab.cli.options import argument
+from bertlab.names import plain
 
 
-@command
 def merge(
-    stores: Annotated[list[Path], typer.Argument(help="Stores or exported results.", metavar="STORE")],
+    stores: Annotated[list[Path], argument("STORE", "Stores or exported results.")],
     into: Annotated[
         Path,
         typer.Option(
@@ -29,8 +28,6 @@ def merge(
 
     Several people can train different seeds of a study (`--seeds 0-2`, `--seeds 3-5`) and report them together.
     """
-    from bertlab.cli.console import console
-    from bertlab.names import plain
     from bertlab.store.merge import merge as joined
     from bertlab.store.union import spelled
 

@@ -1,14 +1,20 @@
-"""Options that several commands share. A command takes a group of them as one parameter (see `console.command`)."""
+"""Options that several commands share. A command takes a group of them as one parameter (see `command`)."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import inspect
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from bertlab.errors import BadInput
 
 if TYPE_CHECKING:
     from bertlab.lab.plan import Request
@@ -19,17 +25,44 @@ if TYPE_CHECKING:
 Names = list[str] | None
 
 
+def command(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Turns a function into a command: a parameter that is a dataclass becomes the options of its fields."""
+    groups: dict[str, Any] = {}
+    options: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        if dataclasses.is_dataclass(parameter.annotation):
+            groups[name] = parameter.annotation
+            options += inspect.signature(groups[name], eval_str=True).parameters.values()
+        else:
+            options.append(parameter.replace(kind=parameter.KEYWORD_ONLY))
+
+    @functools.wraps(function)
+    def wrapped(**given: Any) -> Any:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in dataclasses.fields(group)})
+        return function(**given)
+
+    wrapped.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {}
+    return wrapped
+
+
 def option(name: str, metavar: str | None, text: str, **more: Any) -> Any:
     """An option with its help text."""
     return typer.Option(name, metavar=metavar, help=text, **more)
+
+
+def argument(metavar: str, text: str) -> Any:
+    """An argument with its help text."""
+    return typer.Argument(metavar=metavar, help=text)
 
 
 Runs = Annotated[
     Path, option("--runs", "DIR", "The store: the directory of all runs.", envvar="BERTLAB_RUNS", show_envvar=True)
 ]
 Json = Annotated[bool, option("--json", None, "Print JSON.")]
-Run = Annotated[str, typer.Argument(help="A finished pre-training: its id, label or directory.", metavar="RUN")]
-StudyNames = Annotated[list[str], typer.Argument(help="Studies, `all`, or your own study files.", metavar="STUDY")]
+Run = Annotated[str, argument("RUN", "A finished pre-training: its id, label or directory (see `bertlab runs`).")]
+StudyNames = Annotated[list[str], argument("STUDY", "Studies (see `bertlab studies`), `all`, or your own study files.")]
 Loggers = Annotated[Names, option("--logger", "tensorboard|wandb", "Log training curves there; repeatable.")]
 Retry = Annotated[bool, option("--retry", None, "Run failed and diverged jobs again.")]
 DryRun = Annotated[bool, option("--dry-run", None, "Print the plan and exit.")]
@@ -37,7 +70,7 @@ DryRun = Annotated[bool, option("--dry-run", None, "Print the plan and exit.")]
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleOptions:
-    """The recipe."""
+    """The recipe, and the request of all groups that extend it."""
 
     scale: Annotated[str, option("--scale", "NAME", "Preset of the recipe: smoke, tiny, mini, base or paper.")] = "tiny"
     set_: Annotated[
@@ -52,13 +85,21 @@ class ScaleOptions:
         return scales.find(self.scale).set(self.set_ or [])
 
     def request(self, studies: tuple[Study, ...], **more: Any) -> Request:
-        """The request for these studies with these options, and `more` fields of it."""
+        """The request for these studies with the options of the command, and `more` fields of it."""
         from bertlab.lab.plan import Request
 
-        return Request(studies=studies, scale=self.chosen_scale(), **self._request_fields(), **more)
-
-    def _request_fields(self) -> dict[str, Any]:
-        return {}
+        given = vars(self)
+        return Request(
+            studies=studies,
+            scale=self.chosen_scale(),
+            corpora=tuple(given.get("corpus") or ()),
+            vocabulary=given.get("vocab"),
+            substitutes=pairs("--substitute", given.get("substitute"), "conll2003=bc5cdr"),
+            intermediate_task=pairs("--intermediate-task", given.get("intermediate_task"), "squad=triviaqa"),
+            finetune_seeds=given.get("finetune_seeds", 0),
+            only=tuple(given.get("only") or ()),
+            **more,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,12 +119,13 @@ class TextOptions(StoreOptions, ScaleOptions):
 
     corpus: Annotated[
         Names,
-        option("--corpus", "TEXT", "File, directory or Hub data set, or microworld (synthetic); repeatable."),
+        option(
+            "--corpus",
+            "TEXT",
+            "File, directory or Hub data set, or microworld (synthetic); repeatable. Default: those of the scale.",
+        ),
     ] = None
     vocab: Annotated[Path | None, option("--vocab", "FILE", "Use this vocab.txt instead of training one.")] = None
-
-    def _request_fields(self) -> dict[str, Any]:
-        return super()._request_fields() | {"corpora": tuple(self.corpus or ()), "vocabulary": self.vocab}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,29 +143,15 @@ class TaskOptions(ScaleOptions):
         int, option("--finetune-seeds", "N", "Fine-tuning seeds per pre-training seed; 0: the number of the scale.")
     ] = 0
 
-    def _request_fields(self) -> dict[str, Any]:
-        return super()._request_fields() | {
-            "substitutes": pairs("--substitute", self.substitute, "conll2003=bc5cdr"),
-            "intermediate_task": pairs("--intermediate-task", self.intermediate_task, "squad=triviaqa"),
-            "finetune_seeds": self.finetune_seeds,
-        }
-
 
 @dataclass(frozen=True, kw_only=True)
 class AuditOptions(TextOptions):
     """Studies and their variants."""
 
     study: StudyNames
-    only: Annotated[Names, option("--only", "VARIANT", "Run only this variant; repeatable.")] = None
-
-    def studies(self) -> tuple[Study, ...]:
-        """The studies."""
-        from bertlab.lab import studies
-
-        return studies.chosen(self.study)
-
-    def _request_fields(self) -> dict[str, Any]:
-        return super()._request_fields() | {"only": tuple(self.only or ())}
+    only: Annotated[
+        Names, option("--only", "VARIANT", "Run only this variant; repeatable. `bertlab studies --json` names them.")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,12 +167,13 @@ class StudyOptions(TaskOptions, AuditOptions):
 
     def study_request(self, machine: Machine) -> Request:
         """The request of the command."""
+        from bertlab.lab import studies
         from bertlab.lab.pretrained import find
         from bertlab.store.runs import Store
 
         pretrained = find(self.from_, Store(self.runs), machine) if self.from_ is not None else None
         more = {"seeds": seeds(self.seeds), "random_init": self.random_init, "pretrained": pretrained}
-        return self.request(self.studies(), **more)
+        return self.request(studies.chosen(self.study), **more)
 
     def spelled(self) -> str:
         """The options that define the setting of a study, quoted for a shell."""
@@ -197,8 +226,6 @@ class ClusterOptions(TrainingOptions):
 
 def seeds(text: str) -> tuple[int, ...]:
     """The seeds of `--seeds` in ascending order: all below a number, or those of ranges, both ends included."""
-    from bertlab.errors import BadInput
-
     wrong = BadInput(f"--seeds is {text[:40]}: give how many, 1 to 1,000, or ranges of seeds such as 3-5 or 0-2,7")
     parts = text.split(",")
     if not all(re.fullmatch(r"[0-9]{1,18}(-[0-9]{1,18})?", part) for part in parts):
@@ -212,8 +239,6 @@ def seeds(text: str) -> tuple[int, ...]:
 
 def pairs(option: str, given: Names, example: str) -> dict[str, str]:
     """The TASK=DATASET pairs of an option. Raises `BadInput` for anything else."""
-    from bertlab.errors import BadInput
-
     chosen = {}
     for pair in given or ():
         task, equals, dataset = pair.partition("=")

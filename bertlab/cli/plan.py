@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from bertlab.cli.console import command, console, print_json, say
+from bertlab.cli.console import console, print_json, say
 from bertlab.cli.options import ClusterOptions, Json, StudyOptions, option
 from bertlab.wording import count, megabytes, roughly
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from bertlab.estimates.trials import Trials
 
 
-@command
 def plan(
     options: StudyOptions,
     devices: ClusterOptions,

@@ -1,15 +1,11 @@
 """`bertlab pretrain`: one pre-training outside of a study."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
-from bertlab.cli.carry_out import carry_out
-from bertlab.cli.console import command, print_json, say
+from bertlab.cli.console import print_json, say
 from bertlab.cli.options import DryRun, Json, Loggers, Retry, TextOptions, TrainingOptions, option
 
 
-@command
 def pretrain(
     options: TextOptions,
     devices: TrainingOptions,
@@ -23,6 +19,7 @@ def pretrain(
 
     Uses the recipe of a scale; --set changes any field. `bertlab runs --prune` removes the model.
     """
+    from bertlab.cli.carry_out import carry_out
     from bertlab.cli.plan_table import draw
     from bertlab.lab import plan as planning
     from bertlab.lab import unused

@@ -1,37 +1,27 @@
 """`bertlab report`: writes the tables and figures of finished runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from bertlab.cli.console import say
+from bertlab.cli.options import Names, argument, option
 
-from bertlab.cli.console import command, say
 
-
-@command
 def report(
-    studies: Annotated[
-        list[str] | None, typer.Argument(help="Studies; default: all that were run.", metavar="STUDY")
-    ] = None,
+    studies: Annotated[Names, argument("STUDY", "Studies; default: all that were run.")] = None,
     runs: Annotated[
         list[Path] | None,
-        typer.Option(
+        option(
             "--runs",
+            "DIR",
+            "A store or exported results; repeat it to report several together.  [default: runs]",
             envvar="BERTLAB_RUNS",
-            help="A store or exported results; repeat it to report several together.  [default: runs]",
             show_envvar=True,
-            metavar="DIR",
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Directory of the pages.", metavar="DIR")] = Path("reports"),
-    formats: Annotated[
-        list[str] | None, typer.Option("--format", help="md, html or latex; default: md and html.", metavar="FORMAT")
-    ] = None,
-    old: Annotated[
-        Path | None, typer.Option("--compare", help="Compare with the results in another store.", metavar="OLD_STORE")
-    ] = None,
+    out: Annotated[Path, option("--out", "DIR", "Directory of the pages.")] = Path("reports"),
+    formats: Annotated[Names, option("--format", "FORMAT", "md, html or latex; default: md and html.")] = None,
+    old: Annotated[Path | None, option("--compare", "OLD_STORE", "Compare with the results in another store.")] = None,
 ) -> None:
     """Write tables, figures and verdicts from finished runs."""
     from bertlab.cli.results import print_changes, print_result

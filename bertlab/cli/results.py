@@ -1,24 +1,9 @@
 """Prints the results of studies, at the end of `ablate` and `report`."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
-
 from bertlab.cli.console import print_table, say
 from bertlab.report import findings, tables
 from bertlab.report.compare import Changes
 from bertlab.report.evidence import Evidence
-from bertlab.report.gather import gather
-
-if TYPE_CHECKING:
-    from bertlab.store.runs import Store
-
-
-def print_records(records: Iterable[Mapping[str, Any]], store: Store) -> None:
-    """Prints the results of these records of the store."""
-    for evidence in gather(store, records):
-        print_result(evidence)
 
 
 def print_result(evidence: Evidence) -> None:

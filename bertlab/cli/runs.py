@@ -1,18 +1,19 @@
-"""`bertlab runs`: lists finished, running, interrupted and failed runs, and removes runs."""
+"""`bertlab runs`: lists finished, failed, damaged and interrupted runs, and removes runs."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from bertlab.cli.console import command, print_json, print_table, say
+from bertlab.cli.console import print_json, print_table, say
 from bertlab.cli.options import Json, Names, Runs, option
+from bertlab.errors import BadInput
 
 if TYPE_CHECKING:
     from bertlab.store.runs import Store
 
 
-@command
 def runs(
     runs: Runs = Path("runs"),
     remove: Annotated[Names, option("--remove", "RUN", "Remove a finished run; repeatable.")] = None,
@@ -22,7 +23,7 @@ def runs(
     json: Json = False,
 ) -> None:
     """List or remove runs."""
-    from bertlab.errors import BadInput
+    from bertlab.store.prune import prune as pruned
     from bertlab.store.runs import Store
 
     store = Store(runs, lenient=not prune)
@@ -34,8 +35,6 @@ def runs(
         for run in found:
             say(f"removed {run.id} {run.label}")
     if prune:
-        from bertlab.store.prune import prune as pruned
-
         finished, unfinished = pruned(store)
         say(f"removed {finished} finished and {unfinished} unfinished runs")
     listed = _listed(store)
@@ -48,7 +47,6 @@ def runs(
 
 def _listed(store: Store) -> list[dict[str, Any]]:
     """Every run as a record of `id`, `kind`, `status`, `reason`, `path`, `recipe` and `label`."""
-    from bertlab.errors import BadInput
     from bertlab.store.files import read_json
 
     found: list[dict[str, Any]] = []
@@ -70,20 +68,14 @@ def _listed(store: Store) -> list[dict[str, Any]]:
     for kind, run_id, active in store.unfinished():
         if run_id in listed:
             continue
-        path = store.root / kind / f".{run_id}.work"
-        try:
+        path, record, reason = store.root / kind / f".{run_id}.work", {}, "the same command resumes it"
+        with suppress(BadInput):  # not there yet, or being written
             record = read_json(path / "recipe.json", {"science": dict, "label": str})
-        except BadInput:  # not there yet, or being written
-            record = {}
-        reason = _position(store.progress(run_id)) if active else "the same command resumes it"
+        if active:
+            at = store.progress(run_id)
+            reason = ""
+            if at.get("total"):
+                reason = f"{at['done']:,}/{at['total']:,} {at['stage']}, process {at['pid']} on {at['host']}"
         status, label = "running" if active else "interrupted", record.get("label", "")
         add(run_id, kind, status, reason=reason, path=str(path), recipe=record.get("science", {}), label=label)
     return found
-
-
-def _position(progress: dict[str, Any]) -> str:
-    """How far a running job is, and its process."""
-    if not progress.get("total"):
-        return ""
-    at = f"{progress['done']:,}/{progress['total']:,} {progress['stage']}"
-    return f"{at}, process {progress['pid']} on {progress['host']}"

@@ -1,7 +1,5 @@
 """Checks the environment of a command: directories, variables, file descriptors, limits."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile
@@ -12,24 +10,9 @@ LEAST_MEMORY = 2 * 2**30
 """Bytes of address space: with less, importing torch fails or hangs."""
 
 
-def open_descriptors() -> None:
-    """Opens closed standard streams, so that no file of a store gets their numbers.
-
-    Writing to a closed output then fails as on a full disk.
-    """
-    for number, mode in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, mode)  # uses the lowest free number
-    if sys.stdout is None:
-        sys.stdout = os.fdopen(1, "w", closefd=False)
-    if sys.stderr is None:
-        sys.stderr = os.fdopen(2, "w", closefd=False)
-
-
-def check() -> None:
-    """Raises `BadInput` if no command can work; sets variables that libraries need."""
+def prepare() -> None:
+    """Opens closed standard streams and sets variables of libraries. Raises `BadInput` if no command can work."""
+    _open_descriptors()
     try:
         os.getcwd()
     except OSError:
@@ -39,8 +22,7 @@ def check() -> None:
     except OSError:
         raise BadInput("no temporary folder is writable: free space in /tmp, or set TMPDIR") from None
     collective_seconds()
-    fault = os.environ.get("BERTLAB_FAULT")
-    if fault:
+    if fault := os.environ.get("BERTLAB_FAULT"):
         from bertlab.store.faults import Faults
 
         try:
@@ -51,6 +33,15 @@ def check() -> None:
         os.environ["HOME"] = folder
     os.environ.setdefault("USER", f"user{os.getuid()}")
     os.environ["MPLBACKEND"] = "agg"  # figures go to files
+
+
+def _open_descriptors() -> None:
+    """Opens closed standard streams for reading: no file of a store gets their numbers, and writing to them fails."""
+    while (descriptor := os.open(os.devnull, os.O_RDONLY)) <= 2:  # uses the lowest free number
+        pass
+    os.close(descriptor)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
 def collective_seconds() -> int:

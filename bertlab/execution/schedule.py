@@ -79,7 +79,7 @@ class ThisProcess:
 
 
 def execute(
-    jobs: Sequence[Job], store: Store, machine: Machine, observer: Observer, on_training: Callable[[], None]
+    jobs: Sequence[Job], store: Store, machine: Machine, observer: Observer, on_training: Callable[[], object]
 ) -> list[Job]:
     """Runs the unfinished ones of `jobs`, each after the jobs that it needs, and returns those without a result.
 
@@ -106,7 +106,9 @@ def execute(
 class Schedule:
     """The jobs that remain, and which of them runs next."""
 
-    def __init__(self, jobs: Sequence[Job], store: Store, observer: Observer, on_training: Callable[[], None]) -> None:
+    def __init__(
+        self, jobs: Sequence[Job], store: Store, observer: Observer, on_training: Callable[[], object]
+    ) -> None:
         self.store, self.observer, self.on_training = store, observer, on_training
         self.done = {run.id for run in store.runs()}
         self.todo = [job for job in jobs if job.id not in self.done]

@@ -8,32 +8,29 @@ from typing import Any
 
 import pytest
 
-from bertlab.cli.report import report
-from bertlab.cli.results import print_records
+from bertlab.cli.results import print_result
+from bertlab.report.gather import gather
 from bertlab.store.runs import Store
 
 
-def test_print_records(builder: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_result_of_a_record(builder: Any, capsys: pytest.CaptureFixture[str]) -> None:
     for seed in (0, 1):
         builder.cell("80/10/10", "MNLI", 50.0 + seed, seed, pretrain_id=builder.pretrain("80/10/10", seed))
         builder.cell("100/0/0", "MNLI", 51.0 + 2 * seed, seed, pretrain_id=builder.pretrain("100/0/0", seed))
     builder.cell("[red]", "MNLI", None, pretrain_id=builder.pretrain("[red]", finished=False))
-    print_records([builder.record()], Store(builder.root))
+    (evidence,) = gather(Store(builder.root), [builder.record()])
+    print_result(evidence)
     words = capsys.readouterr().out.split()
     for expected in ("50.50", "(0.71)", "84.2", "[red]", "pending", "+1.50", "±6.35", "+0.1"):
         assert expected in words
 
 
-def test_the_command(builder: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(call: Any, builder: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
     builder.record()
-    with pytest.raises(SystemExit) as ended:
-        report(studies=["masking"], runs=[builder.root], out=tmp_path / "out")
-    assert ended.value.code == 0
+    assert call("report", "masking", "--runs", builder.root, "--out", tmp_path / "out") == 0
     assert f"wrote {tmp_path / 'out' / 'masking.md'}" in capsys.readouterr().out
-    with pytest.raises(SystemExit) as ended:
-        report(studies=["markings"], runs=[builder.root], out=tmp_path / "out")
-    assert ended.value.code == 2
+    assert call("report", "markings", "--runs", builder.root, "--out", tmp_path / "out") == 2
     assert capsys.readouterr().err == "bertlab: unknown study 'markings': did you mean 'masking'?\n"
 
 

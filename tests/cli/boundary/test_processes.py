@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bertlab.cli import console
+from bertlab.cli import main
 
 BERTLAB = [sys.executable, "-m", "bertlab"]
 
@@ -99,14 +99,14 @@ def test_the_last_resort_is_one_line(call, place, capsys, monkeypatch, error):
         raise error
 
     monkeypatch.setattr("bertlab.lab.studies.names", broken)
-    assert call("studies") == console.FAULT
+    assert call("studies") == main.INTERNAL_ERROR
     line = capsys.readouterr().err.strip()
     assert line.count("\n") == 0
     found = re.match(r"bertlab: internal error: (\w+).*; please report it with the traceback in (\S+)", line)
     assert found
     assert type(error).__name__ == found[1]
     assert "Traceback" in Path(found[2]).read_text(encoding="utf-8")
-    assert call("--debug", "studies") == console.FAULT
+    assert call("--debug", "studies") == main.INTERNAL_ERROR
     assert "Traceback" in capsys.readouterr().err
 
 
