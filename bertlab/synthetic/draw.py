@@ -9,6 +9,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+VERSION = 1
+"""Raised when any document changes; part of the ids of runs on the corpus. See also `tasks.version`."""
+
 
 class Draw:
     """A generator of its own, seeded by the SHA-256 of `parts`.
@@ -38,7 +41,7 @@ class Draw:
     def other(self, items: Sequence[T], *than: T) -> T:
         """One of `items`, none of `than`."""
         while True:
-            item = items[int(self.uniform() * len(items))]
+            item = self.one(items)
             if item not in than:
                 return item
 
@@ -46,6 +49,6 @@ class Draw:
         """`count` different `items`, in random order."""
         pool = list(items)
         for index in range(count):
-            chosen = index + int(self.uniform() * (len(pool) - index))
+            chosen = index + self.below(len(pool) - index)
             pool[index], pool[chosen] = pool[chosen], pool[index]
         return pool[:count]

@@ -7,24 +7,25 @@ set are frequent in the training set, but all are in the documents.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
-from bertlab.synthetic import language
 from bertlab.synthetic.draw import Draw
-from bertlab.synthetic.language import sentence
+from bertlab.synthetic.language import TEMPLATES, WORDS, deed, sentence, text
 from bertlab.synthetic.lexicon import lexicon
-from bertlab.synthetic.world import NAMED, Being, named
+from bertlab.synthetic.sayings import Sample
+from bertlab.synthetic.world import NAMED, Being
 
+_TEMPLATES = TEMPLATES["entities"]
 # A clause contains a name as <PER:First Last> until it is split into words and tags.
 _PIECE = re.compile(r"<([A-Z]+):([^>]*)>|[A-Za-z-]+|[^\sA-Za-z<>]")
 
 
-def example(draw: Draw, pool: Sequence[str]) -> dict[str, Any]:
+def entities(sample: Sample) -> dict[str, Any]:
     """One example: `tokens` and `ner_tags`, strings such as B-PER, one per token."""
-    clause = draw.one(_CLAUSES)(draw, pool)
+    draw = sample.draw
+    clause = draw.one(_CLAUSES)(sample)
     if draw.chance(0.3):
-        clause = f"{clause}, {draw.one(('and', *language.CONTRAST))} {draw.one(_CLAUSES)(draw, pool)}"
+        clause = f"{clause}, {draw.one(['and', *WORDS['contrast']])} {draw.one(_CLAUSES)(sample)}"
     tokens: list[str] = []
     tags: list[str] = []
     for piece in _PIECE.finditer(sentence(clause)):
@@ -39,89 +40,52 @@ def _mark(being: Being) -> str:
     return f"<{NAMED[being.on]}:{being.full}>"
 
 
+def _any(sample: Sample) -> Being:
+    return sample.named(sample.draw.one([*NAMED]))
+
+
 def _adjective(draw: Draw, being: Being) -> str:
-    return draw.one(draw.one(draw.one(being.scales()).poles))
+    return draw.one(draw.one(draw.one(lexicon().scales[being.on]).poles))
 
 
-def _any(draw: Draw, pool: Sequence[str]) -> Being:
-    return named(draw, draw.one(("person", "place", "group", "work")), pool)
+def _cue(sample: Sample) -> str:
+    """A clause with a cue to the type: a noun, an adjective or a part, or a deed."""
+    draw, being = sample.draw, _any(sample)
+    values = {"mention": _mark(being), "when": draw.one(WORDS["season"]), "part": being.category.part}
+    pick = draw.uniform()
+    if pick < 0.4:
+        form = "noun"
+        values["noun"] = draw.one((being.kind, being.kind, being.category.name))
+        values["verb"] = draw.one(WORDS["treated"])
+    elif pick < 0.75:
+        form, values["adjective"] = "trait", _adjective(draw, being)
+    else:
+        form, values["deed"] = "deed", draw.one(being.category.deeds)
+    return text(draw, _TEMPLATES[form], values)
 
 
-def cue(draw: Draw, being: Being, mention: str) -> str:
-    """A clause on `being`, called `mention`, with a cue to its type: person, place, group or work."""
-    when = draw.one(language.SEASONS)
-    form = draw.uniform()
-    if form < 0.4:
-        noun = draw.one((being.kind, being.kind, being.category.name))
-        verb = draw.one(("remembered", "mentioned", "forgotten", "talked about", "seen", "sought"))
-        return draw.one(
-            (
-                f"{mention}, a {noun}, was {verb} {when}",
-                f"the {noun} {mention} was {verb} {when}",
-                f"the {noun} that was {verb} {when} was {mention}",
-                f"{when} they {draw.one(('spoke', 'thought', 'heard'))} of {mention}, which is a {noun}",
-                f"of every {noun}, {mention} was {verb} most",
-                f"{mention} was {verb} {when} as a {noun}",
-            )
-        )
-    if form < 0.75:
-        word, part = _adjective(draw, being), being.category.part
-        return draw.one(
-            (
-                f"{mention} was {word} {when}",
-                f"they thought that {mention} was {word}",
-                f"{word} as ever, {mention} was known for the {part}",
-                f"the {part} made {mention} known",
-                f"they say that {mention} had the {part} {when}",
-            )
-        )
-    deed = draw.one(being.category.deeds)
-    return draw.one(
-        (
-            f"{mention} {deed} {when}",
-            f"they say that {mention} {deed}",
-            f"it {deed}, as they say of {mention}",
-        )
-    )
+def _dealing(sample: Sample) -> str:
+    one, other = sample.named(), sample.named(sample.draw.one(("place", "group", "work")))
+    values = {"mention": _mark(one), "other": _mark(other), "kind": one.kind}
+    values["verb"] = sample.draw.one(lexicon().dealings[other.on])
+    return text(sample.draw, _TEMPLATES["dealing"], values)
 
 
-def _cue(draw: Draw, pool: Sequence[str]) -> str:
-    being = _any(draw, pool)
-    return cue(draw, being, _mark(being))
+def _deed(sample: Sample) -> str:
+    one, two = _mark(sample.named()), _mark(sample.named())
+    return deed(sample.draw, one, sample.draw.one(lexicon().deeds), sample.draw.below(2), two)
 
 
-def _dealing(draw: Draw, pool: Sequence[str]) -> str:
-    one = named(draw, "person", pool)
-    other = named(draw, draw.one(("place", "group", "work")), pool)
-    verb = draw.one(lexicon().dealings[other.on])
-    return draw.one(
-        (
-            f"{_mark(one)} {verb} {_mark(other)} {draw.one(language.SEASONS)}",
-            f"they {verb} {_mark(other)} with {_mark(one)}",
-            f"the {one.kind} {verb} {_mark(other)}",
-            f"{_mark(other)} was what {_mark(one)} {verb}",
-        )
-    )
-
-
-def _deed(draw: Draw, pool: Sequence[str]) -> str:
-    one, two = named(draw, "person", pool), named(draw, "person", pool)
-    verbs = draw.one(lexicon().deeds)
-    return language.deed(draw, _mark(one), verbs, draw.below(2), _mark(two))
-
-
-def _pair(draw: Draw, pool: Sequence[str]) -> str:
-    one = _any(draw, pool)
-    two = named(draw, one.on, pool)
-    noun = draw.one((one.kind, one.category.name))
-    both = draw.one(("both", "each", "equally"))
+def _pair(sample: Sample) -> str:
+    draw, one = sample.draw, _any(sample)
+    two = sample.named(one.on)
+    noun, both = draw.one((one.kind, one.category.name)), draw.one(WORDS["both"])
     return f"{_mark(one)} and {_mark(two)} were {both} {_adjective(draw, one)}, as a {noun} is"
 
 
-def _vague(draw: Draw, pool: Sequence[str]) -> str:
+def _vague(sample: Sample) -> str:
     """A clause without a cue to the type."""
-    being = _any(draw, pool)
-    return f"{_mark(being)} was {draw.one(('mentioned', 'forgotten', 'remembered'))} {draw.one(language.SEASONS)}"
+    return text(sample.draw, "{mention} was {mentioned} {season}", {"mention": _mark(_any(sample))})
 
 
 _CLAUSES = (_cue,) * 12 + (_dealing,) * 3 + (_deed, _pair, _pair, _vague, _vague)

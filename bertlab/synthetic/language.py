@@ -1,4 +1,4 @@
-"""Expresses facts: synonyms, voices, converses, comparatives, articles and capitals.
+"""Expresses facts: templates, voices, converses, comparatives, articles and capitals.
 
 The functions return clauses in the past tense, without capital and full stop; `sentence` adds both.
 """
@@ -7,72 +7,73 @@ from __future__ import annotations
 
 import functools
 import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from bertlab.synthetic.draw import Draw
-from bertlab.synthetic.lexicon import Deed, Verbs
+from bertlab.synthetic.lexicon import Verbs
 
-RESTATE = ("in other words", "that is", "indeed", "in short", "put differently", "to be exact", "of course")
-CONTRAST = ("but", "yet", "while", "whereas", "although")
-RESULT = ("so", "therefore", "for this reason", "as a result", "that is why")
-SEASONS = (
-    "last winter",
-    "in spring",
-    "one summer",
-    "every autumn",
-    "on a monday",
-    "one morning",
-    "at night",
-    "at noon",
-)
+TEMPLATES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("templates.toml").read_text(encoding="utf-8"))
+WORDS: dict[str, list[str]] = TEMPLATES["words"]
 
 _ARTICLE = re.compile(r"\b([Aa]) (?=(?:[aeio]|un|up|ug|hones))")
 
 
+@dataclass
+class _Slots:
+    draw: Draw
+    values: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        value = self.values[name] if name in self.values else WORDS[name]
+        if isinstance(value, list):
+            return self.draw.one(value)
+        return value() if callable(value) else value
+
+
+def text(draw: Draw, template: str | list[str], values: Mapping[str, Any]) -> str:
+    """Fills the slots of a template; of several templates, fills all and returns one.
+
+    The syntax is that of `str.format`. A value that is a list gives a random item in each slot, and a function its
+    result. Each template may also use the lists `WORDS`.
+    """
+    if isinstance(template, str):
+        return template.format_map(_Slots(draw, values))
+    texts = [text(draw, each, values) for each in template]
+    return draw.one(texts) if len(texts) > 1 else texts[0]
+
+
 def sentence(clause: str, end: str = ".") -> str:
     """The clause with the right articles, a capital and a full stop."""
-    text = _ARTICLE.sub(r"\1n ", clause)
-    return text[0].upper() + text[1:] + end
+    written = _ARTICLE.sub(r"\1n ", clause)
+    return written[0].upper() + written[1:] + end
 
 
-def deed(draw: Draw, agent: str, verbs: Deed, side: int, patient: str) -> str:
+def deed(draw: Draw, agent: str, verbs: Verbs, side: int, patient: str) -> str:
     """`agent` did the deed of one `side` of `verbs` to `patient`, in either voice."""
     verb = draw.one(verbs.sides[side])
-    if draw.chance(0.3):
-        return f"{patient} was {verb.participle} by {agent}"
-    return f"{agent} {verb.past} {patient}"
+    return f"{patient} was {verb.participle} by {agent}" if draw.chance(0.3) else f"{agent} {verb.past} {patient}"
 
 
-def transfer(draw: Draw, giver: str, receiver: str, verbs: Verbs, thing: str, side: int | None = None) -> str:
-    """`thing` went from `giver` to `receiver`, as seen by the giver (`side` 0), the receiver (1) or either."""
-    if side is None:
-        side = draw.below(2)
-    verb = draw.one(verbs[side])
-    if side == 0:
-        form = draw.below(3)
-        if form == 0:
-            return f"{giver} {verb.past} {thing} to {receiver}"
-        if form == 1:
-            return f"{thing} was {verb.participle} to {receiver} by {giver}"
-        return (
-            f"{giver} {verb.past} {receiver} {thing}"
-            if verb.base in ("lend", "give", "hand", "sell")
-            else (f"to {receiver} {giver} {verb.past} {thing}")
+def transfer(draw: Draw, giver: str, receiver: str, verbs: Verbs, thing: str, side: int) -> str:
+    """`thing` went from `giver` to `receiver`, as seen by the giver (`side` 0) or the receiver (1)."""
+    verb = draw.one(verbs.sides[side])
+    past, participle = verb.past, verb.participle
+    if side == 1:
+        if draw.chance(0.25):
+            return f"{thing} was {participle} from {giver} by {receiver}"
+        return f"{receiver} {past} {thing} from {giver}"
+    two_objects = verb.base in ("lend", "give", "hand", "sell")
+    return draw.one(
+        (
+            f"{giver} {past} {thing} to {receiver}",
+            f"{thing} was {participle} to {receiver} by {giver}",
+            f"{giver} {past} {receiver} {thing}" if two_objects else f"to {receiver} {giver} {past} {thing}",
         )
-    if draw.chance(0.25):
-        return f"{thing} was {verb.participle} from {giver} by {receiver}"
-    return f"{receiver} {verb.past} {thing} from {giver}"
-
-
-def order(draw: Draw, first: str, second: str) -> str:
-    """The event `first` happened before the event `second`; both are clauses."""
-    form = draw.below(4)
-    if form == 0:
-        return f"{first} before {second}"
-    if form == 1:
-        return f"{second} after {first}"
-    if form == 2:
-        return f"after {first}, {second}"
-    return f"first {first}, and then {second}"
+    )
 
 
 @functools.cache

@@ -8,39 +8,21 @@ Dependencies.
 from __future__ import annotations
 
 import functools
+import itertools
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from bertlab.synthetic.draw import Draw
+from bertlab.synthetic.language import TEMPLATES
 from bertlab.synthetic.lexicon import lexicon
+from bertlab.synthetic.sayings import Sample
 
-_CLOSED = {"and": "CCONJ", "by": "ADP", "that": "SCONJ"}
-"""The closed-class words, which all splits share."""
-
-_TAGS = {
-    "adjective": "ADJ", "noun": "NOUN", "name": "PROPN", "past": "VERB", "participle": "VERB", "saying": "VERB",
-    "manner": "ADV",
-}  # fmt: skip
-
-_WHO = (
-    "noun", "adjective noun", "adjective adjective noun", "name", "noun name", "adjective name", "name name",
-)  # fmt: skip
-_NOTES = (
-    "who past who",
-    "who past who and who",
-    "who and who past who",
-    "who manner past who",
-    "who participle by who",
-    "who adjective and participle by who",
-    "who adjective and who adjective",
-    "who saying that who past who",
-    "who saying that who adjective",
-)
-"""Sequences of closed-class words, slots of `_TAGS`, and `who`, which stands for one of `_WHO`."""
+_TEMPLATES = TEMPLATES["parts-of-speech"]
+_TAGS: dict[str, str] = _TEMPLATES["tags"]
 
 
 @functools.cache
-def words(rare: bool) -> dict[str, tuple[str, ...]]:
+def words(rare: bool) -> dict[str, list[str]]:
     """The open-class words of each slot: one in three of each list of the lexicon, or the `rare` others.
 
     Words with two parts of speech are excluded.
@@ -55,31 +37,24 @@ def words(rare: bool) -> dict[str, tuple[str, ...]]:
         "saying": [claim.verbs for claim in world.claims],
         "manner": [claim.manners for claim in world.claims],
     }
-    parts: dict[str, set[str]] = {}
+    tags: dict[str, set[str]] = defaultdict(set)
     for name, group in lists.items():
-        for word in (word for each in group for word in each):
-            parts.setdefault(word, set()).add(_TAGS[name])
+        for word in itertools.chain.from_iterable(group):
+            tags[word].add(_TAGS[name])
     common = {word for group in lists.values() for each in group for word in each[::3]}
     return {
-        name: tuple(word for each in group for word in each if (word not in common) == rare and len(parts[word]) == 1)
+        name: [word for each in group for word in each if (word not in common) == rare and len(tags[word]) == 1]
         for name, group in lists.items()
     }
 
 
-def example(draw: Draw, pool: Sequence[str], *, rare: bool) -> dict[str, Any]:
-    """One example: `tokens` and their tags, `upos`; all open-class words are `rare`, or none is."""
-    known = {**words(rare), "name": pool}
-
-    def filled(form: str) -> list[tuple[str, str]]:
-        tagged: list[tuple[str, str]] = []
-        for slot in form.split():
-            if slot == "who":
-                tagged += filled(draw.one(_WHO))
-            elif slot in _TAGS:
-                tagged.append((draw.one(known[slot]).lower(), _TAGS[slot]))
-            else:
-                tagged.append((slot, _CLOSED[slot]))
-        return tagged
-
-    tokens, tags = zip(*filled(draw.one(_NOTES)), strict=True)
-    return {"tokens": list(tokens), "upos": list(tags)}
+def parts_of_speech(sample: Sample) -> dict[str, Any]:
+    """One example: `tokens` and their tags, `upos`; all open-class words are rare, or none is."""
+    draw, known = sample.draw, {**words(sample.rare), "name": sample.pool}
+    tokens: list[str] = []
+    tags: list[str] = []
+    for part in draw.one(_TEMPLATES["notes"]).split():
+        for slot in draw.one(_TEMPLATES["who"]).split() if part == "who" else [part]:
+            tokens.append(draw.one(known[slot]).lower() if slot in known else slot)
+            tags.append(_TAGS[slot])
+    return {"tokens": tokens, "upos": tags}

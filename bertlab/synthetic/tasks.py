@@ -1,71 +1,82 @@
-"""The synthetic tasks: their sizes, and their examples in the columns of their counterparts on the Hub."""
+"""The synthetic tasks, in the columns of their counterparts on the Hub."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from bertlab.errors import unknown
-from bertlab.synthetic import completion, entities, inference, judgements, pairs, parts_of_speech, questions
-from bertlab.synthetic.draw import Draw
+from bertlab.synthetic import sayings
+from bertlab.synthetic.draw import VERSION, Draw
+from bertlab.synthetic.entities import entities
 from bertlab.synthetic.lexicon import names
+from bertlab.synthetic.parts_of_speech import parts_of_speech
+from bertlab.synthetic.questions import extractive
+from bertlab.synthetic.sayings import Sample
 
 Split = Literal["train", "validation", "test"]
-Row = dict[str, Any]
 
-SIZES: dict[str, tuple[int, int, int]] = {
-    "inference": (4_000, 4_000, 4_000),
-    "question-inference": (3_000, 4_000, 4_000),
-    "paraphrase": (3_000, 4_000, 4_000),
-    "similarity": (3_000, 4_000, 4_000),
-    "sentiment": (3_000, 4_000, 4_000),
-    "acceptability": (3_000, 4_000, 4_000),
-    "entities": (2_000, 4_000, 4_000),
-    "questions": (2_500, 4_000, 4_000),
-    "questions-unanswerable": (2_500, 4_000, 4_000),
-    "completion": (1_000, 4_000, 4_000),
-    "parts-of-speech": (64, 4_000, 4_000),  # more would saturate it
-}
-"""Training, validation and test examples of each task."""
-
-REVISIONS = dict.fromkeys(SIZES, 3) | {"inference": 4, "sentiment": 4, "completion": 5, "parts-of-speech": 4}
-"""The revision of each task, raised when its examples change and the documents do not."""
-
-_SPLITS = ("train", "validation", "test")
+EVALUATION_EXAMPLES = 4_000
+"""Validation examples of each task, and test examples."""
 
 
-def _of(maker: Callable[..., Row], labels: int = 0) -> Callable[[Draw, int, Sequence[str], str], Row]:
-    """Makes example n of a task; labels alternate, so that every prefix of a split is balanced."""
+@dataclass(frozen=True)
+class Task:
+    """The function that makes an example, and the number of training examples."""
 
-    def make(draw: Draw, number: int, pool: Sequence[str], split: str) -> Row:
-        label = (number % labels,) if labels else ()
-        return maker(draw, *label, pool, rare=split != "train")
+    make: Callable[[Sample], dict[str, Any]]
+    labels: Sequence[int] = (0,)
+    """Examples alternate between them, so every prefix of a split is balanced."""
+    train: int = 3_000
+    revision: int = 3
+    """Raised when the examples change and the documents do not."""
 
-    return make
 
-
-_MAKERS: dict[str, Callable[[Draw, int, Sequence[str], str], Row]] = {
-    "inference": _of(inference.example, 3),
-    "question-inference": _of(questions.question_inference, 2),
-    "paraphrase": _of(pairs.paraphrase, 2),
-    "similarity": _of(pairs.similarity),
-    "sentiment": _of(judgements.sentiment, 2),
-    "acceptability": _of(judgements.acceptability, 2),
-    "entities": lambda draw, n, pool, split: entities.example(draw, pool),
-    "questions": lambda draw, n, pool, split: questions.extractive(draw, True, pool, f"{split}-{n}"),
-    "questions-unanswerable": lambda draw, n, pool, split: questions.extractive(draw, n % 3 > 0, pool, f"{split}-{n}"),
-    "completion": _of(completion.example, 4),
-    "parts-of-speech": _of(parts_of_speech.example),
+TASKS = {
+    "inference": Task(sayings.inference, range(3), train=4_000, revision=4),
+    "question-inference": Task(sayings.question_inference, range(2)),
+    "paraphrase": Task(sayings.paraphrase, range(2)),
+    "similarity": Task(sayings.similarity),
+    "sentiment": Task(sayings.sentiment, range(2), revision=4),
+    "acceptability": Task(sayings.acceptability, range(2)),
+    "entities": Task(entities, train=2_000),
+    "questions": Task(extractive, (1,), train=2_500),
+    "questions-unanswerable": Task(extractive, (0, 1, 1), train=2_500),
+    "completion": Task(sayings.completion, range(4), train=1_000, revision=5),
+    "parts-of-speech": Task(parts_of_speech, train=64, revision=4),  # more would saturate it
 }
 
 
-def rows(task: str, split: Split, version: int) -> list[Row]:
-    """The examples of one split of `task`. Raises `BadInput` for an unknown task or split."""
-    if task not in SIZES:
-        raise unknown("synthetic task", task, SIZES)
-    if split not in _SPLITS:
-        raise unknown("split", split, _SPLITS)
-    pool = names(split)
-    make = _MAKERS[task]
-    size = SIZES[task][_SPLITS.index(split)]
-    return [make(Draw("microworld", version, task, split, number), number, pool, split) for number in range(size)]
+def version(task: str) -> str:
+    """The version of the examples of a task, as `1/sentiment@4`: the versions of the documents and of the task."""
+    return f"{VERSION}/{task}@{TASKS[task].revision}"
+
+
+def rows(task: str, split: Split) -> list[dict[str, Any]]:
+    """The examples of one split of a task, always the same. Raises `BadInput` for an unknown task or split.
+
+    Columns: inference (premise, hypothesis, label: 0 entailed, 1 open, 2 contradicted); question-inference (question,
+    sentence, label: 0 answers it); paraphrase (sentence1, sentence2, label); similarity (the same, label 0.0 to 5.0);
+    sentiment and acceptability (sentence, label); entities (tokens, ner_tags: BIO of PER, LOC, ORG, MISC); questions
+    and questions-unanswerable (SQuAD's); completion (startphrase, ending0 to ending3, label); parts-of-speech (tokens,
+    upos: tags of Universal Dependencies).
+    """
+    if task not in TASKS:
+        raise unknown("synthetic task", task, TASKS)
+    sizes = {"train": TASKS[task].train, "validation": EVALUATION_EXAMPLES, "test": EVALUATION_EXAMPLES}
+    if split not in sizes:
+        raise unknown("split", split, sizes)
+    make, labels = TASKS[task].make, TASKS[task].labels
+    return [
+        make(
+            Sample(
+                Draw("microworld", VERSION, task, split, number),
+                names(split),
+                rare=split != "train",
+                label=labels[number % len(labels)],
+                id=f"{split}-{number}",
+            )
+        )
+        for number in range(sizes[split])
+    ]

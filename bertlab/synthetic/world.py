@@ -11,11 +11,6 @@ from bertlab.synthetic.lexicon import Category, Scale, lexicon
 NAMED = {"person": "PER", "place": "LOC", "group": "ORG", "work": "MISC"}
 """The entity type of what has a name. Every name can belong to every type; only the context distinguishes them."""
 
-SORTS = {
-    "person": "person", "place": "place", "group": "group", "work": "creation", "animal": "animal", "thing": "object",
-}  # fmt: skip
-"""The most general noun of each table."""
-
 
 @dataclass(slots=True)
 class Being:
@@ -28,69 +23,46 @@ class Being:
     full: str
     kind: str
     category: Category
-    female: bool = False
+    noun: str
+    """A general noun: `woman`, `man` or the category."""
+    subject: str = "it"
+    object: str = "it"
+    possessive: str = "its"
     good: bool = True
     """Whether most of its traits are good and most deeds treat it well; otherwise the opposite."""
     traits: dict[int, int] = field(default_factory=dict)
     """The pole on each scale, by the index of the scale."""
 
     @property
-    def subject(self) -> str:
-        """`he`, `she` or `it`."""
-        return ("she" if self.female else "he") if self.on == "person" else "it"
-
-    @property
-    def object(self) -> str:
-        """`him`, `her` or `it`."""
-        return ("her" if self.female else "him") if self.on == "person" else "it"
-
-    @property
-    def possessive(self) -> str:
-        """`his`, `her` or `its`."""
-        return ("her" if self.female else "his") if self.on == "person" else "its"
-
-    @property
-    def noun(self) -> str:
-        """The most general noun."""
-        return ("woman" if self.female else "man") if self.on == "person" else self.category.name
-
-    @property
     def sort(self) -> str:
-        """The general noun of its table."""
-        return SORTS[self.on]
-
-    def scales(self) -> tuple[Scale, ...]:
-        """The scales of its traits."""
-        return lexicon().scales[self.on]
-
-
-def kinds(on: str) -> tuple[Category, ...]:
-    """The categories of the table `on`."""
-    return lexicon().categories["job" if on == "person" else on]
+        """The most general noun of its table."""
+        return lexicon().nouns[self.on]
 
 
 def named(draw: Draw, on: str, names: Sequence[str]) -> Being:
     """A being with a name of one or two words from `names`."""
-    category = draw.one(kinds(on))
+    category = draw.one(lexicon().categories[on])
     name = draw.one(names)
     full = f"{name} {draw.one(names)}" if draw.chance(0.35) else name
+    kind, female, good = draw.one(category.kinds), draw.chance(0.5), draw.chance(0.5)
     if on != "person":
-        name = full
-    return Being(on, name, full, draw.one(category.kinds), category, draw.chance(0.5), draw.chance(0.5))
+        return Being(on, full, full, kind, category, category.name, good=good)
+    forms = ("woman", "she", "her", "her") if female else ("man", "he", "him", "his")
+    return Being(on, name, full, kind, category, *forms, good=good)
 
 
 def unnamed(draw: Draw, on: str) -> Being:
     """An animal or a thing."""
-    category = draw.one(kinds(on))
+    category = draw.one(lexicon().categories[on])
     kind = draw.one(category.kinds)
-    return Being(on, f"the {kind}", f"the {kind}", kind, category, good=draw.chance(0.5))
+    return Being(on, f"the {kind}", f"the {kind}", kind, category, category.name, good=draw.chance(0.5))
 
 
 def trait(draw: Draw, being: Being) -> tuple[Scale, int]:
     """A random scale and the pole of `being` on it, which stays the same once drawn."""
-    scales = being.scales()
+    scales = lexicon().scales[being.on]
     number = draw.below(len(scales))
-    pole = draw.below(2) if not scales[number].value else fate(draw, being)
+    pole = fate(draw, being) if scales[number].moral else draw.below(2)
     return scales[number], being.traits.setdefault(number, pole)
 
 

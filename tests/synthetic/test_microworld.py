@@ -76,8 +76,8 @@ def rows(task: str, split: str) -> list[dict[str, object]]:
 
 def pole(adjective: str) -> int | None:
     """0 of a good trait of a person, 1 of a bad one, None of one that is neither."""
-    scale = next(each for each in lexicon().scales["person"] if adjective in sum(each.poles, ()))
-    return int(adjective in scale.poles[1]) if scale.value else None
+    scale = next(each for each in lexicon().scales["person"] if any(adjective in pole for pole in each.poles))
+    return int(adjective in scale.poles[1]) if scale.moral else None
 
 
 def test_golden_documents() -> None:
@@ -86,7 +86,7 @@ def test_golden_documents() -> None:
 
 
 def test_golden_rows() -> None:
-    """A change here changes what a task measures: raise its entry of REVISIONS with it, and no other."""
+    """A change here changes what a task measures: raise its `revision` in TASKS with it, and no other."""
     told = {
         microworld.version(task): fingerprint(rows(task, "test")[:20] + rows(task, "train")[:20])[:16]
         for task in microworld.TASKS
@@ -178,7 +178,10 @@ def test_columns_and_repetition(task: str) -> None:
 
 
 def test_names_are_no_words() -> None:
-    assert {name.lower() for name in lexicon().names}.isdisjoint(lexicon().words)
+    world = lexicon()
+    adjectives = {word for scales in world.scales.values() for scale in scales for pole in scale.poles for word in pole}
+    kinds = {kind for group in world.categories.values() for category in group for kind in category.kinds}
+    assert {name.lower() for name in world.names}.isdisjoint(adjectives | kinds)
     assert len(set(names("corpus"))) == sum(len(names(split)) for split in SPLITS)
 
 

@@ -1,0 +1,243 @@
+"""Documents: each states connected facts about a small cast, many of them twice in different words.
+
+A fact and its restatement are adjacent, so the words on both sides and the neighbouring clauses determine a masked
+word: the synonym, the opposite, the class of a kind, the other side of a transfer, the referent of `she`, the
+destination of a journey. A sentence from another document interrupts these relations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bertlab.synthetic import language
+from bertlab.synthetic.draw import VERSION, Draw
+from bertlab.synthetic.language import TEMPLATES, WORDS, sentence, text
+from bertlab.synthetic.lexicon import Verbs, lexicon, names
+from bertlab.synthetic.world import Being, fate, named, trait, unnamed
+
+DOCUMENTS = 12_000
+"""The documents of the default corpus: about 1.6 million WordPieces with a vocabulary of 4,096."""
+BYTES = 6_811_157
+"""The size of their text."""
+
+_TEMPLATES = TEMPLATES["story"]
+_LINKS = WORDS["restate"] + WORDS["result"]
+
+
+def documents(count: int = DOCUMENTS, seed: int = 0) -> Iterator[str]:
+    """`count` documents of 6 to 20 sentences, each one line of ASCII; document i depends on `seed` and i only."""
+    for number in range(count):
+        yield " ".join(Story(Draw("microworld", VERSION, "document", seed, number)).sentences())
+
+
+class Story:
+    """A cast, the facts about it so far, and the current topic."""
+
+    def __init__(self, draw: Draw) -> None:
+        self.pool = pool = names("corpus")
+        self.draw = draw
+        self.people = [named(draw, "person", pool) for _ in range(2 + draw.chance(0.5))]
+        self.places = [named(draw, "place", pool) for _ in range(2)]
+        self.others = [named(draw, draw.one(("group", "work")), pool) for _ in range(2)]
+        self.animal = unnamed(draw, "animal")
+        self.things = [unnamed(draw, "thing") for _ in range(2)]
+        self.when = draw.one(WORDS["season"])
+        self.topic: Being | None = None
+        self.events: list[str] = []
+
+    def sentences(self) -> list[str]:
+        """The document's sentences."""
+        length = 6 + self.draw.below(13)
+        written = self.introduce(self.people[0])
+        while len(written) < length:
+            written += self.draw.one(_BEATS)(self)
+        return [sentence(clause) for clause in written[:20]]
+
+    def clauses(self, templates: list[str | list[str]], values: dict[str, Any]) -> list[str]:
+        """A clause for each of the templates, or for each list of alternatives."""
+        return [text(self.draw, each, values) for each in templates]
+
+    def form(self, beat: str, last: int = 2) -> str:
+        """The name of one of the beat's templates, the last of which is `last` times as frequent as the others."""
+        forms: list[str] = [*_TEMPLATES[beat]]
+        return self.draw.one(forms + forms[-1:] * (last - 1))
+
+    def refer(self, being: Being) -> str:
+        """`being` as a subject, mostly a pronoun if it is the topic already; makes it the topic."""
+        known, self.topic = self.topic is being, being
+        if known and self.draw.chance(0.75):
+            return being.subject
+        if being.on in ("animal", "thing") and self.draw.chance(0.4):
+            return f"the {self.draw.one((being.category.name, being.sort))}"
+        if being.on == "person" and self.draw.chance(0.25):
+            return f"the {self.draw.one((being.kind, being.category.name, being.noun))}"
+        return being.name
+
+    def anyone(self) -> Being:
+        """A random member of the cast."""
+        pick = self.draw.uniform()
+        if pick < 0.42:
+            return self.draw.one(self.people)
+        if pick < 0.51:
+            return self.animal
+        if pick < 0.62:
+            return self.draw.one(self.things)
+        return self.draw.one(self.places) if pick < 0.78 else self.draw.one(self.others)
+
+    def introduce(self, being: Being | None = None) -> list[str]:
+        """Introduces someone or something, with a consequence."""
+        draw = self.draw
+        topic = self.topic = being or self.anyone()
+        scale, pole = trait(draw, topic)
+        one, two = draw.some(scale.poles[pole], 2)
+
+        def habit() -> str:
+            """Something that all members of its category do or have."""
+            if topic.on == "thing":
+                return f"had a {topic.category.part} that people liked"
+            if draw.chance(0.7):
+                return f"{draw.one(topic.category.deeds)} {self.when}"
+            return f"was known for {topic.possessive} {topic.category.part}"
+
+        values = {"being": topic, "one": one, "two": two, "habit": habit}
+        values |= {"owner": self.people[0], "place": self.places[topic is self.places[0]]}
+        values["noun"] = [topic.category.name, topic.kind, topic.sort]
+        form = "introduce-unnamed" if topic.on in ("animal", "thing") else "introduce-named"
+        return self.clauses(_TEMPLATES[form], values)
+
+    def quality(self) -> list[str]:
+        """A trait, restated by a synonym or contrasted with its opposite."""
+        draw = self.draw
+        being = self.anyone()
+        scale, pole = trait(draw, being)
+        words = draw.some(scale.poles[pole], len(scale.poles[pole]))
+        opposite, contrary = draw.some(scale.poles[1 - pole], 2)
+        values = {"being": being, "one": words[0], "two": words[1], "most": words[-1]}
+        values |= {"opposite": opposite, "contrary": contrary, "noun": [being.noun, being.sort]}
+        values |= {"effect": scale.effects[pole], "reverse": scale.effects[1 - pole], "who": self.refer(being)}
+        form = self.form("quality", last=4)
+        if form == "restated":
+            values["called"] = draw.one((being.subject, being.name))
+        if form == "compared":
+            unnamed_too = being.on in ("animal", "thing")
+            values["other"] = unnamed(draw, being.on) if unnamed_too else named(draw, being.on, self.pool)
+        return self.clauses(_TEMPLATES["quality"][form], values)
+
+    def pair(self) -> list[Being]:
+        """Two people."""
+        return self.draw.some(self.people, 2)
+
+    def verbs(self, verbs: Verbs, side: int) -> dict[str, Any]:
+        """Two verbs of one side with their effect, and one of the opposite side."""
+        verb = self.draw.one(verbs.sides[side])
+        again = self.draw.other(verbs.sides[side], verb)
+        against = self.draw.one(verbs.sides[1 - side])
+        return {"verb": verb, "again": again, "against": against, "effect": verbs.effects[side]}
+
+    def act(self) -> list[str]:
+        """One person does something to another; restated, or contrasted with the opposite."""
+        one, two = self.pair()
+        verbs = self.draw.one(lexicon().deeds)
+        values = self.verbs(verbs, fate(self.draw, two))
+        values |= {"one": one, "two": two, "agent": self.refer(one)}
+        form = self.form("act")
+        if form == "compared":
+            values["other"] = named(self.draw, "person", self.pool)
+        if form == "reason":
+            scale, pole = trait(self.draw, two)
+            values["trait"] = scale.poles[pole]
+        return self.clauses(_TEMPLATES["act"][form], values)
+
+    def handle(self) -> list[str]:
+        """A person does something to a thing."""
+        one, thing = self.draw.one(self.people), self.draw.one(self.things)
+        verbs = self.draw.one(lexicon().treatments)
+        values = self.verbs(verbs, self.draw.below(2))
+        values |= {"one": one, "thing": thing, "used": thing.category.deeds, "agent": self.refer(one)}
+        return self.clauses(_TEMPLATES["handle"][self.form("handle")], values)
+
+    def exchange(self) -> list[str]:
+        """A thing changes hands, from both perspectives."""
+        draw = self.draw
+        giver, receiver = (being.name for being in self.pair())
+        thing = draw.one(self.things)
+        verbs = draw.one(lexicon().transfers)
+        side = draw.below(2)
+        self.topic = None
+        first = language.transfer(draw, giver, receiver, verbs, f"a {thing.kind}", side)
+        again = draw.one(("it", f"the {thing.category.name}", f"the {thing.kind}"))
+        second = language.transfer(draw, giver, receiver, verbs, again, 1 - side)
+        clauses = [first, f"{self.draw.one(_LINKS)}, {second}"]
+        if draw.chance(0.4):
+            clauses.append(f"now {receiver} had the {thing.category.name}, and {giver} was without it")
+        return clauses
+
+    def journey(self) -> list[str]:
+        """A person travels from one place to another."""
+        draw = self.draw
+        one = draw.one(self.people)
+        here, there = draw.some(self.places, 2)
+        left = f"{self.refer(one)} left {here.name} and {draw.one(WORDS['moved'])} to {there.name}"
+        scale, pole = trait(draw, there)
+        look = draw.one(scale.poles[pole])
+        values = {"one": one, "here": here, "there": there, "look": look, "deed": there.category.deeds}
+        return [left, text(draw, _TEMPLATES["journey"], values)]
+
+    def compare(self) -> list[str]:
+        """Compares two people, from both perspectives."""
+        one, two = self.pair()
+        scale = self.draw.one(lexicon().scales["person"])
+        more, less = (language.comparative(self.draw.one(pole)) for pole in scale.poles)
+        self.topic = None
+        second = f"{two.name} was {less} than {one.name}"
+        return [f"{one.name} was {more} than {two.name}", f"{self.draw.one(_LINKS)}, {second}"]
+
+    def sequence(self) -> list[str]:
+        """Two events in order, stated twice; the order is the same in the whole document."""
+        draw = self.draw
+        self.events = self.events or [f"{being.name} {draw.one(being.category.deeds)}" for being in self.pair()]
+        self.topic = None
+        events = {"first": self.events[0], "second": self.events[1]}
+        first = text(draw, _TEMPLATES["order"], events)
+        return [first, f"{draw.one(WORDS['restate'])}, {text(draw, _TEMPLATES['order'], events)}"]
+
+    def dealing(self) -> list[str]:
+        """A person's relation to a place, a group or a work."""
+        draw = self.draw
+        one = draw.one(self.people)
+        other = draw.one(self.others + self.places)
+        dealings = lexicon().dealings[other.on]
+        first = f"{self.refer(one)} {draw.one(dealings)} {other.full} {self.when}"
+        noun = draw.one((other.kind, other.category.name, other.sort))
+        if draw.chance(0.4):
+            return [first, f"the {noun} {draw.one(other.category.deeds)}"]
+        scale, pole = trait(draw, other)
+        again = f"{one.subject} {draw.one(dealings)} it {draw.one(WORDS['again'])}"
+        return [first, f"the {noun} was {draw.one(scale.poles[pole])}, and {again}"]
+
+    def claim(self) -> list[str]:
+        """Someone makes a claim that is true, open or false."""
+        draw = self.draw
+        about = self.anyone()
+        scale, pole = trait(draw, about)
+        status = draw.below(3)
+        claim = lexicon().claims[status]
+        side = (pole, draw.below(2), 1 - pole)[status]
+        statement = f"{about.name} was {draw.one(scale.poles[side])}"
+        values = {"statement": statement, "object": claim.objects, "predicate": claim.places}
+        values |= {"tail": draw.one(claim.tails), "manner": draw.one(claim.manners)}
+        values["quality"] = draw.one(claim.qualities)
+        form = self.form("claim")
+        words = claim.nouns
+        if form.startswith("verb"):
+            values["who"] = self.refer(draw.one(self.people))
+            words = claim.verbs
+        values |= {"one": draw.one(words), "two": draw.one(words)}
+        return self.clauses(_TEMPLATES["claim"][form], values)
+
+
+_BEATS = (
+    (Story.introduce,) * 6 + (Story.quality,) * 4 + (Story.claim,) * 7 + (Story.dealing,) * 4 + (Story.act,) * 2
+    + (Story.handle, Story.exchange, Story.journey, Story.compare, Story.sequence)
+)  # fmt: skip
