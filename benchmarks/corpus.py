@@ -24,10 +24,10 @@ from blocks import Block, Found, Settings, compare, repeated
 
 from bertlab.machine import Machine
 from bertlab.progress import silent
-from bertlab.recipe import Corpus, Tokenizer
+from bertlab.recipe import Corpus
 from bertlab.text import tokens
 from bertlab.text.sources import content, resolve
-from bertlab.text.tokenizers.wordpiece import WordPiece
+from bertlab.text.tokenizers import WordPiece
 
 BYTES = 30_000_000
 WORDS = 60_000
@@ -63,7 +63,7 @@ def ours(source: Path, vocabulary: Path, processes: int) -> Prepare:
         located = resolve(str(source), machine=machine)
         facts = tokens.prepare(
             Corpus(sources=(located.source,)),
-            Tokenizer(given=content([vocabulary], machine)),
+            WordPiece(given=content([vocabulary], machine)),
             [located],
             directory,
             given=vocabulary,
@@ -120,7 +120,7 @@ def beside(best: bool, settings: Settings) -> Found:
         source, vocabulary = Path(folder) / "corpus.jsonl", Path(folder) / "vocab.txt"
         write(source, BYTES)
         sample = [json.loads(line)["text"] for line in source.read_text(encoding="utf-8").splitlines()[:2000]]
-        WordPiece.train(sample, VOCABULARY, lowercase=True).save(vocabulary)
+        WordPiece(vocabulary=VOCABULARY).train(sample).save(vocabulary)
         mine, count = block(ours(source, vocabulary, processes))
         other, same = block(peer(source, vocabulary, processes, best))
         assert count == same, "the two count different tokens"

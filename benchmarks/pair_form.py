@@ -25,7 +25,7 @@ from bertlab import keyed
 from bertlab.inputs.formats import Rows, Text, layout
 from bertlab.machine import Machine
 from bertlab.progress import silent
-from bertlab.recipe import Corpus, Inputs, Tokenizer
+from bertlab.recipe import Corpus, Inputs
 
 FORMATS = ("segment-pair", "sentence-pair")
 
@@ -92,13 +92,15 @@ def opened(name: str, vocabulary: int, directory: Path) -> Text:
     """The training part of a corpus, tokenised in `directory` unless it lies there already."""
     from bertlab.text import tokens
     from bertlab.text.sources import resolve
+    from bertlab.text.tokenizers import WordPiece
 
+    tokenizer = WordPiece(vocabulary=vocabulary)
     if not (directory / "corpus.json").exists():
         located = resolve(name, machine=Machine(cache=directory / "cache"))
         directory.mkdir(parents=True, exist_ok=True)
         corpus = Corpus(sources=(located.source,))
-        tokens.prepare(corpus, Tokenizer(vocabulary=vocabulary), [located], directory, workers=1, progress=silent)
-    return tokens.open_corpus(directory).train
+        tokens.prepare(corpus, tokenizer, [located], directory, workers=1, progress=silent)
+    return tokens.open_corpus(directory, tokenizer).train
 
 
 def main() -> int:

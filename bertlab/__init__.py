@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from bertlab.recipe import Schedule as Schedule
     from bertlab.recipe import Tokenizer as Tokenizer
     from bertlab.tasks.task import Task as Task
+    from bertlab.text.tokenizers import TrainedTokenizer as TrainedTokenizer
+    from bertlab.text.tokenizers import WordPiece as WordPiece
     from bertlab.training.data import PretrainingDataModule as PretrainingDataModule
     from bertlab.training.data import TaskDataModule as TaskDataModule
     from bertlab.training.finetuning import FinetuningModule as FinetuningModule

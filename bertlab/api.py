@@ -45,7 +45,7 @@ def prepare_corpus(
         located = [sources.resolve(name, machine=machine, column=column) for name in text]
         corpus = Corpus(sources=tuple(each.source for each in located))
         tokens.prepare(corpus, recipe.tokenizer, located, directory, workers=machine.num_threads, progress=silent)
-    return tokens.open_corpus(directory)
+    return tokens.open_corpus(directory, recipe.tokenizer)
 
 
 def open_run(store: str | Path, name: str) -> Pretrained:

@@ -13,6 +13,7 @@ _NAMES = {
         *("GeometricSpans", "Selection", "Tokens", "WholeWords"),
     ),
     "bertlab.recipe": ("Inputs", "Model", "Optimizer", "Recipe", "Schedule", "Tokenizer"),
+    "bertlab.text.tokenizers": ("TrainedTokenizer", "WordPiece"),
     "bertlab.training.data": ("PretrainingDataModule", "TaskDataModule"),
     "bertlab.training.finetuning": ("FinetuningModule",),
     "bertlab.training.pretraining": ("PretrainingModule",),

@@ -59,22 +59,24 @@ def text_file(tmp_path_factory):
 @pytest.fixture(scope="session")
 def corpus_directory(text_file, machine, tmp_path_factory):
     """The same, tokenised with a vocabulary of 512."""
-    from bertlab.recipe import Corpus, Tokenizer
+    from bertlab.recipe import Corpus
     from bertlab.text import sources, tokens
+    from bertlab.text.tokenizers import WordPiece
 
     located = sources.resolve(str(text_file), machine=machine)
     directory = tmp_path_factory.mktemp("corpus")
     corpus = Corpus(sources=(located.source,), heldout=0.1)
-    tokens.prepare(corpus, Tokenizer(vocabulary=512), [located], directory, workers=1, progress=silent)
+    tokens.prepare(corpus, WordPiece(vocabulary=512), [located], directory, workers=1, progress=silent)
     return directory
 
 
 @pytest.fixture(scope="session")
 def corpus(corpus_directory):
     """The small corpus, opened."""
+    from bertlab.text.tokenizers import WordPiece
     from bertlab.text.tokens import open_corpus
 
-    return open_corpus(corpus_directory)
+    return open_corpus(corpus_directory, WordPiece())
 
 
 @pytest.fixture(scope="session")

@@ -38,7 +38,7 @@ def audit(options: AuditOptions, json: Json = False) -> int:
     corpora = [job for job in plan.jobs if isinstance(job, PrepareCorpus)]
     if not carry_out(corpora, store, machine, quiet=json):
         return 1
-    opened = {job.id: open_corpus(store.wait_for(job.id).path) for job in corpora}
+    opened = {job.id: open_corpus(store.wait_for(job.id).path, job.tokenizer) for job in corpora}
     same_batches: dict[Any, tuple[Pretrain, list[str]]] = {}
     for cell in plan.cells:
         assert isinstance(cell.pretrain, Pretrain)

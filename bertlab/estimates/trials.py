@@ -21,7 +21,6 @@ from bertlab.progress import silent
 from bertlab.recipe import Corpus, Tokenizer
 from bertlab.store.runs import Store
 from bertlab.text import sources, tokens
-from bertlab.text.tokenizers.wordpiece import WordPiece
 from bertlab.text.tokens import TokenisedCorpus
 
 DOCUMENTS = 1000
@@ -99,7 +98,7 @@ class Trials:
         if job.id not in self._texts:
             run = self._store.get(job.id)
             if run is not None:
-                self._texts[job.id] = tokens.open_corpus(run.path, check=False), 0.0
+                self._texts[job.id] = tokens.open_corpus(run.path, job.tokenizer, check=False), 0.0
             else:
                 self._status("text")
                 remote = any(located.origin == "hub" for located in job.located)
@@ -123,18 +122,14 @@ def sample(
 
     Else one is trained, and filled with unused entries up to the size that the whole text would yield.
     """
-    path, vocabulary, built = directory / "text.jsonl", directory / "vocab.txt", directory / "corpus"
+    path, built = directory / "text.jsonl", directory / "corpus"
     built.mkdir()
     with path.open("w", encoding="utf-8") as stream:
         stream.writelines(json.dumps({"text": text}) + "\n" for text in texts)
     located = sources.resolve(str(path), machine=Machine(cache=directory / "cache"))
-    if given is None:
-        trained = WordPiece.train(
-            sources.documents(located), tokenizer.vocabulary, tokenizer.lowercase, tokenizer.accents
-        )
-        trained.save(vocabulary)
-        with vocabulary.open("a", encoding="utf-8", newline="\n") as stream:
-            stream.writelines(f"[unused{number}]\n" for number in range(tokenizer.vocabulary - trained.size))
     corpus = Corpus(sources=(located.source,), heldout=HELD_OUT)
-    tokens.prepare(corpus, tokenizer, (located,), built, given=given or vocabulary, progress=silent)
-    return tokens.open_corpus(built, check=False)
+    tokens.prepare(corpus, tokenizer, (located,), built, given=given, progress=silent)
+    opened = tokens.open_corpus(built, tokenizer, check=False)
+    if given is None:
+        opened.tokenizer.extend(tokenizer.vocabulary)
+    return opened

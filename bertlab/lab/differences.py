@@ -16,6 +16,7 @@ from bertlab.lab.plan import Cell, Plan
 from bertlab.lab.scales import Scale
 from bertlab.lab.study import Measurement, Study
 from bertlab.recipe import Recipe
+from bertlab.recipe.ranges import Arm
 from bertlab.tasks import kinds
 
 GOOGLE = "google-bert/bert-base-"
@@ -89,7 +90,7 @@ def _measured(plan: Plan, study: Study, measurement: Measurement, cells: Sequenc
 def _uncased(job: Measure) -> bool:
     if isinstance(job.pretrain, ImportCheckpoint):
         return "uncased" in job.pretrain.checkpoint.name
-    return job.pretrain.recipe.tokenizer.lowercase
+    return not job.pretrain.recipe.tokenizer.cased
 
 
 def _fields(ours: Any, theirs: Any, ignored: Collection[str], prefix: str = "") -> Iterator[str]:
@@ -98,11 +99,13 @@ def _fields(ours: Any, theirs: Any, ignored: Collection[str], prefix: str = "") 
         path, mine, paper = f"{prefix}{each.name}", getattr(ours, each.name), getattr(theirs, each.name)
         if mine == paper or path in ignored or each.name in ignored or (path == "corpus" and isinstance(ours, Recipe)):
             continue
-        if dataclasses.is_dataclass(mine):
+        if dataclasses.is_dataclass(mine) and type(mine) is type(paper):
             yield from _fields(mine, paper, ignored, f"{path}.")
         else:
             yield f"{path} {_shown(mine)} (paper: {_shown(paper)})"
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, Arm):
+        return value.kind
     return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)

@@ -47,7 +47,7 @@ class PrepareCorpus:
     tokenizer: Tokenizer
     located: tuple[Located, ...] = field(compare=False)
     given: Path | None = field(default=None, compare=False)
-    """The `vocab.txt` whose hash `tokenizer.given` holds."""
+    """The vocabulary file whose hash `tokenizer.given` holds."""
     code: Code | None = None
     """A study file that may change the corpus and what is trained on it."""
     kind: Literal["corpus"] = "corpus"
@@ -66,7 +66,8 @@ class PrepareCorpus:
 
     def science(self) -> dict[str, Any]:
         """What the id depends on."""
-        return {"corpus": science(self.corpus), "tokenizer": science(self.tokenizer)} | _coded(self.code)
+        tokenizer = science(self.tokenizer, Recipe().tokenizer)
+        return {"corpus": science(self.corpus), "tokenizer": tokenizer} | _coded(self.code)
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
         """Tokenises the corpus into `work`."""
@@ -143,7 +144,7 @@ class Pretrain:
         from bertlab.training.loggers import opened
         from bertlab.training.pretraining import pretrain
 
-        corpus = _corpus(store.get_verified(self.corpus.id).path)
+        corpus = _corpus(store.get_verified(self.corpus.id).path, self.recipe.tokenizer)
         fields = self.science() | {"recipe": dataclasses.asdict(self.recipe)}
         first = opened(self.kind, self.id, self.label, fields, store, machine)
         with first if group.first else nullcontext(()) as loggers:
@@ -183,7 +184,7 @@ class ImportCheckpoint:
 
         directory = self.checkpoint.fetch()
         recipe, model, tokenizer = huggingface.read(directory, fresh=self.fresh)
-        tokenizer.save(work / "vocab.txt")
+        tokenizer.save(work / recipe.tokenizer.file)
         model.save(work / "model.safetensors")
         record = read_json(work / "recipe.json")
         record["science"]["recipe"] = science(recipe)
@@ -391,10 +392,10 @@ def read_task(data: TaskRows, machine: Machine) -> TaskData:
 
 
 @lru_cache(maxsize=2)
-def _corpus(directory: Path) -> TokenisedCorpus:
+def _corpus(directory: Path, tokenizer: Tokenizer) -> TokenisedCorpus:
     from bertlab.text.tokens import open_corpus
 
-    return open_corpus(directory)
+    return open_corpus(directory, tokenizer)
 
 
 def _save_predictions(path: Path, predictions: dict[str, np.ndarray]) -> None:

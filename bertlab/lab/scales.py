@@ -17,8 +17,9 @@ from typing import Any
 
 from bertlab.adaptation import Features, FineTuning
 from bertlab.errors import BadInput, unknown
-from bertlab.recipe import OPTIONS, Inputs, Model, Optimizer, Recipe, Schedule, Tokenizer
+from bertlab.recipe import OPTIONS, Inputs, Model, Optimizer, Recipe, Schedule
 from bertlab.recipe.identity import set_fields
+from bertlab.recipe.tokenizer import wordpiece
 from bertlab.tasks import kinds
 
 FINETUNED = ("finetune", "tagging", "span")
@@ -167,7 +168,7 @@ SCALES = {
             name="smoke",
             purpose="tests: seconds",
             recipe=Recipe(
-                tokenizer=Tokenizer(vocabulary=512),
+                tokenizer=wordpiece(vocabulary=512),
                 inputs=Inputs(length=32),
                 model=dataclasses.replace(_SMALL, hidden=32, dropout=0.1),
                 schedule=Schedule(batch_size=8, steps=20, peak_lr=1e-3, warmup=0.1),
@@ -185,7 +186,7 @@ SCALES = {
             name="tiny",
             purpose="a laptop: minutes",
             recipe=Recipe(
-                tokenizer=Tokenizer(vocabulary=4096),
+                tokenizer=wordpiece(vocabulary=4096),
                 inputs=Inputs(length=64),
                 model=_SMALL,
                 schedule=Schedule(batch_size=16, steps=2000, peak_lr=1e-3, warmup=0.5),
@@ -202,7 +203,7 @@ SCALES = {
             name="mini",
             purpose="a workstation or one GPU: hours",
             recipe=Recipe(
-                tokenizer=Tokenizer(vocabulary=8192),
+                tokenizer=wordpiece(vocabulary=8192),
                 inputs=Inputs(length=128),
                 model=dataclasses.replace(_SMALL, hidden=256, heads=4),
                 schedule=Schedule(batch_size=64, steps=20_000, peak_lr=1e-3, warmup=0.1),

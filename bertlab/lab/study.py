@@ -21,6 +21,7 @@ from bertlab.recipe import OPTIONS, Inputs, Loss, Model, Optimizer, Recipe, Sche
 from bertlab.recipe.identity import field_paths, set_fields
 from bertlab.recipe.objective import bert
 from bertlab.recipe.ranges import Arm, Checked, Range, arms
+from bertlab.recipe.tokenizer import wordpiece
 from bertlab.tasks import kinds
 from bertlab.tasks.task import Task
 
@@ -267,12 +268,12 @@ class Study(Checked, group="study "):
             for group, value in variant.groups().items():
                 for path, leaf in _leaves(group, value).items():
                     given.setdefault(path, []).append(leaf)
-        usual = _leaves("objective", bert())
+        usual = _leaves("objective", bert()) | _leaves("tokenizer", wordpiece())
         for variant in self.variants:
             for group, value in variant.groups().items():
-                several = value if isinstance(value, tuple) else (value,)
-                for each in several:
-                    usual |= _leaves(each.kind if isinstance(each, Arm) else group, _default(each))
+                several = {each.kind: each for each in value} if isinstance(value, tuple) else {group: value}
+                for path, each in several.items():
+                    usual = _leaves(path, _default(each)) | usual
         return {path for path, leaves in given.items() if any(leaf != usual.get(path) for leaf in leaves)}
 
     def varied_adaptation(self) -> dict[type[Adaptation], set[str]]:
@@ -346,13 +347,15 @@ def _merged(path: str, base: Any, value: Any, varied: set[str]) -> Any:
             else (ours | theirs)[kind]
             for kind in kinds
         )
-    if not dataclasses.is_dataclass(value) or type(value) is not type(base):
+    if not dataclasses.is_dataclass(value) or not dataclasses.is_dataclass(base):
         return value if path in varied else base
+    chosen = value if type(value) is not type(base) and path in varied else base
     changes = {
         each.name: _merged(f"{path}.{each.name}", getattr(base, each.name), getattr(value, each.name), varied)
-        for each in dataclasses.fields(value)
+        for each in dataclasses.fields(chosen)
+        if hasattr(base, each.name) and hasattr(value, each.name)
     }
-    return dataclasses.replace(base, **changes)  # type: ignore[type-var]
+    return dataclasses.replace(chosen, **changes)  # type: ignore[type-var]
 
 
 def _check_name(what: str, name: str) -> None:

@@ -4,7 +4,6 @@ from bertlab.recipe.objective import Loss, Pairing
 from bertlab.recipe.recipe import (
     OPTIONS,
     SEED,
-    Accents,
     Corpus,
     Format,
     Inputs,
@@ -14,13 +13,12 @@ from bertlab.recipe.recipe import (
     Recipe,
     Schedule,
     Source,
-    Tokenizer,
 )
+from bertlab.recipe.tokenizer import Tokenizer
 
 __all__ = [
     "OPTIONS",
     "SEED",
-    "Accents",
     "Corpus",
     "Format",
     "Inputs",

@@ -25,22 +25,25 @@ SCIENCE_VERSION = 3
 T = TypeVar("T")
 
 
-def science(value: Any) -> Any:
-    """`value` as JSON-ready data, dataclass fields at their defaults left out; an arm's `kind` is always there.
+def science(value: Any, default: Any = None) -> Any:
+    """`value` as JSON-ready data, without the dataclass fields at their defaults.
 
+    The `kind` of an arm is left out too where it is that of the `default` of its field.
     What a value says is not used is left out too: it is taken as its `declared` property has it, if it has one.
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         used: Any = getattr(value, "declared", value)
-        kept: dict[str, Any] = {"kind": value.kind} if isinstance(value, Arm) else {}
+        kept: dict[str, Any] = {}
+        if isinstance(value, Arm) and type(value) is not type(default):
+            kept["kind"] = value.kind
         hints = _hints(type(value))
         for each in dataclasses.fields(value):
             item = getattr(used, each.name)
             if hints[each.name] is float:  # 1 and 1.0 are the same science
                 item = float(item)
-            default = each.default_factory() if each.default_factory is not dataclasses.MISSING else each.default
-            if default is dataclasses.MISSING or item != default:
-                kept[each.name] = science(item)
+            usual = _default(each)
+            if usual is dataclasses.MISSING or item != usual:
+                kept[each.name] = science(item, usual)
         return kept
     if isinstance(value, Mapping):
         return {str(key): science(item) for key, item in value.items()}
@@ -60,6 +63,11 @@ def identity(kind: str, **parts: Any) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
+def _default(field: dataclasses.Field[Any]) -> Any:
+    """The default of a field; `MISSING` if it has none."""
+    return field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
+
+
 @functools.cache
 def _hints(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(kind)
@@ -70,16 +78,17 @@ def load(kind: type[T], data: Any) -> T:
     return typing.cast(T, _load(kind, data))
 
 
-def _load(kind: Any, data: Any) -> Any:
+def _load(kind: Any, data: Any, default: Any = None) -> Any:
     if isinstance(kind, type) and issubclass(kind, Arm):
-        kind = arm(kind, data.get("kind"))
+        kind = type(default) if "kind" not in data and isinstance(default, kind) else arm(kind, data.get("kind"))
         data = {name: item for name, item in data.items() if name != "kind"}
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         hints = _hints(kind)
         for name in data:
             if name not in hints:
                 raise unknown(f"field of {kind.__name__}", name, hints)
-        return kind(**{name: _load(hints[name], item) for name, item in data.items()})
+        defaults = {each.name: _default(each) for each in dataclasses.fields(kind)}
+        return kind(**{name: _load(hints[name], item, defaults[name]) for name, item in data.items()})
     if typing.get_origin(kind) is tuple:
         return tuple(_load(typing.get_args(kind)[0], item) for item in data)
     if typing.get_origin(kind) in (typing.Union, types.UnionType) and data is not None:

@@ -13,11 +13,11 @@ from typing import Annotated, Literal
 
 from bertlab.errors import BadInput
 from bertlab.recipe.objective import Loss, Pairing, bert, pairing
-from bertlab.recipe.ranges import DROPOUT, SHARE, Checked, Pattern, Range
+from bertlab.recipe.ranges import DROPOUT, SHARE, Checked, Range
+from bertlab.recipe.tokenizer import Tokenizer, wordpiece
 
 Positions = Literal["learned", "rotary"]
 Format = Literal["segment-pair", "sentence-pair", "full-sentences", "doc-sentences"]
-Accents = Literal["by-case", "keep", "strip"]
 
 OPTIONS = {"seed": "--seeds or --seed", "corpus.sources": "--corpus", "tokenizer.given": "--vocab"}
 """Fields of a recipe that options of their own set."""
@@ -58,19 +58,6 @@ class Corpus(Checked, group="corpus"):
     sources: tuple[Source, ...] = ()
     heldout: Annotated[float, Range(0, 0.5, above=True, below=True)] = 0.02
     """Share of the documents set apart for evaluation, chosen by a hash of each document."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tokenizer(Checked, group="tokenizer"):
-    """A WordPiece vocabulary: trained on the corpus, or given as a `vocab.txt`."""
-
-    vocabulary: Annotated[int, Range(64, 1_000_000, "entries")] = 30_522
-    """Entries at most; a small corpus yields fewer."""
-    lowercase: bool = True
-    accents: Accents = "by-case"
-    """`by-case` strips accents where text is lowercased, as BERT does."""
-    given: Annotated[str, Pattern("|sha256:[0-9a-f]{64}", "the SHA-256 of a vocab.txt, or nothing")] = ""
-    """`sha256:...` of a `vocab.txt` that is used as it is; empty to train one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +185,7 @@ class Recipe(Checked):
     """A pre-training: two runs with equal recipes are the same run."""
 
     corpus: Corpus = field(default_factory=Corpus)
-    tokenizer: Tokenizer = field(default_factory=Tokenizer)
+    tokenizer: Tokenizer = field(default_factory=wordpiece)
     inputs: Inputs = field(default_factory=Inputs)
     objective: tuple[Loss, ...] = field(default_factory=bert)
     """The losses, which are added: each is a mean over its own predictions in the global batch."""

@@ -21,10 +21,9 @@ def checkpoint(store: Store, name: str, directory: Path) -> str:
     from bertlab.model.heads import PretrainingModel
     from bertlab.model.interop import huggingface
     from bertlab.report import model_card
-    from bertlab.text.tokenizers.wordpiece import WordPiece
 
     recipe = load(Recipe, run.science()["recipe"])
-    tokenizer = WordPiece.load(run.path / "vocab.txt", recipe.tokenizer.lowercase, recipe.tokenizer.accents)
+    tokenizer = recipe.tokenizer.load(run.path / recipe.tokenizer.file)
     model = PretrainingModel.of(recipe, tokenizer.size)
     model.load(run.path / "model.safetensors")
     huggingface.write(directory, model, recipe.model, tokenizer)

@@ -136,8 +136,8 @@ def _trained(cells: Iterable[Cell]) -> str:
 
 def _casing(evidence: Evidence, cells: Iterable[Cell]) -> str:
     """Whether a task that papers read with capitals has them, and whether sentences come with their document."""
-    cases = {each.recipe.tokenizer.lowercase for each in evidence.pretrainings if each.recipe}
-    text = ["lower-cased text" if each else "cased text" for each in sorted(cases, reverse=True)]
+    cases = {each.recipe.tokenizer.cased for each in evidence.pretrainings if each.recipe}
+    text = ["cased text" if each else "lower-cased text" for each in sorted(cases)]
     contexts = {cell.adaptation.context for cell in cells if cell.adaptation}
     documents = [f"with{'' if each else 'out'} the context of their document" for each in sorted(contexts)]
     return f"{' or '.join(text)}, sentences {' or '.join(documents)}"

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from bertlab.recipe import Accents
+from bertlab.recipe import Tokenizer
 from bertlab.text.sentences import sentences
 from bertlab.text.spool import Block, read
-from bertlab.text.tokenizers.wordpiece import WordPiece
+from bertlab.text.tokenizers.base import TrainedTokenizer
 
 BATCH = 500_000
 """Characters whose words are looked up at once: a document longer than memory allows as words is done in parts."""
@@ -40,7 +40,7 @@ class Tokenised:
     """Bytes of text that it was, with the documents that were left out."""
 
 
-def tokenise(documents: Iterable[str], wordpiece: WordPiece) -> Tokenised:
+def tokenise(documents: Iterable[str], tokenizer: TrainedTokenizer) -> Tokenised:
     """Cuts documents into sentences and these into tokens. Documents of fewer than two tokens are left out."""
     packed: list[bytes] = []
     owners: list[int] = []
@@ -54,12 +54,12 @@ def tokenise(documents: Iterable[str], wordpiece: WordPiece) -> Tokenised:
             owners.append(number)
             characters += len(sentence)
             if characters >= BATCH:
-                packed += wordpiece.pack(texts)
+                packed += tokenizer.pack(texts)
                 texts.clear()
                 characters = 0
-    packed += wordpiece.pack(texts)
+    packed += tokenizer.pack(texts)
     owner = np.array(owners, dtype=np.intp)
-    lengths = np.fromiter(map(len, packed), dtype=np.int64, count=len(packed)) // wordpiece.dtype.itemsize
+    lengths = np.fromiter(map(len, packed), dtype=np.int64, count=len(packed)) // tokenizer.dtype.itemsize
     enough = np.bincount(owner, weights=lengths) >= 2
     kept = (lengths > 0) & enough[owner]
     counts = np.bincount(owner[kept])
@@ -72,7 +72,7 @@ def tokenise(documents: Iterable[str], wordpiece: WordPiece) -> Tokenised:
 
 
 def tokenise_all(
-    spool: Path, blocks: Iterable[Block], wordpiece: WordPiece, vocabulary: Path, workers: int
+    spool: Path, blocks: Iterable[Block], tokenizer: TrainedTokenizer, vocabulary: Path, workers: int
 ) -> Generator[Tokenised]:
     """The blocks of a spool, tokenised, in their order, by `workers` processes that read `vocabulary`.
 
@@ -80,19 +80,19 @@ def tokenise_all(
     started or one is killed, this one does their work.
     """
     if workers <= 1:
-        yield from (tokenise(read(spool, block), wordpiece) for block in blocks)
+        yield from (tokenise(read(spool, block), tokenizer) for block in blocks)
         return
     # Processes are started afresh: a copy of this one could hold locks of its threads for ever.
     pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start)
-    work = functools.partial(_work, spool, vocabulary, wordpiece.lowercase, wordpiece.accents)
+    work = functools.partial(_work, spool, vocabulary, tokenizer.settings)
     waiting: deque[tuple[Block, Future[Tokenised] | None]] = deque()
     try:
         for block in blocks:
             waiting.append((block, _submit(pool, work, block)))
             if len(waiting) > 2 * workers:
-                yield _result(*waiting.popleft(), spool, wordpiece)
+                yield _result(*waiting.popleft(), spool, tokenizer)
         while waiting:
-            yield _result(*waiting.popleft(), spool, wordpiece)
+            yield _result(*waiting.popleft(), spool, tokenizer)
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -104,13 +104,13 @@ def _submit(pool: ProcessPoolExecutor, work: Callable[[Block], Tokenised], block
         return None
 
 
-def _result(block: Block, future: Future[Tokenised] | None, spool: Path, wordpiece: WordPiece) -> Tokenised:
+def _result(block: Block, future: Future[Tokenised] | None, spool: Path, tokenizer: TrainedTokenizer) -> Tokenised:
     if future is not None:
         try:
             return future.result()
         except BrokenProcessPool:
             pass
-    return tokenise(read(spool, block), wordpiece)
+    return tokenise(read(spool, block), tokenizer)
 
 
 def _start() -> None:
@@ -118,10 +118,11 @@ def _start() -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one thread a process
 
 
-def _work(spool: Path, vocabulary: Path, lowercase: bool, accents: Accents, block: Block) -> Tokenised:
-    return tokenise(read(spool, block), _wordpiece(vocabulary, lowercase, accents))
+def _work(spool: Path, vocabulary: Path, settings: Tokenizer, block: Block) -> Tokenised:
+    return tokenise(read(spool, block), _loaded(vocabulary, settings))
 
 
 @functools.cache
-def _wordpiece(vocabulary: Path, lowercase: bool, accents: Accents) -> WordPiece:
-    return WordPiece.load(vocabulary, lowercase, accents)
+def _loaded(vocabulary: Path, settings: Tokenizer) -> TrainedTokenizer:
+    tokenizer: TrainedTokenizer = settings.load(vocabulary)
+    return tokenizer

@@ -32,7 +32,7 @@ from bertlab.store.faults import point
 from bertlab.text.blocks import Tokenised, tokenise_all
 from bertlab.text.sources import Located
 from bertlab.text.spool import Spool
-from bertlab.text.tokenizers.wordpiece import WordPiece
+from bertlab.text.tokenizers.base import TrainedTokenizer
 
 TEXT_VERSION = 1
 """Raised by hand whenever the code of this room gives other tokens for the same text."""
@@ -66,7 +66,7 @@ class Part:
 class TokenisedCorpus:
     """What `prepare` has built, opened."""
 
-    tokenizer: WordPiece
+    tokenizer: TrainedTokenizer
     train: Part
     heldout: Part
     facts: dict[str, Any]
@@ -88,9 +88,9 @@ def prepare(
     `given` is the `vocab.txt` to use, None to train one; `workers` is how many processes tokenise a large corpus.
     Progress is told in bytes of text; while sources are read the total is not known and given as 0.
 
-    Returns facts, ready for JSON, which also lie in `corpus.json`: `dtype`, `vocabulary` (entries), `lowercase`,
-    `accents`, `bytes` (of text), of each part `documents`, `sentences`, `tokens` and `unknown` (tokens that are [UNK]),
-    `unigram_entropy` and `fingerprint` (SHA-256 over the arrays and the vocabulary). `unigram_entropy`, in nats, is
+    Returns facts, ready for JSON, which also lie in `corpus.json`: `dtype`, `vocabulary` (entries), `bytes` (of text),
+    of each part `documents`, `sentences`, `tokens` and `unknown` (tokens that are [UNK]), `unigram_entropy` and
+    `fingerprint` (SHA-256 over the arrays and the vocabulary). `unigram_entropy`, in nats, is
     what a held-out token costs one who knows only how often each occurs there: the plateau that a model has to leave.
 
     `BadInput` for sources that cannot be used, and for a corpus without a document for each part.
@@ -99,14 +99,14 @@ def prepare(
     try:
         spool = Spool.write(path, located, progress)
         train, heldout = spool.split(corpus.heldout)
-        wordpiece = _vocabulary(tokenizer, given, spool, train, progress)
+        trained = _trained(tokenizer, given, spool, train, progress)
         point("corpus.vocabulary")
-        wordpiece.save(directory / "vocab.txt")
+        trained.save(directory / tokenizer.file)
         size = int(spool.lengths.sum())
         done = 0
         for part, chosen in zip(PARTS, (train, heldout), strict=True):
             processes = workers if spool.lengths[chosen].sum() >= SMALL else 1
-            results = tokenise_all(path, spool.blocks(chosen), wordpiece, directory / "vocab.txt", processes)
+            results = tokenise_all(path, spool.blocks(chosen), trained, directory / tokenizer.file, processes)
             with _Writer(directory / part) as writer, closing(results):
                 for tokenised in results:
                     writer.write(tokenised)
@@ -117,56 +117,57 @@ def prepare(
     finally:
         path.unlink(missing_ok=True)
     facts: dict[str, Any] = {
-        "dtype": wordpiece.dtype.name,
-        "vocabulary": wordpiece.size,
-        "lowercase": wordpiece.lowercase,
-        "accents": wordpiece.accents,
+        "dtype": trained.dtype.name,
+        "vocabulary": trained.size,
         "bytes": size,
     }
     counts = {}
     for part in PARTS:
-        opened = _open_part(directory / part, wordpiece.dtype)
-        counts[part] = _counts(opened.tokens, wordpiece.size)
+        opened = _open_part(directory / part, trained.dtype)
+        counts[part] = _counts(opened.tokens, trained.size)
         facts[part] = {
             "documents": len(opened.documents) - 1,
             "sentences": len(opened.sentences) - 1,
             "tokens": len(opened.tokens),
-            "unknown": int(counts[part][wordpiece.unk]),
+            "unknown": int(counts[part][trained.unk]),
         }
     facts["unigram_entropy"] = _entropy(counts["heldout"])
-    facts["fingerprint"] = _fingerprint(directory)
+    facts["fingerprint"] = _fingerprint(directory, tokenizer)
     point("corpus.facts")
     (directory / "corpus.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return facts
 
 
-def open_corpus(directory: Path, *, check: bool = True) -> TokenisedCorpus:
-    """Opens what `prepare` has built in `directory`. `BadInput` if it is not whole or, with `check`, not as built."""
+def open_corpus(directory: Path, tokenizer: Tokenizer, *, check: bool = True) -> TokenisedCorpus:
+    """Opens what `prepare` has built in `directory` with `tokenizer`.
+
+    Raises `BadInput` if it is not whole or, with `check`, not as built.
+    """
     try:
         facts = json.loads((directory / "corpus.json").read_bytes())
-        if check and _fingerprint(directory) != facts["fingerprint"]:
+        if check and _fingerprint(directory, tokenizer) != facts["fingerprint"]:
             raise ValueError("its fingerprint has changed")
-        wordpiece = WordPiece.load(directory / "vocab.txt", facts["lowercase"], facts.get("accents", "by-case"))
-        train, heldout = (_open_part(directory / part, wordpiece.dtype) for part in PARTS)
+        trained = tokenizer.load(directory / tokenizer.file)
+        train, heldout = (_open_part(directory / part, trained.dtype) for part in PARTS)
     except (OSError, ValueError, KeyError) as error:
         raise BadInput(f"the tokenised corpus {directory} is damaged ({error}): remove it and run again") from None
-    return TokenisedCorpus(tokenizer=wordpiece, train=train, heldout=heldout, facts=facts)
+    return TokenisedCorpus(tokenizer=trained, train=train, heldout=heldout, facts=facts)
 
 
-def _vocabulary(
+def _trained(
     tokenizer: Tokenizer, given: Path | None, spool: Spool, train: npt.NDArray[np.intp], progress: Progress
-) -> WordPiece:
+) -> TrainedTokenizer:
+    trained: TrainedTokenizer
     if given is not None:
-        wordpiece = WordPiece.load(given, tokenizer.lowercase, tokenizer.accents)
+        trained = tokenizer.load(given)
         digest = hashlib.sha256(given.read_bytes()).hexdigest()
         if tokenizer.given not in ("", f"sha256:{digest}"):
             raise BadInput(f"vocabulary {given} has changed since the run was planned: run again")
-        return wordpiece
+        return trained
     progress(0, 1, "training the vocabulary")
-    sample = spool.sample(train, SAMPLE)
-    wordpiece = WordPiece.train(sample, tokenizer.vocabulary, tokenizer.lowercase, tokenizer.accents)
+    trained = tokenizer.train(spool.sample(train, SAMPLE))
     progress(1, 1, "training the vocabulary")
-    return wordpiece
+    return trained
 
 
 class _Writer:
@@ -245,10 +246,10 @@ def _entropy(counts: npt.NDArray[np.int64]) -> float:
     return float(-(shares @ np.log(shares)))
 
 
-def _fingerprint(directory: Path) -> str:
+def _fingerprint(directory: Path, tokenizer: Tokenizer) -> str:
     """SHA-256 of the SHA-256 of each file."""
     digests = []
-    for path in [directory / "vocab.txt", *(directory / part / name for part in PARTS for name in _FILES)]:
+    for path in [directory / tokenizer.file, *(directory / part / name for part in PARTS for name in _FILES)]:
         with path.open("rb") as stream:
             digests.append(hashlib.file_digest(stream, "sha256").hexdigest())
     return f"sha256:{hashlib.sha256(' '.join(digests).encode()).hexdigest()}"

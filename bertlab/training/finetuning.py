@@ -28,7 +28,7 @@ from bertlab.tasks.data import sampled
 from bertlab.tasks.examples import Examples, by_length
 from bertlab.tasks.kinds.base import TaskKind
 from bertlab.tasks.raw import RawExamples, TaskData
-from bertlab.text.tokenizers.wordpiece import WordPiece
+from bertlab.text.tokenizers.base import TrainedTokenizer
 from bertlab.training.callbacks import ProgressCallback, StopOnSignal
 from bertlab.training.data import TaskDataModule, in_order
 from bertlab.training.loggers import CurveLogger, Throughput
@@ -117,13 +117,13 @@ class Pretrained:
     """A finished pre-training, as a measurement reads it."""
 
     model: PretrainingModel
-    tokenizer: WordPiece
+    tokenizer: TrainedTokenizer
     positions: int
     """Tokens a sequence may have at most."""
 
 
 def open_pretrained(directory: Path, milestone: int = 100) -> Pretrained:
-    """Reads `recipe.json`, `vocab.txt` and the weights after `milestone` per cent of the steps.
+    """Reads `recipe.json`, the tokenizer and the weights after `milestone` per cent of the steps.
 
     Raises `BadInput` for a directory that lacks them.
     """
@@ -132,7 +132,7 @@ def open_pretrained(directory: Path, milestone: int = 100) -> Pretrained:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{directory} is no pre-training that can be read ({error}): name a finished run") from None
     science = load(recipe.Recipe, record)
-    tokenizer = WordPiece.load(directory / "vocab.txt", science.tokenizer.lowercase, science.tokenizer.accents)
+    tokenizer = science.tokenizer.load(directory / science.tokenizer.file)
     model = PretrainingModel.of(science, tokenizer.size)
     step = science.schedule.milestone(milestone)
     model.load(directory / ("model.safetensors" if milestone == 100 else f"milestones/step-{step:08d}.safetensors"))

@@ -160,9 +160,9 @@ def pretrain(
 ) -> dict[str, Any]:
     """Trains a recipe in the directory `work`, from its newest checkpoint if it has one, and returns the result.
 
-    Leaves `model.safetensors`, `vocab.txt`, `metrics.jsonl` (losses in nats; no clock), `timing.jsonl` (seconds) and
-    `milestones/`. Raises `RunFailed` when a loss or gradient is not finite, `Interrupted` after saving when a signal
-    came.
+    Leaves `model.safetensors`, the file of the tokenizer, `metrics.jsonl` (losses in nats; no clock), `timing.jsonl`
+    (seconds) and `milestones/`. Raises `RunFailed` when a loss or gradient is not finite, `Interrupted` after saving
+    when a signal came.
 
     Each process of a group calls it with its place in the `group` and the `strategy` that sums gradients, torch's
     process group being there. The first one writes; all of them end alike, after the same step.
@@ -206,7 +206,7 @@ def pretrain(
         point("model.weights")
         module.model.save(work / "model.safetensors")
         point("model.done")
-        corpus.tokenizer.save(work / "vocab.txt")
+        corpus.tokenizer.save(work / recipe.tokenizer.file)
         seconds = round(time.monotonic() - began, 3)
         append_line(work / "timing.jsonl", {"stage": "evaluate", "step": steps, "seconds": seconds})
     for logger in loggers:

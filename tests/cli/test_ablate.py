@@ -15,7 +15,7 @@ import pytest
 from bertlab.lab import jobs
 from bertlab.store.files import read_lines
 from bertlab.store.runs import Store
-from bertlab.text.tokenizers.wordpiece import WordPiece
+from bertlab.text.tokenizers import WordPiece
 
 
 def contents(runs):
@@ -175,7 +175,7 @@ def test_fill_mask_gives_the_probabilities_of_the_exported_model(call, finished,
 
     assert call("export", run, tmp_path / "out", "--runs", finished) == 0
     model = transformers.RoFormerForMaskedLM.from_pretrained(tmp_path / "out").eval()
-    tokenizer = WordPiece.load(tmp_path / "out" / "vocab.txt", lowercase=True)
+    tokenizer = WordPiece().load(tmp_path / "out" / "vocab.txt")
     one, two, three = tokenizer.encode(["the old", "lives near", "."])
     ids = [tokenizer.cls, *one, tokenizer.mask, *two, tokenizer.mask, *three, tokenizer.sep]
     with torch.inference_mode():

@@ -10,7 +10,8 @@ import torch
 
 from bertlab.store.runs import Store
 from bertlab.synthetic import documents
-from bertlab.text.tokenizers.wordpiece import SPECIALS, WordPiece
+from bertlab.text.tokenizers import SPECIALS, WordPiece
+from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 
 TAGGED = ("finetune", "--task", "conll2003")
 FEATURES = ("ablate", "features", "--scale", "smoke", "--substitute", "conll2003=entities", "--threads", "1")
@@ -32,7 +33,7 @@ def checkpoint(tmp_path_factory):
         max_position_embeddings=48,
     )  # fmt: skip
     BertForPreTraining(shape).save_pretrained(folder)
-    WordPiece(pieces, lowercase=True).save(folder / "vocab.txt")
+    TrainedWordPiece(pieces).save(folder / "vocab.txt")
     return folder
 
 
@@ -184,7 +185,7 @@ def test_an_imported_model_fills_masks_and_is_exported(imported, checkpoint, cal
 
     assert call("fill-mask", "tiny-bert", "the [MASK] sat down", "--json", "--runs", imported) == 0
     ((guess, *_),) = json.loads(capsys.readouterr().out)
-    tokenizer = WordPiece.load(checkpoint / "vocab.txt", lowercase=True)
+    tokenizer = WordPiece().load(checkpoint / "vocab.txt")
     (before, after) = tokenizer.encode(["the", "sat down"])
     tokens = torch.tensor([[tokenizer.cls, *before, tokenizer.mask, *after, tokenizer.sep]])
     with torch.inference_mode():

@@ -20,7 +20,7 @@ from bertlab.objectives.selection import GeometricSpans, Selection, Tokens, Whol
 from bertlab.objectives.selection.words import Budget
 from bertlab.recipe import Inputs, Recipe, Schedule
 from bertlab.recipe.identity import science, set_fields
-from bertlab.text.tokenizers.wordpiece import WordPiece
+from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 
 PAD, CLS, SEP, MASK, SIZE = 0, 2, 3, 4, 1005
 STARTS = np.arange(SIZE) < 700  # 31 % of the ordinary tokens continue a word
@@ -181,7 +181,7 @@ def test_no_sequences_and_no_words() -> None:
 
 
 def test_word_starts_are_all_but_continuation_pieces() -> None:
-    tokenizer = WordPiece(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##a", "#", "##"], lowercase=True)
+    tokenizer = TrainedWordPiece(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##a", "#", "##"])
     assert tokenizer.word_starts.tolist() == [True] * 6 + [False, True, False]
 
 

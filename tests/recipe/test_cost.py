@@ -7,8 +7,9 @@ import dataclasses
 import pytest
 
 from bertlab.objectives import CausalLM, MaskedLM, NextSentence
-from bertlab.recipe import Inputs, Model, Recipe, Schedule, Tokenizer, cost
+from bertlab.recipe import Inputs, Model, Recipe, Schedule, cost
 from bertlab.recipe.objective import bert
+from bertlab.text.tokenizers import WordPiece
 
 BASE = Model()
 LARGE = Model(layers=24, hidden=1024, heads=16)
@@ -55,7 +56,7 @@ def test_operations_follow_what_is_predicted() -> None:
     more = dataclasses.replace(recipe, objective=(MaskedLM(mask_prob=0.3), NextSentence()))
     assert cost.flops_per_token(more) - plain == pytest.approx(0.15 * 6 * 768 * (768 + 30_522))
     assert cost.flops_per_token(recipe, vocabulary=1000) == cost.flops_per_token(
-        dataclasses.replace(recipe, tokenizer=Tokenizer(vocabulary=1000))
+        dataclasses.replace(recipe, tokenizer=WordPiece(vocabulary=1000))
     )
 
 

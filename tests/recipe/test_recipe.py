@@ -3,6 +3,9 @@
 import dataclasses
 import json
 import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
@@ -14,6 +17,7 @@ from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence, sel
 from bertlab.recipe import Recipe, Schedule
 from bertlab.recipe import identity as ids
 from bertlab.recipe.identity import canonical, field_paths, identity, load, science, set_fields
+from bertlab.text.tokenizers import WordPiece
 
 OTHER = {
     bool: lambda value: not value,
@@ -29,8 +33,23 @@ def base(path: str) -> Recipe:
     return Recipe(objective=(MaskedLM(selection=selection.GeometricSpans()),)) if spans else Recipe()
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Words(recipe.Tokenizer):
+    """Another tokenizer."""
+
+    kind: ClassVar[str] = "words"
+
+    def train(self, texts: Iterable[str]) -> None:
+        raise NotImplementedError
+
+    def load(self, path: Path) -> None:
+        raise NotImplementedError
+
+
 def changed(path: str) -> Recipe:
     """The base recipe with another value in one field."""
+    if path == "tokenizer":
+        return Recipe(tokenizer=Words())
     if path == "objective":
         return Recipe(objective=(MaskedLM(),))
     if path == "masked_lm.selection":
@@ -103,7 +122,7 @@ def test_what_is_not_trained_is_its_vocabulary_shape_and_seed_alone():
         dataclasses.replace(steps[0], objective=(CausalLM(),)),
         dataclasses.replace(steps[0], inputs=recipe.Inputs(length=256)),
         dataclasses.replace(steps[0], model=recipe.Model(layers=2)),
-        dataclasses.replace(steps[0], tokenizer=recipe.Tokenizer(vocabulary=100)),
+        dataclasses.replace(steps[0], tokenizer=WordPiece(vocabulary=100)),
     ):
         assert canonical(other) != canonical(steps[0])
 

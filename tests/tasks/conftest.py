@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from bertlab.text.tokenizers.wordpiece import WordPiece
+from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh", *(f"##{letter}" for letter in "abcdefgh")]
 
@@ -14,7 +14,7 @@ PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh", *(f"##{lett
 @pytest.fixture(scope="session")
 def tokenizer():
     """Every letter of a word is one piece: `abc` is a ##b ##c."""
-    return WordPiece(PIECES, lowercase=True)
+    return TrainedWordPiece(PIECES)
 
 
 @pytest.fixture

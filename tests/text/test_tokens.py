@@ -13,9 +13,10 @@ import pytest
 from bertlab import progress
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
-from bertlab.recipe import Corpus, Tokenizer
+from bertlab.recipe import Corpus
 from bertlab.text import blocks, sentences, sources, spool, tokens
-from bertlab.text.tokenizers.wordpiece import SPECIALS, WordPiece
+from bertlab.text.tokenizers import SPECIALS, WordPiece
+from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 
 WORDS = ["the", "a", "cat", "dog", "bird", "house", "tree", "sees", "likes", "old", "small", "red", "very", "and"]
 
@@ -45,12 +46,16 @@ def build(tmp_path):
             located.append(sources.resolve(str(path), machine=Machine(cache=tmp_path / "cache")))
         directory = tmp_path / name
         directory.mkdir()
-        tokenizer = options.pop("tokenizer", Tokenizer(vocabulary=vocabulary))
+        tokenizer = options.pop("tokenizer", WordPiece(vocabulary=vocabulary))
         corpus = Corpus(sources=tuple(each.source for each in located), heldout=heldout)
         tokens.prepare(corpus, tokenizer, located, directory, workers=workers, progress=told, **options)
         return directory
 
     return run
+
+
+def opened(directory, tokenizer=None, **options):
+    return tokens.open_corpus(directory, tokenizer or WordPiece(), **options)
 
 
 def texts_of(corpus, part):
@@ -65,7 +70,7 @@ def texts_of(corpus, part):
 
 def test_all_documents_are_there_once_cut_and_in_order(build):
     texts = world(60)
-    corpus = tokens.open_corpus(build(texts))
+    corpus = opened(build(texts))
     expected = [[sentence.lower().replace(".", " .") for sentence in sentences.sentences(text)] for text in texts]
     train, heldout = texts_of(corpus, corpus.train), texts_of(corpus, corpus.heldout)
     assert sorted(train + heldout) == sorted(expected)
@@ -75,7 +80,7 @@ def test_all_documents_are_there_once_cut_and_in_order(build):
 
 
 def test_offsets_are_whole(build):
-    corpus = tokens.open_corpus(build(world(60)))
+    corpus = opened(build(world(60)))
     for part in (corpus.train, corpus.heldout):
         assert part.tokens.dtype == np.uint16
         assert isinstance(part.tokens, np.memmap)
@@ -91,7 +96,7 @@ def test_offsets_are_whole(build):
 def test_facts_say_what_was_built(build):
     texts = world(60)
     directory = build(texts)
-    corpus = tokens.open_corpus(directory)
+    corpus = opened(directory)
     facts = corpus.facts
     assert facts["bytes"] == sum(len(text.encode()) for text in texts)
     assert facts["vocabulary"] == corpus.tokenizer.size
@@ -107,7 +112,7 @@ def test_facts_say_what_was_built(build):
 
 
 def test_the_unigram_entropy_is_that_of_the_heldout_text(build):
-    corpus = tokens.open_corpus(build(world(60)))
+    corpus = opened(build(world(60)))
     held = corpus.heldout.tokens.tolist()
     prices = [-math.log(count / len(held)) * count for count in Counter(held).values()]
     assert corpus.facts["unigram_entropy"] == pytest.approx(sum(prices) / len(held), rel=1e-12)
@@ -115,21 +120,21 @@ def test_the_unigram_entropy_is_that_of_the_heldout_text(build):
 
 def test_what_is_held_out_does_not_depend_on_order_or_company(build):
     texts = world(200)
-    together = tokens.open_corpus(build(texts, name="together"))
-    backwards = tokens.open_corpus(build(texts[::-1], name="backwards"))
-    joined = tokens.open_corpus(build([texts[:90], texts[90:]], name="joined"))
+    together = opened(build(texts, name="together"))
+    backwards = opened(build(texts[::-1], name="backwards"))
+    joined = opened(build([texts[:90], texts[90:]], name="joined"))
     held = texts_of(together, together.heldout)
     assert 15 <= len(held) <= 70
     assert texts_of(backwards, backwards.heldout) == held[::-1]
     assert texts_of(joined, joined.heldout) == held
-    more = tokens.open_corpus(build(texts + world(50, seed=1)[40:], name="more"))
+    more = opened(build(texts + world(50, seed=1)[40:], name="more"))
     assert [document for document in held if document not in texts_of(more, more.heldout)] == []
     assert together.tokenizer.vocabulary == backwards.tokenizer.vocabulary
 
 
 def test_repeated_documents_lie_on_one_side(build):
     texts = world(30)
-    corpus = tokens.open_corpus(build(texts * 3))
+    corpus = opened(build(texts * 3))
     train, heldout = (set(map(tuple, texts_of(corpus, part))) for part in (corpus.train, corpus.heldout))
     assert not train & heldout
 
@@ -138,7 +143,7 @@ def test_repeated_documents_lie_on_one_side(build):
 @pytest.mark.parametrize("count", [2, 3])
 def test_each_part_has_a_document_however_few_there_are(build, share, count):
     for seed in range(4):
-        facts = tokens.open_corpus(build(world(count, seed), name=f"{seed}", heldout=share)).facts
+        facts = opened(build(world(count, seed), name=f"{seed}", heldout=share)).facts
         assert facts["train"]["documents"] >= 1
         assert facts["heldout"]["documents"] >= 1
 
@@ -149,8 +154,8 @@ def test_processes_change_nothing(build, monkeypatch):
     monkeypatch.setattr(tokens, "SMALL", 0)
     monkeypatch.setattr(spool, "BLOCK", 2_000)
     together = build(texts, name="together", workers=2)
-    facts = tokens.open_corpus(together).facts
-    assert facts == tokens.open_corpus(alone).facts
+    facts = opened(together).facts
+    assert facts == opened(alone).facts
 
 
 def test_a_killed_worker_is_replaced_by_this_process(build, monkeypatch):
@@ -178,7 +183,7 @@ def test_a_killed_worker_is_replaced_by_this_process(build, monkeypatch):
     monkeypatch.setattr(tokens, "SMALL", 0)
     monkeypatch.setattr(spool, "BLOCK", 2_000)
     monkeypatch.setattr(blocks, "ProcessPoolExecutor", Broken)
-    assert tokens.open_corpus(build(texts, workers=2)).facts == tokens.open_corpus(alone).facts
+    assert opened(build(texts, workers=2)).facts == opened(alone).facts
 
 
 def test_a_document_longer_than_a_batch_is_one_document(build, monkeypatch):
@@ -186,11 +191,11 @@ def test_a_document_longer_than_a_batch_is_one_document(build, monkeypatch):
     whole = build(texts, name="whole")
     monkeypatch.setattr(blocks, "BATCH", 1_000)
     monkeypatch.setattr(sentences, "PIECE", 1_000_000)
-    assert tokens.open_corpus(build(texts, name="parts")).facts == tokens.open_corpus(whole).facts
+    assert opened(build(texts, name="parts")).facts == opened(whole).facts
 
 
 def test_documents_of_fewer_than_two_tokens_are_left_out():
-    wordpiece = WordPiece([*SPECIALS, "cat", "dog"], lowercase=True)
+    wordpiece = TrainedWordPiece([*SPECIALS, "cat", "dog"])
     done = blocks.tokenise(["cat", "\u200b", "cat dog", "cat\n\ndog", "\u200b\n\ndog", "dog cat"], wordpiece)
     assert np.frombuffer(done.tokens, dtype=np.uint16).tolist() == [5, 6, 5, 6, 6, 5]
     assert done.sentences.tolist() == [2, 1, 1, 2]
@@ -202,7 +207,7 @@ def test_documents_of_fewer_than_two_tokens_are_left_out():
 
 def test_special_tokens_in_the_text_stay_text(build):
     directory = build([f"{text} [MASK] and [CLS] are text [SEP]." for text in world(40)])
-    corpus = tokens.open_corpus(directory)
+    corpus = opened(directory)
     for part in (corpus.train, corpus.heldout):
         assert not {0, 1, 2, 3, 4} & set(part.tokens.tolist())
     assert "[ mask ]" in texts_of(corpus, corpus.train)[0][-1]
@@ -211,23 +216,22 @@ def test_special_tokens_in_the_text_stay_text(build):
 def test_a_given_vocabulary_is_used_as_it_is(build, tmp_path):
     path = tmp_path / "given.txt"
     entries = ["cat", *SPECIALS, *WORDS[1:], ".", *(f"[unused{number}]" for number in range(70_000))]
-    WordPiece(entries, lowercase=True).save(path)
+    TrainedWordPiece(entries).save(path)
     content = sources.content([path], Machine(cache=tmp_path / "cache"))
-    corpus = tokens.open_corpus(build(world(30), given=path, tokenizer=Tokenizer(given=content)))
+    corpus = opened(build(world(30), given=path, tokenizer=WordPiece(given=content)))
     assert corpus.tokenizer.vocabulary == entries
     assert corpus.train.tokens.dtype == np.uint32
     assert corpus.facts["train"]["unknown"] > 0
     with pytest.raises(BadInput, match="has changed"):
-        build(world(30), name="changed", given=path, tokenizer=Tokenizer(given=f"sha256:{0:064}"))
+        build(world(30), name="changed", given=path, tokenizer=WordPiece(given=f"sha256:{0:064}"))
 
 
 def test_cased_text_stays_cased(build):
-    corpus = tokens.open_corpus(build(world(60), tokenizer=Tokenizer(vocabulary=300, lowercase=False)))
-    assert not corpus.tokenizer.lowercase
+    cased = WordPiece(vocabulary=300, lowercase=False)
+    corpus = opened(build(world(60), tokenizer=cased), cased)
     assert any(document[-1].startswith("Number") for document in texts_of(corpus, corpus.train))
-    accents = Tokenizer(vocabulary=300, accents="keep")
-    kept = tokens.open_corpus(build([f"café {text}" for text in world(60)], name="kept", tokenizer=accents))
-    assert kept.tokenizer.accents == "keep"
+    accents = WordPiece(vocabulary=300, accents="keep")
+    kept = opened(build([f"café {text}" for text in world(60)], name="kept", tokenizer=accents), accents)
     assert texts_of(kept, kept.train)[0][0].startswith("café")
 
 
@@ -279,7 +283,7 @@ def test_damage_is_noticed(build, name):
     directory = build(world(30))
     damage(directory, name)
     with pytest.raises(BadInput, match="damaged"):
-        tokens.open_corpus(directory)
+        opened(directory)
 
 
 def test_what_is_not_whole_is_not_opened(build, tmp_path):
@@ -290,10 +294,10 @@ def test_what_is_not_whole_is_not_opened(build, tmp_path):
         (copy / name).unlink()
         for check in (True, False):
             with pytest.raises(BadInput, match="damaged"):
-                tokens.open_corpus(copy, check=check)
+                opened(copy, check=check)
         shutil.rmtree(copy)
     with pytest.raises(BadInput, match="nowhere"):
-        tokens.open_corpus(tmp_path / "nowhere")
+        opened(tmp_path / "nowhere")
 
 
 def test_the_sample_for_the_vocabulary_is_bounded_and_the_same_in_any_order(tmp_path):
@@ -323,7 +327,7 @@ def test_text_that_changed_after_it_was_planned_is_refused(tmp_path: Path, machi
     with pytest.raises(BadInput, match=r"corpus 'text.jsonl' has changed: give the same command again"):
         tokens.prepare(
             Corpus(sources=(located.source,), heldout=0.4),
-            Tokenizer(vocabulary=64),
+            WordPiece(vocabulary=64),
             [located],
             tmp_path / "corpus",
             progress=progress.silent,

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from bertlab.model.heads import PretrainingModel
-from bertlab.recipe import Inputs, Model, Recipe, Tokenizer
+from bertlab.recipe import Inputs, Model, Recipe
 from bertlab.recipe.identity import science
 from bertlab.tasks.kinds.span import Answers
 from bertlab.tasks.raw import RawExamples, TaskData
-from bertlab.text.tokenizers.wordpiece import WordPiece
+from bertlab.text.tokenizers import WordPiece
+from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh", *(f"##{letter}" for letter in "abcdefgh")]
 RECIPE = Recipe(
-    tokenizer=Tokenizer(vocabulary=64),
+    tokenizer=WordPiece(vocabulary=64),
     inputs=Inputs(length=32),
     model=Model(layers=2, hidden=32, heads=2, positions="rotary", initialisation="width", max_positions=32),
 )
@@ -24,7 +25,7 @@ RECIPE = Recipe(
 def pretrained(tmp_path_factory):
     """The directory of a pre-training of no steps."""
     directory = tmp_path_factory.mktemp("pretrained")
-    WordPiece(PIECES, lowercase=True).save(directory / "vocab.txt")
+    TrainedWordPiece(PIECES).save(directory / "vocab.txt")
     PretrainingModel(RECIPE.model, len(PIECES), 32, 0).save(directory / "model.safetensors")
     record = {"kind": "pretrain", "id": "0" * 64, "science": {"recipe": science(RECIPE)}}
     (directory / "recipe.json").write_text(json.dumps(record), encoding="utf-8")

@@ -51,6 +51,7 @@ def main(rank, ranks, place, corpus_directory):
     from bertlab.errors import RunFailed
     from bertlab.model.heads import PretrainingModel
     from bertlab.progress import Interrupted, silent
+    from bertlab.text.tokenizers import WordPiece
     from bertlab.text.tokens import open_corpus
     from bertlab.training import callbacks, metric_buffer, pretraining
     from bertlab.training.process_group import ProcessGroup
@@ -93,7 +94,7 @@ def main(rank, ranks, place, corpus_directory):
             ended = {"status": "broken", "reason": str(error)}
         (place / f"{name}-{rank}.json").write_text(json.dumps(ended))
 
-    corpus = open_corpus(corpus_directory)
+    corpus = open_corpus(corpus_directory, WordPiece())
     distributed.init_process_group(
         backend, f"file://{place}/meeting", datetime.timedelta(seconds=60), world_size=ranks, rank=rank
     )

@@ -11,11 +11,11 @@ from bertlab.hub import datasets as hub
 from bertlab.machine import Machine
 from bertlab.store.files import kind
 from bertlab.text import sources
-from bertlab.text.tokenizers import files as tokenizer_files
+from bertlab.text.tokenizers.base import FILES as TOKENIZER_FILES
 
 ADVICE = "give a checkpoint's directory"
 """What to do without the Hub."""
-FILES = ("config.json", *tokenizer_files.FILES, "model.safetensors")
+FILES = ("config.json", *TOKENIZER_FILES, "model.safetensors")
 """All that is read of a checkpoint, and all that is ever fetched: no code, no pickles."""
 
 

@@ -10,13 +10,14 @@ order. Weights are read from safetensors alone; what has no place in the model i
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -28,10 +29,8 @@ from bertlab.model.layers import EPSILON, SEGMENTS
 from bertlab.names import shown
 from bertlab.recipe.objective import bert
 from bertlab.recipe.ranges import arm
-from bertlab.text.tokenizers import files as tokenizer_files
-
-if TYPE_CHECKING:
-    from bertlab.text.tokenizers.wordpiece import WordPiece
+from bertlab.text.tokenizers import base as tokenizers
+from bertlab.text.tokenizers.base import TrainedTokenizer
 
 _WEIGHTS = "model.safetensors"
 _ARCHITECTURES = {  # by positions, and whether the encoder is causal
@@ -55,17 +54,17 @@ _FIXED = {"hidden_act": "gelu", "type_vocab_size": SEGMENTS}
 """What our encoder has no field for: a checkpoint that says otherwise is another model."""
 
 
-def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, PretrainingModel, WordPiece]:
+def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, PretrainingModel, TrainedTokenizer]:
     """The model and tokenizer of a published checkpoint directory, and as much of a recipe as describes them.
 
     Heads that the checkpoint lacks (a bare encoder) start from their initial values; with `fresh`, everything. Rows of
     the token table behind the vocabulary, which some checkpoints are padded with, are left out. Raises `BadInput` when
     a file is missing, is not what it should be, or the model is not one of ours.
     """
-    config = tokenizer_files.load_object(directory / "config.json")
+    config = tokenizers.load_object(directory / "config.json")
     model = _model(config, directory)
     vocabulary, positions = int(config["vocab_size"]), int(config["max_position_embeddings"])
-    tokenizer = tokenizer_files.read(directory)
+    tokenizer = tokenizers.read(directory)
     if tokenizer.size > vocabulary:
         raise BadInput(
             f"the tokenizer of {directory} has {tokenizer.size} entries, config.json says {vocabulary}: "
@@ -82,9 +81,7 @@ def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, Pretraini
             state[name] = state[name][: tokenizer.size]
         ours.load_state_dict(state)
     described = recipe.Recipe(
-        tokenizer=recipe.Tokenizer(
-            lowercase=tokenizer.lowercase, accents=tokenizer.accents, given=f"sha256:{tokenizer.digest}"
-        ),
+        tokenizer=dataclasses.replace(tokenizer.settings, given=f"sha256:{tokenizer.digest}"),
         objective=objective,
         model=model,
     )
@@ -99,7 +96,7 @@ def predicts(directory: Path) -> bool:
         return _OUTSIDE_LAYERS["lm_head.transform"] + ".weight" in weights.keys()  # noqa: SIM118, it is no mapping
 
 
-def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokenizer: WordPiece) -> None:
+def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokenizer: TrainedTokenizer) -> None:
     """Writes `model`, which `recipe` describes, as a checkpoint directory. Raises `BadInput` if it is not empty."""
     from safetensors.torch import save
 
@@ -128,7 +125,7 @@ def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokeni
     }
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-    tokenizer_files.write(directory, tokenizer, model.encoder.max_positions)
+    tokenizer.write(directory, model.encoder.max_positions)
     # Not `save_file`: it tells of a full disk in an error of its own, and nobody else can read its files.
     (directory / _WEIGHTS).write_bytes(save(_published(model, recipe), metadata={"format": "pt"}))
 

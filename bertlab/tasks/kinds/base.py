@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bertlab.model.backbone import Backbone
     from bertlab.model.heads import Pooler
-    from bertlab.text.tokenizers.wordpiece import WordPiece
+    from bertlab.text.tokenizers.base import TrainedTokenizer
 
 LIKELIHOOD = "log_likelihood"
 """The second metric of every kind whose answers have a probability: the mean log-likelihood of right answers, nats."""
@@ -89,7 +89,7 @@ class TaskKind(ABC):
     def encode(
         self,
         raw: RawExamples,
-        tokenizer: WordPiece,
+        tokenizer: TrainedTokenizer,
         length: int,
         *,
         training: bool = False,

@@ -20,7 +20,7 @@ from bertlab.tasks.task import Task
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from bertlab.text.tokenizers.wordpiece import WordPiece
+    from bertlab.text.tokenizers.base import TrainedTokenizer
 
 
 class Classification(TaskKind):
@@ -50,7 +50,7 @@ class Classification(TaskKind):
     def encode(
         self,
         raw: RawExamples,
-        tokenizer: WordPiece,
+        tokenizer: TrainedTokenizer,
         length: int,
         *,
         training: bool = False,
@@ -203,7 +203,7 @@ def truncated(first: int, second: int, budget: int) -> tuple[int, int]:
     return budget - half, half
 
 
-def examples(text: Sequence[Sequence[str]], labels: Numbers, tokenizer: WordPiece, length: int) -> Examples:
+def examples(text: Sequence[Sequence[str]], labels: Numbers, tokenizer: TrainedTokenizer, length: int) -> Examples:
     """Encodes one or two text columns, truncated to `length` tokens per sequence; the target is at [CLS]."""
     pairs = len(text) == 2
     columns = [tokenizer.encode(column) for column in text]

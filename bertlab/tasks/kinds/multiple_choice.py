@@ -23,7 +23,7 @@ from bertlab.tasks.task import Task
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from bertlab.text.tokenizers.wordpiece import WordPiece
+    from bertlab.text.tokenizers.base import TrainedTokenizer
 
 
 class MultipleChoice(TaskKind):
@@ -56,7 +56,7 @@ class MultipleChoice(TaskKind):
     def encode(
         self,
         raw: RawExamples,
-        tokenizer: WordPiece,
+        tokenizer: TrainedTokenizer,
         length: int,
         *,
         training: bool = False,
@@ -150,7 +150,7 @@ def _answered(question: str, ending: str) -> str:
     return question.replace("_", ending) if "_" in question else f"{question} {ending}"
 
 
-def examples(text: Sequence[Sequence[str]], labels: Integers, tokenizer: WordPiece, length: int) -> Examples:
+def examples(text: Sequence[Sequence[str]], labels: Integers, tokenizer: TrainedTokenizer, length: int) -> Examples:
     """Encodes contexts and their columns of endings: one sequence per ending, one target per example."""
     choices, count = len(text) - 1, len(labels)
     pairs = classification.examples(_pairs(text), np.repeat(labels, choices), tokenizer, length)

@@ -21,7 +21,7 @@ from bertlab.tasks.task import Task
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from bertlab.text.tokenizers.wordpiece import WordPiece
+    from bertlab.text.tokenizers.base import TrainedTokenizer
 
 LARGEST = 1e15
 """The largest absolute score: squared errors are summed in float32, whose maximum is 3e38."""
@@ -45,7 +45,7 @@ class Regression(TaskKind):
     def encode(
         self,
         raw: RawExamples,
-        tokenizer: WordPiece,
+        tokenizer: TrainedTokenizer,
         length: int,
         *,
         training: bool = False,

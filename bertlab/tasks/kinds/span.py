@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from bertlab.model.backbone import Backbone
     from bertlab.model.heads import Pooler
-    from bertlab.text.tokenizers.wordpiece import WordPiece
+    from bertlab.text.tokenizers.base import TrainedTokenizer
 
 ANSWERABILITY = "answerability"
 """The option that a classifier decides whether a question has an answer (RoBERTa section 3.3)."""
@@ -65,7 +65,7 @@ class Span(TaskKind):
     def encode(
         self,
         raw: RawExamples,
-        tokenizer: WordPiece,
+        tokenizer: TrainedTokenizer,
         length: int,
         *,
         training: bool = False,
@@ -225,7 +225,7 @@ def answers(contexts: Sequence[str], values: Sequence[Any], where: str) -> list[
 def examples(
     text: Sequence[Sequence[str]],
     right: Sequence[Answers],
-    tokenizer: WordPiece,
+    tokenizer: TrainedTokenizer,
     length: int,
     *,
     training: bool = False,

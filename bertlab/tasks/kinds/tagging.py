@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from bertlab.model.backbone import Backbone
     from bertlab.model.heads import Pooler
-    from bertlab.text.tokenizers.wordpiece import WordPiece
+    from bertlab.text.tokenizers.base import TrainedTokenizer
 
 CONTEXT = "context"
 """The option that neighbouring sentences of the document fill a sequence."""
@@ -75,7 +75,7 @@ class Tagging(TaskKind):
     def encode(
         self,
         raw: RawExamples,
-        tokenizer: WordPiece,
+        tokenizer: TrainedTokenizer,
         length: int,
         *,
         training: bool = False,
@@ -313,7 +313,7 @@ def documents(sentences: Sequence[Sequence[str]], groups: Integers | None) -> In
 def examples(
     words: Sequence[Sequence[str]],
     tags: Sequence[Integers],
-    tokenizer: WordPiece,
+    tokenizer: TrainedTokenizer,
     length: int,
     context: Context | None = None,
 ) -> Examples:
@@ -358,7 +358,7 @@ def examples(
 
 
 def _around(
-    words: Sequence[Sequence[str]], tokenizer: WordPiece, context: Context | None
+    words: Sequence[Sequence[str]], tokenizer: TrainedTokenizer, context: Context | None
 ) -> tuple[Integers, Integers, Integers, Integers]:
     """The concatenated pieces of all sentences, (N,); the start of each tagged sentence, and the start and end of its
     document, (E,) each."""

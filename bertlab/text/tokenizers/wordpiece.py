@@ -1,179 +1,82 @@
-"""WordPiece, BERT's tokenizer (Devlin et al. 2019, section 3; Wu et al. 2016): trained, loaded, saved, applied.
+"""WordPiece, BERT's tokenizer (Devlin et al. 2019, section 3; Wu et al. 2016).
 
-Text is cleaned, lowercased and stripped of accents, split at spaces and punctuation, and each word is cut greedily
-into the longest pieces of the vocabulary. Text is only text: a literal `[MASK]` in it gives `[`, `mask`, `]`.
+Text is cleaned, lowercased and stripped of accents, split at spaces and punctuation, and each word is split greedily
+into the longest entries of the vocabulary.
 
 Training by the `tokenizers` library depends on the order of a hash table, so that two runs give two vocabularies. It
-becomes a function of the text when all single characters have their ids beforehand: they are chosen here.
+becomes a function of the text when all single characters have their ids beforehand: `train` chooses them.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 import string
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from bertlab.errors import BadInput
-from bertlab.recipe import Accents
+from bertlab.names import shown
+from bertlab.recipe import Tokenizer
 from bertlab.store.files import content
 from bertlab.text.sentences import cut
+from bertlab.text.tokenizers.base import SPECIALS, TrainedTokenizer, load_object, valid
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as RustTokenizer
 
-SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-STRIPPED: dict[Accents, bool | None] = {"by-case": None, "keep": False, "strip": True}
-"""What the `tokenizers` library calls `strip_accents`."""
 LONGEST_WORD = 100
 """Characters; a longer word is [UNK], as in BERT's released code."""
 ALPHABET = 1_000
 """Single characters in a trained vocabulary at most, the most frequent ones."""
 
 _MEMORY = 1_500_000
-"""Characters of the words whose pieces are remembered, some 200,000 words."""
+"""Characters of the words whose ids are remembered, some 200,000 words."""
 _TEXTS = 100
-"""Texts that are cut into words at once: so many words stay in the processor's cache until they are looked up."""
+"""Texts that are split into words at once: their words stay in the processor's cache until they are looked up."""
 _WORDS = 500
-"""New words that are cut into pieces at once."""
+"""New words that are split into pieces at once."""
 _NO_SPACES = re.compile("[\x00\x0b\x0c\x1c-\x1f\x85]")
-"""What `str.split` takes for spaces and BERT removes as control characters; and NUL, which parts texts here."""
+"""What `str.split` takes for spaces and BERT removes as control characters; and NUL, put between texts here."""
 _PUNCTUATION = f"{string.punctuation}–—‘’“”…"
-"""The punctuation that is split off here. BERT's includes all of Unicode's: the rarer kinds are left to the library."""
+"""The punctuation that `_words` splits off. BERT's includes all of Unicode's: the library does the rarer marks."""
 
 
-class WordPiece:
-    """A vocabulary and how text is cut into it.
+@dataclass(frozen=True, kw_only=True)
+class WordPiece(Tokenizer):
+    """BERT's tokenizer; its file is a `vocab.txt`: one entry per line, the line number is the id."""
 
-    Each word is looked up in a table of the words seen before; only new ones go through the `tokenizers` library.
-    """
-
-    def __init__(self, vocabulary: Sequence[str], *, lowercase: bool, accents: Accents = "by-case") -> None:
-        self.vocabulary = list(vocabulary)
-        self.lowercase, self.accents = lowercase, accents
-        ids = {piece: number for number, piece in enumerate(self.vocabulary)}
-        missing = [special for special in SPECIALS if special not in ids]
-        if missing:
-            raise BadInput(f"the vocabulary has no {' and no '.join(missing)}: add a line for each")
-        self.pad, self.unk, self.cls, self.sep, self.mask = (ids[special] for special in SPECIALS)
-        self.dtype: np.dtype[np.uint16] | np.dtype[np.uint32] = (
-            np.dtype("<u2") if self.size <= 1 << 16 else np.dtype("<u4")
-        )
-        """The type of packed ids: 2 bytes where the vocabulary fits, 4 elsewhere."""
-        self._ids = ids
-        self._seen: dict[str, bytes] = {}
-        self._seen_characters = 0
+    kind: ClassVar[str] = "wordpiece"
+    file: ClassVar[str] = "vocab.txt"
+    lowercase: bool = True
+    accents: Literal["by-case", "keep", "strip"] = "by-case"
+    """`by-case` strips accents where text is lowercased, as BERT does."""
 
     @property
-    def size(self) -> int:
-        """Entries of the vocabulary, specials included."""
-        return len(self.vocabulary)
-
-    @cached_property
-    def ordinary(self) -> npt.NDArray[np.int32]:
-        """Ids of all entries but the five specials, ascending, shape (size - 5,)."""
-        specials = [self.pad, self.unk, self.cls, self.sep, self.mask]
-        return np.setdiff1d(np.arange(self.size, dtype=np.int32), np.array(specials, dtype=np.int32))
-
-    @cached_property
-    def word_starts(self) -> npt.NDArray[np.bool_]:
-        """Which entries can begin a word, shape (size,): all but the continuation pieces (`##`)."""
-        return np.array([not piece.startswith("##") for piece in self.vocabulary])
-
-    def pack(self, texts: Sequence[str]) -> list[bytes]:
-        """The ids of each text, without specials, as the bytes of an array of `dtype`."""
-        if self._seen_characters > _MEMORY:
-            self._seen.clear()
-            self._seen_characters = 0
-        packed: list[bytes] = []
-        waiting: dict[int, list[str]] = {}
-        pieces = self._seen.__getitem__
-        for start in range(0, len(texts), _TEXTS):
-            for row in self._words(texts[start : start + _TEXTS]):
-                try:
-                    packed.append(b"".join(map(pieces, row)))
-                except KeyError:  # a new word: rare, but for the first texts
-                    waiting[len(packed)] = row
-                    packed.append(b"")
-        unseen = list(set[str]().union(*waiting.values()).difference(self._seen))
-        self._seen.update(self._lookup(unseen))
-        self._seen_characters += sum(map(len, unseen))
-        for number, row in waiting.items():
-            packed[number] = b"".join(map(pieces, row))
-        return packed
-
-    def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each text, without specials."""
-        return [np.frombuffer(packed, dtype=self.dtype).tolist() for packed in self.pack(texts)]
-
-    def encode_words(self, rows: Sequence[Sequence[str]]) -> list[tuple[list[int], list[int]]]:
-        """For each row of words its ids, and for each id the index of its word.
-
-        Every word gives at least one id: [UNK] if nothing is left of it.
-        """
-        words = iter(self.encode([word for row in rows for word in row]))
-        encoded = []
-        for row in rows:
-            ids: list[int] = []
-            owners: list[int] = []
-            for index, pieces in enumerate(next(words) or [self.unk] for _ in row):
-                ids += pieces
-                owners += [index] * len(pieces)
-            encoded.append((ids, owners))
-        return encoded
-
-    def offsets(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
-        """For each text its ids, and for each id where it begins and ends in the text, in characters."""
-        encodings = self._backend.encode_batch([_unicode(text) for text in texts], add_special_tokens=False)
-        return [(encoding.ids, encoding.offsets) for encoding in encodings]
-
-    def save(self, path: Path) -> None:
-        """Writes a `vocab.txt`: one entry a line, the line number is the id."""
-        path.write_bytes(self._lines())
+    def cased(self) -> bool:
+        """Whether text keeps its case."""
+        return not self.lowercase
 
     @property
-    def digest(self) -> str:
-        """The SHA-256 of its `vocab.txt`."""
-        return hashlib.sha256(self._lines()).hexdigest()
+    def strip_accents(self) -> bool | None:
+        """`accents` as the `tokenizers` library names it."""
+        return {"by-case": None, "keep": False, "strip": True}[self.accents]
 
-    def _lines(self) -> bytes:
-        return "".join(f"{piece}\n" for piece in self.vocabulary).encode()
-
-    @classmethod
-    def load(cls, path: Path, lowercase: bool, accents: Accents = "by-case") -> WordPiece:
-        """Reads a `vocab.txt`. `BadInput` if it cannot be read, is not UTF-8 or lacks one of the five specials."""
-        try:
-            text = content(path, "vocabulary").decode()
-        except UnicodeDecodeError as error:
-            raise BadInput(f"vocabulary {path} is not UTF-8 at byte {error.start}: save it as UTF-8") from None
-        # Entries may contain Unicode's own line separators: only \n ends a line.
-        lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
-        try:
-            return cls(lines, lowercase=lowercase, accents=accents)
-        except BadInput as error:
-            raise BadInput(f"{path}: {error}") from None
-
-    @classmethod
-    def train(cls, texts: Iterable[str], vocabulary: int, lowercase: bool, accents: Accents = "by-case") -> WordPiece:
-        """A vocabulary of at most `vocabulary` entries, trained on `texts` (all held in memory: give a sample).
-
-        The same texts in any order give the same vocabulary, in any process.
-        """
+    def train(self, texts: Iterable[str]) -> TrainedWordPiece:
+        """A vocabulary of at most `vocabulary` entries, the same in any process."""
         from tokenizers import Tokenizer, models, trainers
 
-        # The library takes many times the memory of the texts that it holds at once: they are given in small pieces.
-        sample = [piece for text in texts for piece in cut(_wrapped(_unicode(text)), 10_000)]
-        backend = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-        _bert(backend, lowercase, accents)
-        initial, continuing = _alphabet(backend, sample, min(ALPHABET, (vocabulary - len(SPECIALS)) // 3))
+        # The library needs many times the memory of the texts that it holds at once: it gets small pieces.
+        sample = [piece for text in texts for piece in cut(_wrapped(valid(text)), 10_000)]
+        backend = self._bert(Tokenizer(models.WordPiece(unk_token="[UNK]")))
+        initial, continuing = _alphabet(backend, sample, min(ALPHABET, (self.vocabulary - len(SPECIALS)) // 3))
         trainer = trainers.WordPieceTrainer(
-            vocab_size=vocabulary,
+            vocab_size=self.vocabulary,
             min_frequency=2,
             special_tokens=[*SPECIALS, *(f"##{character}" for character in continuing)],
             initial_alphabet=initial,
@@ -181,25 +84,182 @@ class WordPiece:
             show_progress=False,
         )
         backend.train_from_iterator(sample, trainer)
-        entries = sorted(backend.get_vocab(with_added_tokens=True).items(), key=lambda entry: entry[1])
-        return cls([piece for piece, _ in entries], lowercase=lowercase, accents=accents)
+        entries = backend.get_vocab(with_added_tokens=True)
+        return TrainedWordPiece(sorted(entries, key=entries.__getitem__), self)
 
-    def backend(self) -> RustTokenizer:
-        """A new tokenizer of the `tokenizers` library. It knows no special token: what looks like one is text."""
-        from tokenizers import Tokenizer, models
+    def load(self, path: Path) -> TrainedWordPiece:
+        """Reads a `vocab.txt`. Raises `BadInput` if it is not UTF-8 or lacks one of the special tokens."""
+        try:
+            text = content(path, "vocabulary").decode()
+        except UnicodeDecodeError as error:
+            raise BadInput(f"vocabulary {path} is not UTF-8 at byte {error.start}: save it as UTF-8") from None
+        # Entries may contain Unicode's own line separators: only \n ends a line.
+        lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+        return self._trained(lines, path)
 
-        backend = Tokenizer(models.WordPiece(self._ids, unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD))
-        _bert(backend, self.lowercase, self.accents)
+    @classmethod
+    def read(cls, directory: Path) -> TrainedWordPiece | None:
+        """From tokenizer.json or vocab.txt; where both are there, they have to agree.
+
+        transformers 5 writes no vocab.txt, and many older checkpoints have nothing else.
+        """
+        whole, plain, config = (directory / n for n in ("tokenizer.json", "vocab.txt", "tokenizer_config.json"))
+        if not whole.is_file() and not plain.is_file():
+            return None
+        described = load_object(config) if config.exists() else {}
+        lowercase, strip = described.get("do_lower_case"), described.get("strip_accents")
+        if lowercase is not None and not isinstance(lowercase, bool):
+            raise BadInput(f"{config} has do_lower_case {shown(lowercase)}: give true or false")
+        if described.get("tokenize_chinese_chars") not in (None, True):
+            raise BadInput(f"{config} leaves Chinese characters together: only BERT's splitting can be read")
+        if not whole.is_file():
+            return cls._like(lowercase is not False, strip, config).load(plain)  # BERT's default is lower case
+        data = load_object(whole)
+        if isinstance(data.get("model"), dict) and data["model"].get("type", cls.__name__) != cls.__name__:
+            return None
+        found = cls._from_json(data, whole)
+        settings = found.settings
+        if lowercase not in (None, settings.lowercase):
+            raise BadInput(f"{directory}: tokenizer.json and tokenizer_config.json differ in lower-casing: correct one")
+        if strip is not None and cls._like(settings.lowercase, strip, config) != settings:
+            raise BadInput(f"{directory}: tokenizer.json and tokenizer_config.json differ in accents: correct one")
+        if plain.is_file() and settings.load(plain).vocabulary != found.vocabulary:
+            raise BadInput(f"{directory}: vocab.txt and tokenizer.json have other entries: remove the wrong one")
+        return found
+
+    @classmethod
+    def _like(cls, lowercase: bool, strip: Any, path: Path) -> WordPiece:
+        """The settings of a checkpoint; `by-case` for accents wherever that is what BERT does."""
+        if strip is not None and not isinstance(strip, bool):
+            raise BadInput(f"{path} has strip_accents {shown(strip)}: give true, false or null")
+        return cls(
+            lowercase=lowercase, accents="by-case" if strip in (None, lowercase) else "strip" if strip else "keep"
+        )
+
+    @classmethod
+    def _from_json(cls, data: dict[str, Any], path: Path) -> TrainedWordPiece:
+        """The tokenizer in a tokenizer.json. Raises `BadInput` for what BERT's WordPiece does otherwise."""
+        for part, fields in _AS_IN_BERT.items():
+            there = data.get(part)
+            for name, ours in fields.items():
+                theirs = there.get(name) if isinstance(there, dict) else None
+                if theirs != ours:
+                    raise BadInput(
+                        f"{path} has a {part} with {name} {shown(theirs)}, BERT's is {ours!r}: only WordPiece as in "
+                        "BERT can be read"
+                    )
+        lowercase = data["normalizer"].get("lowercase")
+        if not isinstance(lowercase, bool):
+            raise BadInput(f"{path} has a normalizer with lowercase {shown(lowercase)}: give true or false")
+        entries = data["model"].get("vocab")
+        ids = list(entries.values()) if isinstance(entries, dict) else []
+        if not ids or not all(type(each) is int for each in ids) or sorted(ids) != list(range(len(ids))):
+            raise BadInput(f"{path} does not number its vocabulary from 0 on: save the tokenizer again")
+        if any("\n" in piece for piece in entries):
+            raise BadInput(f"{path} has an entry with a line break: no text of one word gives it, take it out")
+        added = data.get("added_tokens") or []
+        for token in added if isinstance(added, list) else [added]:
+            text = token.get("content") if isinstance(token, dict) else token
+            if not isinstance(text, str) or text not in entries:
+                raise BadInput(
+                    f"{path} adds the token {shown(text)} to its vocabulary: only WordPiece as in BERT can be read"
+                )
+        settings = cls._like(lowercase, data["normalizer"].get("strip_accents"), path)
+        return settings._trained(sorted(entries, key=entries.__getitem__), path)
+
+    def _trained(self, vocabulary: Sequence[str], path: Path) -> TrainedWordPiece:
+        """The tokenizer with the vocabulary in a file."""
+        try:
+            return TrainedWordPiece(vocabulary, self)
+        except BadInput as error:
+            raise BadInput(f"{path}: {error}") from None
+
+    def _bert(self, backend: RustTokenizer) -> RustTokenizer:
+        """Gives `backend` BERT's cleaning and its splitting at spaces and punctuation."""
+        from tokenizers import decoders, normalizers, pre_tokenizers
+
+        backend.normalizer = normalizers.BertNormalizer(lowercase=self.lowercase, strip_accents=self.strip_accents)
+        backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        backend.decoder = decoders.WordPiece()
         return backend
 
+
+_AS_IN_BERT: dict[str, dict[str, Any]] = {
+    "model": {"unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": LONGEST_WORD},
+    "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True},
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+}
+"""What a tokenizer.json has to say. Older files leave out the type of the model."""
+
+
+class TrainedWordPiece(TrainedTokenizer):
+    """WordPiece with its vocabulary.
+
+    Each word is looked up in a table of the words seen before; only new ones go through the `tokenizers` library.
+    """
+
+    settings: WordPiece
+
+    def __init__(self, vocabulary: Sequence[str], settings: WordPiece = WordPiece()) -> None:
+        from tokenizers import Tokenizer, models
+
+        ids = {piece: number for number, piece in enumerate(vocabulary)}
+        model = models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD)
+        super().__init__(settings, vocabulary, settings._bert(Tokenizer(model)))
+        self._seen: dict[str, bytes] = {}
+        self._seen_characters = 0
+
     @cached_property
-    def _backend(self) -> RustTokenizer:
-        return self.backend()
+    def word_starts(self) -> npt.NDArray[np.bool_]:
+        """Which entries can begin a word, shape (size,): all except the continuation pieces (`##`)."""
+        return np.array([not piece.startswith("##") for piece in self.vocabulary])
+
+    @property
+    def data(self) -> bytes:
+        """The content of its `vocab.txt`."""
+        return "".join(f"{piece}\n" for piece in self.vocabulary).encode()
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The fields of tokenizer_config.json that are its own."""
+        return {
+            "tokenizer_class": "BertTokenizer",
+            "do_lower_case": self.settings.lowercase,
+            "strip_accents": self.settings.strip_accents,
+            "tokenize_chinese_chars": True,
+        }
+
+    def write(self, directory: Path, length: int) -> None:
+        """Writes it in the files of `transformers`, a vocab.txt among them."""
+        super().write(directory, length)
+        self.save(directory / "vocab.txt")
+
+    def pack(self, texts: Sequence[str]) -> list[bytes]:
+        """The ids of each text, without special tokens, as the bytes of an array of `dtype`."""
+        if self._seen_characters > _MEMORY:
+            self._seen.clear()
+            self._seen_characters = 0
+        packed: list[bytes] = []
+        waiting: dict[int, list[str]] = {}
+        pieces = self._seen.__getitem__
+        for start in range(0, len(texts), _TEXTS):
+            for words in self._words(texts[start : start + _TEXTS]):
+                try:
+                    packed.append(b"".join(map(pieces, words)))
+                except KeyError:  # a new word: rare, except in the first texts
+                    waiting[len(packed)] = words
+                    packed.append(b"")
+        unseen = list(set[str]().union(*waiting.values()).difference(self._seen))
+        self._seen.update(self._lookup(unseen))
+        self._seen_characters += sum(map(len, unseen))
+        for number, words in waiting.items():
+            packed[number] = b"".join(map(pieces, words))
+        return packed
 
     def _words(self, texts: Sequence[str]) -> list[list[str]]:
-        """The texts cut at spaces and at frequent punctuation, which BERT does anyway: no piece is longer than that."""
-        cleaned = [_NO_SPACES.sub("", text) if _NO_SPACES.search(text) else text for text in texts]
-        if self.lowercase:  # outside ASCII, lower case depends on accents and context
+        """The texts split at spaces and frequent punctuation, where BERT splits too: no piece is longer than a word."""
+        cleaned = [_NO_SPACES.sub("", text) for text in texts]
+        if self.settings.lowercase:  # outside ASCII, lower case depends on accents and context
             cleaned = [text.lower() if text.isascii() else text for text in cleaned]
         joined = "\x00".join(cleaned)
         for mark in _PUNCTUATION:
@@ -213,33 +273,15 @@ class WordPiece:
         for word in words:
             (plain if word.isascii() and word.isalnum() else others).append(word)
         yield from zip(plain, self._cut(plain), strict=True)
-        try:
-            encodings = self._backend.encode_batch_fast(others, add_special_tokens=False)
-        except (TypeError, UnicodeEncodeError):  # halves of surrogate pairs, which JSON can hold
-            encodings = self._backend.encode_batch_fast([_unicode(word) for word in others], add_special_tokens=False)
-        for word, encoding in zip(others, encodings, strict=True):
-            yield word, np.array(encoding.ids, dtype=self.dtype).tobytes()
+        yield from zip(others, super().pack(others), strict=True)
 
     def _cut(self, plain: Sequence[str]) -> Iterator[bytes]:
         """The packed ids of words of ASCII letters and digits: many are one text, in which first pieces have no ##."""
         texts = [" ".join(plain[start : start + _WORDS]) for start in range(0, len(plain), _WORDS)]
-        for encoding in self._backend.encode_batch_fast(texts, add_special_tokens=False):
+        for encoding in self.backend.encode_batch_fast(texts, add_special_tokens=False):
             ids = np.array(encoding.ids, dtype=self.dtype)
             packed, starts = ids.tobytes(), (np.flatnonzero(self.word_starts[ids]) * ids.itemsize).tolist()
             yield from (packed[start:end] for start, end in zip(starts, [*starts[1:], len(packed)], strict=True))
-
-
-def _bert(backend: RustTokenizer, lowercase: bool, accents: Accents) -> None:
-    """Gives `backend` BERT's cleaning and its splitting at spaces and punctuation."""
-    from tokenizers import normalizers, pre_tokenizers
-
-    backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=STRIPPED[accents])
-    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-
-
-def _unicode(text: str) -> str:
-    """`text` with halves of surrogate pairs replaced, which are no Unicode text."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def _wrapped(text: str) -> str:

@@ -9,6 +9,7 @@ from bertlab.errors import BadInput
 from bertlab.lab.scales import find
 from bertlab.recipe.identity import set_fields
 from bertlab.recipe.ranges import FieldError
+from bertlab.text.tokenizers import WordPiece
 
 TUNED = ("finetune", "span", "tagging", "tasks.mnli")
 
@@ -146,7 +147,8 @@ def test_seeds(refused, seed):
     refused("pretrain", "--scale", "smoke", "--seed", seed, says="seed")
 
 
-CHECKED = [each for each in vars(recipe).values() if isinstance(each, type) and dataclasses.is_dataclass(each)]
+KINDS = {WordPiece if each is recipe.Tokenizer else each for each in vars(recipe).values() if isinstance(each, type)}
+CHECKED = sorted((each for each in KINDS if dataclasses.is_dataclass(each)), key=lambda each: each.__name__)
 
 
 @pytest.mark.parametrize("kind", CHECKED)

@@ -10,7 +10,8 @@ from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel, TensorBatch
 from bertlab.model.interop import huggingface
 from bertlab.objectives import CausalLM
-from bertlab.text.tokenizers.wordpiece import WordPiece
+from bertlab.text.tokenizers import WordPiece
+from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 
 TOKENS = 24
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"word{number}" for number in range(85))]
@@ -81,7 +82,7 @@ def assert_same_logits(ours, theirs, padded):
 
 @pytest.fixture
 def tokenizer():
-    return WordPiece(WORDS, lowercase=False)
+    return TrainedWordPiece(WORDS, WordPiece(lowercase=False))
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -118,7 +119,7 @@ def test_what_is_written_is_read_back_whole(positions, causal, tmp_path, tokeniz
     told, again, read = huggingface.read(tmp_path / "out")
     assert told.model == described(positions)
     assert again.encoder.causal == causal
-    assert (read.vocabulary, read.lowercase) == (WORDS, False)
+    assert (read.vocabulary, read.settings.lowercase) == (WORDS, False)
     assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), again.parameters(), strict=True))
 
 

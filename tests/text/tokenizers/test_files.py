@@ -5,8 +5,8 @@ import json
 import pytest
 
 from bertlab.errors import BadInput
-from bertlab.text.tokenizers import files as tokenizer_files
-from bertlab.text.tokenizers.wordpiece import SPECIALS, WordPiece
+from bertlab.text.tokenizers import SPECIALS, WordPiece, base
+from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABé漢,.![]"
 PIECES = [*SPECIALS, *LETTERS, *(f"##{letter}" for letter in LETTERS), "mask", "the", "CaFé", "cafe", "café"]
@@ -49,20 +49,20 @@ def theirs(directory, texts=TEXTS):
 
 
 def test_what_transformers_saves_is_read_with_its_ids(directory):
-    ours = tokenizer_files.read(directory)
+    ours = base.read(directory)
     plain = [text for text in TEXTS if "[MASK]" not in text]  # in theirs that is a token, in ours text
     expected = [ids[1:-1] for ids in theirs(directory, plain)]
     assert ours.encode(plain) == expected
     assert ours.vocabulary == PIECES
     (directory / "tokenizer_config.json").unlink()
-    assert tokenizer_files.read(directory).encode(plain) == expected, "tokenizer.json alone"
+    assert base.read(directory).encode(plain) == expected, "tokenizer.json alone"
 
 
 @pytest.mark.parametrize("accents", ["by-case", "keep", "strip"])
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_what_is_written_gives_transformers_the_same_ids(lowercase, accents, tmp_path):
-    ours = WordPiece(PIECES, lowercase=lowercase, accents=accents)
-    tokenizer_files.write(tmp_path, ours, 64)
+    ours = TrainedWordPiece(PIECES, WordPiece(lowercase=lowercase, accents=accents))
+    ours.write(tmp_path, 64)
     ids = theirs(tmp_path)
     for text, found in zip(TEXTS, ids, strict=True):
         (before, *after) = ours.encode(text.split("[MASK]"))
@@ -70,12 +70,12 @@ def test_what_is_written_gives_transformers_the_same_ids(lowercase, accents, tmp
     for removed in ((), ("vocab.txt",), ("tokenizer_config.json",)):
         for name in removed:
             (tmp_path / name).unlink()
-        again = tokenizer_files.read(tmp_path)
-        assert (again.vocabulary, again.lowercase, again.digest) == (PIECES, lowercase, ours.digest)
+        again = base.read(tmp_path)
+        assert (again.vocabulary, again.settings.lowercase, again.digest) == (PIECES, lowercase, ours.digest)
 
 
 def test_vocab_txt_alone_is_lowercased_unless_its_settings_say_otherwise(tmp_path):
-    WordPiece(PIECES, lowercase=True).save(tmp_path / "vocab.txt")
+    TrainedWordPiece(PIECES).save(tmp_path / "vocab.txt")
     settings = tmp_path / "tokenizer_config.json"
     for text, lowercase, accents in (
         (None, True, "by-case"),
@@ -86,8 +86,8 @@ def test_vocab_txt_alone_is_lowercased_unless_its_settings_say_otherwise(tmp_pat
     ):
         if text is not None:
             settings.write_text(text)
-        read = tokenizer_files.read(tmp_path)
-        assert (read.lowercase, read.accents) == (lowercase, accents)
+        read = base.read(tmp_path)
+        assert (read.settings.lowercase, read.settings.accents) == (lowercase, accents)
     for text, message in (
         ('{"do_lower_case": "no"}', "do_lower_case 'no'"),
         ('{"strip_accents": "no"}', "strip_accents 'no'"),
@@ -97,10 +97,10 @@ def test_vocab_txt_alone_is_lowercased_unless_its_settings_say_otherwise(tmp_pat
     ):
         settings.write_text(text)
         with pytest.raises(BadInput, match=message):
-            tokenizer_files.read(tmp_path)
+            base.read(tmp_path)
     (tmp_path / "vocab.txt").unlink()
     with pytest.raises(BadInput, match=r"neither tokenizer.json nor vocab.txt"):
-        tokenizer_files.read(tmp_path)
+        base.read(tmp_path)
 
 
 NUMBERS = dict(zip(PIECES, range(len(PIECES)), strict=True))
@@ -110,7 +110,7 @@ NUMBERS = dict(zip(PIECES, range(len(PIECES)), strict=True))
     ("changes", "message"),
     [
         ({"model": None}, "model with unk_token None"),
-        ({"model__type": "BPE"}, "model with type 'BPE', BERT's is 'WordPiece'"),
+        ({"model__type": "BPE"}, "is of another kind: only .*wordpiece.* can be read"),
         ({"model__continuing_subword_prefix": "@@"}, "continuing_subword_prefix '@@'"),
         ({"model__unk_token": "<unk>"}, "unk_token"),
         ({"model__max_input_chars_per_word": 1000}, "max_input_chars_per_word"),
@@ -134,20 +134,20 @@ NUMBERS = dict(zip(PIECES, range(len(PIECES)), strict=True))
 def test_a_tokenizer_that_is_not_berts_is_one_line(directory, changes, message):
     change(directory / "tokenizer.json", **changes)
     with pytest.raises(BadInput, match=message) as caught:
-        tokenizer_files.read(directory)
+        base.read(directory)
     assert "\n" not in str(caught.value)
 
 
 def test_files_that_contradict_one_another_are_refused(directory):
-    WordPiece(PIECES[:-1], lowercase=True).save(directory / "vocab.txt")
+    TrainedWordPiece(PIECES[:-1]).save(directory / "vocab.txt")
     with pytest.raises(BadInput, match="other entries"):
-        tokenizer_files.read(directory)
-    WordPiece(PIECES, lowercase=True).save(directory / "vocab.txt")
-    lowercase = tokenizer_files.read(directory).lowercase
+        base.read(directory)
+    TrainedWordPiece(PIECES).save(directory / "vocab.txt")
+    lowercase = base.read(directory).settings.lowercase
     change(directory / "tokenizer_config.json", do_lower_case=not lowercase)
     with pytest.raises(BadInput, match="differ in lower-casing"):
-        tokenizer_files.read(directory)
+        base.read(directory)
     change(directory / "tokenizer_config.json", do_lower_case=lowercase, strip_accents=not lowercase)
     change(directory / "tokenizer.json", normalizer__strip_accents=lowercase)
     with pytest.raises(BadInput, match="differ in accents"):
-        tokenizer_files.read(directory)
+        base.read(directory)

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertlab.errors import BadInput
-from bertlab.text.tokenizers.wordpiece import SPECIALS, WordPiece
+from bertlab.text.tokenizers import SPECIALS, WordPiece
+from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 
 TEXTS = [
     "The cat sat on the mat, and the dog barked at the cat.",
@@ -22,16 +23,16 @@ TEXTS = [
 TRAIN = """
 import sys, random
 from pathlib import Path
-from bertlab.text.tokenizers.wordpiece import WordPiece
+from bertlab.text.tokenizers import WordPiece
 words = ["".join(random.Random(i).choices("abcdefghijklmnop", k=2 + i % 7)) for i in range(600)]
 texts = [" ".join(random.Random(-i).choices(words, k=40)) + " Ünïcode 漢字!" for i in range(200)]
-WordPiece.train(texts, 900, True).save(Path(sys.argv[1]))
+WordPiece(vocabulary=900).train(texts).save(Path(sys.argv[1]))
 """
 
 
 @pytest.fixture(scope="module")
 def wordpiece():
-    return WordPiece.train(TEXTS, 200, lowercase=True)
+    return WordPiece(vocabulary=200).train(TEXTS)
 
 
 def pieces(wordpiece, text):
@@ -39,7 +40,7 @@ def pieces(wordpiece, text):
 
 
 def fixed(*entries, lowercase=True):
-    return WordPiece([*SPECIALS, *entries], lowercase=lowercase)
+    return TrainedWordPiece([*SPECIALS, *entries], WordPiece(lowercase=lowercase))
 
 
 def test_two_processes_train_the_same_vocabulary(tmp_path):
@@ -56,7 +57,7 @@ def test_two_processes_train_the_same_vocabulary(tmp_path):
 
 
 def test_the_order_of_the_texts_does_not_change_the_vocabulary(wordpiece):
-    assert WordPiece.train(reversed(TEXTS), 200, True).vocabulary == wordpiece.vocabulary
+    assert WordPiece(vocabulary=200).train(reversed(TEXTS)).vocabulary == wordpiece.vocabulary
 
 
 def test_a_trained_vocabulary_is_well_formed(wordpiece):
@@ -70,13 +71,13 @@ def test_a_trained_vocabulary_is_well_formed(wordpiece):
 @pytest.mark.parametrize("size", [64, 100, 300])
 def test_no_more_entries_than_asked_for_even_with_a_large_alphabet(size):
     everything = " ".join(chr(code) for code in range(0x21, 0x2000))
-    trained = WordPiece.train([everything, everything, *TEXTS], size, lowercase=True)
+    trained = WordPiece(vocabulary=size).train([everything, everything, *TEXTS])
     assert trained.size <= size
     assert pieces(trained, "\u1e9e\u0e01") == ["[UNK]"] or size == 300
 
 
 def test_a_word_without_end_is_trained_on_and_unknown():
-    trained = WordPiece.train([*TEXTS, "ab" * 500_000], 200, lowercase=True)
+    trained = WordPiece(vocabulary=200).train([*TEXTS, "ab" * 500_000])
     assert pieces(trained, "ab" * 51) == ["[UNK]"]
     assert pieces(trained, "ab" * 50) != ["[UNK]"]
 
@@ -143,7 +144,7 @@ def test_cutting_at_spaces_and_punctuation_first_changes_nothing(texts, lowercas
 
 def test_agrees_with_the_tokenizer_of_transformers(tmp_path):
     transformers = pytest.importorskip("transformers")
-    wordpiece = WordPiece.train(TEXTS, 200, lowercase=True)
+    wordpiece = WordPiece(vocabulary=200).train(TEXTS)
     wordpiece.save(tmp_path / "vocab.txt")
     theirs = transformers.BertTokenizer(str(tmp_path / "vocab.txt"))
     for text in (*TEXTS[:3], "Zebra's CAFÉ—unbelievable...", "漢 don't   \t\n dogs"):
@@ -153,12 +154,12 @@ def test_agrees_with_the_tokenizer_of_transformers(tmp_path):
 def test_halves_of_surrogate_pairs_do_not_stop_it(wordpiece):
     assert len(wordpiece.encode(["cat \ud800 cat"])[0]) == 3
     assert len(wordpiece.offsets(["cat \ud800 cat"])[0][0]) == 3
-    assert WordPiece.train([*TEXTS, "\udc00"], 200, lowercase=True).size
+    assert WordPiece(vocabulary=200).train([*TEXTS, "\udc00"]).size
 
 
 def test_memory_of_words_is_bounded(wordpiece, monkeypatch):
     monkeypatch.setattr("bertlab.text.tokenizers.wordpiece._MEMORY", 50)
-    fresh = WordPiece(wordpiece.vocabulary, lowercase=True)
+    fresh = TrainedWordPiece(wordpiece.vocabulary)
     for number in range(100):
         assert len(fresh.encode([f"cat{number:05d}"])[0]) >= 1
     assert sum(map(len, fresh._seen)) < 100
@@ -190,7 +191,7 @@ def test_offsets_point_into_the_original_text():
 def test_saved_and_loaded_is_the_same(wordpiece, tmp_path):
     path = tmp_path / "vocab.txt"
     wordpiece.save(path)
-    loaded = WordPiece.load(path, lowercase=True)
+    loaded = WordPiece().load(path)
     assert loaded.vocabulary == wordpiece.vocabulary
     assert loaded.encode(TEXTS) == wordpiece.encode(TEXTS)
 
@@ -199,7 +200,7 @@ def test_a_published_vocabulary_may_have_its_specials_anywhere(tmp_path):
     path = tmp_path / "vocab.txt"
     entries = ["[PAD]", "[unused0]", "a\u2028b", "[UNK]", "cat", "[CLS]", "[SEP]", "##s", "[MASK]"]
     path.write_bytes("\r\n".join(entries).encode())
-    loaded = WordPiece.load(path, lowercase=True)
+    loaded = WordPiece().load(path)
     assert loaded.vocabulary == entries
     assert (loaded.pad, loaded.unk, loaded.cls, loaded.sep, loaded.mask) == (0, 3, 5, 6, 8)
     assert loaded.ordinary.tolist() == [1, 2, 4, 7]
@@ -227,6 +228,6 @@ def test_unusable_vocabularies(tmp_path, data, words):
     if data is not None:
         path.write_bytes(data)
     with pytest.raises(BadInput) as caught:
-        WordPiece.load(path, lowercase=True)
+        WordPiece().load(path)
     assert all(word in str(caught.value) for word in words)
     assert "\n" not in str(caught.value)

@@ -1,0 +1,180 @@
+"""Trained tokenizers: a vocabulary, and a tokenizer of the `tokenizers` library that splits text into its entries.
+
+Text is only text: a literal `[MASK]` in it gives ordinary tokens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from bertlab.errors import BadInput
+from bertlab.recipe import Tokenizer
+from bertlab.recipe.ranges import arms
+from bertlab.store.files import content, kind
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer as RustTokenizer
+
+SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json")
+"""The files of a tokenizer in the format of `transformers`; no others are read."""
+
+
+class TrainedTokenizer:
+    """A vocabulary and the splitting of text into its entries."""
+
+    specials: ClassVar[tuple[str, ...]] = SPECIALS
+    """The entries that serve as [PAD], [UNK], [CLS], [SEP] and [MASK]."""
+
+    def __init__(self, settings: Tokenizer, vocabulary: Sequence[str], backend: RustTokenizer) -> None:
+        """`backend` has no added tokens. Raises `BadInput` for a vocabulary without the special tokens."""
+        self.settings = settings
+        """The tokenizer before its training."""
+        self.vocabulary = list(vocabulary)
+        self.backend = backend
+        ids = {piece: number for number, piece in enumerate(self.vocabulary)}
+        missing = [special for special in self.specials if special not in ids]
+        if missing:
+            raise BadInput(f"the vocabulary has no {' and no '.join(missing)}: add a line for each")
+        self.pad, self.unk, self.cls, self.sep, self.mask = (ids[special] for special in self.specials)
+        self.dtype: np.dtype[np.uint16] | np.dtype[np.uint32] = (
+            np.dtype("<u2") if self.size <= 1 << 16 else np.dtype("<u4")
+        )
+        """The type of packed ids: 2 bytes where the vocabulary fits, 4 elsewhere."""
+
+    @classmethod
+    def of(cls, settings: Tokenizer, backend: RustTokenizer) -> Self:
+        """The tokenizer that `backend` is, after its training or from its file."""
+        plain = json.loads(backend.to_str())
+        plain["added_tokens"] = []  # the text of a special token is text
+        entries = backend.get_vocab(with_added_tokens=True)
+        return cls(settings, sorted(entries, key=entries.__getitem__), type(backend).from_str(json.dumps(plain)))
+
+    @property
+    def size(self) -> int:
+        """Entries of the vocabulary, special tokens included."""
+        return len(self.vocabulary)
+
+    @cached_property
+    def ordinary(self) -> npt.NDArray[np.int32]:
+        """Ids of all entries except the five special tokens, ascending, shape (size - 5,)."""
+        specials = [self.pad, self.unk, self.cls, self.sep, self.mask]
+        return np.setdiff1d(np.arange(self.size, dtype=np.int32), np.array(specials, dtype=np.int32))
+
+    @cached_property
+    def word_starts(self) -> npt.NDArray[np.bool_]:
+        """Which entries can begin a word, shape (size,): here all of them."""
+        return np.ones(self.size, dtype=np.bool_)
+
+    def extend(self, size: int) -> None:
+        """Adds unused entries up to `size`."""
+        self.vocabulary += [f"[unused{number}]" for number in range(size - self.size)]
+
+    def pack(self, texts: Sequence[str]) -> list[bytes]:
+        """The ids of each text, without special tokens, as the bytes of an array of `dtype`."""
+        encodings = self.backend.encode_batch_fast([valid(text) for text in texts], add_special_tokens=False)
+        return [np.array(encoding.ids, dtype=self.dtype).tobytes() for encoding in encodings]
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text, without special tokens."""
+        return [np.frombuffer(packed, dtype=self.dtype).tolist() for packed in self.pack(texts)]
+
+    def encode_words(self, sentences: Sequence[Sequence[str]]) -> list[tuple[list[int], list[int]]]:
+        """For each sentence, a list of words, its ids, and for each id the index of its word.
+
+        Every word gives at least one id: [UNK] if nothing is left of it.
+        """
+        words = iter(self.encode([word for sentence in sentences for word in sentence]))
+        encoded = []
+        for sentence in sentences:
+            ids: list[int] = []
+            owners: list[int] = []
+            for index, pieces in enumerate(next(words) or [self.unk] for _ in sentence):
+                ids += pieces
+                owners += [index] * len(pieces)
+            encoded.append((ids, owners))
+        return encoded
+
+    def offsets(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
+        """For each text its ids, and for each id where it begins and ends in the text, in characters."""
+        encodings = self.backend.encode_batch([valid(text) for text in texts], add_special_tokens=False)
+        return [(encoding.ids, encoding.offsets) for encoding in encodings]
+
+    @property
+    def data(self) -> bytes:
+        """The content of its file: here a tokenizer.json."""
+        return self.backend.to_str(pretty=True).encode()
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of its file."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    def save(self, path: Path) -> None:
+        """Writes its file, which `Tokenizer.load` reads."""
+        path.write_bytes(self.data)
+
+    # `transformers`.
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The fields of tokenizer_config.json that are its own."""
+        return {"tokenizer_class": "PreTrainedTokenizerFast"}
+
+    def write(self, directory: Path, length: int) -> None:
+        """Writes it in the files of `transformers`, for inputs of at most `length` tokens."""
+        from tokenizers import AddedToken, processors
+
+        backend = type(self.backend).from_str(self.backend.to_str())
+        backend.add_special_tokens([AddedToken(special, special=True, normalized=False) for special in self.specials])
+        _, _, cls, sep, _ = self.specials
+        backend.post_processor = processors.TemplateProcessing(
+            single=f"{cls} $A {sep}",
+            pair=f"{cls} $A {sep} $B:1 {sep}:1",
+            special_tokens=[(cls, self.cls), (sep, self.sep)],
+        )
+        names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+        config = {**self.config, "model_max_length": length, **dict(zip(names, self.specials, strict=True))}
+        (directory / "tokenizer.json").write_text(backend.to_str(pretty=True) + "\n", encoding="utf-8")
+        (directory / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+def read(directory: Path) -> TrainedTokenizer:
+    """The tokenizer of a checkpoint directory of `transformers`. Raises `BadInput` if it has none that can be read."""
+    for settings in arms(Tokenizer).values():
+        found: TrainedTokenizer | None = settings.read(directory)
+        if found is not None:
+            return found
+    path = directory / "tokenizer.json"
+    if path.is_file():
+        raise BadInput(f"{path} is of another kind: only {', '.join(arms(Tokenizer))} can be read")
+    raise BadInput(
+        f"{directory} has neither tokenizer.json nor vocab.txt: add the tokenizer that the checkpoint was trained with"
+    )
+
+
+def load_object(path: Path) -> dict[str, Any]:
+    """The object in a JSON file of a checkpoint. Raises `BadInput` if the file is missing or holds none."""
+    if kind(path, "checkpoint file") is None:
+        raise BadInput(f"{path.parent} has no {path.name}: give a transformers checkpoint")
+    held = content(path, "checkpoint file")
+    try:
+        data = json.loads(held.decode())
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path} cannot be read as JSON ({error}): fetch the checkpoint again") from None
+    if not isinstance(data, dict):
+        raise BadInput(f"{path} is not a JSON object: give a checkpoint directory in the transformers format")
+    return data
+
+
+def valid(text: str) -> str:
+    """`text` with halves of surrogate pairs, which JSON can hold and UTF-8 cannot, replaced."""
+    return text.encode("utf-8", "replace").decode()
