@@ -38,24 +38,21 @@ study = Study(
     measurements=[Measurement(task, task=task, metric=metric) for task, metric in TASKS],
 )
 """
-TASKS = (("mrpc", "accuracy"), ("conll2003", "f1"), ("squad", "f1"))
+TASKS = (("conll2003", "f1"), ("squad", "f1"))
 
 
 def test_another_tokenizer_is_trained_measured_and_reported(call, tmp_path):
     path, runs = tmp_path / "characters.py", tmp_path / "runs"
     path.write_text(STUDY.replace("TASKS", repr(TASKS)).replace("\\\\", "\\"))
-    assert call("ablate", path, "--scale", "smoke", "--threads", "1", "--precision", "fp32", "--runs", runs) == 0
+    command = ("ablate", path, "--only", "characters", "--scale", "smoke", "--threads", "1", "--precision", "fp32")
+    assert call(*command, "--runs", runs) == 0
     found = list(Store(runs).runs())
-    trained = {run.path: json.loads((run.path / "recipe.json").read_text())["science"]["recipe"]["tokenizer"]
-               for run in found if run.kind == "pretrain"}  # fmt: skip
-    assert list(trained.values()).count({"vocabulary": 512}) == 1
-    (own,) = (folder for folder, tokenizer in trained.items() if tokenizer != {"vocabulary": 512})
-    assert trained[own] == {"kind": "characters", "vocabulary": 512}, "the scale's size of the vocabulary"
+    (own,) = (run.path for run in found if run.kind == "pretrain")
+    recipe = json.loads((own / "recipe.json").read_text())["science"]["recipe"]
+    assert recipe["tokenizer"] == {"kind": "characters", "vocabulary": 512}, "the scale's size of the vocabulary"
     assert not (own / "vocab.txt").exists()
     entries = json.loads((own / "tokenizer.json").read_text())["model"]["vocab"]
     assert all(len(entry.strip()) == 1 for entry, number in entries.items() if number >= 5)
-    assert sorted(run.result()["task"] for run in found if run.kind == "finetune") == sorted(
-        task for task, _ in TASKS for _ in trained
-    )
+    assert sorted(run.result()["task"] for run in found if run.kind == "finetune") == sorted(task for task, _ in TASKS)
     assert call("report", "--runs", runs, "--out", tmp_path / "reports") == 0
     assert "characters" in (tmp_path / "reports" / "characters.md").read_text()
