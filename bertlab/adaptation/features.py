@@ -18,7 +18,6 @@ from bertlab.progress import stop_if_asked
 from bertlab.recipe import cost
 from bertlab.recipe.ranges import SHARE, Range
 from bertlab.recipe.recipe import Decay, Epochs, Model, Rate
-from bertlab.store.faults import point
 from bertlab.tasks.examples import Examples, Integers, by_length
 from bertlab.tasks.kinds.base import TaskKind
 
@@ -138,7 +137,6 @@ def activations(model: PretrainingModel, part: Examples, levels: range, machine:
     with torch.inference_mode():
         for indices in by_length(part.lengths, EVALUATION_TOKENS):
             stop_if_asked()
-            point("features.read")
             batch = part.batch(indices)
             parts = {name: value.to(machine.device) for name, value in tensors(batch).items()}
             states = encoder.hidden_states(parts["tokens"], parts["segments"], parts.get("lengths"))

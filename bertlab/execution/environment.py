@@ -22,13 +22,6 @@ def prepare() -> None:
     except OSError:
         raise BadInput("no temporary folder is writable: free space in /tmp, or set TMPDIR") from None
     collective_seconds()
-    if fault := os.environ.get("BERTLAB_FAULT"):
-        from bertlab.store.faults import Faults
-
-        try:
-            Faults(fault)
-        except ValueError as error:
-            raise BadInput(f"{error}: unset it, or see bertlab/store/faults.py") from None
     if os.path.expanduser("~") == "~":  # a user without a name, as in containers
         os.environ["HOME"] = folder
     os.environ.setdefault("USER", f"user{os.getuid()}")

@@ -20,7 +20,6 @@ from bertlab.machine import Machine
 from bertlab.progress import Progress
 from bertlab.recipe import Corpus, Recipe, Tokenizer
 from bertlab.recipe.identity import identity, science
-from bertlab.store.faults import point
 from bertlab.store.files import read_json, write_json
 from bertlab.store.runs import Store
 from bertlab.training.process_group import SINGLE, ProcessGroup
@@ -306,9 +305,7 @@ class Measure:
             before["intermediate_task"] = self.intermediate_task.name
             if self.intermediate_task.hub:
                 before["intermediate_commit"] = self.intermediate_task.hub.commit
-        point("predictions.begin")
         _save_predictions(work / "predictions.npz", predictions)
-        point("predictions.done")
         return {
             "status": "collapsed" if outcome.collapsed else "done",
             "task": self.data.name,

@@ -9,7 +9,6 @@ from bertlab.errors import unknown
 from bertlab.names import filename
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
-from bertlab.store import forms
 from bertlab.store.files import digest, write_json, write_sealed
 from bertlab.store.runs import PRETRAINED, Store
 
@@ -36,7 +35,7 @@ def results(store: Store, study: str, directory: Path) -> str:
 
     Raises `BadInput` for a study that was never run.
     """
-    records = store.records(forms.JOINED, needed=[study])
+    records = store.records(needed=[study])
     chosen = {name: record for name, record in records.items() if record["study"] == study}
     if not chosen:
         raise unknown("study with results", study, sorted({record["study"] for record in records.values()}))

@@ -16,7 +16,6 @@ from bertlab.recipe.identity import load
 from bertlab.report.cells import FLOORS, Cell, Point, Pretraining, Stamp, is_share, number
 from bertlab.report.evidence import NUMERICS, Evidence
 from bertlab.report.predictions import Predictions
-from bertlab.store.forms import REPORTED
 from bertlab.store.runs import Run, Store
 
 SCALES = ("paper", "base", "mini", "tiny", "smoke")
@@ -46,7 +45,7 @@ def gather_all(store: Store) -> list[Evidence]:
 
 def _complete(store: Store) -> Iterator[dict[str, Any]]:
     """The records that a report can read; a warning names the others."""
-    for name, record in store.records(REPORTED, needed=()).items():
+    for name, record in store.records(needed=()).items():
         try:
             _claims(record)
         except BadInput as error:

@@ -18,7 +18,6 @@ from bertlab.report.gather import gather_all
 from bertlab.report.pages import html, latex, markdown
 from bertlab.report.section import chapter
 from bertlab.store import files
-from bertlab.store.faults import point
 from bertlab.store.runs import Store
 
 FORMATS = ("md", "html", "latex")
@@ -64,14 +63,12 @@ def write(
         names = ", ".join(f"'{each}'" for each in studies)
         raise BadInput(f"nothing of {names} is finished in '{store.root}': run `bertlab ablate` first")
     changes = None if since is None else compare(_older(since, studies), chosen, str(since))
-    point("report.begin")
     try:
         out.mkdir(parents=True, exist_ok=True)
         paths = []
         for name, content in _files(everything, {each.study for each in chosen}, out, formats, changes):
             paths.append(out / name)
             paths[-1].parent.mkdir(exist_ok=True)
-            point("report.file")
             files.write(paths[-1], content)
     except OSError as error:
         raise Unwritable(out, error) from error

@@ -20,7 +20,6 @@ from typing import IO, Any, Literal, cast
 
 from bertlab.errors import BadInput, unusable, writing
 from bertlab.recipe.identity import canonical
-from bertlab.store.faults import point
 from bertlab.store.forms import fits
 
 
@@ -92,21 +91,16 @@ def write(path: Path, content: str | bytes) -> None:
     """Writes a file under another name, syncs it and renames it, so that it is whole or absent. Raises `Unwritable`."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     with writing(path.parent):
-        point("write.begin")
         sweep(path)
         try:
             with beside.open("wb") as file:
                 file.write(content.encode() if isinstance(content, str) else content)
                 file.flush()
-                point("write.sync")
                 os.fsync(file.fileno())
-            point("write.rename")
             beside.replace(path)
         finally:
             beside.unlink(missing_ok=True)
-        point("write.renamed")
         sync_directory(path.parent)
-    point("write.done")
 
 
 def sweep(path: Path) -> None:
@@ -176,11 +170,8 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 def append_line(path: Path, record: dict[str, Any]) -> None:
     """Appends a record to a JSON-lines file. Raises `Unwritable`."""
-    with writing(path.parent):
-        point("line.begin")
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
-    point("line.done")
+    with writing(path.parent), path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(record) + "\n")
 
 
 def sync(path: Path) -> None:

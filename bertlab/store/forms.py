@@ -48,62 +48,52 @@ _CLAIM = {
     "at?": int,
     "since?": int,
 }
-_CELL = {
-    "variant": str,
-    "measurement": str,
-    "metric": str,
-    "task": str,
-    "dataset": str,
-    "split": str,
-    "method": str,
-    "milestone": int,
-    "finetune_seed": int,
-    "pretrain_seed": int,
-    "pretrain_id": str,
-    "run_id": str,
-    "published": (*NUMBER, type(None)),
-}
 RECORD = {
     "study": str,
-    "tries?": [str],
-    "rows": [{"pretrain_id": str, "corpus_id?": str}],
-    "cells": [{"run_id": str, "pretrain_id?": str}],
-}
-"""What `bertlab runs --prune` needs of the record of a study: its runs."""
-REPORTED = {
-    "study": str,
     "scale": str,
-    "question": str,
-    "source": str,
-    "baseline": str,
-    "command?": str,
-    "notes?": [str],
-    "summary?": str,
-    "claims?": [_CLAIM],
-    "corpus?": [str],
-    "differences?": [{"on": str, "what": str}],
-    "positions?": str,
-    "pretrained?": str,
-    "world?": bool,
-    "substitutes?": {"*": str},
-    "intermediate_task?": {"*": str},
-    "searched?": {"*": {"*": NUMBER}},
-    "tries?": [str],
-    "rows": [{"variant": str, "pretrain_seed": int, "pretrain_id": str, "corpus_id?": str}],
-    "cells": [_CELL],
-}
-"""What a report needs of the record of a study."""
-JOINED = {
-    **{name.rstrip("?"): form for name, form in REPORTED.items()},
     "setting": str,
     "definition": {"baseline": str, "code": str, "variants": {"*": dict}, "measurements": {"*": dict}},
     "requests": [
         {"study": str, "options": str, "seeds": [int], "finetune_seeds": int, "only": [str], "random_init": bool}
     ],
     "sources": [{"*": str}],
-    "cells": [{**_CELL, "content": str}],
+    "question": str,
+    "source": str,
+    "baseline": str,
+    "command": str,
+    "notes": [str],
+    "summary": str,
+    "claims": [_CLAIM],
+    "corpus": [str],
+    "differences": [{"on": str, "what": str}],
+    "positions": str,
+    "pretrained": str,
+    "world": bool,
+    "substitutes": {"*": str},
+    "intermediate_task": {"*": str},
+    "searched": {"*": {"*": NUMBER}},
+    "tries": [str],
+    "rows": [{"variant": str, "pretrain_seed": int, "pretrain_id": str, "corpus_id": str}],
+    "cells": [
+        {
+            "variant": str,
+            "measurement": str,
+            "metric": str,
+            "task": str,
+            "dataset": str,
+            "split": str,
+            "method": str,
+            "content": str,
+            "milestone": int,
+            "finetune_seed": int,
+            "pretrain_seed": int,
+            "pretrain_id": str,
+            "run_id": str,
+            "published": (*NUMBER, type(None)),
+        }
+    ],
 }
-"""What joining the records of a study needs: all of it."""
+"""The record of a study."""
 CLAIM = {"pid?": int, "host?": str, "since?": int, "done?": NUMBER, "total?": NUMBER, "stage?": str, "ids?": [str]}
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.errors import BadInput, writing
-from bertlab.store import forms, union
+from bertlab.store import union
 from bertlab.store.files import sync, sync_directory
 from bertlab.store.runs import KINDS, Run, Store
 from bertlab.store.union import Record
@@ -41,7 +41,7 @@ class Joined(Store):
             self._add(run)
         self._records: dict[str, Record] = {}
         for store in stores:
-            for record in store.records(forms.JOINED).values():
+            for record in store.records().values():
                 union.join(self._records, record, "another of the stores")
 
     def _add(self, run: Run) -> None:
@@ -69,8 +69,8 @@ class Joined(Store):
         found = itertools.chain.from_iterable(store.damaged() for store in self.stores)
         return [(run, path) for run, path in found if run.id not in self._runs]
 
-    def records(self, form: Any = None, *, needed: Collection[str] | None = None) -> dict[str, Record]:
-        """The joined records of studies, which have every form."""
+    def records(self, *, needed: Collection[str] | None = None) -> dict[str, Record]:
+        """The joined records of studies."""
         return self._records
 
     def failure(self, run_id: str) -> dict[str, Any] | None:

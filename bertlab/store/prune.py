@@ -35,9 +35,10 @@ def prune(store: Store) -> tuple[int, int]:
 def _recorded(store: Store) -> Iterator[str]:
     """Ids of the runs of all studies."""
     for record in store.records().values():
-        yield from record.get("tries", ())
-        for each in (*record["rows"], *record["cells"]):
-            yield from (each[name] for name in ("pretrain_id", "run_id", "corpus_id") if each.get(name))
+        yield from record["tries"]
+        for each in record["rows"]:
+            yield from (each["pretrain_id"], each["corpus_id"])
+        yield from (each["run_id"] for each in record["cells"])
 
 
 def _remove_remains(store: Store) -> None:

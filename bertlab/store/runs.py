@@ -34,7 +34,6 @@ from bertlab.errors import BadInput, RunFailed, Unusable, Unwritable, unusable, 
 from bertlab.names import label
 from bertlab.progress import stop_if_asked
 from bertlab.store import forms, locks
-from bertlab.store.faults import point
 from bertlab.store.files import (
     digest,
     read_json,
@@ -233,7 +232,7 @@ class Store:
                 self._set_aside(run.path)
         raise RunFailed(f"'{damaged}' was damaged: the run has to be repeated")
 
-    def records(self, form: Any = forms.RECORD, *, needed: Collection[str] | None = None) -> dict[str, dict[str, Any]]:
+    def records(self, *, needed: Collection[str] | None = None) -> dict[str, dict[str, Any]]:
         """The records of studies, by the stem of their file.
 
         Raises `BadInput` for a damaged file and for a record of another form. With `needed`, it raises only for records
@@ -248,7 +247,7 @@ class Store:
                     raise
                 warn(f"{error}; the record is skipped")
                 continue
-            flaw = forms.misfit(record, form)
+            flaw = forms.misfit(record, forms.RECORD)
             if flaw is None:
                 found[path.stem] = record
                 continue
@@ -310,7 +309,6 @@ class Store:
         with locks.claimed(self._lock(run_id)) as claim:
             if claim is not None and locks.is_claimed(self._group(run_id)):  # the group outlived its command
                 claim = None
-            point("claim.taken")
             yield claim
 
     @contextmanager
@@ -387,7 +385,6 @@ class Store:
             path.mkdir(parents=True, exist_ok=True)
             for part in filter(Path.is_file, path.rglob(".*.part")):  # of a write that was killed
                 part.unlink(missing_ok=True)
-        point("work.made")
         return path
 
     def finish(self, kind: str, run_id: str, name: str) -> Run:
@@ -398,28 +395,22 @@ class Store:
         work = self.root / kind / f".{run_id}.work"
         final = self.root / kind / f"{run_id}--{label(name)}"
         with writing(work):
-            point("finish.begin")
             for path in work.rglob(".*.part"):  # of a write that was killed
                 path.unlink()
             kept = (path for path in work.rglob("*") if CHECKPOINT not in path.relative_to(work).parts)
             files = sorted(path for path in kept if path.is_file() and path.name != "manifest.json")
             for path in files:
-                point("finish.sync")
                 sync(path)
             for folder in {path.parent for path in files}:
                 sync_directory(folder)
-            point("finish.manifest")
             facts = {each: {"bytes": each.stat().st_size, "sha256": digest(each)} for each in files}
             write_json(work / "manifest.json", {each.relative_to(work).as_posix(): facts[each] for each in files})
             for path in (self.root / kind).glob(f"{run_id}--*"):
                 self._set_aside(path)
-            point("finish.rename")
             work.rename(final)
-            point("finish.renamed")
             sync_directory(final.parent)
             shutil.rmtree(final / CHECKPOINT, ignore_errors=True)
         self.clear_failure(run_id)
-        point("finish.done")
         return Run(run_id, kind, label(name), final)
 
     def discard(self, kind: str, run_id: str) -> None:
@@ -428,7 +419,6 @@ class Store:
 
     def fail(self, record: dict[str, Any]) -> None:
         """Records why a run (`record["id"]`) ended without a result."""
-        point("failure.record")
         write_sealed(self.root / "failures" / f"{record['id']}.json", record)
 
     def clear_failure(self, run_id: str) -> None:
@@ -437,7 +427,6 @@ class Store:
 
     def write_record(self, stem: str, record: dict[str, Any]) -> None:
         """Writes the record of a study to the file with that stem."""
-        point("study.record")
         write_sealed(self.root / "studies" / f"{stem}.json", record)
 
     def remove(self, runs: list[Run]) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 from bertlab.errors import BadInput
 from bertlab.names import filename
 from bertlab.recipe.identity import canonical
-from bertlab.store import forms
 from bertlab.store.runs import Store
 
 Record = dict[str, Any]
@@ -38,15 +37,14 @@ def check(store: Store, records: Iterable[Record]) -> None:
 
 def _joined(store: Store, records: list[Record]) -> tuple[dict[str, Record], list[str]]:
     """The records of the store after `records` joined them, and the names of these."""
-    known = store.records(forms.JOINED, needed=[record["study"] for record in records])
+    known = store.records(needed=[record["study"] for record in records])
     return known, [join(known, record, f"'{store.root}'") for record in records]
 
 
 def join(known: dict[str, Record], record: Record, where: str) -> str:
     """Adds a record to the `known` ones, joined with that of its setting if there is one, and returns its name.
 
-    All have the form `JOINED`. Raises `BadInput` if the known ones, which are in `where`, contain another study with
-    its name.
+    Raises `BadInput` if the known ones, which are in `where`, contain another study with its name.
     """
     for other in known.values():
         if other["study"] == record["study"] and (difference := _difference(other, record)):

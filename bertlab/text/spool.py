@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from bertlab.errors import BadInput
 from bertlab.progress import Progress, stop_if_asked
-from bertlab.store.faults import point
 from bertlab.text.sources import Located, documents, unchanged
 
 BLOCK = 1_000_000
@@ -47,7 +46,6 @@ class Spool:
         `BadInput` for a source without documents, and for sources that have but one together: some are held out,
         and for files that are not those that were planned with.
         """
-        point("corpus.spool")
         lengths, sides, order = array.array("q"), array.array("Q"), array.array("Q")
         written = told = 0
         with path.open("wb", buffering=BLOCK) as stream:
@@ -68,7 +66,6 @@ class Spool:
                     raise BadInput(f"corpus '{each.source.name}' is empty: give one with text")
                 if not unchanged(each):
                     raise BadInput(f"corpus '{each.source.name}' has changed: give the same command again")
-        point("corpus.spooled")
         if min(sides) == max(sides):
             names = ", ".join(f"'{each.source.name}'" for each in located)
             raise BadInput(f"corpus {names} is a single document: give two or more, for some are held out")

@@ -28,7 +28,6 @@ import numpy.typing as npt
 from bertlab.errors import BadInput
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.recipe import Corpus, Tokenizer
-from bertlab.store.faults import point
 from bertlab.text.blocks import Tokenised, tokenise_all
 from bertlab.text.sources import Located
 from bertlab.text.spool import Spool
@@ -100,7 +99,6 @@ def prepare(
         spool = Spool.write(path, located, progress)
         train, heldout = spool.split(corpus.heldout)
         trained = _trained(tokenizer, given, spool, train, progress)
-        point("corpus.vocabulary")
         trained.save(directory / tokenizer.file)
         size = int(spool.lengths.sum())
         done = 0
@@ -113,7 +111,6 @@ def prepare(
                     done += tokenised.size
                     progress(done, size, "tokenising")
                     stop_if_asked()
-            point("corpus.part")
     finally:
         path.unlink(missing_ok=True)
     facts: dict[str, Any] = {
@@ -133,7 +130,6 @@ def prepare(
         }
     facts["unigram_entropy"] = _entropy(counts["heldout"])
     facts["fingerprint"] = _fingerprint(directory, tokenizer)
-    point("corpus.facts")
     (directory / "corpus.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return facts
 
@@ -181,9 +177,7 @@ class _Writer:
         self._documents = _OffsetsFile(documents)
 
     def write(self, block: Tokenised) -> None:
-        point("corpus.ids")
         self._tokens.write(block.tokens)
-        point("corpus.offsets")
         self._sentences.extend(block.sentences)
         self._documents.extend(block.documents)
 

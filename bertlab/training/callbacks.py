@@ -13,7 +13,6 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.trainer.states import TrainerFn
 
 from bertlab.progress import Interrupted, Progress, asked_to_stop, stop_if_asked
-from bertlab.store.faults import point
 from bertlab.store.files import append_line
 from bertlab.training import checkpoints
 from bertlab.training.process_group import ProcessGroup
@@ -40,13 +39,11 @@ class StopOnSignal(Callback):
 
     def on_train_batch_end(self, *_: Any) -> None:
         """Of a training that has nothing to save."""
-        point("measure.step")
         stop_if_asked()
 
     def on_predict_batch_start(self, *_: Any) -> None:
         """Before each batch of predictions."""
         stop_if_asked()
-        point("measure.predict")
 
 
 class RunDirectory(Callback):
@@ -90,20 +87,16 @@ class RunDirectory(Callback):
         if trainer.state.fn != TrainerFn.FITTING:
             return
         self._time("train", trainer.global_step)
-        point("evaluation.begin")
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Keeps the weights of a milestone; those of the last step are the result."""
         if trainer.state.fn != TrainerFn.FITTING:
             return
         step = trainer.global_step
-        point("evaluation.done")
         if self.group.first and step < self.steps:
             folder = self.work / "milestones"
             folder.mkdir(exist_ok=True)
-            point("milestone.weights")
             pl_module.model.save(folder / f"step-{step:08d}.safetensors")  # type: ignore[operator, union-attr]
-            point("milestone.done")
         self._time("evaluate", step)
 
     def _time(self, stage: str, step: int) -> None:

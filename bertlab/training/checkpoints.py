@@ -17,14 +17,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import torch
 from lightning.pytorch.plugins.io import CheckpointIO
 from safetensors.torch import load_file
 from safetensors.torch import save as serialised
 from torch import Tensor
 
 from bertlab.errors import RunFailed
-from bertlab.store.faults import point
 from bertlab.store.files import digest, read_sealed, sync, sync_directory, write_sealed
 from bertlab.store.runs import CHECKPOINT
 
@@ -67,32 +65,25 @@ class SafetensorsIO(CheckpointIO):
             if there is not None and there.state["trained"] == self.trained and _follows(there, self.work):
                 return
             shutil.rmtree(final)
-        point("checkpoint.begin")
         weights: dict[str, Tensor] = checkpoint.pop("state_dict")
         if not all(bool(value.isfinite().all()) for value in weights.values()):
             raise RunFailed(f"diverged at step {step}: a weight is not finite", status="diverged")
         beside = folder / ".part"
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir()
-        point("checkpoint.weights")
         save_tensors(weights, beside / "weights.safetensors")
-        point("checkpoint.optimizer")
         moments: dict[str, Tensor] = {}
         state = _without_tensors(checkpoint, moments, "")
         save_tensors(moments, beside / "optimizer.safetensors")
         files = {name: digest(beside / name) for name in ("weights.safetensors", "optimizer.safetensors")}
         left = {each.relative_to(self.work).as_posix(): _left(each, each.stat()) for each in _written(self.work)}
-        point("checkpoint.state")
         record = {"step": step, "trained": self.trained, "trainer": state, "sha256_of": files, "left": left}
         write_sealed(beside / "state.json", record)
-        point("checkpoint.rename")
         beside.rename(final)
-        point("checkpoint.renamed")
         sync_directory(folder)
         if _verified(final) is not None:
             for older in folder.glob("step-*"):
                 if older != final:
-                    point("checkpoint.older")
                     shutil.rmtree(older)
 
     def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
@@ -151,16 +142,6 @@ def save_tensors(tensors: dict[str, Tensor], path: Path) -> None:
     """Writes tensors as safetensors and syncs the file."""
     path.write_bytes(serialised({name: value.detach().cpu().contiguous() for name, value in tensors.items()}))
     sync(path)
-
-
-def load_tensors(path: Path, into: dict[str, Tensor]) -> None:
-    """Copies tensors of a safetensors file into tensors of the same names and shapes."""
-    kept = load_file(path)
-    if kept.keys() != into.keys():
-        raise ValueError(f"{path} holds other weights: {sorted(kept.keys() ^ into.keys())[:3]}")
-    with torch.no_grad():
-        for name, value in into.items():
-            value.copy_(kept[name])
 
 
 def _verified(path: Path) -> Checkpoint | None:

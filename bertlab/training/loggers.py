@@ -20,7 +20,6 @@ from bertlab.errors import FORBIDDEN, FULL, BadInput
 from bertlab.machine import Machine
 from bertlab.names import label as short
 from bertlab.names import plain
-from bertlab.store.faults import point
 from bertlab.store.files import append_line, read_json, write_json
 from bertlab.store.runs import Store
 
@@ -50,7 +49,6 @@ class JsonLinesLogger(Logger):
             }
             if line and step is not None and step > self.written[prefix]:
                 self.written[prefix] = step
-                point("journal.line")
                 append_line(self.path, {"step": step, **line})
 
 

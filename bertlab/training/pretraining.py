@@ -27,7 +27,6 @@ from bertlab.progress import Progress
 from bertlab.recipe import Recipe
 from bertlab.recipe.cost import tokens
 from bertlab.recipe.identity import identity
-from bertlab.store.faults import point
 from bertlab.store.files import append_line, read_lines, write
 from bertlab.text.tokens import TokenisedCorpus
 from bertlab.training import checkpoints
@@ -93,7 +92,6 @@ class PretrainingModule(TrainingModule):
             line["learning_rate"] = self.schedule.learning_rate(step - 1)
             speed = {"throughput/tokens_per_second": self.throughput(self.tokens)}
             self.log_at(step, {f"train/{name}": value for name, value in line.items()} | speed)
-        point("step")
 
     def settle(self) -> None:
         """Adds the losses of the latest steps to the sums. All processes call it after the same step.
@@ -198,14 +196,11 @@ def pretrain(
         if steps:
             made.fit(module, data, ckpt_path=None if checkpoint is None else checkpoint.path)
         began = time.monotonic()
-        point("pretrain.result")
         made.loggers = []  # what follows is the result, no point of the curve
         made.validate(module, data, verbose=False)
     result = _result(recipe, corpus, module, data.batches)
     if group.first:
-        point("model.weights")
         module.model.save(work / "model.safetensors")
-        point("model.done")
         corpus.tokenizer.save(work / recipe.tokenizer.file)
         seconds = round(time.monotonic() - began, 3)
         append_line(work / "timing.jsonl", {"stage": "evaluate", "step": steps, "seconds": seconds})
@@ -242,7 +237,6 @@ def _pair_balance(recipe: Recipe, batches: Batches) -> float | None:
 
 def _cut_back(work: Path, step: int) -> None:
     """Drops what was logged after the checkpoint that the run goes on from."""
-    point("journal.cut")
     for name in ("metrics.jsonl", "timing.jsonl"):
         path = work / name
         if path.exists():

@@ -8,30 +8,12 @@ import pytest
 from bertlab import errors
 from bertlab.errors import BadInput
 from bertlab.report.gather import gather_all
-from bertlab.report.section import chapter
 from bertlab.store import union
 from bertlab.store.files import read_sealed, write_sealed
 from bertlab.store.runs import Store
 
-FREE = {
-    *(
-        "command",
-        "notes",
-        "summary",
-        "claims",
-        "corpus",
-        "differences",
-        "positions",
-        "pretrained",
-        "world",
-        "intermediate_task",
-    ),
-    *("substitutes", "searched", "tries", "setting", "definition", "requests", "sources"),
-}
-"""What a report can do without, or has no use for."""
-
-DEFAULTS = ("rows.corpus_id", *(f"claims.{name}" for name in ("better", "worse", "rising", "within", "at", "since")))
-"""What every command can do without."""
+DEFAULTS = tuple(f"claims.{name}" for name in ("better", "worse", "rising", "within", "at", "since"))
+"""What has a default."""
 
 
 @pytest.fixture(scope="module")
@@ -82,18 +64,8 @@ def test_no_key_of_a_record_is_trusted(written, capsys, monkeypatch, how):
         capsys.readouterr()
         evidence = gather_all(store)
         told = capsys.readouterr().err.splitlines()
-        if how == "gone" and name in FREE:
-            assert evidence, name
-        elif way[0] not in ("setting", "definition", "requests", "sources") and name != "cells.content":
-            assert not evidence, name
-        if not evidence:
-            assert [file.name in each for each in told] == [True], name
-
-
-def test_what_a_report_can_do_without(written):
-    runs, file, record = written
-    write_sealed(file, {name: each for name, each in record.items() if name not in FREE})
-    assert chapter(gather_all(Store(runs)), written=True)
+        assert not evidence, name
+        assert [file.name in each for each in told] == [True], name
 
 
 def test_a_record_without_code_is_one_line(written, smoke, call, capsys):

@@ -124,9 +124,9 @@ def warm(place):
 
 @pytest.fixture(scope="session")
 def undisturbed(warm, tmp_path_factory):
-    """The end of the study when nothing happens: its files and report, how long it takes, the points that it passes."""
+    """The end of the study when nothing happens: its files and report, how long it takes, the places that it passes."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    runs, record = folder / "runs", folder / "points"
+    runs, record = folder / "runs", folder.with_name(f"{folder.name}-places")
     ran = warm.ablate(runs, faults=f"record:{record}")
     assert ran.status == 1, ran.printed  # of the row that diverges
     told = warm.report(runs, faults=f"record:{record}")
@@ -137,7 +137,7 @@ def undisturbed(warm, tmp_path_factory):
         failures=failed_runs(runs),
         pages=pages(folder / "reports"),
         seconds=ran.seconds,
-        points=record.read_text().split(),
+        places=record.read_text().splitlines(),
     )
 
 

@@ -124,6 +124,6 @@ def test_a_damaged_record_of_a_study_is_skipped_with_a_warning(warm, same_end, r
 @pytest.mark.parametrize("pattern", WORK)
 def test_a_run_goes_on_from_nothing_that_is_damaged(warm, same_end, tmp_path, pattern, harm):
     runs = tmp_path / "runs"
-    assert warm.ablate(runs, faults="step:5:kill").status == -signal.SIGKILL
+    assert warm.ablate(runs, faults="step pre-training:5:kill").status == -signal.SIGKILL
     harmed(runs, f"pretrain/.*.work/{pattern}", harm)
     same_end(runs)

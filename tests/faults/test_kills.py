@@ -1,34 +1,18 @@
 """Killed at any time, as often as one likes: the same command ends as if nothing had happened, byte for byte."""
 
-import re
 import signal
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bertlab import keyed
-from bertlab.store import faults
 
 TIMES = 20
-ALONE = ("corpus.ids:2", "step:4", "checkpoint.rename:3", "checkpoint.older:2", "finish.rename:3", "write.rename:9")
-
-
-def test_every_point_is_passed_and_registered(undisturbed):
-    """In the code each name stands once."""
-    root = Path(faults.__file__).parents[1]
-    code = [
-        name for path in sorted(root.rglob("*.py")) for name in re.findall(r'\bpoint\("([\w.]+)"\)', path.read_text())
-    ]
-    assert sorted(code) == sorted(faults.POINTS)
-    assert set(undisturbed.points) == set(faults.POINTS)
-    assert len(faults.POINTS) >= 32
-
-
-@pytest.mark.parametrize("text", ["stpe:1:kill", "step:1:explode", "step", "step:x:kill"])
-def test_a_fault_that_cannot_be_is_refused(text):
-    with pytest.raises(ValueError, match=r"BERTLAB_FAULT|invalid literal"):
-        faults.Faults(text)
+WORK = "runs/KIND/.#.work"
+ALONE = (
+    f"write {WORK}/heldout/tokens.bin:1", "step pre-training:4", f"rename {WORK}/checkpoint/.part:3",
+    f"rmdir {WORK}/checkpoint/step-#:2", f"rename {WORK}:3", f"rename {WORK}/.result.json.#.part:2",
+)  # fmt: skip
 
 
 def times(count):
@@ -51,36 +35,40 @@ def test_killed_at_a_random_time(warm, undisturbed, same_end, tmp_path, share):
 
 
 @pytest.mark.faults
-def test_killed_at_every_point_in_one_store(warm, same_end, tmp_path):
-    """All points are armed that have not killed yet: each run dies at the first of them that it passes."""
-    runs, record = tmp_path / "runs", tmp_path / "points"
+def test_killed_at_every_place_in_one_store(warm, undisturbed, same_end, tmp_path):
+    """Each run dies at the first place where none died before."""
+    runs = tmp_path / "runs"
+    left, number = dict.fromkeys(undisturbed.places), 0
+    assert len(left) > 60
     for run in (warm.ablate, warm.report):
         while True:
-            armed = [name for name in faults.POINTS if not killed_at(record, name)]
-            ended = run(runs, faults=",".join([f"record:{record}", *(f"{name}:1:kill" for name in armed)]))
+            number += 1
+            record = tmp_path.with_name(f"{tmp_path.name}-{number}")
+            ended = run(runs, faults=",".join([f"record:{record}", *(f"{name}:1:kill" for name in left)]))
             if ended.status != -signal.SIGKILL:
                 break
-            with record.open("a") as file:
-                file.write(f"killed at {record.read_text().split()[-1]}\n")
-    assert [name for name in faults.POINTS if not killed_at(record, name)] == []
+            del left[record.read_text().splitlines()[-1]]
+    assert not left
     same_end(runs)
-
-
-def killed_at(record, name):
-    return record.exists() and f"killed at {name}\n" in record.read_text()
 
 
 @pytest.mark.parametrize(
     "fault", [pytest.param(each, marks=[] if each in ALONE[-2:] else pytest.mark.faults) for each in ALONE]
 )
-def test_killed_at_one_point(warm, same_end, tmp_path, fault):
+def test_killed_at_one_place(warm, same_end, tmp_path, fault):
     runs = tmp_path / "runs"
     assert warm.ablate(runs, faults=f"{fault}:kill").status == -signal.SIGKILL
     same_end(runs)
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("fault", ["corpus.ids:1", "step:3", "evaluation.begin:2", "measure.step:2", "features.read:1"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "step tokenising:1", "step pre-training:3", f"write {WORK}/milestones/step-#.safetensors:2",
+        "step fine-tuning long:2", "step reading features:1",
+    ],
+)  # fmt: skip
 def test_interrupted(warm, same_end, tmp_path, fault):
     runs = tmp_path / "runs"
     stopped = warm.ablate(runs, faults=f"{fault}:stop")

@@ -4,11 +4,6 @@ import os
 
 import pytest
 
-from bertlab.store import faults
-
-ROOMS = ("write", "line", "finish", "corpus", "milestone", "checkpoint", "model", "predictions")
-WRITES = [name for name in faults.POINTS if name.startswith(ROOMS) and not name.endswith(".done")]
-
 
 def one_line(ended):
     """Asserts that a command ended with the line that says what to do about the disk."""
@@ -35,18 +30,18 @@ def test_no_file_may_be_larger(warm, same_end, tmp_path, limit):
 
 
 @pytest.mark.faults
-def test_full_at_every_write_in_one_store(warm, same_end, tmp_path):
-    """All points are armed that have not been full yet."""
-    runs, record = tmp_path / "runs", tmp_path / "points"
-    left = dict.fromkeys(WRITES)
+def test_full_at_every_write_in_one_store(warm, undisturbed, same_end, tmp_path):
+    """Each time at the first file that was not refused before."""
+    runs = tmp_path / "runs"
+    left = [each for each in dict.fromkeys(undisturbed.places) if each.startswith(("write runs/", "mkdir runs/"))]
+    left = [each for each in left if ".locks" not in each]
     while left:
+        record = tmp_path.with_name(f"{tmp_path.name}-{len(left)}")
         ended = warm.ablate(runs, faults=",".join([f"record:{record}", *(f"{name}:1:full" for name in left)]))
         if ended.status == 1:
             break
         one_line(ended)
-        met = [name for name in record.read_text().split() if name in left]
-        del left[met[0]]
-        record.unlink()
+        left.remove(next(name for name in record.read_text().splitlines() if name in left))
     assert not left
     same_end(runs)
 

@@ -2,7 +2,7 @@
 
 Reads a line of JSON a round, the commands that run at once, and writes one, what became of each:
 
-    [{"arguments": [...], "runs": DIR, "faults": "step:3:kill", "kill": SECONDS or null, "limit": BYTES or null}]
+    [{"arguments": [...], "runs": DIR, "faults": "step pre-training:3:kill", "kill": SECONDS, "limit": BYTES}]
     [{"status": 0 (negative: of that signal), "printed": TEXT, "seconds": SECONDS}]
 """
 
@@ -16,6 +16,7 @@ import time
 import traceback
 from pathlib import Path
 
+import changes
 import lightning.pytorch
 import matplotlib.backends.backend_svg
 import seaborn
@@ -25,7 +26,6 @@ import tokenizers
 from bertlab.cli import main, results
 from bertlab.execution import schedule
 from bertlab.report import page
-from bertlab.store import faults
 from bertlab.training import callbacks, finetuning, pretraining
 
 IMPORTED = (lightning.pytorch, matplotlib.backends.backend_svg, seaborn, sklearn.metrics, tokenizers)
@@ -44,7 +44,8 @@ def child(asked, output):
         os.environ["BERTLAB_RUNS"] = asked["runs"]
         time.monotonic = float
         callbacks.SECONDS_BETWEEN_CHECKPOINTS = -1.0
-        faults.active = faults.Faults(asked["faults"]) if asked["faults"] else None
+        if asked["faults"]:
+            changes.Faults(Path(asked["runs"]).parent, asked["faults"]).start()
         if asked["limit"]:
             resource.setrlimit(resource.RLIMIT_FSIZE, (asked["limit"], resource.RLIM_INFINITY))
         sys.argv = ["bertlab", *asked["arguments"]]

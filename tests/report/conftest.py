@@ -84,7 +84,7 @@ class Builder:
     ) -> str:
         """A pre-training of the record and, unless it is pending, its run."""
         run_id = run_id or f"{len(self.rows) + 1:04x}"
-        self.rows.append({"variant": variant, "pretrain_seed": seed, "pretrain_id": run_id})
+        self.rows.append({"variant": variant, "pretrain_seed": seed, "pretrain_id": run_id, "corpus_id": ""})
         mask, keep, random = ROWS.get(variant, ROWS["80/10/10"])
         own = loss if own is None else own
         curve = [
@@ -158,6 +158,7 @@ class Builder:
                 "variant": variant,
                 "measurement": measurement,
                 "metric": metric,
+                "content": "",
                 "run_id": run_id,
                 "published": PUBLISHED.get((variant, measurement)) if milestone == 100 else None,
                 **about,
@@ -185,6 +186,17 @@ class Builder:
             "baseline": "80/10/10",
             "notes": ["A note."],
             "substitutes": {"conll2003": "bc5cdr"},
+            "summary": "",
+            "claims": [],
+            "setting": "",
+            "definition": {"baseline": "80/10/10", "code": "", "variants": {}, "measurements": {}},
+            "requests": [],
+            "sources": [],
+            "positions": "rotary",
+            "pretrained": "",
+            "intermediate_task": {},
+            "searched": {},
+            "tries": [],
             "corpus": self.corpus,
             "world": True,
             "differences": [

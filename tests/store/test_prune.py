@@ -26,7 +26,7 @@ def finish(store, kind, run_id, **science):
     return store.finish(kind, run_id, "a run")
 
 
-def test_only_what_no_record_asks_for_is_removed(store):
+def test_only_what_no_record_asks_for_is_removed(store, record, cell):
     for kind, run_id in (("corpus", "c0"), ("corpus", "c1"), ("corpus", "c2"), ("finetune", "f0"), ("finetune", "f1")):
         finish(store, kind, run_id)
     finish(store, "pretrain", "a0", corpus="c0")
@@ -34,18 +34,9 @@ def test_only_what_no_record_asks_for_is_removed(store):
     finish(store, "finetune", "b0")
     for run_id in ("a2", "a3"):
         store.work("pretrain", run_id)
-    store.write_record(
-        "own",
-        {
-            "study": "own",
-            "tries": ["b0"],
-            "rows": [
-                {"pretrain_id": "a0"},  # as an earlier version wrote it
-                {"pretrain_id": "a2", "corpus_id": "c1"},
-            ],
-            "cells": [{"pretrain_id": "a0", "run_id": "f0"}, {"pretrain_id": "a2", "run_id": "f2"}],
-        },
-    )
+    one = {"variant": "a", "pretrain_seed": 0, "pretrain_id": "a0", "corpus_id": "c0"}
+    two = one | {"pretrain_id": "a2", "corpus_id": "c1"}
+    store.write_record("own", record(tries=["b0"], rows=[one, two], cells=[cell("a0", "f0"), cell("a2", "f2")]))
     assert prune(store) == (3, 1)
     assert {run.id for run in store.runs()} == {"c0", "c1", "a0", "f0", "b0"}
     assert [run_id for _, run_id, _ in store.unfinished()] == ["a2"]

@@ -99,8 +99,8 @@ def test_what_is_to_be_used_is_hashed_and_set_aside_if_it_is_damaged(store):
         store.get_verified(run.id)
 
 
-def test_records_that_were_changed_are_not_read(store):
-    record = {"study": "masking", "rows": [], "cells": [], "published": 84.2}
+def test_records_that_were_changed_are_not_read(store, record):
+    record = record(question="84.2?")
     store.write_record("masking", record)
     assert [*store.records(needed=()).values()] == [record]
     file = store.root / "studies" / "masking.json"
@@ -189,17 +189,17 @@ def test_labels_cannot_leave_the_store(text):
     assert made[0] not in "._-"
 
 
-def test_hostile_names_make_runs_and_records_inside_the_store(store, hostile_names, tmp_path):
+def test_hostile_names_make_runs_and_records_inside_the_store(store, record, hostile_names, tmp_path):
     for number, name in enumerate(hostile_names):
         run = finished(store, f"{number:016x}", name)
         assert run.path.parent == store.root / "pretrain"
         assert re.fullmatch(r"[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?", run.label)
         assert store.get(run.id) == run
-        record = {"study": name, "rows": [{"pretrain_id": name}], "cells": []}
-        store.write_record(filename(f"{name}--tiny--01234567"), record)
+        store.write_record(filename(f"{name}--tiny--01234567"), record(study=name, source=name))
     assert len(store.runs()) == len(hostile_names)
-    assert sorted(record["study"] for record in store.records(needed=()).values()) == sorted(hostile_names)
-    assert all(record["rows"] == [{"pretrain_id": record["study"]}] for record in store.records(needed=()).values())
+    found = [*store.records(needed=()).values()]
+    assert sorted(each["study"] for each in found) == sorted(hostile_names)
+    assert all(each["source"] == each["study"] for each in found)
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
 
 
@@ -211,10 +211,10 @@ def test_failures_and_lines_keep_any_text(store, hostile_names):
     assert read_lines(store.root / "metrics.jsonl") == [{name: name} for name in hostile_names]
 
 
-def test_a_record_of_a_long_name_keeps_its_setting_apart(store):
+def test_a_record_of_a_long_name_keeps_its_setting_apart(store, record):
     for mark in ("01234567", "89abcdef"):
-        store.write_record(filename(f"{'a' * 80}--tiny--{mark}"), {"study": "a", "rows": [], "cells": [], "mark": mark})
-    assert {record["mark"] for record in store.records(needed=()).values()} == {"01234567", "89abcdef"}
+        store.write_record(filename(f"{'a' * 80}--tiny--{mark}"), record(setting=mark))
+    assert {each["setting"] for each in store.records(needed=()).values()} == {"01234567", "89abcdef"}
 
 
 def test_a_place_that_cannot_be_written_is_one_line(tmp_path):

@@ -38,8 +38,6 @@ def test_output_that_goes_away(tmp_path, where):
         ({"BERTLAB_COLLECTIVE_SECONDS": "abc"}, "BERTLAB_COLLECTIVE_SECONDS is 'abc'"),
         ({"BERTLAB_COLLECTIVE_SECONDS": "0"}, "BERTLAB_COLLECTIVE_SECONDS"),
         ({"BERTLAB_COLLECTIVE_SECONDS": "-1"}, "BERTLAB_COLLECTIVE_SECONDS"),
-        ({"BERTLAB_FAULT": "nosuch:1:kill"}, "BERTLAB_FAULT"),
-        ({"BERTLAB_FAULT": "step:x:kill"}, "BERTLAB_FAULT"),
         ({"BERTLAB_CACHE": "~nosuchuser/x"}, "BERTLAB_CACHE"),
     ],
 )
