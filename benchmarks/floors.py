@@ -16,13 +16,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
+import numpy as np
+
 from bertlab.lab.scales import SCALES
 from bertlab.machine import Machine
 from bertlab.progress import silent
 from bertlab.tasks import catalog, lexical
 from bertlab.tasks.data import load
-from bertlab.tasks.kinds import KINDS
-from bertlab.tasks.kinds.classification import Classification
+from bertlab.tasks.kinds import KINDS, classification
 from bertlab.tasks.kinds.span import Answers
 from bertlab.tasks.raw import RawExamples, TaskData
 
@@ -54,9 +55,9 @@ def floors(data: TaskData) -> Iterator[tuple[str, float]]:
         for column, name in enumerate(("first text", "second text")):
             yield name, floor(parts(data, column))[0][metric]
     if data.name in PAIRS and data.labels:
-        kind = cast(Classification, KINDS["classification"])
-        (shared,) = kind.lexical(data, data.train, [data.evaluation], used=lexical.COUNTS)
-        yield "shared words", kind.values(shared, data.labels)[metric]
+        train, evaluated = (lexical.features(raw.text)[:, : lexical.COUNTS] for raw in (data.train, data.evaluation))
+        shared = lexical.fit_classifier(train, np.array(data.train.labels)).predict(evaluated)
+        yield "shared words", classification.accuracy(shared, np.array(data.evaluation.labels)).value
     if data.name == "questions-unanswerable":
         for column, name in enumerate(("question: has an answer?", "context: has an answer?")):
             yield name, floor(parts(_answerable(data), column))[0]["accuracy"]

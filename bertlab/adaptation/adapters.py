@@ -15,8 +15,7 @@ from bertlab.recipe.recipe import Model, Rate
 from bertlab.tasks.kinds.base import TaskKind
 
 if TYPE_CHECKING:
-    from torch import nn
-
+    from bertlab.model.backbone import Backbone
     from bertlab.model.heads import PretrainingModel
 
 RATE_FACTOR = 10.0
@@ -55,10 +54,8 @@ class Adapters(Adaptation):
         """Units of each bottleneck in an encoder of this width."""
         return max(1, round(self.bottleneck * hidden / self.base_width)) if self.base_width else self.bottleneck
 
-    def prepare(
-        self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
-    ) -> nn.Module:
-        """The encoder with adapters, under the head of the task."""
+    def encoder(self, model: PretrainingModel, key: Sequence[int | str]) -> Backbone:
+        """The encoder with adapters; trains these and the LayerNorms."""
         from torch import nn
 
         from bertlab.model.adapter import add_adapters
@@ -68,7 +65,7 @@ class Adapters(Adaptation):
             if isinstance(module, nn.LayerNorm):
                 module.requires_grad_(True)
         add_adapters(model.encoder, self.units(model.encoder.hidden_size), keyed(*key, "adapters"))
-        return kind.head(model.encoder, model.pooler, labels, self.dropout, keyed(*key, "head"), self.options(kind))
+        return model.encoder
 
     def flops(self, model: Model, trained: float, evaluated: float, passes: float, *, causal: bool = False) -> float:
         """Two forward passes of the encoder per token (frozen weights need no gradient), three of the adapters."""

@@ -6,8 +6,9 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol, Self
 
+from bertlab.keyed import key as keyed
 from bertlab.recipe.ranges import DROPOUT, SHARE, Arm, Range
 from bertlab.recipe.recipe import Count, Decay, Epochs, Length, Model, Rate
 from bertlab.tasks.examples import Batch, Examples, Integers
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from bertlab.machine import Machine
+    from bertlab.model.backbone import Backbone
     from bertlab.model.heads import PretrainingModel
     from bertlab.progress import Progress
 
@@ -55,7 +57,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     runs: ClassVar[str] = "finetune"
     """The folder of its runs in a store."""
     stage: ClassVar[str]
-    """What progress shows before the name of the task."""
+    """The words of progress before the name of the task."""
     intermediate: ClassVar[bool] = True
     """Whether it can train on an intermediate task first."""
     searched: ClassVar[bool] = False
@@ -83,7 +85,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     @property
     @abstractmethod
     def description(self) -> str:
-        """What is trained, as reports say it."""
+        """The trained parameters in words, for reports."""
 
     @classmethod
     def at_scale(cls, scale: Settings, kind: TaskKind, task: str) -> Self:
@@ -112,11 +114,19 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
                 return f"{name} is an option of {other.name}, its task is {kind.name}: set it for {other.name} only"
         return ""
 
-    @abstractmethod
     def prepare(
         self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
     ) -> nn.Module:
-        """The module to train on a task: adds modules, whose weights start from `key`, and freezes others."""
+        """The module to train on a task: adds modules, whose weights start from `key`, and freezes others.
+
+        The default is `encoder` under the head of the task.
+        """
+        encoder, seed = self.encoder(model, key), keyed(*key, "head")
+        return kind.head(encoder, model.pooler, labels, self.dropout, seed, self.options(kind))
+
+    def encoder(self, model: PretrainingModel, key: Sequence[int | str]) -> Backbone:
+        """The encoder with what the adaptation adds to it and freezes."""
+        return model.encoder
 
     def inputs(self, model: PretrainingModel, part: Examples, machine: Machine, progress: Progress) -> Inputs:
         """The inputs of the prepared model for some examples: their word pieces."""
@@ -153,17 +163,9 @@ def tensors(batch: Batch) -> dict[str, Tensor]:
 
 
 def varied(given: Iterable[Adaptation]) -> dict[type[Adaptation], set[str]]:
-    """For each arm the fields that these settings define: those that differ between them or from their default."""
-    found: dict[type[Adaptation], dict[str, set[Any]]] = {}
+    """For each arm the fields that any of these settings does not leave at its default."""
+    found: dict[type[Adaptation], set[str]] = {}
     for each in given:
-        values = found.setdefault(type(each), {})
-        for field in dataclasses.fields(each):
-            values.setdefault(field.name, set()).add(getattr(each, field.name))
-    return {
-        arm: {
-            field.name
-            for field in dataclasses.fields(arm)
-            if len(values[field.name]) > 1 or values[field.name] != {field.default}
-        }
-        for arm, values in found.items()
-    }
+        changed = (field.name for field in dataclasses.fields(each) if getattr(each, field.name) != field.default)
+        found.setdefault(type(each), set()).update(changed)
+    return found

@@ -49,18 +49,13 @@ class FineTuning(Adaptation):
         """The scale's setting for the task."""
         return cast(Self, scale.finetuning(kind.name, task))
 
-    def prepare(
-        self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
-    ) -> nn.Module:
-        """The encoder, a BiLSTM if there is one, and the head of the task."""
+    def encoder(self, model: PretrainingModel, key: Sequence[int | str]) -> Backbone:
+        """The encoder, under a BiLSTM if there is one."""
         from bertlab.model.recurrent import RecurrentEncoder
 
-        encoder: Backbone = model.encoder
         if self.frozen:
             model.encoder.freeze()
-        if self.bilstm:
-            encoder = RecurrentEncoder(model.encoder, keyed(*key, "recurrent"))
-        return kind.head(encoder, model.pooler, labels, self.dropout, keyed(*key, "head"), self.options(kind))
+        return RecurrentEncoder(model.encoder, keyed(*key, "recurrent")) if self.bilstm else model.encoder
 
     def lr_multipliers(self, model: nn.Module) -> dict[nn.Parameter, float]:
         """`layer_decay` for the last layer of the encoder, its powers below (Clark et al. 2020, appendix A)."""

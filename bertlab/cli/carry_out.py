@@ -43,7 +43,7 @@ def carry_out(
     done = {run.id for run in store.runs()}
     pending = [job for job in jobs if job.id not in done]
     for data in (data for job in pending if isinstance(job, Measure) for data in job.tasks):
-        read_task(data, machine)
+        read_task(data)
     require_room(pending, store)
     fresh = not store.root.exists()
     store.prepare()

@@ -15,11 +15,11 @@ def fetch(study: StudyNames, directory: Annotated[Path, argument("DIR", "The dir
     """
     from bertlab.lab import studies
     from bertlab.machine import Machine
-    from bertlab.tasks import catalog, lookup, mirror
+    from bertlab.tasks import catalog, mirror
 
     if directory.exists() and not directory.is_dir():
         raise BadInput(f"'{directory}' is not a directory: name another")
-    named = [lookup.named(each.task) for one in studies.chosen(study) for each in one.measurements if each.task]
+    named = [catalog.find(each.task) for one in studies.chosen(study) for each in one.measurements if each.task]
     tasks = [task for task in dict.fromkeys(named) if not task.path and task.name not in catalog.WORLD]
     if not tasks:
         raise BadInput("the tasks of these studies are synthetic or your own files: there is nothing to download")

@@ -66,12 +66,12 @@ class Gpu:
             if isinstance(job, Pretrain):
                 steps, layers = job.steps, job.recipe.model.layers
             elif isinstance(job, Measure):
-                trained = (trained_examples(job.settings, data) for data in _trained_on(job, machine))
+                trained = (trained_examples(job.settings, data) for data in _trained_on(job))
                 steps = sum(training_steps(job.settings, examples) for examples in trained)
                 layers = recipe_of(job).model.layers
             else:
                 return 0.0
-            _, flops = work(job, machine)
+            _, flops = work(job)
             computing = flops / devices / (TYPICAL_MFU * self.peak_flops)
             return JOB_SECONDS + computing + steps * (layers + 1) * self.LAYER_SECONDS
 
@@ -159,7 +159,7 @@ def amount(jobs: Sequence[Job], machine: Machine, seconds: Seconds, *, read_task
     Without `read_tasks`, tokens, FLOPs and disk are those of the pre-trainings alone.
     """
     counted = [job for job in jobs if read_tasks or isinstance(job, Pretrain)]
-    worked = [work(job, machine) for job in counted]
+    worked = [work(job) for job in counted]
     trained = sum(isinstance(job, Pretrain | ImportCheckpoint) for job in jobs)
     measured = sum(isinstance(job, Measure) for job in jobs)
     return Amount(
@@ -198,13 +198,13 @@ def wall_seconds(jobs: Sequence[Job], machine: Machine, seconds: Seconds) -> flo
     return before + RAY_START_SECONDS + max(evenly, longest)
 
 
-def work(job: Job, machine: Machine) -> tuple[float, float]:
+def work(job: Job) -> tuple[float, float]:
     """The tokens that a job trains on, and its FLOPs. Reads the examples of a task."""
     if isinstance(job, Pretrain):
         return float(cost.tokens(job.recipe)), cost.flops(job.recipe)
     if not isinstance(job, Measure):
         return 0.0, 0.0
-    recipe, settings, tasks = recipe_of(job), job.settings, _trained_on(job, machine)
+    recipe, settings, tasks = recipe_of(job), job.settings, _trained_on(job)
     evaluated = sum(
         _tokens(part, min(settings.max_eval_examples or len(part), len(part)), tasks[0].kind, settings.length)
         for part in (tasks[0].evaluation, tasks[0].test)
@@ -266,10 +266,10 @@ def text_bytes(job: PrepareCorpus) -> int | None:
 _read = lru_cache(maxsize=64)(read_task)
 
 
-def _trained_on(job: Measure, machine: Machine) -> list[TaskData]:
+def _trained_on(job: Measure) -> list[TaskData]:
     """The task of a measurement and its intermediate task, if any."""
-    data = _read(job.data, machine)
-    intermediate = [_read(job.intermediate_task, machine)] if job.intermediate_task else []
+    data = _read(job.data)
+    intermediate = [_read(job.intermediate_task)] if job.intermediate_task else []
     return [held_back(data) if job.held_back else data, *intermediate]
 
 

@@ -75,7 +75,7 @@ class Trials:
         if isinstance(job, ImportCheckpoint):
             return JOB_SECONDS
         if isinstance(job, Measure):
-            _, flops = work(job, self._machine)
+            _, flops = work(job)
             rate = measure.TYPICAL_MFU * self.peak
             if isinstance(job.pretrain, Pretrain) and job.pretrain.steps:
                 rate = self._speed(job.pretrain).flops_per_second

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from bertlab.lab.study_file import Code
     from bertlab.model.interop.checkpoint import Checkpoint
-    from bertlab.tasks.data import Located as TaskRows
+    from bertlab.tasks.locate import Located as TaskRows
     from bertlab.tasks.raw import TaskData
     from bertlab.tasks.task import Task
     from bertlab.text.sources import Located
@@ -211,8 +211,6 @@ class Measure:
     pretrain: Pretrained
     data: TaskRows
     """The task and the location of its examples."""
-    content: str
-    """The version of the examples, such as `microworld:1` or `sha256:...`."""
     settings: Adaptation
     finetune_seed: int
     name: str = field(compare=False)
@@ -221,7 +219,6 @@ class Measure:
     """The percentage of the pre-training's steps after which its weights are measured."""
     intermediate_task: TaskRows | None = None
     """A task on which all weights are trained first."""
-    intermediate_content: str = ""
     held_back: bool = False
     """Whether to evaluate on held-back training examples: a trial of the settings, not a result."""
     code: Code | None = None
@@ -246,7 +243,7 @@ class Measure:
         """What the id depends on; of the task, only the fields that change results."""
         made: dict[str, Any] = {
             "pretrain": self.pretrain.id,
-            "data": self.content,
+            "data": self.data.content,
             "task": _task_science(self.data.task),
             "settings": science(self.settings),
             "finetune_seed": self.finetune_seed,
@@ -255,7 +252,7 @@ class Measure:
             made["milestone"] = self.milestone
         if self.intermediate_task is not None:
             made["intermediate_task"] = {
-                "data": self.intermediate_content,
+                "data": self.intermediate_task.content,
                 "task": _task_science(self.intermediate_task.task),
             }
         if self.held_back:
@@ -271,7 +268,7 @@ class Measure:
 
         pretrained, task = store.get_verified(self.pretrain.id), self.data.task
         self._unchanged(machine)
-        data = read_task(self.data, machine)
+        data = read_task(self.data)
         if self.held_back:
             data = held_back(data)
         fields = self.science() | {"settings": dataclasses.asdict(self.settings)}
@@ -285,9 +282,7 @@ class Measure:
                 finetune_seed=self.finetune_seed,
                 machine=machine,
                 progress=progress,
-                intermediate_task=None
-                if self.intermediate_task is None
-                else read_task(self.intermediate_task, machine),
+                intermediate_task=None if self.intermediate_task is None else read_task(self.intermediate_task),
                 loggers=loggers,
             )
             for logger in loggers:
@@ -337,10 +332,10 @@ class Measure:
 
     def _unchanged(self, machine: Machine) -> None:
         """Raises `BadInput` if the files of the examples changed since the plan."""
-        from bertlab.tasks.data import content_of
+        from bertlab.tasks.locate import content_of
 
-        for data, content in zip(self.tasks, (self.content, self.intermediate_content), strict=False):
-            if data.origin == "files" and content_of(data, machine) != content:
+        for data in self.tasks:
+            if data.origin == "files" and content_of(data, machine) != data.content:
                 raise BadInput(f"the examples of task '{data.name}' have changed: give the same command again")
 
 
@@ -381,11 +376,11 @@ def _task_science(task: Task) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=8)
-def read_task(data: TaskRows, machine: Machine) -> TaskData:
+def read_task(data: TaskRows) -> TaskData:
     """The examples of a task; each process reads them once. Raises `BadInput` for unusable examples."""
     from bertlab.tasks.data import read
 
-    return read(data, machine)
+    return read(data)
 
 
 @lru_cache(maxsize=2)

@@ -24,10 +24,9 @@ from bertlab.recipe import Corpus, Recipe, Tokenizer
 from bertlab.recipe.identity import canonical
 from bertlab.store.files import digest, kind
 from bertlab.store.runs import Store
-from bertlab.tasks import kinds, lookup
-from bertlab.tasks.data import Located as TaskRows
-from bertlab.tasks.data import untested
-from bertlab.tasks.lookup import Tasks
+from bertlab.tasks import catalog, kinds
+from bertlab.tasks.locate import Located as TaskRows
+from bertlab.tasks.locate import Tasks, untested
 from bertlab.text import sources
 
 MOST = 100_000
@@ -147,7 +146,7 @@ def make(request: Request, machine: Machine) -> Plan:
         raise BadInput(f"--from: the pre-training is finished, so --set cannot change it: set only {groups}")
     located, world = _text(request, machine)
     corpus = Corpus(sources=tuple(each.source for each in located), heldout=request.scale.recipe.corpus.heldout)
-    used = {lookup.named(each.task).name for study in request.studies for each in study.measurements if each.task}
+    used = {catalog.find(each.task).name for study in request.studies for each in study.measurements if each.task}
     tuned = request.scale.given.keys() - set(scales.FINETUNED)
     for option, names in (
         ("substitute", request.substitutes),
@@ -236,17 +235,17 @@ class _Planner:
             yield pretrain
             return
         request = self.request
-        data, content = self.tasks.find(measurement.task)
+        data = self.tasks.find(measurement.task)
         _has(data, measurement, data.task.labels)
         if measurement.split == "test" and not data.task.test:
             raise BadInput(f"measurement '{measurement.name}' reports a test split: {untested(data)}")
         measured = study.adaptation(variant, measurement, scale, data.task.kind, data.name)
         _check(pretrain, measurement, measured, data.task.kind)
-        before = self.tasks.intermediate(measurement.task) if measured.intermediate else (None, "")
+        before = self.tasks.intermediate(measurement.task) if measured.intermediate else None
         for milestone in _milestones(pretrain, measurement):
             parts = (study.name, variant.name, measurement.name, *([f"{milestone}%"] if milestone < 100 else []))
             for seed in range(request.finetune_seeds or scale.finetune_seeds):
-                shared = (pretrain, data, content, measured, seed, "-".join(parts), milestone, *before)
+                shared = (pretrain, data, measured, seed, "-".join(parts), milestone, before)
                 yield Measure(*shared, request.held_back, self.code)
 
 
@@ -322,7 +321,7 @@ def check_metrics(plan: Plan, store: Store, machine: Machine) -> None:
         if isinstance(job, Measure) and job.id in pending and metric != "accuracy":
             task = job.data.task
             if kinds.find(task.kind).labelled and not task.labels:
-                _has(job.data, cell.measurement, read_task(job.data, machine).labels)
+                _has(job.data, cell.measurement, read_task(job.data).labels)
 
 
 def _has(data: TaskRows, measurement: Measurement, labels: tuple[str, ...]) -> None:
@@ -349,7 +348,7 @@ def _differ(study: Study, base: Recipe, scale: Scale, tasks: Tasks) -> None:
     def adapted(variant: Variant, measurement: Measurement) -> object:
         if not measurement.task:
             return ""
-        data, _ = tasks.find(measurement.task)
+        data = tasks.find(measurement.task)
         return study.adaptation(variant, measurement, scale, data.task.kind, data.name)
 
     made = {

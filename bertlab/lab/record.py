@@ -129,4 +129,4 @@ def _content(cell: Cell) -> str:
     """The version of the examples of a value."""
     if not isinstance(cell.job, Measure):
         return ""
-    return " after ".join(filter(None, (cell.job.content, cell.job.intermediate_content)))
+    return " after ".join(each.content for each in cell.job.tasks)

@@ -1,1 +1,1 @@
-"""Tasks: what a pre-trained encoder is measured on. A task is a row of `catalog.py`; a kind of task is a file."""
+"""The tasks that measure a pre-trained encoder: `catalog.toml` lists them, `kinds/` has one file per kind."""

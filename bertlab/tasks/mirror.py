@@ -7,8 +7,8 @@ that match their manifest are kept; missing ones are fetched at the same commit.
 from __future__ import annotations
 
 import gzip
+import io
 import json
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,16 @@ from typing import Any
 from bertlab.errors import BadInput, writing
 from bertlab.hub import datasets as hub
 from bertlab.machine import Machine
-from bertlab.store.files import digest, write_json
-from bertlab.tasks import data, files, kinds
+from bertlab.store import files as store
+from bertlab.tasks import files
+from bertlab.tasks.data import from_hub
+from bertlab.tasks.locate import public, reference_of, splits_of
 from bertlab.tasks.task import Task
 
 ADVICE = "fetch it on a machine that can"
 """The advice of errors without access to the Hub."""
+FORM = {"hub": str, "commit": str, "files": {"*": {"sha256": str}}}
+"""The form of a manifest."""
 
 
 def write(tasks: Iterable[Task], directory: Path, machine: Machine) -> Iterator[str]:
@@ -31,21 +35,19 @@ def write(tasks: Iterable[Task], directory: Path, machine: Machine) -> Iterator[
     """
     wanted: dict[str, list[Task]] = {}
     for task in tasks:
-        located = data.locate(task, machine=machine, world=False)
-        wanted.setdefault(task.dataset, []).append(located.task)
-    for dataset, those in wanted.items():
-        yield from _write(directory / dataset, those, machine)
+        wanted.setdefault(task.dataset, []).append(public(task))
+    for dataset, of_dataset in wanted.items():
+        yield from _write(directory / dataset, of_dataset, machine)
 
 
 def _write(folder: Path, tasks: list[Task], machine: Machine) -> Iterator[str]:
-    task = tasks[0]
-    reference = data.reference_of(task)
-    manifest = _manifest(folder, reference)
-    wanted = list(dict.fromkeys(split for each in tasks for split in data.splits_of(each)))
+    reference, label = reference_of(tasks[0]), tasks[0].label
+    manifest = _manifest(folder, reference.name)
     missing = []
-    for split in wanted:
-        if _kept(folder, split, manifest):
-            yield f"{files.find(folder, split)} is kept"
+    for split in dict.fromkeys(split for task in tasks for split in splits_of(task)):
+        path = files.existing(folder, split)
+        if path is not None and _matches(path, manifest):
+            yield f"{path} is kept"
         else:
             missing.append(split)
     if not missing:
@@ -56,58 +58,40 @@ def _write(folder: Path, tasks: list[Task], machine: Machine) -> Iterator[str]:
     there = dict(found.splits)
     manifest |= {"hub": found.name, "commit": found.commit}
     for split in missing:
-        if split not in there and all(split == each.test for each in tasks):
+        if split not in there and all(split == task.test for task in tasks):
             continue  # the test split is optional
-        columns, names = data.from_hub(found, split, ADVICE)
-        if task.label in columns:
-            kind = kinds.find(task.kind)
-            columns[task.label] = kind.named_labels(columns[task.label], names.get(task.label, ()))
+        rows, _ = from_hub(found, split, label, ADVICE)
         path = folder / f"{split}.jsonl.gz"
+        packed = _packed(rows)
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            rows = _save(path, columns)
-        manifest["files"][path.name] = {"rows": rows, "bytes": path.stat().st_size, "sha256": digest(path)}
-        write_json(folder / "manifest.json", manifest)
-        yield f"{path}: {rows:,} rows of {found.name} at {found.commit[:12]}"
+        store.write(path, packed)
+        manifest["files"][path.name] = {"rows": len(rows), "bytes": len(packed), "sha256": store.digest(path)}
+        store.write_json(folder / "manifest.json", manifest)
+        yield f"{path}: {len(rows):,} rows of {found.name} at {found.commit[:12]}"
 
 
-def _manifest(folder: Path, reference: hub.Reference) -> dict[str, Any]:
-    """The manifest of a folder of the mirror. Raises `BadInput` for another data set or another revision."""
-    empty = {"hub": reference.name, "commit": "", "files": {}}
+def _manifest(folder: Path, name: str) -> dict[str, Any]:
+    """The manifest of the data set called `name` in a folder. Raises `BadInput` for that of another data set."""
     path = folder / "manifest.json"
     if not path.exists():
-        return empty
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        files_, name, commit = found["files"], found["hub"], str(found["commit"])
-        known = all(isinstance(each["sha256"], str) for each in files_.values())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise BadInput(f"{path} cannot be read as a manifest: remove {folder} to fetch it again") from None
-    if not known or name != reference.name:
-        raise BadInput(f"{folder} holds {name}, not {reference.name}: give another directory")
-    return {"hub": name, "commit": commit, "files": dict(files_)}
+        return {"hub": name, "commit": "", "files": {}}
+    manifest: dict[str, Any] = store.read_json(path, FORM)
+    if manifest["hub"] != name:
+        raise BadInput(f"{folder} holds {manifest['hub']}, not {name}: give another directory")
+    return manifest
 
 
-def _kept(folder: Path, split: str, manifest: dict[str, Any]) -> bool:
-    """Whether a split exists and matches the manifest, or has no entry in it."""
-    if not files.has(folder, split):
-        return False
-    path = files.find(folder, split)
+def _matches(path: Path, manifest: dict[str, Any]) -> bool:
+    """Whether a file matches its entry in the manifest, or has none."""
     entry = manifest["files"].get(path.name)
-    return entry is None or digest(path) == entry["sha256"]
+    return entry is None or store.digest(path) == entry["sha256"]
 
 
-def _save(path: Path, columns: dict[str, list[Any]]) -> int:
-    """Writes rows atomically and returns their number; equal rows give equal bytes."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    count = 0
-    try:
-        with beside.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-            for row in zip(*columns.values(), strict=True):
-                line = json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False, default=str)
-                packed.write(f"{line}\n".encode())
-                count += 1
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-    return count
+def _packed(rows: Iterable[dict[str, Any]]) -> bytes:
+    """Rows as gzipped JSON lines; equal rows give equal bytes."""
+    packed = io.BytesIO()
+    with gzip.GzipFile("", "wb", fileobj=packed, mtime=0) as file:
+        for row in rows:
+            file.write(f"{json.dumps(row, ensure_ascii=False, default=str)}\n".encode())
+    return packed.getvalue()

@@ -1,17 +1,69 @@
-"""The raw examples of a task: texts and labels, checked."""
+"""The examples of a task before they are encoded: as their source has them, and checked."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks.examples import Integers
+
+
+@dataclass(frozen=True)
+class Table:
+    """The columns of a split, unchecked."""
+
+    place: str
+    """The source, as errors name it: a file, or a data set of the Hub and its split."""
+    columns: dict[str, list[Any]]
+    names: tuple[str, ...] = ()
+    """The names of integer labels, if the source declares them."""
+
+    @classmethod
+    def of(
+        cls,
+        rows: Iterable[Mapping[str, Any]],
+        place: str,
+        required: Sequence[str],
+        optional: Sequence[str] = (),
+        names: tuple[str, ...] = (),
+    ) -> Table:
+        """Collects the `required` columns of rows, and those `optional` ones that the first row has.
+
+        Raises `BadInput` if there are no rows, or with the nearest name if a row lacks a column.
+        """
+        columns: dict[str, list[Any]] = {}
+        for number, row in enumerate(rows, start=1):
+            columns = columns or {name: [] for name in (*required, *(name for name in optional if name in row))}
+            for name, values in columns.items():
+                if name not in row:
+                    near = difflib.get_close_matches(name, row, n=1, cutoff=0.5)
+                    hint = f" (did you mean '{near[0]}'?)" if near else ""
+                    there = ", ".join(sorted(row)) or "nothing"
+                    raise BadInput(f"{place} row {number} has no column '{name}'{hint}: it has {there}")
+                values.append(row[name])
+        if not columns:
+            raise BadInput(f"{place} has no rows: give at least one")
+        return cls(place, columns, names)
+
+    def where(self, column: str) -> str:
+        """A column, as errors name it."""
+        return f"{self.place} column {column}"
+
+    def texts(self, column: str) -> list[str]:
+        """The texts of a column. Raises `BadInput` that names the first row without text."""
+        return checked_texts(self.columns[column], self.where(column))
+
+
+def checked_texts(values: Sequence[Any], where: str) -> list[str]:
+    """The same values. Raises `BadInput` that names the first row without text."""
+    for row, value in enumerate(values, start=1):
+        if not isinstance(value, str):
+            raise BadInput(f"{where} row {row} is {shown(value)}: give a text")
+    return list(values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,15 +94,6 @@ class RawExamples:
             indices=indices if self.indices is None else self.indices[indices],
         )
 
-    def grouped(self, values: list[Any], where: str) -> RawExamples:
-        """These examples, grouped by equal `values`; `BadInput` names the row of a value that is not text."""
-        number: dict[Any, int] = {}
-        for row, value in enumerate(values, start=1):
-            if not isinstance(value, str | int):
-                raise BadInput(f"{where} row {row} is {shown(value)}: give the name of its group as text")
-            number.setdefault(value, len(number))
-        return dataclasses.replace(self, groups=np.array([number[value] for value in values], np.int32))
-
 
 @dataclass(frozen=True, kw_only=True)
 class TaskData:
@@ -68,23 +111,4 @@ class TaskData:
     test: RawExamples | None = None
     """The test split, if the task has one."""
     content: str
-    """Identifies the examples: `sha256:...` of local files, `hub:...` of the hashes of the Hub's files, or
-    `microworld:<version>/<task>`, with `@<version>` of all tasks."""
-
-
-Splits = tuple[tuple[str, ...], list[RawExamples]]
-"""The names of the labels (none for answers without labels), and the examples of each split, training first."""
-
-
-def check_texts(values: Sequence[Any], where: str) -> None:
-    """Raises `BadInput` that names the first row without text."""
-    for row, value in enumerate(values, start=1):
-        if not isinstance(value, str):
-            raise BadInput(f"{where} row {row} is {shown(value)}: give a text")
-
-
-def texts(names: Sequence[str], columns: Sequence[list[Any]], place: str) -> tuple[list[Any], ...]:
-    """The text columns called `names`, checked; `place` names their source in errors."""
-    for name, column in zip(names, columns, strict=True):
-        check_texts(column, f"{place} column {name}")
-    return tuple(columns)
+    """Identifies the examples, as `Located.content`."""

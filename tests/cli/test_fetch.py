@@ -104,8 +104,8 @@ def test_what_is_there_is_kept_and_the_rest_comes_from_the_same_commit(pushed, h
 @pytest.mark.parametrize(
     ("manifest", "message"),
     [
-        ("[", "cannot be read as a manifest"),
-        ('{"files": []}', "cannot be read as a manifest"),
+        ("[", "manifest.json' is damaged"),
+        ('{"files": []}', "manifest.json' is damaged"),
         ('{"hub": "other/set", "commit": "", "files": {}}', "holds other/set, not nyu-mll/glue:mnli"),
     ],
 )

@@ -145,8 +145,8 @@ def test_an_intermediate_task_costs_as_much_as_a_task(machine):
         for first in ({}, {"conll2003": "entities"})
     )
     assert both.intermediate_task is not None
-    tokens, flops = estimate.work(alone, machine)
-    all_tokens, all_flops = estimate.work(both, machine)
+    tokens, flops = estimate.work(alone)
+    all_tokens, all_flops = estimate.work(both)
     assert all_tokens == pytest.approx(2 * tokens, rel=0.2)
     forward = cost.encoder_flops_per_token(estimate.recipe_of(both).model, both.settings.length)
     assert all_flops - flops == pytest.approx(3 * (all_tokens - tokens) * forward)

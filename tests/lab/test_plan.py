@@ -316,7 +316,7 @@ def test_labels_of_what_comes_first_are_those_of_the_task_in_their_order(machine
     made = plan.make(request(intermediate_task={"mnli": "pairs"}), here)
     first = next(job.intermediate_task for job in made.jobs if isinstance(job, Measure) and job.intermediate_task)
     assert first.task.labels == ("entailment", "neutral", "contradiction")
-    assert jobs.read_task(first, here).train.labels == [2, 0]
+    assert jobs.read_task(first).train.labels == [2, 0]
 
 
 @pytest.mark.parametrize("assignment", ["finetune.context=true", "tagging.answerability=true"])

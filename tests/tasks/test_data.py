@@ -9,6 +9,7 @@ from bertlab.errors import BadInput
 from bertlab.lab.study import Task
 from bertlab.machine import Machine
 from bertlab.tasks import catalog, data, kinds
+from bertlab.tasks.locate import locate, public
 from bertlab.tasks.raw import RawExamples
 
 PAIRS = [{"premise": "a b", "hypothesis": "c", "label": label} for label in (0, 1, 2, 0)]
@@ -45,7 +46,7 @@ def test_the_counterpart_in_the_embedded_world(tmp_path):
     assert (found.name, found.dataset, found.kind) == ("mnli", "microworld", "classification")
     assert found.labels == ("entailment", "neutral", "contradiction")
     assert set(found.train.labels) == {0, 1, 2}
-    assert found.content == data.content(catalog.find("mnli"), machine=machine, world=True)
+    assert found.content == locate(catalog.find("mnli"), machine=machine, world=True).content
     assert found.content.startswith("microworld:")
     entities = data.load(catalog.find("conll2003"), machine=machine, world=True)
     assert entities.content != found.content
@@ -56,8 +57,8 @@ def test_the_counterpart_in_the_embedded_world(tmp_path):
 
 def test_rows_that_changed_while_the_documents_did_not_have_a_version_of_their_own(tmp_path):
     machine = Machine(cache=tmp_path)
-    assert data.content(catalog.find("rte"), machine=machine, world=True) == "microworld:1/inference@4"
-    assert data.content(catalog.find("mrpc"), machine=machine, world=True) == "microworld:1/paraphrase@3"
+    assert locate(catalog.find("rte"), machine=machine, world=True).content == "microworld:1/inference@4"
+    assert locate(catalog.find("mrpc"), machine=machine, world=True).content == "microworld:1/paraphrase@3"
 
 
 def test_questions_of_race_are_read_with_each_option(tmp_path, write):
@@ -112,11 +113,11 @@ def test_a_mirror(mirror):
 
 def test_content_follows_the_files(mirror, write):
     task = catalog.find("mnli")
-    before = data.content(task, machine=mirror, world=False)
+    before = locate(task, machine=mirror, world=False).content
     assert before == data.load(task, machine=mirror, world=False).content
     assert before.startswith("sha256:")
     write(mirror.data / "mnli" / "validation_matched.jsonl.gz", PAIRS[:3])
-    assert data.content(task, machine=mirror, world=False) != before
+    assert locate(task, machine=mirror, world=False).content != before
 
 
 def test_a_substitute_of_the_catalogue(mirror):
@@ -166,8 +167,7 @@ def test_a_test_split_that_a_task_of_the_users_own_names_must_be_there(tmp_path,
 
 def test_where_the_hub_hides_the_labels_there_is_no_test_split():
     for name, test in (("stsb", ""), ("mrpc", "test")):
-        located = data.locate(catalog.find(name), machine=Machine(), world=False)
-        assert (located.origin, located.task.test) == ("hub", test)
+        assert public(catalog.find(name)).test == test
 
 
 def test_substitutes_that_cannot_be(mirror):
@@ -222,7 +222,7 @@ def test_bad_tags_are_named(tmp_path, write):
     machine = Machine(cache=tmp_path / "cache")
     write(tmp_path / "train.jsonl", SENTENCES)
     validation = write(tmp_path / "validation.jsonl", [{"tokens": ["a"], "ner_tags": [3]}])
-    assert f"tag 3 in {validation} column ner_tags row 1 has no name" in message(task, machine)
+    assert f"tag 3 in {validation} column ner_tags row 1: give tags as texts" in message(task, machine)
     write(validation, [{"tokens": ["a"], "ner_tags": ["O", "O"]}])
     assert f"{validation} row 1 has 1 tokens and 2 tags" in message(task, machine)
     write(validation, [{"tokens": [], "ner_tags": []}])
@@ -251,9 +251,9 @@ def conll(hub, tmp_path):
 def test_a_task_of_the_hub(conll, tmp_path):
     commit, machine = conll(), Machine(cache=tmp_path / "cache")
     task = catalog.find("conll2003")
-    located = data.pinned(data.locate(task, machine=machine, world=False), machine)
+    located = locate(task, machine=machine, world=False)
     assert (located.origin, located.hub.commit) == ("hub", commit)
-    found = data.read(located, machine)
+    found = data.read(located)
     assert found.labels == task.labels
     assert found.train.labels[0].tolist() == [found.labels.index("B-PER"), 0]
     assert len(found.test) == 1
@@ -268,7 +268,7 @@ def test_rows_of_the_hub_are_known_by_their_files_and_not_by_the_commit(conll, h
 
     def content():
         hub.again()
-        return data.content(task, machine=machine, world=False)
+        return locate(task, machine=machine, world=False).content
 
     conll()
     before = content()

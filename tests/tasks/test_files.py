@@ -6,13 +6,18 @@ import pytest
 
 from bertlab.errors import BadInput
 from bertlab.tasks import files
+from bertlab.tasks.raw import Table
 
 ROWS = [{"sentence": 'a "b, c" ä', "label": 1, "idx": 0}, {"sentence": "d", "label": 0, "idx": 1}]
 
 
+def read(path, columns):
+    return [*Table.of(files.read(path), str(path), columns).columns.values()]
+
+
 def message(path, columns=("sentence", "label")):
     with pytest.raises(BadInput) as caught:
-        files.read(path, columns)
+        read(path, columns)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
     return str(caught.value)
@@ -22,26 +27,26 @@ def message(path, columns=("sentence", "label")):
 def test_typed_files(tmp_path, write, suffix):
     path = write(tmp_path / f"train{suffix}", ROWS)
     assert files.find(tmp_path, "train") == path
-    assert files.read(path, ("label", "sentence")) == [[1, 0], ['a "b, c" ä', "d"]]
+    assert read(path, ("label", "sentence")) == [[1, 0], ['a "b, c" ä', "d"]]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
 def test_tables_give_texts(tmp_path, write, suffix):
     path = write(tmp_path / f"train{suffix}", ROWS)
-    assert files.read(path, ("label", "sentence")) == [["1", "0"], ['a "b, c" ä', "d"]]
+    assert read(path, ("label", "sentence")) == [["1", "0"], ['a "b, c" ä', "d"]]
 
 
 def test_quotes_in_tab_separated_files_are_text(tmp_path):
     path = tmp_path / "train.tsv"
     path.write_text('label\tsentence\n1\t"open\n0\tclosed" too\n', encoding="utf-8")
-    assert files.read(path, ("sentence",)) == [['"open', 'closed" too']]
+    assert read(path, ("sentence",)) == [['"open', 'closed" too']]
 
 
 def test_a_missing_split_names_what_is_there(tmp_path, write):
     write(tmp_path / "dev.csv", ROWS)
     with pytest.raises(BadInput, match=r"has no validation\.jsonl .* it has dev\.csv"):
         files.find(tmp_path, "validation")
-    with pytest.raises(BadInput, match="cannot be read"):
+    with pytest.raises(BadInput, match="it has nothing"):
         files.find(tmp_path / "nowhere", "validation")
 
 

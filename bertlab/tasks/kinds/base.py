@@ -1,4 +1,4 @@
-"""The protocol of a kind of task, and what all kinds share."""
+"""The protocol of a kind of task, and what most kinds share."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab import keyed
+from bertlab.tasks import lexical
 from bertlab.tasks.examples import IGNORED, Examples, Floats, Integers
+from bertlab.tasks.kinds import pairs
 from bertlab.tasks.metrics import Grouped, Mean, Metric
-from bertlab.tasks.raw import RawExamples, Splits, TaskData
+from bertlab.tasks.raw import RawExamples, Table, TaskData
 from bertlab.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -32,6 +34,12 @@ LEXICAL_EXAMPLES = 4_000
 Arrays = Mapping[str, npt.NDArray[Any]]
 """Predictions for E examples (or their words) with the right answers, as `predictions.npz` keeps them."""
 
+Options = Collection[str]
+"""The names in `TaskKind.options` that the adaptation switches on."""
+
+Splits = tuple[tuple[str, ...], list[RawExamples]]
+"""The names of the labels (none for answers without labels), and the examples of each split, training first."""
+
 _floors: dict[tuple[str, ...], list[dict[str, float]]] = {}
 
 
@@ -47,13 +55,10 @@ class Predicted:
 
 
 class TaskKind(ABC):
-    """A kind of task.
-
-    The argument `options` of a method has those of `TaskKind.options` that the adaptation switches on.
-    """
+    """A kind of task; the defaults classify a text or a pair of texts."""
 
     name: ClassVar[str]
-    columns: ClassVar[range]
+    columns: ClassVar[range] = range(1, 3)
     """Allowed numbers of text columns."""
     metrics: ClassVar[tuple[str, ...]]
     """All metrics that tasks of this kind can have, the usual one first."""
@@ -70,41 +75,37 @@ class TaskKind(ABC):
     exchanged: ClassVar[int] = 1
     """The text column that the exchanged-text floor takes from another example."""
 
+    def check(self, task: Task, tables: Sequence[Table]) -> Splits:
+        """The examples of each split. Raises `BadInput` that names the file and row of the first wrong value."""
+        names = self.label_names(task, tables)
+        return names, [
+            RawExamples(text=self.text(task, table), labels=self.answers(task, table, names)) for table in tables
+        ]
+
+    def label_names(self, task: Task, tables: Sequence[Table]) -> tuple[str, ...]:
+        """The names of the labels in order; none for answers without labels."""
+        return ()
+
+    def text(self, task: Task, table: Table) -> tuple[list[Any], ...]:
+        """The columns of text of a split, checked."""
+        return tuple(table.texts(column) for column in task.text)
+
     @abstractmethod
-    def check(self, task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]) -> Splits:
-        """Checks the columns of each split, text first and the label last; `places` names the source of each split.
-
-        `names` are the labels in order, if known. `BadInput` names the file and row of the first wrong value.
-        """
-
-    def named_labels(self, values: list[Any], names: tuple[str, ...]) -> list[Any]:
-        """The label column of a data set of the Hub, whose features declare the `names` of its integers."""
-        return values
+    def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> Sequence[Any]:
+        """The answers of a split, checked."""
 
     def known(self, labels: Sequence[str]) -> tuple[str, ...]:
         """The metrics of a task with these labels; without labels, all that it can have."""
         return self.metrics
 
-    @abstractmethod
     def encode(
-        self,
-        raw: RawExamples,
-        tokenizer: TrainedTokenizer,
-        length: int,
-        *,
-        training: bool = False,
-        options: Collection[str] = (),
+        self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
     ) -> Examples:
         """Encodes raw examples as word pieces, at most `length` tokens per sequence."""
+        return pairs.encode(raw.text, np.array(raw.labels), tokenizer, length)
 
     def head(
-        self,
-        encoder: Backbone,
-        pooler: Pooler,
-        labels: Sequence[str],
-        dropout: float,
-        seed: int,
-        options: Collection[str] = (),
+        self, encoder: Backbone, pooler: Pooler, labels: Sequence[str], dropout: float, seed: int, options: Options = ()
     ) -> nn.Module:
         """`encoder` with a new head whose weights start from `seed`; sets the dropout of both.
 
@@ -117,7 +118,7 @@ class TaskKind(ABC):
     def logits(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
         """(B, K, C) at the targets of a batch: C labels, one value, the choices, or the positions of a span."""
         found: Tensor = model(batch["tokens"], batch["segments"], batch.get("lengths"))
-        return found
+        return found.view(*batch["targets"].shape, -1)
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         """The mean over targets (B, K) of the cross-entropy of logits (B, K, C), nats."""
@@ -125,26 +126,58 @@ class TaskKind(ABC):
 
         return cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORED)
 
-    @abstractmethod
     def predict(
         self, data: TaskData, raw: RawExamples, examples: Examples, scores: Floats, threshold: float | None = None
     ) -> Predicted:
-        """Predictions from the logits (W, C) of `examples`; without a `threshold`, with the best one for these."""
+        """Predictions from the logits (W, C) of `examples`: by default the most probable label.
 
-    @abstractmethod
+        Kinds with a threshold choose the best one for these examples if `threshold` is None.
+        """
+        from scipy.special import log_softmax
+
+        prediction, targets = scores.argmax(-1), examples.targets
+        right = log_softmax(scores, -1)[np.arange(len(targets)), targets]
+        return Predicted(
+            arrays={"prediction": prediction, "label": targets, LIKELIHOOD: right},
+            collapsed=bool((prediction == prediction[0]).all()),
+        )
+
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
-        """The best constant prediction of the training examples: the most frequent label or answer, or the mean."""
+        """The best constant prediction of the training examples: by default the most frequent label, the first of
+        equals."""
+        label = examples.targets
+        return {"prediction": np.full_like(label, int(np.bincount(train.targets).argmax())), "label": label}
 
-    @abstractmethod
-    def lexical(self, data: TaskData, train: RawExamples, evaluated: Sequence[RawExamples]) -> list[Arrays]:
-        """Predictions for each of `evaluated` by a bag-of-words model fitted to `train`: see `tasks.lexical`."""
+    def lexical(self, train: RawExamples, evaluated: Sequence[RawExamples]) -> list[Arrays]:
+        """Predictions for each of `evaluated` by a linear model of `lexical.features`, fitted to `train`."""
+        model = self.fit(lexical.features(train.text), np.array(train.labels))
+        return [
+            {"prediction": model.predict(lexical.features(raw.text)), "label": np.array(raw.labels)}
+            for raw in evaluated
+        ]
 
-    @abstractmethod
+    def fit(self, inputs: Any, labels: Any) -> Any:
+        """The fitted linear model of the lexical floor."""
+        return lexical.fit_classifier(inputs, labels)
+
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
         """One of `metrics`, or `LIKELIHOOD`, as a function of weighted examples.
 
         Raises `ValueError` for a metric that the kind lacks, `KeyError` for predictions that lack an array.
         """
+        if name == LIKELIHOOD:
+            return self.likelihood(arrays)
+        if name not in self.metrics:
+            raise ValueError(f"{self.name} has no metric {name}")
+        return self.score(name, arrays, labels)
+
+    @abstractmethod
+    def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
+        """One of `metrics`."""
+
+    def likelihood(self, arrays: Arrays) -> Metric:
+        """The mean log-likelihood of the right answers, one per example."""
+        return Mean(arrays[LIKELIHOOD].astype(np.float64))
 
     def grouped_metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
         """`metric` over groups of examples, if an array `group` has the number of each example's group.
@@ -181,27 +214,11 @@ class TaskKind(ABC):
             if len(train) > most:
                 order = keyed.permutation(keyed.key("lexical"), len(train))
                 train = train.take(np.sort(order[:most]))
-            _floors[key] = [self.values(each, data.labels) for each in self.lexical(data, train, evaluated)]
+            _floors[key] = [self.values(each, data.labels) for each in self.lexical(train, evaluated)]
         return _floors[key]
 
     def words(self, raw: RawExamples) -> float:
         """Mean number of words in the sequences of an example, over the first two thousand."""
-        return sum(column_words(raw))
-
-    def unknown_metric(self, name: str) -> ValueError:
-        """The error for a metric that this kind does not have."""
-        return ValueError(f"{self.name} has no metric {name}")
-
-
-def column_words(raw: RawExamples) -> list[float]:
-    """Mean number of words in each text column, over the first two thousand examples."""
-    columns = [column[:2000] for column in raw.text]
-    counts = [
-        [len(text) if isinstance(text, list | tuple) else text.count(" ") + 1 for text in each] for each in columns
-    ]
-    return [sum(each) / max(1, len(each)) for each in counts]
-
-
-def likelihood(arrays: Arrays) -> Mean:
-    """The mean log-likelihood of the right answers, one per example."""
-    return Mean(arrays[LIKELIHOOD].astype(np.float64))
+        texts = [text for column in raw.text for text in column[:2000]]
+        count = sum(len(text) if isinstance(text, list) else text.count(" ") + 1 for text in texts)
+        return count * len(raw.text) / max(1, len(texts))

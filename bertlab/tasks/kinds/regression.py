@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,18 +11,14 @@ import numpy as np
 
 from bertlab.errors import BadInput
 from bertlab.names import shown
-from bertlab.tasks import lexical
 from bertlab.tasks.examples import Examples, Floats
-from bertlab.tasks.kinds import classification
 from bertlab.tasks.kinds.base import Arrays, Predicted, TaskKind
 from bertlab.tasks.metrics import Metric, MetricOfMeans, quotient, root
-from bertlab.tasks.raw import RawExamples, Splits, TaskData, texts
+from bertlab.tasks.raw import RawExamples, Table, TaskData
 from bertlab.tasks.task import Task
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from bertlab.text.tokenizers.base import TrainedTokenizer
 
 LARGEST = 1e15
 """The largest absolute score: squared errors are summed in float32, whose maximum is 3e38."""
@@ -31,38 +28,17 @@ class Regression(TaskKind):
     """A value for a text or a pair of texts."""
 
     name = "regression"
-    columns = range(1, 3)
     metrics = ("pearson", "spearman")
 
-    def check(self, task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]) -> Splits:
-        """Finite numbers; see `TaskKind.check`."""
-        splits = []
-        for columns, place in zip(values, places, strict=True):
-            found = numbers(columns[-1], f"{place} column {task.label}")
-            splits.append(RawExamples(text=texts(task.text, columns[:-1], place), labels=found.tolist()))
-        return (), splits
-
-    def encode(
-        self,
-        raw: RawExamples,
-        tokenizer: TrainedTokenizer,
-        length: int,
-        *,
-        training: bool = False,
-        options: Collection[str] = (),
-    ) -> Examples:
-        """As classification, with values as targets."""
-        return classification.examples(raw.text, np.array(raw.labels), tokenizer, length)
-
-    def logits(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
-        """(B, 1, 1)."""
-        return super().logits(model, batch).unsqueeze(1)
+    def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[float]:
+        """Finite numbers."""
+        return numbers(table.columns[task.label], table.where(task.label))
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         """The mean squared error."""
         from torch.nn.functional import mse_loss
 
-        return mse_loss(logits.flatten(0, 1).float().squeeze(-1), targets.flatten())
+        return mse_loss(logits.flatten().float(), targets.flatten())
 
     def predict(
         self, data: TaskData, raw: RawExamples, examples: Examples, scores: Floats, threshold: float | None = None
@@ -77,28 +53,18 @@ class Regression(TaskKind):
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """The mean of the training examples."""
-        label = examples.targets
-        return {"prediction": np.full(len(label), train.targets.mean()), "label": label}
+        return {"prediction": np.full(len(examples), train.targets.mean()), "label": examples.targets}
 
-    def lexical(self, data: TaskData, train: RawExamples, evaluated: Sequence[RawExamples]) -> list[Arrays]:
-        """A ridge regression on `lexical.features`."""
+    def fit(self, inputs: Any, labels: Any) -> Any:
+        """A ridge regression."""
         from sklearn.linear_model import Ridge
 
-        model = Ridge(alpha=10.0, solver="sparse_cg", tol=1e-3)
-        model.fit(lexical.features(train.text), np.array(train.labels))
-        return [
-            {"prediction": model.predict(lexical.features(raw.text)), "label": np.array(raw.labels)}
-            for raw in evaluated
-        ]
+        return Ridge(alpha=10.0, solver="sparse_cg", tol=1e-3).fit(inputs, labels)
 
-    def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
+    def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """Linear and rank correlation, the metrics of STS-B."""
-        if name not in self.metrics:
-            raise self.unknown_metric(name)
         prediction, label = arrays["prediction"].astype(np.float64), arrays["label"].astype(np.float64)
-        if name == "pearson":
-            return pearson(prediction, label)
-        return Spearman(prediction, label)
+        return pearson(prediction, label) if name == "pearson" else Spearman(prediction, label)
 
 
 def pearson(prediction: Floats, label: Floats) -> MetricOfMeans:
@@ -167,24 +133,15 @@ def _ranks(values: Floats, weights: Floats) -> Floats:
     return np.asarray((np.cumsum(mass, axis=1) - mass / 2)[:, place])
 
 
-def numbers(values: Sequence[Any], where: str) -> Floats:
-    """The values of a split, (E,), parsed from text in tables. `BadInput` names the row of what is not a number."""
-    found = np.empty(len(values), np.float64)
-    for row, value in enumerate(values):
-        number = _number(value)
-        if number is None:
-            raise BadInput(
-                f"{where} row {row + 1} is {shown(value)}: give a finite number, {LARGEST:g} at most either way"
-            )
-        found[row] = number
+def numbers(values: Sequence[Any], where: str) -> list[float]:
+    """The values of a split, parsed from text in tables. `BadInput` names the row of what is not a number."""
+    found = []
+    for row, value in enumerate(values, start=1):
+        try:
+            number = math.nan if isinstance(value, bool) else float(value)
+        except (ValueError, TypeError, OverflowError):
+            number = math.nan
+        if not abs(number) <= LARGEST:
+            raise BadInput(f"{where} row {row} is {shown(value)}: give a finite number, {LARGEST:g} at most either way")
+        found.append(number)
     return found
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if abs(number) <= LARGEST else None

@@ -8,7 +8,7 @@ context. The data have SQuAD's columns, 1.1 or 2.0; a question without answers h
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,9 +20,9 @@ from bertlab.names import shown
 from bertlab.tasks import lexical
 from bertlab.tasks.examples import Examples, Floats, Integers
 from bertlab.tasks.kinds import squad
-from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Predicted, TaskKind, likelihood
+from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Options, Predicted, TaskKind
 from bertlab.tasks.metrics import Mean, Metric
-from bertlab.tasks.raw import RawExamples, Splits, TaskData, texts
+from bertlab.tasks.raw import RawExamples, Table, TaskData
 from bertlab.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -53,36 +53,18 @@ class Span(TaskKind):
     options = (ANSWERABILITY,)
     exchanged = 0
 
-    def check(self, task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]) -> Splits:
-        """SQuAD's `answers`; see `TaskKind.check`."""
-        splits = []
-        for columns, place in zip(values, places, strict=True):
-            text = texts(task.text, columns[:-1], place)
-            found = answers(text[1], columns[-1], f"{place} column {task.label}")
-            splits.append(RawExamples(text=text, labels=found))
-        return (), splits
+    def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[Answers]:
+        """SQuAD's `answers`."""
+        return answers(table.texts(task.text[1]), table.columns[task.label], table.where(task.label))
 
     def encode(
-        self,
-        raw: RawExamples,
-        tokenizer: TrainedTokenizer,
-        length: int,
-        *,
-        training: bool = False,
-        options: Collection[str] = (),
+        self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
     ) -> Examples:
         """Windows of a context after its question; training has few without the answer."""
-        answerability = ANSWERABILITY in options
-        return examples(raw.text, raw.labels, tokenizer, length, training=training, answerability=answerability)
+        return windows(raw, tokenizer, length, training=training, answerability=ANSWERABILITY in options)
 
     def head(
-        self,
-        encoder: Backbone,
-        pooler: Pooler,
-        labels: Sequence[str],
-        dropout: float,
-        seed: int,
-        options: Collection[str] = (),
+        self, encoder: Backbone, pooler: Pooler, labels: Sequence[str], dropout: float, seed: int, options: Options = ()
     ) -> nn.Module:
         """The vectors S and E; with answerability also the pooler and a classifier."""
         from bertlab.model.heads import SpanModel
@@ -100,24 +82,20 @@ class Span(TaskKind):
         """The best span of each question; no answer if its score is not above the threshold."""
         from scipy.special import log_softmax
 
-        windows, contexts, right = cast(Windows, examples), raw.text[1], raw.labels
-        found = best(windows, scores)
-        if windows.turns == 3:  # the classifier answers at a probability above one half
+        encoded, contexts, right = cast(Windows, examples), raw.text[1], raw.labels
+        places, margins = best(encoded, scores)
+        if encoded.turns == 3:  # the classifier answers at a probability above one half
             threshold = 0.0
-        places = np.stack([found.begins, found.ends], axis=1)
         if threshold is None and not all(each.texts for each in (*data.train.labels, *right)):
             answered = _scores(_cut(contexts, places), right)["f1"]
             unanswered = np.array([float(not each.texts) for each in right])
-            threshold = squad.threshold(found.margins, answered, unanswered)
+            threshold = squad.threshold(margins, answered, unanswered)
         if threshold is not None:
-            places = np.where(found.margins[:, None] > threshold, places, 0)
+            places = np.where(margins[:, None] > threshold, places, 0)
         predicted = _cut(contexts, places)
+        likelihoods = log_likelihoods(encoded, right, log_softmax(scores, -1))
         return Predicted(
-            arrays={
-                "prediction": places,
-                **_scores(predicted, right),
-                LIKELIHOOD: log_likelihoods(windows, right, log_softmax(scores, -1)),
-            },
+            arrays={"prediction": places, **_scores(predicted, right), LIKELIHOOD: likelihoods},
             collapsed=len(set(predicted)) == 1,
             threshold=threshold,
         )
@@ -128,24 +106,24 @@ class Span(TaskKind):
         guess = Counter(given).most_common(1)[0][0]
         return _scores([guess] * len(raw), raw.labels)
 
-    def lexical(self, data: TaskData, train: RawExamples, evaluated: Sequence[RawExamples]) -> list[Arrays]:
+    def lexical(self, train: RawExamples, evaluated: Sequence[RawExamples]) -> list[Arrays]:
         """The span nearest to the words of the question, if the context contains enough of them."""
+        parts = [train, *evaluated]
+        found = [[lexical.nearest(*pair) for pair in zip(*raw.text, strict=True)] for raw in parts]
 
-        def scores(threshold: float, raw: RawExamples, found: list[tuple[str, float]]) -> Arrays:
-            return _scores([text if share >= threshold else "" for text, share in found], raw.labels)
+        def scores(part: int, threshold: float) -> dict[str, Floats]:
+            said = [text if share >= threshold else "" for text, share in found[part]]
+            return _scores(said, parts[part].labels)
 
-        found = [[lexical.nearest(*pair) for pair in zip(*raw.text, strict=True)] for raw in (train, *evaluated)]
-        levels = sorted({share for _, share in found[0]}) if any(not each.texts for each in train.labels) else [0.0]
-        levels = [*levels[:: max(1, len(levels) // 20)], 2.0] if len(levels) > 1 else [0.0]
-        threshold = max(levels, key=lambda level: float(scores(level, train, found[0])["f1"].mean()))
-        return [scores(threshold, raw, each) for raw, each in zip(evaluated, found[1:], strict=True)]
+        thresholds = [0.0]
+        if not all(each.texts for each in train.labels):
+            shares = sorted({share for _, share in found[0]})
+            thresholds = [*shares[:: max(1, len(shares) // 20)], 2.0] if len(shares) > 1 else [0.0]
+        threshold = max(thresholds, key=lambda each: float(scores(0, each)["f1"].mean()))
+        return [scores(part, threshold) for part in range(1, len(parts))]
 
-    def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
+    def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """Exact match and F1 of SQuAD; each question is an example."""
-        if name == LIKELIHOOD:
-            return likelihood(arrays)
-        if name not in self.metrics:
-            raise self.unknown_metric(name)
         return Mean(100 * arrays[name].astype(np.float64))
 
 
@@ -172,33 +150,6 @@ class Answers:
     """The start of each in the context, in characters."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Windows(Examples):
-    """Windows as examples. Each has two targets, the positions of the answer's first and last token; with
-    answerability a third, 1 if the window contains the answer, else 0."""
-
-    begins: Integers
-    """(N,) the start of each token in its context, in characters; -1 for tokens outside of the context."""
-    ends: Integers
-    """(N,) the end of each token."""
-
-    @property
-    def questions(self) -> Integers:
-        """(R,) the index of the question of each window."""
-        return self.owners[:: self.turns]
-
-    @property
-    def turns(self) -> int:
-        """The number of targets per window: 2, or 3 with answerability."""
-        return len(self.owners) // len(self)
-
-    def table(self, values: Integers, filling: int) -> Integers:
-        """Values of tokens (N,) as (R, T), padded with `filling`."""
-        column = np.arange(int(self.lengths.max()))
-        real = column < self.lengths[:, None]
-        return np.where(real, values[np.where(real, self.offsets[:-1, None] + column, 0)], filling)
-
-
 def answers(contexts: Sequence[str], values: Sequence[Any], where: str) -> list[Answers]:
     """Parses SQuAD's column `answers`; `BadInput` names the row of a malformed answer, or one not in its context."""
     found = []
@@ -209,27 +160,41 @@ def answers(contexts: Sequence[str], values: Sequence[Any], where: str) -> list[
                 f'{where} row {row} is {shown(value)}: give {{"text": [...], "answer_start": [...]}}, a start per text'
             )
         for text, start in zip(texts, starts, strict=True):
-            whole = isinstance(start, int) and not isinstance(start, bool) and start >= 0
             if not isinstance(text, str) or not text.strip():
                 raise BadInput(f"{where} row {row} has the answer {shown(text)}: give a text, or no answers at all")
-            if not whole or context[start : start + len(text)] != text:
-                there = f"{shown(context[start : start + len(text)])} is there" if whole else "it is no position"
+            whole = isinstance(start, int) and start >= 0
+            there = context[start : start + len(text)] if whole else None
+            if there != text:
+                why = f"{shown(there)} is there" if whole else "it is no position"
                 raise BadInput(
-                    f"{where} row {row}: answer {shown(text)} does not start at {shown(start)} of the context "
-                    f"({there}): give its position in characters"
+                    f"{where} row {row}: answer {shown(text)} does not start at {shown(start)} of the context ({why}): "
+                    "give its position in characters"
                 )
         found.append(Answers(tuple(texts), tuple(starts)))
     return found
 
 
-def examples(
-    text: Sequence[Sequence[str]],
-    right: Sequence[Answers],
-    tokenizer: TrainedTokenizer,
-    length: int,
-    *,
-    training: bool = False,
-    answerability: bool = False,
+@dataclass(frozen=True, kw_only=True)
+class Windows(Examples):
+    """R windows as examples. Each has two targets, the positions of the answer's first and last token; with
+    answerability a third, 1 if the window contains the answer, else 0."""
+
+    spans: Integers
+    """(R, T, 2) the start and end of each token in its context, in characters; -1 for tokens outside of the context."""
+
+    @property
+    def turns(self) -> int:
+        """The number of targets per window: 2, or 3 with answerability."""
+        return len(self.owners) // len(self)
+
+    @property
+    def questions(self) -> Integers:
+        """(R,) the index of the question of each window."""
+        return self.owners[:: self.turns]
+
+
+def windows(
+    raw: RawExamples, tokenizer: TrainedTokenizer, length: int, *, training: bool = False, answerability: bool = False
 ) -> Windows:
     """Encodes questions and contexts as windows of at most `length` tokens; the target is the first of several answers.
 
@@ -237,27 +202,29 @@ def examples(
     (128 of 384 tokens in BERT's released code), so the windows of a context overlap. For `training`, a sample of
     `SPARE_WINDOWS` windows without the answer, keyed by the question, is kept.
     """
-    questions, contexts = text
+    questions, contexts = raw.text
     stride = length // 3
     queries = [query[:stride] for query in tokenizer.encode(questions)]
     distinct = list(dict.fromkeys(contexts))  # a context has several questions
-    cut = dict(zip(distinct, map(_arrays, tokenizer.offsets(distinct)), strict=True))
+    encoded = {
+        context: (pieces, np.array(places, np.int32).reshape(-1, 2))
+        for context, (pieces, places) in zip(distinct, tokenizer.offsets(distinct), strict=True)
+    }
     sequences, spans, targets, owners = [], [], [], []
-    for number, (query, context, answer) in enumerate(zip(queries, contexts, right, strict=True)):
-        pieces, places = cut[context]
+    for number, (query, context, answer) in enumerate(zip(queries, contexts, raw.labels, strict=True)):
+        pieces, places = encoded[context]
         first = len(query) + 2
         room = length - first - 1
-        windows = []
+        found = []
         for start in range(0, max(1, len(pieces) - room + stride), stride):
-            span = np.pad(places[start : start + room], ((first, 1), (0, 0)), constant_values=-1)
-            windows.append((start, span, tokens_of(answer, span)[0]))
-        for start, span, target in _trained_on(windows, questions[number]) if training else windows:
-            window = pieces[start : start + room]
-            sequences.append(np.concatenate([[tokenizer.cls], query, [tokenizer.sep], window, [tokenizer.sep]]))
+            inside: Integers = places[start : start + room]
+            span: Integers = np.pad(inside, ((first, length - first - len(inside)), (0, 0)), constant_values=-1)
+            found.append((start, span, tokens_of(answer, span)[0]))
+        for start, span, target in _trained_on(found, questions[number]) if training else found:
+            sequences.append([tokenizer.cls, *query, tokenizer.sep, *pieces[start : start + room], tokenizer.sep])
             spans.append(span)
             targets.append((*target, int(target[0] > 0)) if answerability else target)
             owners.append(number)
-    joined = np.concatenate(spans)
     base = Examples.of(
         sequences,
         second_starts=np.array([len(queries[number]) + 2 for number in owners], np.int32),
@@ -267,22 +234,18 @@ def examples(
         pad=tokenizer.pad,
         raw_count=len(questions),
     )
-    return Windows(**vars(base), begins=joined[:, 0], ends=joined[:, 1])
+    return Windows(**vars(base), spans=np.stack(spans)[:, : base.lengths.max()])
 
 
 _Window = tuple[int, Integers, tuple[int, int]]
 
 
-def _trained_on(windows: list[_Window], question: str) -> list[_Window]:
-    spare = [number for number, (*_, (first, _)) in enumerate(windows) if not first]
+def _trained_on(found: list[_Window], question: str) -> list[_Window]:
+    """The windows with the answer, and a sample of the others."""
+    spare = [number for number, (*_, (first, _)) in enumerate(found) if not first]
     order = keyed.permutation(keyed.key("windows", question), len(spare))
     dropped = {spare[number] for number in order[SPARE_WINDOWS:]}
-    return [window for number, window in enumerate(windows) if number not in dropped]
-
-
-def _arrays(encoded: tuple[list[int], list[tuple[int, int]]]) -> tuple[Integers, Integers]:
-    pieces, spans = encoded
-    return np.array(pieces, np.int32), np.array(spans, np.int32).reshape(-1, 2)
+    return [window for number, window in enumerate(found) if number not in dropped]
 
 
 def tokens_of(answer: Answers, span: Integers) -> list[tuple[int, int]]:
@@ -302,27 +265,16 @@ def tokens_of(answer: Answers, span: Integers) -> list[tuple[int, int]]:
     return found or [(0, 0)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Best:
-    """The best answers to Q questions."""
+def best(windows: Windows, scores: Floats) -> tuple[Integers, Floats]:
+    """The best spans of Q questions in their contexts, (Q, 2) in characters, and their margins, (Q,).
 
-    begins: Integers
-    """(Q,) the start of the best span in its context, in characters."""
-    ends: Integers
-    """(Q,) its end."""
-    margins: Floats
-    """(Q,) its score, S.T_i + E.T_j, minus the lowest score of no answer in any window, S.C + E.C. With answerability,
-    the highest log-odds (nats) of any window of the question that it contains an answer."""
-
-
-def best(windows: Windows, scores: Floats) -> Best:
-    """The best spans with start <= end and at most `LONGEST_ANSWER` tokens.
-
-    `scores` (turns R, T) has the logits of each window, start and end alternating, minus infinity on padding; with
-    answerability also those of no and yes, and windows classified as no give no span.
+    Spans have start <= end and at most `LONGEST_ANSWER` tokens. A margin is the score of the span, S.T_i + E.T_j, minus
+    the lowest score of no answer in any window, S.C + E.C. `scores` (turns R, T) has the logits of each window, start
+    and end alternating, minus infinity on padding. With answerability it also has those of no and yes: windows
+    classified as no give no span, and a margin is the highest log-odds (nats) of any window that it contains an answer.
     """
-    context = windows.table(windows.begins, -1) >= 0
-    width, turns = context.shape[1], windows.turns
+    context, turns = windows.spans[..., 0] >= 0, windows.turns
+    width = context.shape[1]
     starts, ends = (np.where(context, scores[turn::turns, :width], -np.inf) for turn in (0, 1))
     none = scores[0::turns, 0] + scores[1::turns, 0]
     score = np.full(len(windows), -np.inf)
@@ -330,24 +282,21 @@ def best(windows: Windows, scores: Floats) -> Best:
     for more in range(min(LONGEST_ANSWER, width)):  # spans of 1, 2, ... tokens, all windows at once
         sums = starts[:, : width - more] + ends[:, more:]
         at = sums.argmax(1)
-        value = np.take_along_axis(sums, at[:, None], 1)[:, 0]
+        value = sums.max(1)
         better = value > score
-        score, first, last = (
-            np.where(better, new, old) for new, old in ((value, score), (at, first), (at + more, last))
-        )
+        score = np.where(better, value, score)
+        first, last = np.where(better, at, first), np.where(better, at + more, last)
     nothing = ~np.isfinite(score)  # windows without tokens of the context
     score = np.where(nothing, none, score)
     opens = np.flatnonzero(np.diff(windows.questions, prepend=-1))  # the first window of each question
-    odds = scores[2::turns, 1] - scores[2::turns, 0] if turns == 3 else None
-    if odds is not None:
+    lowest = np.minimum.reduceat(none, opens)
+    if turns == 3:
+        odds = scores[2::turns, 1] - scores[2::turns, 0]
         score = np.where(odds > 0, score, -np.inf)
     chosen = np.lexsort((score, windows.questions))[np.append(opens[1:], len(windows)) - 1]
-    at = windows.offsets[chosen]
-    return Best(
-        begins=np.where(nothing[chosen], 0, windows.begins[at + first[chosen]]),
-        ends=np.where(nothing[chosen], 0, windows.ends[at + last[chosen]]),
-        margins=score[chosen] - np.minimum.reduceat(none, opens) if odds is None else np.maximum.reduceat(odds, opens),
-    )
+    places = np.stack([windows.spans[chosen, first[chosen], 0], windows.spans[chosen, last[chosen], 1]], axis=1)
+    margins = np.maximum.reduceat(odds, opens) if turns == 3 else score[chosen] - lowest
+    return np.where(nothing[chosen, None], 0, places), margins
 
 
 def log_likelihoods(windows: Windows, right: Sequence[Answers], log_probabilities: Floats) -> Floats:
@@ -358,11 +307,10 @@ def log_likelihoods(windows: Windows, right: Sequence[Answers], log_probabilitie
     """
     found = np.full(windows.raw_count, -np.inf)
     none = np.full(windows.raw_count, np.inf)
-    spans = np.stack([windows.begins, windows.ends], axis=1)
-    for window, question in enumerate(windows.questions):
-        start, end = log_probabilities[windows.turns * window], log_probabilities[windows.turns * window + 1]
+    starts, ends = log_probabilities[0 :: windows.turns], log_probabilities[1 :: windows.turns]
+    for question, span, start, end in zip(windows.questions, windows.spans, starts, ends, strict=True):
         none[question] = min(none[question], start[0] + end[0])
-        places = tokens_of(right[question], spans[windows.offsets[window] : windows.offsets[window + 1]])
+        places = tokens_of(right[question], span)
         held = [start[first] + end[last] for first, last in places if first]
         found[question] = max(found[question], *held) if held else found[question]
     return np.where(np.isfinite(found), found, none)

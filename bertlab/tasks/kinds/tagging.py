@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +14,9 @@ from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import lexical
 from bertlab.tasks.examples import Examples, Floats, Integers
-from bertlab.tasks.kinds import classification
-from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Predicted, TaskKind
+from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Options, Predicted, TaskKind
 from bertlab.tasks.metrics import Labels, Metric, MetricOfMeans, f1_points, percentage, ratio
-from bertlab.tasks.raw import RawExamples, Splits, TaskData
+from bertlab.tasks.raw import RawExamples, Table, TaskData
 from bertlab.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -44,59 +42,35 @@ class Tagging(TaskKind):
     options = (CONTEXT,)
     labelled = cased = tokenwise = True
 
-    def check(self, task: Task, names: tuple[str, ...], values: list[list[list[Any]]], places: list[str]) -> Splits:
-        """Lists of words and equally long lists of tags; cells of tables are split at spaces. See `TaskKind.check`."""
-        words, tags = [], []
-        for (tokens, marks), place in zip(values, places, strict=True):
-            table = ".csv" in Path(place).name or ".tsv" in Path(place).name
-            tokens, marks = sentences(tokens, marks, place, table, (task.text[0], task.label))
-            words.append(tokens)
-            tags.append(named(marks, names, f"{place} column {task.label}"))
-            if not any(tokens):
-                raise BadInput(f"{place} has no words: a task needs at least one")
-        names = names or label_names(tags)
-        return names, [
-            RawExamples(text=(tokens,), labels=numbers(marks, names, place))
-            for tokens, marks, place in zip(words, tags, places, strict=True)
-        ]
+    def label_names(self, task: Task, tables: Sequence[Table]) -> tuple[str, ...]:
+        """The names of the task or of its source, else the tags in the data."""
+        return task.labels or tables[0].names or label_names([self._tags(task, table) for table in tables])
 
-    def named_labels(self, values: list[Any], names: tuple[str, ...]) -> list[Any]:
-        """Tags by name: integers follow the order of the data set, which can differ from the task's."""
+    def text(self, task: Task, table: Table) -> tuple[list[list[str]], ...]:
+        """Lists of words."""
+        words, _ = sentences(table, task.text[0], task.label)
+        return (words,)
 
-        def name(tag: Any) -> Any:
-            return names[tag] if isinstance(tag, int) and 0 <= tag < len(names) else tag
+    def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[Integers]:
+        """The tag of each word."""
+        return numbers(self._tags(task, table, names), names, table.place)
 
-        return [[name(tag) for tag in each] if isinstance(each, list) else each for each in values]
+    def _tags(self, task: Task, table: Table, names: tuple[str, ...] = ()) -> list[list[str]]:
+        _, tags = sentences(table, task.text[0], task.label)
+        return named(tags, names, table.where(task.label))
 
     def known(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Precision, recall and F1 are those of entities; other tags have accuracy only."""
         return self.metrics if not labels or is_bio(labels) else ("accuracy",)
 
     def encode(
-        self,
-        raw: RawExamples,
-        tokenizer: TrainedTokenizer,
-        length: int,
-        *,
-        training: bool = False,
-        options: Collection[str] = (),
+        self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
     ) -> Examples:
         """[CLS] sentence [SEP]; a long sentence becomes several sequences."""
-        context = None
-        if CONTEXT in options:
-            split = raw.split or raw
-            indices = np.arange(len(raw)) if raw.indices is None else raw.indices
-            context = Context(split.text[0], documents(split.text[0], split.groups), indices)
-        return examples(raw.text[0], raw.labels, tokenizer, length, context)
+        return examples(raw, tokenizer, length, context=CONTEXT in options)
 
     def head(
-        self,
-        encoder: Backbone,
-        pooler: Pooler,
-        labels: Sequence[str],
-        dropout: float,
-        seed: int,
-        options: Collection[str] = (),
+        self, encoder: Backbone, pooler: Pooler, labels: Sequence[str], dropout: float, seed: int, options: Options = ()
     ) -> nn.Module:
         """One output per tag at every token."""
         from bertlab.model.heads import TaggingModel
@@ -112,16 +86,16 @@ class Tagging(TaskKind):
         self, data: TaskData, raw: RawExamples, examples: Examples, scores: Floats, threshold: float | None = None
     ) -> Predicted:
         """The most probable tag of each word."""
-        found = classification.likeliest(scores, examples.targets)
+        found = super().predict(data, raw, examples, scores)
         return Predicted(arrays=found.arrays | {"sentence": examples.owners}, collapsed=found.collapsed)
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """The most frequent tag of the training words."""
-        return {**classification.most_frequent(train.targets, examples.targets), "sentence": examples.owners}
+        return {**super().majority(data, raw, train, examples), "sentence": examples.owners}
 
-    def lexical(self, data: TaskData, train: RawExamples, evaluated: Sequence[RawExamples]) -> list[Arrays]:
+    def lexical(self, train: RawExamples, evaluated: Sequence[RawExamples]) -> list[Arrays]:
         """A logistic regression on `lexical.windows`."""
-        model = lexical.fit_classifier(lexical.windows(train.text[0]), np.concatenate(train.labels))
+        model = self.fit(lexical.windows(train.text[0]), np.concatenate(train.labels))
         return [
             {
                 "prediction": model.predict(lexical.windows(raw.text[0])),
@@ -131,22 +105,21 @@ class Tagging(TaskKind):
             for raw in evaluated
         ]
 
-    def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
+    def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """Accuracy of words; micro-averaged precision, recall and F1 of entities. Sentences are the examples.
 
         Without `labels`, tags are in the order of `label_names`.
         """
-        sentence = arrays["sentence"]
-        if name == LIKELIHOOD:
-            scores = arrays[name].astype(np.float64)
-            return MetricOfMeans(_by_sentence(sentence, scores, np.ones(len(scores))), ratio)
-        if name not in self.metrics:
-            raise self.unknown_metric(name)
-        prediction, label = arrays["prediction"], arrays["label"]
+        prediction, label, sentence = arrays["prediction"], arrays["label"], arrays["sentence"]
         if name == "accuracy":
             counts = _by_sentence(sentence, prediction == label, np.ones(len(label)))
             return MetricOfMeans(counts, percentage)
         return entities(name, prediction, label, sentence, labels or _usual(prediction, label))
+
+    def likelihood(self, arrays: Arrays) -> Metric:
+        """The mean log-likelihood of the right tags of words."""
+        scores = arrays[LIKELIHOOD].astype(np.float64)
+        return MetricOfMeans(_by_sentence(arrays["sentence"], scores, np.ones(len(scores))), ratio)
 
     def examples_of(self, arrays: Arrays) -> Integers:
         """The sentences with at least one word."""
@@ -205,67 +178,56 @@ def bio(tags: Sequence[str]) -> list[str]:
 
     As in conlleval, an I starts an entity at the start of a sentence, after O and after another type.
     """
-    opened = []
-    before = "O"
-    for tag in tags:
-        opened.append(f"B{tag[1:]}" if tag[0] == "I" and before[1:] != tag[1:] else tag)
-        before = tag
-    return opened
+    before = ["O", *tags]
+    return [
+        f"B{tag[1:]}" if tag[0] == "I" and last[1:] != tag[1:] else tag for last, tag in zip(before, tags, strict=False)
+    ]
 
 
-def sentences(
-    words: Sequence[Any], tags: Sequence[Any], where: str, table: bool, names: tuple[str, str] = ("tokens", "tags")
-) -> tuple[list[Any], list[Any]]:
-    """Checks the columns `names` of a split: lists of words and equally long lists of tags. Splits the cells of a
-    `table` at spaces.
+def sentences(table: Table, tokens: str, label: str) -> tuple[list[list[str]], list[list[Any]]]:
+    """The columns `tokens` and `label` of a split: lists of words and equally long lists of tags.
 
-    Raises `BadInput` that names the first malformed row.
+    Splits the cells of tables at spaces. Raises `BadInput` that names the first malformed row.
     """
-    if table:
+    words, tags = table.columns[tokens], table.columns[label]
+    if {".csv", ".tsv"} & set(Path(table.place).suffixes):
         words, tags = ([cell.split() for cell in column] for column in (words, tags))
     for row, (sentence, marks) in enumerate(zip(words, tags, strict=True), start=1):
         if not isinstance(sentence, list) or not all(isinstance(word, str) for word in sentence):
-            raise BadInput(f"{where} column {names[0]} row {row} is {shown(sentence)}: give a list of texts")
+            raise BadInput(f"{table.where(tokens)} row {row} is {shown(sentence)}: give a list of texts")
         if not isinstance(marks, list):
-            raise BadInput(f"{where} column {names[1]} row {row} is {shown(marks)}: give a list of tags")
+            raise BadInput(f"{table.where(label)} row {row} is {shown(marks)}: give a list of tags")
         if len(sentence) != len(marks):
             raise BadInput(
-                f"{where} row {row} has {len(sentence)} tokens and {len(marks)} tags: give one tag per token"
+                f"{table.place} row {row} has {len(sentence)} tokens and {len(marks)} tags: give one tag per token"
             )
-    return list(words), list(tags)
+    if not any(words):
+        raise BadInput(f"{table.place} has no words: a task needs at least one")
+    return words, tags
 
 
 def named(tags: Sequence[Sequence[Any]], names: tuple[str, ...], where: str) -> list[list[str]]:
-    """The tags of each sentence of a split as names in BIO; integers index `names`.
+    """The tags of each sentence of a split as names in BIO; integers, also as texts, index `names`.
 
-    Raises `BadInput` that names the row of an integer without a name, or of a tag that is not in `names` (if given).
+    Raises `BadInput` that names the row of a tag that is neither in `names` nor an index, if `names` are given.
     """
-    allowed = set(names)
-    listed = ", ".join(names) or "O, B-type, I-type"
+    known: dict[Any, str] = dict(enumerate(names)) | {str(number): name for number, name in enumerate(names)}
+    known |= {name: name for name in names}
+    advice = f"give one of {', '.join(names)}" if names else "give tags as texts, or name the labels"
     found = []
     for row, sentence in enumerate(tags, start=1):
-        texts = []
         for tag in sentence:
-            number = tag if isinstance(tag, int) and not isinstance(tag, bool) else None
-            if isinstance(tag, str) and tag not in allowed and tag.isdecimal() and len(tag) < 10:  # a table's cell
-                number = int(tag)
-            if number is not None and not names:
-                raise BadInput(
-                    f"tag {shown(tag)} in {where} row {row} has no name: name the labels, or give tags as texts"
-                )
-            if number is not None and 0 <= number < len(names):
-                tag = names[number]
-            if not isinstance(tag, str) or not tag or (names and tag not in allowed):
-                raise BadInput(f"tag {shown(tag)} in {where} row {row}: give one of {listed}")
-            texts.append(tag)
-        found.append(texts)
+            text = isinstance(tag, str) and tag and not tag.isdecimal()
+            if not (type(tag) in (int, str) and tag in known if names else text):
+                raise BadInput(f"tag {shown(tag)} in {where} row {row}: {advice}")
+        found.append([known.get(tag, tag) for tag in sentence])
     used = {tag for sentence in found for tag in sentence}
     if is_bio(used):
         return [bio(sentence) for sentence in found]
-    odd = sorted(tag for tag in used if not _BIO.fullmatch(tag))
     if any(tag[:2] in ("B-", "I-") for tag in used):
-        row = next(row for row, sentence in enumerate(found, start=1) if odd[0] in sentence)
-        raise BadInput(f"tag {shown(odd[0])} in {where} row {row}: give O, B-type and I-type only")
+        odd = min(tag for tag in used if not _BIO.fullmatch(tag))
+        row = next(row for row, sentence in enumerate(found, start=1) if odd in sentence)
+        raise BadInput(f"tag {shown(odd)} in {where} row {row}: give O, B-type and I-type only")
     return found
 
 
@@ -281,22 +243,10 @@ def label_names(splits: Sequence[Sequence[Sequence[str]]]) -> tuple[str, ...]:
 def numbers(tags: Sequence[Sequence[str]], names: tuple[str, ...], where: str) -> list[Integers]:
     """The tags of each sentence as integers; `BadInput` for a tag that is not in `names`, as a B tag from IOB1."""
     known = {name: number for number, name in enumerate(names)}
-    missing = {tag for sentence in tags for tag in sentence} - set(names)
+    missing = {tag for sentence in tags for tag in sentence} - known.keys()
     if missing:
         raise BadInput(f"{where} needs the tag '{min(missing)}' to open an entity: add it to the labels")
     return [np.array([known[tag] for tag in sentence], np.int64) for sentence in tags]
-
-
-@dataclass(frozen=True)
-class Context:
-    """The documents of sentences."""
-
-    sentences: Sequence[Sequence[str]]
-    """All sentences of the split, in order, as words."""
-    documents: Integers
-    """(S,) the index of the document of each, ascending."""
-    indices: Integers
-    """(E,) the index of each tagged sentence in `sentences`."""
 
 
 def documents(sentences: Sequence[Sequence[str]], groups: Integers | None) -> Integers:
@@ -310,25 +260,27 @@ def documents(sentences: Sequence[Sequence[str]], groups: Integers | None) -> In
     return np.cumsum(new)
 
 
-def examples(
-    words: Sequence[Sequence[str]],
-    tags: Sequence[Integers],
-    tokenizer: TrainedTokenizer,
-    length: int,
-    context: Context | None = None,
-) -> Examples:
+def examples(raw: RawExamples, tokenizer: TrainedTokenizer, length: int, *, context: bool = False) -> Examples:
     """Encodes sentences as [CLS] pieces [SEP], with a target at the first piece of each word.
 
     A sentence longer than `length` tokens becomes several sequences, so that every word has one target, in order; only
-    the end of a single word longer than a sequence is dropped. With a `context`, the preceding and following pieces of
+    the end of a single word longer than a sequence is dropped. With `context`, the preceding and following pieces of
     the same document fill the remaining positions, half each if there are enough; they have no targets.
     """
+    split = raw.split if context and raw.split is not None else raw
+    indices = np.arange(len(raw)) if split is raw or raw.indices is None else raw.indices
+    encoded = tokenizer.encode_words(split.text[0])
+    text = np.concatenate([np.zeros(0, np.int32), *(np.asarray(pieces, np.int32) for pieces, _ in encoded)])
+    bounds = np.cumsum([0, *(len(pieces) for pieces, _ in encoded)])
+    of_document = documents(split.text[0], split.groups) if context else np.arange(len(split))
+    first, last = (np.searchsorted(of_document, of_document[indices], side) for side in ("left", "right"))
     budget = length - 2
-    text, at, low, high = _around(words, tokenizer, context)
     sequences: list[Integers] = []
     positions: list[Integers] = []
     owners: list[int] = []
-    for sentence, (pieces, word_of) in enumerate(tokenizer.encode_words(words)):
+    for number, index in enumerate(indices):
+        at = bounds[index]
+        pieces, word_of = encoded[index]
         starts = np.flatnonzero(np.diff(np.asarray(word_of, np.int64), prepend=-1))
         ends = np.append(starts[1:], len(pieces))
         word = 0
@@ -337,37 +289,21 @@ def examples(
             # As many whole words as fit; at least one, truncated if it is too long.
             after = max(word + 1, int(np.searchsorted(ends, begin + budget, side="right")))
             end = min(int(ends[after - 1]), begin + budget)
-            room = budget - (end - begin) if context is not None else 0
-            before, behind = at[sentence] + begin - low[sentence], high[sentence] - at[sentence] - end
+            room = budget - (end - begin) if context else 0
+            before, behind = at + begin - bounds[first[number]], bounds[last[number]] - at - end
             left = min(before, max(room // 2, room - behind))
             right = min(behind, room - left)
-            sequence = text[at[sentence] + begin - left : at[sentence] + end + right]
+            sequence = text[at + begin - left : at + end + right]
             sequences.append(np.concatenate([[tokenizer.cls], sequence, [tokenizer.sep]]))
             positions.append((starts[word:after] - begin + 1 + left).astype(np.int32))
-            owners += [sentence] * (after - word)
+            owners += [number] * (after - word)
             word = after
     return Examples.of(
         sequences,
         second_starts=np.array([len(sequence) for sequence in sequences], np.int32),
         positions=positions,
-        targets=np.concatenate([np.zeros(0, np.int64), *tags]),
+        targets=np.concatenate([np.zeros(0, np.int64), *raw.labels]),
         owners=np.array(owners, np.int64),
         pad=tokenizer.pad,
-        raw_count=len(words),
+        raw_count=len(raw),
     )
-
-
-def _around(
-    words: Sequence[Sequence[str]], tokenizer: TrainedTokenizer, context: Context | None
-) -> tuple[Integers, Integers, Integers, Integers]:
-    """The concatenated pieces of all sentences, (N,); the start of each tagged sentence, and the start and end of its
-    document, (E,) each."""
-    sentences = words if context is None else context.sentences
-    pieces = [np.asarray(each, np.int32) for each, _ in tokenizer.encode_words(sentences)]
-    starts = np.concatenate([[0], np.cumsum([len(each) for each in pieces], dtype=np.int64)])
-    text = np.concatenate([np.zeros(0, np.int32), *pieces])
-    if context is None:
-        return text, starts, starts, starts[1:]
-    own = context.documents[context.indices]
-    first, after = (np.searchsorted(context.documents, own, side) for side in ("left", "right"))
-    return text, starts[context.indices], starts[first], starts[after]

@@ -56,13 +56,13 @@ ABLATE = ("ablate", "own.py", "--scale", "smoke")
         *[
             (kind, "label", value)
             for kind in ("classification", "regression")
-            for value in ("NaN", "Infinity", "-1e400", DIGITS, DIGITS * 12, "1e300", str(10**30), "null", DEEP)
+            for value in ("NaN", "Infinity", "-1e400", DIGITS, "1e300", str(10**30), "null", DEEP)
         ],
         ("classification", "label", '"much"'),
         ("classification", "label", "0.5"),
         ("regression", "label", f'"{DIGITS}"'),
         ("regression", "label", "true"),
-        *[("classification", "text", value) for value in ("3", DIGITS * 12, '["a"]', "null", DEEP)],
+        *[("classification", "text", value) for value in ("3", '["a"]', "null", DEEP)],
         ("span", "context", "7"),
         ("span", "answers", DEEP),
         ("span", "answers", f'{{"text": ["c"], "answer_start": [{10**30}]}}'),
@@ -91,15 +91,12 @@ def year_300000():
     import pyarrow
 
     days = (300_000 - 1970) * 365
-    return pyarrow.array([0, days], pyarrow.int32()).cast(pyarrow.date32())
+    return {"text": ["a", "b"], "label": pyarrow.array([0, days], pyarrow.int32()).cast(pyarrow.date32())}
 
 
 @pytest.mark.parametrize(
     ("kind", "column", "values", "row"),
     [
-        ("classification", "text", year_300000, 2),
-        ("classification", "label", year_300000, 2),
-        ("regression", "label", year_300000, 2),
         ("regression", "label", [0.5, float("nan")], 2),
         ("regression", "label", [0.5, 1e300], 2),
         ("regression", "label", [DAY, DAY], 1),
@@ -111,7 +108,7 @@ def year_300000():
 )
 def test_values_in_parquet(refused, folder, kind, column, values, row):
     good = {"text": ["a", "b"], "label": [0, 1]}
-    folder(kind, "train.parquet", {**good, column: values() if callable(values) else values})
+    folder(kind, "train.parquet", {**good, column: values})
     refused(*ABLATE, says=rf"rows/train\.parquet column {column} row {row}\b")
 
 
@@ -120,11 +117,13 @@ def test_values_in_parquet(refused, folder, kind, column, values, row):
     [
         ("train.jsonl", '{"text": "a", "label": 0, "label": 1}\n', "line 1 is not JSON .it has 'label' twice"),
         ("train.jsonl", f'{{"text": "a", "label": {DEEPER}}}\n', "line 1 is nested too deep"),
+        ("train.jsonl", f'{{"text": "a", "label": {DIGITS * 12}}}\n', "line 1 is not JSON"),
+        ("train.parquet", year_300000, "is not a Parquet file that can be read"),
         ("train.csv", "text,label,label\na,0,1\n", "line 1 has two columns 'label'"),
         ("train.csv", "text,label\na,0\nb,\n", "column label row 1, '' in .*/train.csv column label row 2"),
         ("train.tsv", f"text\tlabel\na\t{DIGITS}\n", r"column label row 1\): use one kind"),
     ],
 )
 def test_rows_that_are_none(refused, folder, file, content, says):
-    folder("classification", file, content)
+    folder("classification", file, content() if callable(content) else content)
     refused(*ABLATE, says=rf"rows/{file} {says}")

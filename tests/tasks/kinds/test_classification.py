@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertlab.errors import BadInput
-from bertlab.tasks.kinds import classification
+from bertlab.tasks.kinds import classification, pairs
 
 NAMES = ("no", "yes")
 
 
 def test_labels_by_name_and_by_integer():
     found = classification.labels(["yes", "0", 1, 0.0, True, "no"], NAMES, "file")
-    assert found.tolist() == [1, 0, 1, 0, 1, 0]
+    assert found == [1, 0, 1, 0, 1, 0]
 
 
 @pytest.mark.parametrize("wrong", [-1, 2, 0.5, "maybe", None, float("nan"), "7"])
@@ -44,11 +44,11 @@ def by_popping(first, second, budget):
 
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(2, 70))
 def test_the_longer_of_a_pair_is_cut(first, second, budget):
-    assert classification.truncated(first, second, budget) == by_popping(first, second, budget)
+    assert pairs.truncated(first, second, budget) == by_popping(first, second, budget)
 
 
 def test_arrays_of_pairs(tokenizer):
-    found = classification.examples([["ab", "abcdefgh"], ["c", "abcd"]], np.array([1, 0]), tokenizer, 11)
+    found = pairs.encode([["ab", "abcdefgh"], ["c", "abcd"]], np.array([1, 0]), tokenizer, 11)
     ids = {piece: number for number, piece in enumerate(tokenizer.vocabulary)}
     batch = found.batch(np.array([0, 1]))
     assert batch.lengths.tolist() == [6, 11]
@@ -64,7 +64,7 @@ def test_arrays_of_pairs(tokenizer):
 
 
 def test_arrays_of_single_texts(tokenizer):
-    found = classification.examples([["", "abcdefgh"]], np.array([1, 0]), tokenizer, 8)
+    found = pairs.encode([["", "abcdefgh"]], np.array([1, 0]), tokenizer, 8)
     batch = found.batch(np.array([1, 0]))
     assert batch.lengths.tolist() == [8, 2]
     assert not batch.segments.any()

@@ -5,12 +5,22 @@ import pytest
 
 from bertlab.errors import BadInput
 from bertlab.tasks import examples
-from bertlab.tasks.kinds import multiple_choice
+from bertlab.tasks.kinds import KINDS, multiple_choice
+from bertlab.tasks.raw import RawExamples, Table
+
+
+def encode(text, labels, tokenizer, length):
+    return KINDS["multiple-choice"].encode(RawExamples(text=tuple(text), labels=labels), tokenizer, length)
+
+
+def endings(*columns):
+    table = Table("file", dict(zip("xy", columns, strict=False)))
+    return multiple_choice.endings(table, "xy"[: len(columns)])
 
 
 def test_an_example_is_as_many_rows_as_it_has_endings(tokenizer):
     text = [["a", "b"], ["c", "dd"], ["ee", "f"], ["g", "abcdefgh"]]
-    found = multiple_choice.examples(text, np.array([2, 0]), tokenizer, 9)
+    found = encode(text, [2, 0], tokenizer, 9)
     assert (len(found), found.raw_count, found.choices) == (2, 2, 3)
     assert found.lengths.tolist() == [6, 9], "the longest ending of each"
     batch = found.batch(np.array([1, 0]))
@@ -30,19 +40,19 @@ def test_an_example_is_as_many_rows_as_it_has_endings(tokenizer):
 def test_batches_are_of_examples(tokenizer):
     count = 50
     columns = [["abcdefgh"[: 1 + number % 8] for number in range(count)] for _ in range(5)]
-    found = multiple_choice.examples(columns, np.zeros(count, int), tokenizer, 32)
+    found = encode(columns, [0] * count, tokenizer, 32)
     for batches in (examples.epoch(found.lengths, 8, "key"), examples.by_length(found.lengths, 64)):
         assert sorted(np.concatenate(batches).tolist()) == list(range(count))
 
 
 def test_endings_as_columns_or_as_lists():
-    assert multiple_choice.endings([["a"], ["b"]], ["x", "y"], "file") == [["a"], ["b"]]
-    assert multiple_choice.endings([[["a", "b"], ["c", "d"]]], ["x"], "file") == [["a", "c"], ["b", "d"]]
+    assert endings(["a"], ["b"]) == [["a"], ["b"]]
+    assert endings([["a", "b"], ["c", "d"]]) == [["a", "c"], ["b", "d"]]
 
 
 def test_an_ending_fills_the_blank_of_a_question_or_stands_behind_it():
     columns = [["It was _ .", "Who?"], [["a", "b"], ["c", "d"]]]
-    assert multiple_choice.endings(columns, ["q", "o"], "file") == [["It was a .", "Who? c"], ["It was b .", "Who? d"]]
+    assert endings(*columns) == [["It was a .", "Who? c"], ["It was b .", "Who? d"]]
 
 
 @pytest.mark.parametrize(
@@ -60,5 +70,5 @@ def test_an_ending_fills_the_blank_of_a_question_or_stands_behind_it():
 )
 def test_wrong_endings_are_named(columns, says):
     with pytest.raises(BadInput) as caught:
-        multiple_choice.endings(columns, ["x", "y"], "file")
+        endings(*columns)
     assert says in str(caught.value)

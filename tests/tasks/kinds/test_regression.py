@@ -7,7 +7,7 @@ from bertlab.tasks.kinds import regression
 
 
 def test_numbers_and_cells_of_tables():
-    assert regression.numbers([1, 2.5, "3.75", " 0 "], "file").tolist() == [1, 2.5, 3.75, 0]
+    assert regression.numbers([1, 2.5, "3.75", " 0 "], "file") == [1, 2.5, 3.75, 0]
 
 
 @pytest.mark.parametrize("wrong", [None, "", "high", float("nan"), "inf", True, [1.0]])

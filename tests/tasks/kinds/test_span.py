@@ -8,11 +8,16 @@ from hypothesis import strategies as st
 from bertlab.errors import BadInput
 from bertlab.tasks.kinds import span
 from bertlab.tasks.kinds.span import Answers
+from bertlab.tasks.raw import RawExamples
 
 WORD = st.text("abcdefgh", min_size=1, max_size=4)
 CONTEXT = st.lists(st.tuples(WORD, st.sampled_from([" ", "  ", "\n"])), min_size=1, max_size=40).map(
     lambda words: "".join(word + gap for word, gap in words)
 )
+
+
+def encode(text, right, tokenizer, length, **options):
+    return span.windows(RawExamples(text=tuple(text), labels=right), tokenizer, length, **options)
 
 
 def gold(windows):
@@ -29,20 +34,20 @@ def test_the_answer_of_the_targets_is_the_answer(tokenizer, context, question, b
     text = context[begin:end]
     if not text.strip():
         return
-    windows = span.examples([[question], [context]], [Answers((text,), (begin,))], tokenizer, length)
+    windows = encode([[question], [context]], [Answers((text,), (begin,))], tokenizer, length)
     held = windows.targets.reshape(-1, 2).any(1)
     assert (held | (windows.targets.reshape(-1, 2).sum(1) == 0)).all()
     if not held.any() or len(text.replace(" ", "").replace("\n", "")) > span.LONGEST_ANSWER:
         assert len(text) > (length - length // 3 - 3) - length // 3, "a window should have held it"
         return
-    found = span.best(windows, gold(windows))
+    [(begin, end)], _ = span.best(windows, gold(windows))
     # Every letter is a piece here: a span of pieces is a span of letters.
-    assert context[found.begins[0] : found.ends[0]] == text.strip()
+    assert context[begin:end] == text.strip()
 
 
 @given(st.lists(CONTEXT, min_size=1, max_size=4), st.lists(WORD, max_size=20).map(" ".join), st.integers(10, 40))
 def test_windows_cover_every_token_and_overlap(tokenizer, contexts, question, length):
-    windows = span.examples([[question] * len(contexts), contexts], [Answers()] * len(contexts), tokenizer, length)
+    windows = encode([[question] * len(contexts), contexts], [Answers()] * len(contexts), tokenizer, length)
     assert (windows.lengths <= length).all()
     assert windows.raw_count == len(contexts)
     query = min(length // 3, len(question.replace(" ", "")))
@@ -51,10 +56,12 @@ def test_windows_cover_every_token_and_overlap(tokenizer, contexts, question, le
         covered = []
         for row in np.flatnonzero(windows.questions == number):
             part = slice(windows.offsets[row], windows.offsets[row + 1])
-            inside = windows.begins[part] >= 0
+            places = windows.spans[row, : windows.lengths[row], 0]
+            assert (windows.spans[row, windows.lengths[row] :] == -1).all()
+            inside = places >= 0
             assert inside.sum() == windows.lengths[row] - query - 3
             assert inside[query + 2 : -1].all(), "the context is one piece between [SEP] and [SEP]"
-            begins = windows.begins[part][inside].tolist()
+            begins = places[inside].tolist()
             letters = [tokenizer.vocabulary[token][-1] for token in windows.tokens[part][inside]]
             assert letters == [context[begin] for begin in begins]
             assert not covered or begins[0] <= covered[-1], "no overlap"
@@ -63,32 +70,32 @@ def test_windows_cover_every_token_and_overlap(tokenizer, contexts, question, le
 
 
 def test_arrays_of_a_question(tokenizer):
-    windows = span.examples(
+    windows = encode(
         [["ab"], ["c dEf g"]], [Answers(("dEf", "g"), (2, 6))], tokenizer, 16
     )  # fmt: skip
     ids = [tokenizer.vocabulary[token] for token in windows.tokens]
     assert ids == ["[CLS]", "a", "##b", "[SEP]", "c", "d", "##e", "##f", "g", "[SEP]"]
     assert windows.batch(np.array([0])).segments.tolist() == [[0] * 4 + [1] * 6]
     assert windows.targets.tolist() == [5, 7]
-    assert windows.begins.tolist() == [-1, -1, -1, -1, 0, 2, 3, 4, 6, -1]
-    assert windows.ends.tolist() == [-1, -1, -1, -1, 1, 3, 4, 5, 7, -1]
+    assert windows.spans[0, :, 0].tolist() == [-1, -1, -1, -1, 0, 2, 3, 4, 6, -1]
+    assert windows.spans[0, :, 1].tolist() == [-1, -1, -1, -1, 1, 3, 4, 5, 7, -1]
 
 
 def test_an_answer_that_a_window_cuts_is_not_in_it(tokenizer):
     # Room for 12 - 3 - 1 = 8 pieces, a window every 4: the seventh to tenth letters are whole in the second alone.
     context = "a b c d e f g h a b c d"
-    windows = span.examples([["a"], [context]], [Answers(("g h a b",), (12,))], tokenizer, 12)
+    windows = encode([["a"], [context]], [Answers(("g h a b",), (12,))], tokenizer, 12)
     assert windows.targets.reshape(-1, 2).tolist() == [[0, 0], [5, 8]]
 
 
 def test_few_windows_without_the_answer_are_trained_on(tokenizer):
     context = " ".join("abcdefgh" * 5)
     text, right = [["a b", "c"], [context] * 2], [Answers(("g h a b",), (12,)), Answers()]
-    every, some = (span.examples(text, right, tokenizer, 12, training=training) for training in (False, True))
+    every, some = (encode(text, right, tokenizer, 12, training=training) for training in (False, True))
     assert np.bincount(every.questions).tolist() == [10, 9]
     assert np.bincount(some.questions).tolist() == [1 + span.SPARE_WINDOWS, span.SPARE_WINDOWS]
     assert (some.targets != 0).sum() == (every.targets != 0).sum() == 2
-    again = span.examples(text, right, tokenizer, 12, training=True)
+    again = encode(text, right, tokenizer, 12, training=True)
     assert (again.tokens == some.tokens).all()
 
 
@@ -100,23 +107,23 @@ def scored(windows, *placed):
 
 
 def test_the_best_span_ends_where_or_after_it_starts(tokenizer):
-    windows = span.examples([["a"], ["b c d e"]], [Answers()], tokenizer, 16)  # the context is at 3, 4, 5, 6
-    found = span.best(windows, scored(windows, (0, 5, 4.0), (1, 4, 4.0), (0, 4, 1.0), (1, 6, 2.0)))
-    assert (found.begins[0], found.ends[0]) == (4, 7), "4 then 2, not 4 then the earlier 4"
+    windows = encode([["a"], ["b c d e"]], [Answers()], tokenizer, 16)  # the context is at 3, 4, 5, 6
+    places, _ = span.best(windows, scored(windows, (0, 5, 4.0), (1, 4, 4.0), (0, 4, 1.0), (1, 6, 2.0)))
+    assert places.tolist() == [[4, 7]], "4 then 2, not 4 then the earlier 4"
     question = scored(windows, (0, 1, 9.0), (1, 2, 9.0), (0, 3, 0.0), (1, 3, 0.0))
-    assert span.best(windows, question).ends[0] == 1, "a piece of the question is no answer"
+    assert span.best(windows, question)[0][0, 1] == 1, "a piece of the question is no answer"
 
 
 def test_an_answer_is_not_longer_than_the_limit(tokenizer, monkeypatch):
-    windows = span.examples([["a"], ["b c d e"]], [Answers()], tokenizer, 16)
+    windows = encode([["a"], ["b c d e"]], [Answers()], tokenizer, 16)
     scores = scored(windows, (0, 3, 3.0), (1, 6, 3.0), (1, 4, 0.0))
-    assert span.best(windows, scores).ends[0] == 7
+    assert span.best(windows, scores)[0][0, 1] == 7
     monkeypatch.setattr(span, "LONGEST_ANSWER", 3)
-    assert span.best(windows, scores).ends[0] == 3
+    assert span.best(windows, scores)[0][0, 1] == 3
 
 
 def test_the_best_window_answers_and_the_surest_of_none_is_the_null(tokenizer):
-    windows = span.examples(
+    windows = encode(
         [["a", "a"], ["b c d e f g h", "b c"]], [Answers()] * 2, tokenizer, 8
     )  # fmt: skip
     assert windows.questions.tolist() == [0, 0, 0, 1]
@@ -127,25 +134,24 @@ def test_the_best_window_answers_and_the_surest_of_none_is_the_null(tokenizer):
         (4, 0, 5.0), (5, 0, 5.0), (4, 3, 0.0), (5, 3, 0.0),
         (6, 0, 4.0), (7, 0, 4.0), (6, 4, 1.0), (7, 4, 2.0),  # the other question
     )  # fmt: skip
-    found = span.best(windows, scores)
-    assert found.begins.tolist() == [6, 2]
-    assert found.ends.tolist() == [7, 3]
-    assert found.margins.tolist() == [7 - 2, 3 - 8]
+    places, margins = span.best(windows, scores)
+    assert places.tolist() == [[6, 7], [2, 3]]
+    assert margins.tolist() == [7 - 2, 3 - 8]
 
 
 def test_log_likelihoods_are_of_the_likeliest_right_answer(tokenizer):
     contexts = ["b c d e", "b c"]
     right = [Answers(("c", "d e"), (2, 4)), Answers()]
-    windows = span.examples([["a", "a"], contexts], right, tokenizer, 16)
+    windows = encode([["a", "a"], contexts], right, tokenizer, 16)
     logs = np.arange(4 * int(windows.lengths.max())).reshape(4, -1) / -10
     found = span.log_likelihoods(windows, right, logs)
     assert found == pytest.approx([max(logs[0, 4] + logs[1, 4], logs[0, 5] + logs[1, 6]), logs[2, 0] + logs[3, 0]])
 
 
 def test_a_context_without_tokens_is_answered_by_nothing(tokenizer):
-    windows = span.examples([["a"], [" "]], [Answers()], tokenizer, 16)
-    found = span.best(windows, scored(windows, (0, 1, 3.0)))
-    assert (found.begins[0], found.ends[0], found.margins[0]) == (0, 0, 0)
+    windows = encode([["a"], [" "]], [Answers()], tokenizer, 16)
+    places, margins = span.best(windows, scored(windows, (0, 1, 3.0)))
+    assert (places.tolist(), margins.tolist()) == ([[0, 0]], [0])
 
 
 @pytest.mark.parametrize(
@@ -176,8 +182,8 @@ def test_wrong_answers_are_named(value, says):
 def test_with_a_classifier_the_windows_that_it_accepts_answer(tokenizer):
     contexts = ["b c d e f g h", "b c"]
     right = [Answers(("g",), (10,)), Answers()]
-    windows = span.examples([["a", "a"], contexts], right, tokenizer, 8, answerability=True)
-    plain = span.examples([["a", "a"], contexts], right, tokenizer, 8)
+    windows = encode([["a", "a"], contexts], right, tokenizer, 8, answerability=True)
+    plain = encode([["a", "a"], contexts], right, tokenizer, 8)
     assert (windows.turns, plain.turns) == (3, 2)
     assert windows.questions.tolist() == plain.questions.tolist() == [0, 0, 0, 1]
     targets = windows.targets.reshape(-1, 3)
@@ -188,9 +194,9 @@ def test_with_a_classifier_the_windows_that_it_accepts_answer(tokenizer):
     scores[2::3, :2] = [[0.0, 2.0], [0.0, -1.0], [0.0, 1.0], [3.0, 0.5]]  # yes, no, yes; no
     scores[0, 4] = scores[1, 4] = 1.0  # the second letter of the first window
     scores[3, 3] = scores[4, 3] = 9.0  # the best span, in the window that holds none
-    found = span.best(windows, scores)
-    assert found.margins.tolist() == [2.0, -2.5]
-    assert contexts[0][found.begins[0] : found.ends[0]] == "c"
+    places, margins = span.best(windows, scores)
+    assert margins.tolist() == [2.0, -2.5]
+    assert contexts[0][slice(*places[0])] == "c"
     logs = np.arange(12.0 * scores.shape[1]).reshape(12, -1) / -10
     both = span.log_likelihoods(windows, right, logs)
     assert both == pytest.approx(span.log_likelihoods(plain, right, logs[[0, 1, 3, 4, 6, 7, 9, 10]]))

@@ -8,6 +8,15 @@ from hypothesis import strategies as st
 from bertlab.errors import BadInput
 from bertlab.tasks.examples import IGNORED
 from bertlab.tasks.kinds import tagging
+from bertlab.tasks.raw import RawExamples, Table
+
+
+def raw(words, tags):
+    return RawExamples(text=(words,), labels=tags)
+
+
+def sentences(place, words, tags):
+    return tagging.sentences(Table(place, {"tokens": words, "tags": tags}), "tokens", "tags")
 
 
 @pytest.mark.parametrize(
@@ -37,7 +46,7 @@ def test_integers_take_their_names():
 @pytest.mark.parametrize(
     ("tags", "names", "message"),
     [
-        ([["O"], [3]], (), "tag 3 in file row 2 has no name"),
+        ([["O"], [3]], (), "tag 3 in file row 2: give tags as texts, or name the labels"),
         ([["O"], [-1]], ("O", "B-A"), "tag -1 in file row 2: give one of O, B-A"),
         ([["O"], [2]], ("O", "B-A"), "tag 2 in file row 2: give one of O, B-A"),
         ([["O", "B-X"]], ("O", "B-A", "I-A"), "tag 'B-X' in file row 1: give one of O, B-A, I-A"),
@@ -62,11 +71,11 @@ def test_wrong_tags(tags, names, message):
 )
 def test_wrong_sentences(words, tags, message):
     with pytest.raises(BadInput, match=message):
-        tagging.sentences(words, tags, "file", table=False)
+        sentences("file", words, tags)
 
 
 def test_cells_of_tables_are_split():
-    assert tagging.sentences(["a b"], ["O B-X"], "file", table=True) == ([["a", "b"]], [["O", "B-X"]])
+    assert sentences("file.csv.gz", ["a b"], ["O B-X"]) == ([["a", "b"]], [["O", "B-X"]])
 
 
 def test_names_of_tags_found_in_the_data():
@@ -75,7 +84,7 @@ def test_names_of_tags_found_in_the_data():
 
 
 def test_a_target_sits_at_the_first_piece_of_each_word(tokenizer):
-    found = tagging.examples([["ab", "c", "def"]], [np.array([1, 0, 2])], tokenizer, 16)
+    found = tagging.examples(raw([["ab", "c", "def"]], [np.array([1, 0, 2])]), tokenizer, 16)
     batch = found.batch(np.array([0]))
     assert batch.lengths.tolist() == [8]
     assert batch.positions.tolist() == [[1, 3, 4]]
@@ -90,7 +99,7 @@ def test_a_target_sits_at_the_first_piece_of_each_word(tokenizer):
 )
 def test_windows_cover_every_word_once_and_in_order(tokenizer, words, length):
     tags = [np.arange(len(row)) for row in words]
-    found = tagging.examples(words, tags, tokenizer, length)
+    found = tagging.examples(raw(words, tags), tokenizer, length)
     assert (found.lengths <= length).all()
     assert found.raw_count == len(words)
     assert found.owners.tolist() == [number for number, row in enumerate(words) for _ in row]
@@ -133,9 +142,9 @@ def shown(found, tokenizer):
 )
 def test_neighbours_of_the_same_document_fill_a_row(tokenizer, length, groups, rows):
     sentences = [["a", "b"], ["c", "d"], ["e", "f"], ["g", "h"]]
-    documents = tagging.documents(sentences, None if groups is None else np.array(groups))
-    context = tagging.Context(sentences, documents, np.array([1, 2]))
-    found = tagging.examples(sentences[1:3], [np.array([1, 2]), np.array([3, 4])], tokenizer, length, context)
+    tags = [np.array([0, 0]), np.array([1, 2]), np.array([3, 4]), np.array([0, 0])]
+    split = RawExamples(text=(sentences,), labels=tags, groups=None if groups is None else np.array(groups))
+    found = tagging.examples(split.take(np.array([1, 2])), tokenizer, length, context=True)
     assert shown(found, tokenizer) == rows
     assert found.targets.tolist() == [1, 2, 3, 4]
     assert found.owners.tolist() == [0, 0, 1, 1]
@@ -152,8 +161,7 @@ def test_documents_are_runs_of_a_group_or_begin_at_docstart():
 def test_a_context_changes_no_target_and_reads_the_text_as_it_stands(tokenizer, words, data):
     length = data.draw(st.integers(8, 40))
     tags = [np.arange(len(row)) for row in words]
-    context = tagging.Context(words, tagging.documents(words, None), np.arange(len(words)))
-    alone, found = (tagging.examples(words, tags, tokenizer, length, each) for each in (None, context))
+    alone, found = (tagging.examples(raw(words, tags), tokenizer, length, context=each) for each in (False, True))
     assert (found.lengths <= length).all()
     for name in ("targets", "owners", "target_offsets"):
         assert getattr(found, name).tolist() == getattr(alone, name).tolist()

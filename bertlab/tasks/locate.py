@@ -1,0 +1,199 @@
+"""Finds the data of a task: synthetic, in a local mirror or a user's own folder, or on the Hugging Face Hub."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from bertlab.errors import BadInput, unknown
+from bertlab.hub import datasets as hub
+from bertlab.hub.datasets import Dataset, Reference
+from bertlab.machine import Machine
+from bertlab.store.files import expanded, kind
+from bertlab.tasks import catalog, files, kinds
+from bertlab.tasks.task import Task
+from bertlab.text import sources
+
+
+@dataclass(frozen=True, kw_only=True)
+class Located:
+    """The location of a task's data, before any is read."""
+
+    task: Task
+    """The task with the columns, splits and labels of its data set; `test` only if that has the split."""
+    name: str
+    """The name of the requested task, not of its substitute."""
+    origin: Literal["microworld", "files", "hub"]
+    folder: Path | None = None
+    hub: Dataset | None = None
+    """The data set of the Hub, at its current commit."""
+    content: str = ""
+    """Identifies the examples: `sha256:...` of local files, `hub:...` of the hashes of the Hub's files, or
+    `microworld:<version>/<task>`, with `@<version>` of all tasks."""
+
+
+def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None = None) -> Located:
+    """Locates the data of a task, or of its substitute.
+
+    The order is: the task's own `path`, with `world` its synthetic counterpart, the mirror `machine.data`, the Hub.
+    `substitute` names a task of the catalogue of the same kind, or a folder of the mirror or a data set of the Hub
+    (`owner/name[:config]`) with the task's columns; with `@revision` it is always the Hub's. Raises `BadInput` if
+    nothing is found, if a split is missing, and if the Hub is needed and unreachable.
+    """
+    found = _find(task, machine, world, substitute)
+    return dataclasses.replace(found, content=content_of(found, machine))
+
+
+def _find(task: Task, machine: Machine, world: bool, substitute: str | None) -> Located:
+    name = task.name or task.dataset or Path(task.path).name
+    _check(task, name)
+    revised = substitute is not None and ("@" in substitute or "/" in substitute)
+    if substitute is not None:
+        task = _substituted(task, name, substitute, machine)
+        world = world and not task.dataset
+    if task.path:
+        folder = expanded(task.path, f"task '{name}'")
+        if kind(folder, f"task '{name}'") != "folder":
+            raise BadInput(f"task '{name}': there is no folder {folder}: give the folder of its files")
+        task = dataclasses.replace(task, dataset=task.dataset or folder.name)
+        return Located(task=task, name=name, origin="files", folder=folder)
+    if not revised and task.microworld and (world or task.name in catalog.WORLD):
+        if task.microworld not in catalog.WORLD:
+            raise unknown("microworld task", task.microworld, catalog.WORLD)
+        counterpart = catalog.WORLD[task.microworld]
+        test = counterpart.test if task.test else ""
+        return Located(task=dataclasses.replace(counterpart, test=test), name=name, origin="microworld")
+    mirrored = machine.data / task.dataset if machine.data is not None and task.dataset else None
+    if not revised and mirrored is not None and kind(mirrored, "--data") == "folder":
+        test = task.test if files.existing(mirrored, task.test) else ""
+        return Located(task=dataclasses.replace(task, test=test), name=name, origin="files", folder=mirrored)
+    if task.hub:
+        return _on_hub(task, name, machine)
+    where = f"{machine.data} has no folder '{task.dataset}'" if machine.data is not None else "no --data was given"
+    raise BadInput(
+        f"task '{name}' has no copy on the Hub that loads without a script, and {where}: "
+        "give --data DIR that has it, or --substitute"
+    )
+
+
+def _check(task: Task, name: str) -> None:
+    columns = kinds.find(task.kind, f"kind of task '{name}'").columns
+    if len(task.text) not in columns:
+        allowed = f"{columns[0]} to {columns[-1]}" if len(columns) > 1 else f"{columns[0]}"
+        raise BadInput(f"task '{name}' names {len(task.text)} text columns: {task.kind} takes {allowed}")
+
+
+def _substituted(task: Task, name: str, substitute: str, machine: Machine) -> Task:
+    named, at, revision = substitute.partition("@")
+    if named in catalog.TASKS:
+        other = catalog.TASKS[named]
+        if other.kind != task.kind:
+            raise BadInput(
+                f"{name}={substitute}: {name} is {task.kind}, {substitute} is {other.kind}; name one of the same kind"
+            )
+        if at and not (other.hub and revision):
+            raise BadInput(f"{name}={substitute}: {named} has no copy on the Hub, or no revision follows the @")
+        return dataclasses.replace(other, hub=f"{reference_of(other).name}@{revision}") if at else other
+    own = dataclasses.replace(task, name=substitute, dataset=substitute, hub="", path="", labels=(), microworld="")
+    if (reference := Reference.parse(substitute)) is not None:
+        return dataclasses.replace(own, dataset=reference.name, hub=substitute)
+    folder = machine.data / substitute if machine.data is not None else None
+    if folder is None or kind(folder, "--data") != "folder":
+        there = [each.name for each in machine.data.glob("*/")] if machine.data is not None else []
+        raise unknown(f"data set for {name}", substitute, {*catalog.TASKS, *there})
+    return own if files.existing(folder, task.evaluation) else dataclasses.replace(own, evaluation="validation")
+
+
+def reference_of(task: Task) -> Reference:
+    """The data set of a task on the Hub. Raises `BadInput` for an invalid name."""
+    reference = Reference.parse(task.hub)
+    if reference is None:
+        raise BadInput(f"task '{task.name}' has hub '{task.hub}': write owner/name[:config][@revision]")
+    return reference
+
+
+def public(task: Task) -> Task:
+    """The task of the Hub, without a test split whose labels the Hub hides. Raises as `reference_of` does."""
+    return dataclasses.replace(task, test="") if reference_of(task).name in catalog.HIDDEN else task
+
+
+def _on_hub(task: Task, name: str, machine: Machine) -> Located:
+    task = public(task)
+    found = hub.dataset(reference_of(task), machine.cache, f"task '{name}' ({task.hub})", advice(task))
+    splits = dict(found.splits)
+    for split in (task.train, task.evaluation):
+        if split not in splits:
+            raise unknown(f"split of '{found.name}', the data set of task '{name}',", split, splits)
+    task = dataclasses.replace(task, test=task.test if task.test in splits else "")
+    return Located(task=task, name=name, origin="hub", hub=found)
+
+
+def advice(task: Task) -> str:
+    """The advice of an error if the Hub is unreachable."""
+    return f"give --data DIR with a folder '{task.dataset}' (`bertlab fetch` writes one)"
+
+
+def splits_of(task: Task) -> list[str]:
+    """The splits of a task: training, evaluation and, if there is one, test."""
+    return [task.train, task.evaluation, *([task.test] if task.test else [])]
+
+
+def content_of(located: Located, machine: Machine) -> str:
+    """The present content of located data, as `Located.content`."""
+    task = located.task
+    if located.folder is not None:
+        return sources.content([files.find(located.folder, split) for split in splits_of(task)], machine)
+    if located.hub is not None:
+        return located.hub.content(splits_of(task), task.label)
+    from bertlab import synthetic as microworld
+
+    return f"microworld:{microworld.version(task.microworld)}"
+
+
+def untested(located: Located) -> str:
+    """Why a located task has no test split, and how to add one."""
+    dataset, folder = located.task.dataset, located.folder
+    if located.origin == "hub" and reference_of(located.task).name in catalog.HIDDEN:
+        return f"the Hub hides its labels: give --data DIR with a folder '{dataset}' that has them"
+    if folder is not None and not files.existing(folder, "test"):
+        return f"{folder} has no test{files.SUFFIXES[0]} (or .parquet, .csv, .tsv): add it, or use another data set"
+    return f"task '{located.name}' names none: report its evaluation split, or use a Task of your own with `test`"
+
+
+class Tasks:
+    """The data of the measured tasks; each is located and hashed once."""
+
+    def __init__(
+        self, substitutes: Mapping[str, str], before: Mapping[str, str], machine: Machine, world: bool
+    ) -> None:
+        """`substitutes` and `before` map names of tasks to their substitutes and to their intermediate tasks."""
+        self._substitutes, self._before, self._machine = substitutes, before, machine
+        self._locate = functools.cache(functools.partial(locate, machine=machine, world=world))
+
+    def find(self, name: str | Task) -> Located:
+        """The data of a task, or of its substitute."""
+        task = catalog.find(name)
+        return self._locate(task, substitute=self._substitutes.get(task.name))
+
+    def intermediate(self, name: str | Task) -> Located | None:
+        """The data of a task's intermediate task, if any. Raises `BadInput` if its labels do not fit the same head."""
+        task = catalog.find(name)
+        if task.name not in self._before:
+            return None
+        first = self._before[task.name]
+        located = self._locate(task, substitute=first)
+        labels, ours = located.task.labels, self.find(task).task.labels
+        if labels and ours and labels != ours:
+            raise BadInput(
+                f"--intermediate-task {task.name}={first}: its labels are {labels}, not {ours}: no head fits both"
+            )
+        if not labels and not ours and located.origin != "microworld" and kinds.find(task.kind).labelled:
+            raise BadInput(f"--intermediate-task {task.name}={first}: its labels have no names to match by: name them")
+        # It is not evaluated, and its labels have the meaning and the order of the task's.
+        before = dataclasses.replace(located.task, evaluation=located.task.train, test="", labels=labels or ours)
+        located = dataclasses.replace(located, task=before, name=first)
+        return dataclasses.replace(located, content=content_of(located, self._machine))
