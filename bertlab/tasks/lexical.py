@@ -82,7 +82,7 @@ def fit_classifier(inputs: csr_matrix, labels: Integers) -> Any:
     model: Any = LogisticRegression(solver="liblinear", max_iter=100)
     model = model if len(np.unique(labels)) == 2 else OneVsRestClassifier(model)
     used = np.unique(inputs.indices)  # the others have no weight and would slow down each step of the fit
-    model = make_pipeline(FunctionTransformer(lambda rows: rows[:, used], accept_sparse=True), model)
+    model = make_pipeline(FunctionTransformer(lambda counts: counts[:, used], accept_sparse=True), model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a label without training examples, or a fit that has not converged
         model.fit(inputs, labels)
@@ -93,7 +93,7 @@ def windows(sentences: Sequence[Sequence[str]]) -> csr_matrix:
     """(W, FEATURES) of every word: the word, its neighbours, its suffix, and whether it is capitalised."""
     from scipy.sparse import csr_matrix
 
-    rows = []
+    hashed = []
     for sentence in sentences:
         lower = ["", *(word.lower() for word in sentence), ""]
         for at, word in enumerate(sentence, start=1):
@@ -101,10 +101,10 @@ def windows(sentences: Sequence[Sequence[str]]) -> csr_matrix:
             before, after = lower[at - 1], lower[at + 1]
             found = (f"0{lower[at]}", f"1{before}", f"2{after}", f"3{lower[at][-3:]}", f"4{shape}",
                      f"5{before} {shape}", f"6{shape} {after}")  # fmt: skip
-            rows.append([_hash(each) % FEATURES for each in found])
-    columns = np.array(rows)
-    starts = np.arange(len(rows) + 1) * columns.shape[1]
-    return csr_matrix((np.ones(columns.size), columns.ravel(), starts), shape=(len(rows), FEATURES))
+            hashed.append([_hash(each) % FEATURES for each in found])
+    columns = np.array(hashed)
+    starts = np.arange(len(hashed) + 1) * columns.shape[1]
+    return csr_matrix((np.ones(columns.size), columns.ravel(), starts), shape=(len(hashed), FEATURES))
 
 
 _RUN = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
@@ -116,21 +116,21 @@ def nearest(question: str, context: str) -> tuple[str, float]:
     Rare words of the context weigh more, and capitalised spans get a bonus. Also returns the fraction of the question's
     words that the context contains.
     """
-    asked = set(_RUN.findall(question.lower()))
+    words_of_question = set(_RUN.findall(question.lower()))
     places = list(_RUN.finditer(context))
     lower = [place.group().lower() for place in places]
     often = Counter(lower)
-    weight = np.array([1 / often[word] if word in asked else 0.0 for word in lower])
+    weight = np.array([1 / often[word] if word in words_of_question else 0.0 for word in lower])
     around = np.convolve(weight, np.ones(11), mode="same") if len(weight) else weight
     best, chosen = -1.0, ""
     at = 0
     while at < len(places):
         end = at
-        while end < len(places) and end - at < 4 and lower[end] not in asked:
+        while end < len(places) and end - at < 4 and lower[end] not in words_of_question:
             end += 1
         if end > at:
             value = float(around[at:end].mean()) + 0.5 * context[places[at].start()].isupper()
             if value > best:
                 best, chosen = value, context[places[at].start() : places[end - 1].end()]
         at = max(end, at + 1)
-    return chosen, len(asked & set(lower)) / max(1, len(asked))
+    return chosen, len(words_of_question & set(lower)) / max(1, len(words_of_question))
