@@ -1,4 +1,4 @@
-"""What a report knows of a measured value and of a pre-training, finished or not."""
+"""The values and the pre-trainings that a study plans, finished or not."""
 
 from __future__ import annotations
 
@@ -26,16 +26,12 @@ FLOORS = {
     ),
     EXCHANGED: ("exchanged", " (the baseline where one of two texts is another example's)"),
 }
-"""Points that take no understanding, by name: where a result keeps them, and what they are."""
+"""Points that take no understanding, by name: their key in a result, and their meaning."""
 
 
 def is_share(metric: str) -> bool:
-    """Whether a held-out metric is a share, from 0 to 1 in a result and in points in a column (`Loss.figures`)."""
+    """Whether a held-out metric is a share, from 0 to 1 in a result and in points in a table (`Loss.figures`)."""
     return metric.endswith("accuracy")
-
-
-Stamp = tuple[tuple[str, str], ...]
-"""Facts of an environment by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +44,8 @@ class Planned:
     reason: str
     """The message of a failed run."""
     seconds: float
-    numerics: Stamp
+    numerics: Mapping[str, str]
+    """The facts of its environment that can change the last bits of a number."""
 
     @property
     def fate(self) -> str:
@@ -59,7 +56,7 @@ class Planned:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell(Planned):
-    """One value of a study."""
+    """A value of a study: a variant on a measurement with one seed of each kind."""
 
     measurement: str
     task: str
@@ -82,15 +79,15 @@ class Cell(Planned):
     train_examples: int
     eval_examples: int
     trained_parameters: int | None
-    """Parameters that the adaptation to the task trains; None if it is not measured or there is no adaptation."""
+    """Parameters that the adaptation trains; None if it is not measured or there is no adaptation."""
     kind: str
     """The kind of the task; empty until it is measured."""
     length: int
-    """Tokens of its sequences at most; 0 if unknown."""
+    """The maximum length in tokens; 0 if unknown."""
     adaptation: Adaptation | None
-    """With the defaults of its fields until it is measured; None for an arm that this package does not define."""
+    """At its defaults until it is measured; None for an arm that this package does not define."""
     threshold: float | None
-    """Score above which a question is answered, where questions may have no answer."""
+    """The score above which a question is answered, where questions may have no answer."""
 
     @property
     def of_pretraining(self) -> bool:
@@ -99,7 +96,7 @@ class Cell(Planned):
 
     @property
     def in_points(self) -> bool:
-        """Whether the value is in points: that of a task is, and a held-out share."""
+        """Whether the value is in points: metrics of tasks and held-out shares are."""
         return not self.of_pretraining or is_share(self.metric)
 
 
@@ -108,18 +105,17 @@ class Point:
     """A held-out evaluation during a pre-training."""
 
     step: int
-    """Updates until then."""
     tokens: float
     """Tokens trained on until then."""
     seconds: float | None
-    """Training time of these updates, without evaluations; None where it was not recorded."""
+    """Training time of the updates until then, without evaluations; None where it was not recorded."""
     losses: Mapping[str, float]
     """Nats, by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pretraining(Planned):
-    """One pre-training of a study: a variant and a seed."""
+    """A pre-training of a study: a variant and a seed."""
 
     seed: int
     id: str
@@ -128,9 +124,9 @@ class Pretraining(Planned):
     recipe: Recipe | None
     """None if it is not finished, or has an arm that this package does not define."""
     curve: tuple[Point, ...]
-    host: Stamp
+    host: Mapping[str, str]
     """The machine: its processor, cores, system."""
-    software: Stamp
+    software: Mapping[str, str]
     """Versions of the libraries."""
 
     @property

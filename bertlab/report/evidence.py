@@ -1,11 +1,12 @@
-"""A study at one scale on one corpus: its measured values, its pre-trainings, and what a report derives from them."""
+"""A study at one scale on one corpus: its values, its pre-trainings, and what a report derives from them."""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -30,7 +31,6 @@ _FATES = {"pending": "not finished", "damaged": "damaged on disk"}
 
 Milestones = tuple[int, int]
 """Per cent of the pre-training's steps after which each of two variants is measured."""
-_END = (100, 100)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,35 +42,35 @@ class Evidence:
     question: str
     source: str
     """The paper and its table."""
-    command: str
+    command: str = ""
     """The command that ran it."""
     baseline: str
     """The variant that the others are compared with."""
-    corpus: list[str]
-    pretrained: str
+    corpus: list[str] = field(default_factory=list)
+    pretrained: str = ""
     """The run or checkpoint that all variants share, if none of them is pre-trained; else empty."""
     synthetic: bool
     """Whether text or tasks come from the synthetic corpus."""
-    substitutes: Mapping[str, str]
+    substitutes: Mapping[str, str] = field(default_factory=dict)
     """Data sets in place of a task's own."""
     medians: bool
     """Whether the published values are medians."""
     deviations: list[tuple[str, str]]
-    """Deviations from the paper's setting, each with the measurement that it concerns; empty for all."""
+    """Deviations from the paper's setting, each with its measurement; an empty name stands for all measurements."""
     claims: tuple[Claim, ...]
-    notes: list[str]
-    intermediate_task: Mapping[str, str]
-    """Tasks that are trained on before another, by the other."""
-    searched: Mapping[str, Mapping[str, float]]
+    notes: list[str] = field(default_factory=list)
+    intermediate_task: Mapping[str, str] = field(default_factory=dict)
+    """By task, the task that is trained on before it."""
+    searched: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Settings that a search chose, by task."""
     cells: tuple[Cell, ...]
     pretrainings: tuple[Pretraining, ...]
     preparation: float
     """Seconds of tokenising its corpora."""
     predictions: Predictions = field(repr=False)
-    """Of the runs of its store."""
-    _effects: dict[Hashable, Effect | None] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _typical: dict[str, Typical | None] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The predictions of the runs of its store."""
+    _effects: dict[tuple[object, ...], Effect | None] = field(default_factory=dict, init=False, repr=False)
+    _typical: dict[str, Typical | None] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def imported(self) -> bool:
@@ -84,7 +84,7 @@ class Evidence:
 
     @property
     def seeds(self) -> str:
-        """The same in short, several."""
+        """The plural of the unit, in short."""
         return "fine-tuning seeds" if self.imported else "seeds"
 
     @property
@@ -127,17 +127,17 @@ class Evidence:
     @cached_property
     def trained(self) -> dict[str, list[str]]:
         """Variants with a pre-training of their own, each with the later ones that share it."""
-        owners = _first({each: frozenset(run.id for run in self.pretrainings if run.variant == each)
-                         for each in self.variants})  # fmt: skip
+        runs = {name: [run.id for run in self.pretrainings if run.variant == name] for name in self.variants}
+        owners = _first_of_equals(runs)
         return {
             owner: [each for each in owners if owners[each] == owner != each] for owner in _distinct(owners.values())
         }
 
     @cached_property
     def duplicates(self) -> dict[str, str]:
-        """Variants of which all runs are those of an earlier one, by name."""
-        runs = {each: frozenset(cell.run_id for cell in self.cells if cell.variant == each) for each in self.variants}
-        owners = _first({variant: ids for variant, ids in runs.items() if ids})
+        """Variants whose runs are all those of an earlier variant, with its name."""
+        runs = {name: [cell.run_id for cell in self.cells if cell.variant == name] for name in self.variants}
+        owners = _first_of_equals({name: ids for name, ids in runs.items() if ids})
         return {variant: owner for variant, owner in owners.items() if variant != owner}
 
     @property
@@ -183,7 +183,7 @@ class Evidence:
         return [cell for cell in self.column(measurement, at) if cell.variant == variant]
 
     def collapsed(self, variant: str, measurement: str, at: int = 100) -> list[Cell]:
-        """Those that predict one answer for all examples."""
+        """The measured cells that predict one answer for all examples."""
         cells = self.at(variant, measurement, at)
         return [cell for cell in cells if cell.status == "collapsed" and cell.value is not None]
 
@@ -194,19 +194,20 @@ class Evidence:
     def by_seed(
         self, variant: str, measurement: str, at: int = 100, without: Collection[int] = ()
     ) -> dict[int, list[Cell]]:
-        """The cells of a variant and a measurement that have a value, by seed; of `GUESS`, one that guesses."""
-        found: dict[int, list[Cell]] = {}
+        """The cells of a variant and a measurement that have a value, by seed; of `GUESS`, those of a guess."""
+        cells = self.at(variant, measurement, at)
         if variant == GUESS and variant not in self.variants:
             guesses = [cell for cell in self.column(measurement, at) if GUESS in cell.floors]
-            cells = {self.seed_of(cell): [replace(cell, value=cell.floors[GUESS], run_id="")] for cell in guesses}
-            return {seed: each for seed, each in cells.items() if seed not in without}
-        for cell in self.at(variant, measurement, at):
+            by_seed = {self.seed_of(cell): replace(cell, value=cell.floors[GUESS], run_id="") for cell in guesses}
+            cells = list(by_seed.values())
+        found: dict[int, list[Cell]] = {}
+        for cell in cells:
             if cell.value is not None and self.seed_of(cell) not in without:
                 found.setdefault(self.seed_of(cell), []).append(cell)
         return found
 
     def points(self, variant: str, measurement: str, at: int = 100) -> dict[int, list[float]]:
-        """Their values."""
+        """The values of a variant on a measurement, by seed."""
         cells = self.by_seed(variant, measurement, at)
         return {seed: [cell.value for cell in each if cell.value is not None] for seed, each in cells.items()}
 
@@ -227,15 +228,20 @@ class Evidence:
         """The paper's value after `at` per cent of the steps, in points."""
         return next((cell.published for cell in self.at(variant, measurement, at) if cell.published is not None), None)
 
+    @property
+    def has_published(self) -> bool:
+        """Whether the paper has a value for any cell."""
+        return any(cell.published is not None for cell in self.cells)
+
     def published_difference(
-        self, variant: str, measurement: str, other: str = "", at: Milestones = _END
+        self, variant: str, measurement: str, other: str = "", at: Milestones = (100, 100)
     ) -> Decimal | None:
         """The paper's value minus that of `other`, the baseline by default.
 
         In the unit of the measurement; decimal, so that 84.3 - 84.2 is 0.1.
         """
         variants = (variant, other or self.baseline)
-        ours, theirs = (self.published(variant, measurement, each) for variant, each in zip(variants, at, strict=True))
+        ours, theirs = (self.published(name, measurement, each) for name, each in zip(variants, at, strict=True))
         return None if ours is None or theirs is None else Decimal(str(ours)) - Decimal(str(theirs))
 
     # Effects.
@@ -247,47 +253,32 @@ class Evidence:
         measurement: str,
         *,
         metric: str = "",
-        at: Milestones = _END,
+        at: Milestones = (100, 100),
         without: frozenset[int] = frozenset(),
+        pooled: bool = True,
     ) -> Effect | None:
         """`variant` minus `other` on a measurement, paired by seed and example as in `Predictions.effect`.
 
-        `without` are seeds to leave out. All comparisons of the study together estimate the variance between seeds
-        (`Typical`), but for an untrained variant, whose runs may vary differently.
+        `without` are seeds to leave out. If `pooled`, all comparisons of the study together estimate the variance
+        between seeds (`Typical`), except for an untrained variant, whose runs may vary differently.
         """
         metric = "" if metric == self.column(measurement)[0].metric else metric
-        key = (variant, other, measurement, metric, at, without)
+        pooled = pooled and not (self.untrained(variant) or self.untrained(other))
+        key = (variant, other, measurement, metric, at, without, pooled)
         if key not in self._effects:
-            found = self._alone(variant, other, measurement, metric, at, without)
-            alone = self.untrained(variant) or self.untrained(other)
-            self._effects[key] = found if found is None or alone else found.moderated(self.typical(metric))
+            ours, theirs = (
+                self.by_seed(name, measurement, each, without) for name, each in zip((variant, other), at, strict=True)
+            )
+            found = self.predictions.effect(ours, theirs, metric)
+            self._effects[key] = found.moderated(self.typical(metric)) if found and pooled else found
         return self._effects[key]
-
-    def _alone(
-        self,
-        variant: str,
-        other: str,
-        measurement: str,
-        metric: str,
-        at: Milestones = _END,
-        without: Collection[int] = (),
-    ) -> Effect | None:
-        """An effect whose variance is estimated from its own seeds."""
-        ours, theirs = (
-            self.by_seed(each, measurement, milestone, without)
-            for each, milestone in zip((variant, other), at, strict=True)
-        )
-        return self.predictions.effect(ours, theirs, metric)
 
     def typical(self, metric: str = "") -> Typical | None:
         """The variance between seeds over all comparisons with the baseline, by `metric` or the measurements' own."""
         if metric not in self._typical:
-            found = (
-                self._alone(variant, self.baseline, name, metric)
-                for variant in self.others
-                for name in self.measurements
-            )
-            self._typical[metric] = Typical.of(each.spread for each in found if each is not None)
+            compared = itertools.product(self.others, self.measurements)
+            effects = (self.effect(each, self.baseline, on, metric=metric, pooled=False) for each, on in compared)
+            self._typical[metric] = Typical.of(each.spread for each in effects if each)
         return self._typical[metric]
 
     def difference(self, variant: str, measurement: str, metric: str = "") -> Effect | None:
@@ -297,8 +288,7 @@ class Evidence:
     @property
     def differences(self) -> list[Effect]:
         """The pre-trained variants minus the baseline, on each measurement."""
-        found = (self.difference(variant, name) for variant in self.others for name in self.measurements)
-        return [each for each in found if each is not None]
+        return [each for pair in itertools.product(self.others, self.measurements) if (each := self.difference(*pair))]
 
     def gain(self, scratch: str, measurement: str) -> float | None:
         """The baseline minus an untrained variant, in points, paired by seed; None for a metric of the pre-training."""
@@ -315,19 +305,17 @@ class Evidence:
         A planned seed has no value (the others are not a fair sample of all), a model has learned nothing, or
         pre-training does not help on the task.
         """
-        absent = [each for variant, at in compared for each in self._absent(variant, measurement, at)]
-        if absent:
+        if absent := [each for variant, at in compared for each in self._absent(variant, measurement, at)]:
             return "; ".join(absent)
-        variants = {variant for variant, _ in compared}
-        lost: dict[str, list[str]] = {}
+        variants, unlearned = {variant for variant, _ in compared}, dict[str, list[str]]()
         for each in self.pretrainings:
-            if each.variant in variants and each.learned_nothing:
-                lost.setdefault(each.variant, []).append(str(each.seed))
-        if lost:
-            known = (f"{name}, seed{'s'[: len(seeds) > 1]} {', '.join(seeds)}" for name, seeds in lost.items())
-            return f"learned next to nothing in pre-training: {'; '.join(known)}"
-        found = (self.unhelped(variant, measurement) for variant in self.variants if self.untrained(variant))
-        return next(filter(None, found), "")
+            if each.learned_nothing and each.variant in variants:
+                unlearned.setdefault(each.variant, []).append(str(each.seed))
+        if unlearned:
+            named = (f"{name}, seed{'s'[: len(seeds) > 1]} {', '.join(seeds)}" for name, seeds in unlearned.items())
+            return f"learned next to nothing in pre-training: {'; '.join(named)}"
+        issues = (self.unhelped(variant, measurement) for variant in self.variants if self.untrained(variant))
+        return next(filter(None, issues), "")
 
     def unhelped(self, scratch: str, measurement: str) -> str:
         """Why nothing shows that pre-training helps on a measurement, by the untrained variant; empty if it does."""
@@ -365,13 +353,17 @@ class Evidence:
             measured += max(0, seeds - len(cells)) * spent / len(cells)
         return math.fsum(trained.values()) + measured
 
+    @property
+    def planned_seeds(self) -> int:
+        """The number of seeds of the cells."""
+        return len({self.seed_of(cell) for cell in self.cells})
+
     # Machines.
 
     def numerics(self, variant: str) -> dict[str, list[str]]:
         """The values of each of `NUMERICS` among the runs of a variant."""
-        cells = [cell for cell in self.cells if cell.variant == variant]
-        facts = {fact for each in (*self.of(variant), *cells) for fact in each.numerics}
-        found = {name: sorted(value for known, value in facts if known == name) for name in NUMERICS}
+        runs = [*self.of(variant), *(cell for cell in self.cells if cell.variant == variant)]
+        found = {name: sorted({each.numerics[name] for each in runs if name in each.numerics}) for name in NUMERICS}
         return {name: values for name, values in found.items() if values}
 
     @cached_property
@@ -390,7 +382,7 @@ class Evidence:
     @cached_property
     def machines(self) -> dict[str, list[str]]:
         """The machines of the pre-trainings, named by what differs between them, each with its variants."""
-        runs = [(each.variant, dict((*each.host, *each.numerics))) for each in self.pretrainings if each.curve]
+        runs = [(each.variant, {**each.host, **each.numerics}) for each in self.pretrainings if each.curve]
         names = _distinct(name for _, facts in runs for name in facts)
         differing = [name for name in names if len({facts.get(name) for _, facts in runs}) > 1]
         found: dict[str, list[str]] = {}
@@ -404,7 +396,7 @@ def _distinct(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _first(keys: Mapping[str, Hashable]) -> dict[str, str]:
-    """The first name of the same key, by name."""
-    first: dict[Hashable, str] = {}
-    return {name: first.setdefault(key, name) for name, key in keys.items()}
+def _first_of_equals(members: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """By name, the first name with the same members."""
+    first: dict[frozenset[str], str] = {}
+    return {name: first.setdefault(frozenset(each), name) for name, each in members.items()}

@@ -26,11 +26,13 @@ def progress(evidence: Evidence) -> str:
 
 
 def facts(evidence: Evidence) -> Facts:
-    """Corpus, model, steps and tokens, seeds, tasks, machine and recorded time."""
-    found = [("Corpus", ", ".join(evidence.corpus))] if evidence.corpus else []
-    trained = [each for each in evidence.pretrainings if each.finished and not each.untrained]
-    found += _pretraining([each for each in trained if not each.imported], evidence.baseline)
-    found += _imported([each for each in trained if each.imported])
+    """Corpus, model, steps and tokens, seeds, tasks, machine and recorded time; an unknown fact is left out."""
+    finished = [each for each in evidence.pretrainings if each.finished]
+    pretrained = [each for each in finished if not each.untrained]
+    trained = [each for each in pretrained if not each.imported]
+    found = [("Corpus", ", ".join(evidence.corpus)), *_pretraining(trained, evidence.baseline)]
+    checkpoints = dict.fromkeys(_checkpoint(each) for each in pretrained if each.imported)
+    found += [("Published checkpoint", text) for text in checkpoints]
     found.append(("Seeds", _seeds(evidence)))
     found += [(name, _task(evidence, evidence.column(name))) for name in evidence.measurements]
     found += [(f"Before {task}", f"trained on {name}") for task, name in evidence.intermediate_task.items()]
@@ -38,7 +40,11 @@ def facts(evidence: Evidence) -> Facts:
         values = ", ".join(f"{name} {value:g}" for name, value in setting.items())
         chosen = "chosen on the baseline for all variants, by held-back training examples"
         found.append((f"Fine-tuning on {task}", f"{values}; {chosen}"))
-    return found + _machine(evidence) + _time(evidence)
+    for name in ("host", "numerics", "software"):
+        texts = dict.fromkeys(", ".join(map(" ".join, getattr(each, name).items())) for each in finished)
+        found += [("Hardware" if name == "host" else name.capitalize(), text) for text in texts]
+    found.append(("Time", _time(evidence, trained)))
+    return [(name, text) for name, text in found if text]
 
 
 def _seeds(evidence: Evidence) -> str:
@@ -58,16 +64,14 @@ def _pretraining(runs: Sequence[Pretraining], baseline: str) -> Facts:
         for name in ("parameters", "vocabulary", "steps", "tokens", "real_tokens")
     )
     padding = "" if real == "unknown" else f", without padding {real}"
-    found = [
+    balances = [value for each in runs if isinstance(value := each.result.get("pair_balance"), float)]
+    return [
         ("Model", f"{sizes}; {parameters} parameters, vocabulary {vocabulary}"),
         ("Pre-training", f"{steps} steps, {tokens} tokens a run{padding}"),
         ("Tokens a run without padding, where they differ", _real_tokens(runs)),
         ("Sizes relative to the baseline", _multiples(runs, baseline)),
+        ("True next segments", f"{100 * mean(balances):.1f} % of the pairs" if balances else ""),
     ]
-    balances = [value for each in runs if isinstance(value := each.result.get("pair_balance"), float)]
-    if balances:
-        found.append(("True next segments", f"{100 * mean(balances):.1f} % of the pairs"))
-    return [(name, text) for name, text in found if text]
 
 
 def _real_tokens(runs: Sequence[Pretraining]) -> str:
@@ -84,7 +88,8 @@ def _real_tokens(runs: Sequence[Pretraining]) -> str:
 
 def _multiples(runs: Sequence[Pretraining], baseline: str) -> str:
     """Variants of another size than the baseline's, as multiples of its layers, width and heads."""
-    shapes = {each.variant: _shape(each.recipe) for each in runs if each.recipe}
+    models = {each.variant: each.recipe.model for each in runs if each.recipe}
+    shapes = {name: {"layers": it.layers, "width": it.hidden, "heads": it.heads} for name, it in models.items()}
     own = shapes.get(baseline, {})
     differing = {
         variant: ", ".join(f"{name} x {shape[name] / own[name]:.3g}" for name in own if shape[name] != own[name])
@@ -93,25 +98,23 @@ def _multiples(runs: Sequence[Pretraining], baseline: str) -> str:
     return "; ".join(f"{variant}: {parts}" for variant, parts in differing.items() if parts)
 
 
-def _imported(runs: Sequence[Pretraining]) -> Facts:
-    texts = []
-    for each in runs:
-        commit, content = each.result.get("commit"), each.result.get("content")
-        source = f"commit {commit} on the Hub" if commit else str(content)
-        parameters, vocabulary = (each.result.get(name, 0) for name in ("parameters", "vocabulary"))
-        size = f"{_size(each.recipe)}; {parameters:,} parameters, vocabulary {vocabulary:,}"
-        texts.append(f"{each.imported} ({source}); {size}")
-    return [("Published checkpoint", text) for text in dict.fromkeys(texts)]
+def _checkpoint(run: Pretraining) -> str:
+    commit, content = run.result.get("commit"), run.result.get("content")
+    source = f"commit {commit} on the Hub" if commit else str(content)
+    parameters, vocabulary = (run.result.get(name, 0) for name in ("parameters", "vocabulary"))
+    return f"{run.imported} ({source}); {_size(run.recipe)}; {parameters:,} parameters, vocabulary {vocabulary:,}"
 
 
 def _task(evidence: Evidence, cells: Sequence[Cell]) -> str:
-    cell = next((cell for cell in cells if cell.value is not None), cells[0])
+    measured = [each for each in cells if each.value is not None] or cells
+    cell = measured[0]
     if cell.of_pretraining:
         return f"{cell.metric} on held-out text, of the pre-training itself"
-    measured = [each for each in cells if each.value is not None] or cells
-    how = dict.fromkeys(each.adaptation.description for each in measured if each.adaptation)
     dataset = cell.dataset if cell.dataset == cell.task else f"{cell.dataset} (for {cell.task})"
-    parts = [f"{cell.metric} on {dataset}, split {cell.split}", " or ".join(how)]
+    parts = [
+        f"{cell.metric} on {dataset}, split {cell.split}",
+        " or ".join(dict.fromkeys(each.adaptation.description for each in measured if each.adaptation)),
+    ]
     if cell.train_examples or cell.eval_examples:
         parts.append(f"{cell.train_examples:,} training and {cell.eval_examples:,} evaluation examples")
     parts.append(_trained(cells))
@@ -145,13 +148,13 @@ def _casing(evidence: Evidence, cells: Iterable[Cell]) -> str:
 
 def _threshold(cells: Iterable[Cell]) -> str:
     """How a task whose questions may have no answer decides which have one."""
-    thresholds = [cell.threshold for cell in cells if cell.threshold is not None]
-    if not thresholds:
+    known = {cell.threshold: cell for cell in cells if cell.threshold is not None}
+    if not known:
         return ""
-    cell = next(cell for cell in cells if cell.threshold is not None)
+    cell = next(iter(known.values()))
     if cell.kind and cell.adaptation and cell.adaptation.options(kinds.find(cell.kind)):
         return "a classifier trained with the span decides which questions are answered, at a probability of one half"
-    ends = dict.fromkeys(f"{end + 0.0:.2f}" for end in (min(thresholds), max(thresholds)))
+    ends = dict.fromkeys(f"{end + 0.0:.2f}" for end in (min(known), max(known)))
     examples = "the reported examples" if cell.split != "test" else "the evaluation examples"
     return (
         f"answered above a threshold ({' to '.join(ends)}) that is chosen for each run on {examples}, "
@@ -159,37 +162,18 @@ def _threshold(cells: Iterable[Cell]) -> str:
     )
 
 
-def _machine(evidence: Evidence) -> Facts:
-    runs = [each for each in evidence.pretrainings if each.finished]
-    found = []
-    for what, stamps in (
-        ("Hardware", [each.host for each in runs]),
-        ("Numerics", [each.numerics for each in runs]),
-        ("Software", [each.software for each in runs]),
-    ):
-        texts = dict.fromkeys(", ".join(f"{name} {value}" for name, value in stamp) for stamp in stamps)
-        found += [(what, text) for text in texts if text]
-    return found
-
-
-def _time(evidence: Evidence) -> Facts:
+def _time(evidence: Evidence, trained: Iterable[Pretraining]) -> str:
     # by id: duplicates are one run
-    runs = [each for each in evidence.pretrainings if each.finished and not each.untrained and not each.imported]
-    trained = {each.id: each.seconds for each in runs}
+    pretrainings = {each.id: each.seconds for each in trained}
     cells = [cell for cell in evidence.cells if cell.value is not None and not cell.of_pretraining]
-    measured = {cell.run_id: cell.seconds for cell in cells}
-    parts = [
-        (evidence.preparation, "text"),
-        (sum(trained.values()), count(len(trained), "pre-training")),
-        (sum(measured.values()), count(len(measured), "measurement")),
-    ]
-    parts = [(seconds, what) for seconds, what in parts if seconds]
-    spent = ", ".join(f"{what} {duration(seconds)}" for seconds, what in parts)
-    return [("Time", f"{duration(sum(seconds for seconds, _ in parts))}: {spent}")] if parts else []
-
-
-def _shape(recipe: Recipe) -> dict[str, int]:
-    return {"layers": recipe.model.layers, "width": recipe.model.hidden, "heads": recipe.model.heads}
+    measurements = {cell.run_id: cell.seconds for cell in cells}
+    parts = {
+        "text": evidence.preparation,
+        count(len(pretrainings), "pre-training"): sum(pretrainings.values()),
+        count(len(measurements), "measurement"): sum(measurements.values()),
+    }
+    spent = ", ".join(f"{what} {duration(seconds)}" for what, seconds in parts.items() if seconds)
+    return f"{duration(sum(parts.values()))}: {spent}" if spent else ""
 
 
 def _size(recipe: Recipe | None) -> str:
@@ -200,5 +184,6 @@ def _size(recipe: Recipe | None) -> str:
 
 
 def _span(values: Iterable[Any]) -> str:
-    known = sorted({value for value in values if value is not None})
-    return " to ".join(dict.fromkeys(f"{each:,}" for each in (known[0], known[-1]))) if known else "unknown"
+    """The least and the largest of the known values."""
+    known = {value for value in values if value is not None}
+    return " to ".join(dict.fromkeys(f"{each:,}" for each in (min(known), max(known)))) if known else "unknown"

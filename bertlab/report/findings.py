@@ -10,7 +10,7 @@ from bertlab.lab.study import Claim
 from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
-from bertlab.report.statistics.summary import LEVEL, seed_means
+from bertlab.report.statistics.summary import seed_means
 from bertlab.report.tables import EMPTY, Table, ends, signed
 from bertlab.report.verdicts import Pair, Trial, Verdict, trials, verdicts
 from bertlab.wording import count, roughly
@@ -53,6 +53,13 @@ class Finding:
     def shown(self) -> Pair:
         """The pair that decides."""
         return self.verdict.trial.pair
+
+    @property
+    def needs_more_seeds(self) -> bool:
+        """Whether a finite number of seeds would decide it."""
+        need = self.verdict.need
+        undecided = self.outcome == "undecided" and not self.verdict.trial.validity_issue
+        return undecided and need is not None and need.seeds < math.inf
 
     @property
     def sentence(self) -> str:
@@ -104,59 +111,6 @@ def brief(found: Sequence[Finding]) -> Table:
     """The claims and verdicts for a console: the effect and half the width of its 95 % interval."""
     rows = [(each.claim, f"{each.effect} {each.half}".strip(), each.published, each.sentence) for each in found]
     return Table(("claim", "measured", "paper", "verdict"), tuple(rows))
-
-
-def lines(evidence: Evidence, found: Sequence[Finding]) -> list[str]:
-    """How to read the verdicts."""
-    effects = [(each, each.shown.effect) for each in found if each.shown.effect]
-    decided = [effect.n for each, effect in effects if each.verdict.outcome != "undecided"]
-    notes = [
-        "Measured: the variant that the claim puts first minus the other (reversed where less is better), over the n "
-        f"{evidence.unit}s that both have, with the interval over seeds and examples.",
-        "Log-likelihood: the same difference in the mean log-likelihood of the right answers, in nats. It detects "
-        "smaller effects and gives no verdict.",
-    ]
-    if any(len(each.about.pairs) > 1 for each in found):
-        notes.append("A claim about several variants must hold for each; the table shows the pair that decides.")
-    if any(each.about.within is not None for each in found):
-        notes.append("A margin is tested by two one-sided tests at 5 %, which correspond to a 90 % interval.")
-    if any(effect.spread for _, effect in effects):
-        notes.append(
-            f"The variance between {evidence.unit}s is estimated over all comparisons of the study, as far as these "
-            "agree (Smyth 2004), since few seeds give a poor estimate; the interval allows for its uncertainty "
-            "(Behrens and Fisher)."
-        )
-    if decided:
-        notes.append(f"Decided: p is at most {1 - LEVEL:.2f} after Holm's correction over the claims of the study.")
-        notes.append(
-            f"A verdict holds for {evidence.unit}s like those measured: where none of {min(decided)} collapsed, up to "
-            f"{100 * (1 - 0.05 ** (1 / min(decided))):.0f} % may (95 % bound)."
-        )
-    if any(each.collapses for each in found):
-        notes.append("Where runs collapsed, a verdict must be the same without their seeds.")
-    if any(_more_seeds_decide(each) for each in found):
-        planned = len({evidence.seed_of(cell) for cell in evidence.cells})
-        notes.append(
-            "Testing again each time that seeds are added finds false effects in up to 17 % of claims, not 5 %: "
-            f"fix the number of seeds first. This study planned {planned}."
-        )
-    if any(effect.n < VERDICT_MIN_SEEDS for _, effect in effects):
-        notes.append(f"A verdict needs {VERDICT_MIN_SEEDS} {evidence.unit}s.")
-    if evidence.imported:
-        notes.append("Each verdict holds for this checkpoint: another pre-training may differ.")
-    if not all(evidence.comparable(each.about.on) for each in found):
-        notes.append(
-            "Where the setting is not the paper's (see the caveats), verdicts are on directions only: the paper's "
-            "margins do not apply."
-        )
-    return notes
-
-
-def _more_seeds_decide(finding: Finding) -> bool:
-    """Whether the finding names a number of seeds that would decide."""
-    need = finding.verdict.need
-    undecided = finding.outcome == "undecided" and not finding.verdict.trial.validity_issue
-    return undecided and need is not None and need.seeds < math.inf
 
 
 def _collapses(evidence: Evidence, claim: Claim, pair: Pair) -> str:

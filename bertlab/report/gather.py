@@ -1,10 +1,10 @@
-"""Joins records of studies with their finished runs. Runs no study code, reads no logs."""
+"""Joins the records of studies with their finished runs. Runs no study code, reads no logs."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from bertlab.adaptation import Adaptation
@@ -13,7 +13,7 @@ from bertlab.lab.study import GUESS, Claim
 from bertlab.names import plain
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
-from bertlab.report.cells import FLOORS, Cell, Point, Pretraining, Stamp, is_share, number
+from bertlab.report.cells import FLOORS, Cell, Point, Pretraining, is_share, number
 from bertlab.report.evidence import NUMERICS, Evidence
 from bertlab.report.predictions import Predictions
 from bertlab.store.runs import Run, Store
@@ -21,11 +21,15 @@ from bertlab.store.runs import Run, Store
 SCALES = ("paper", "base", "mini", "tiny", "smoke")
 """The order of sections: largest first."""
 
-_PLANNED = (
+_OF_RECORD = (
+    *("study", "scale", "question", "source", "command", "baseline", "corpus", "pretrained"),
+    *("substitutes", "notes", "intermediate_task", "searched"),
+)
+_OF_CELL = (
     *("variant", "measurement", "task", "dataset", "split", "method", "metric", "milestone"),
     *("pretrain_seed", "finetune_seed", "pretrain_id", "run_id"),
 )
-"""What a record says of a cell, but the published value."""
+"""Fields of the evidence and of its cells that are those of the record."""
 
 T = TypeVar("T")
 
@@ -33,25 +37,24 @@ T = TypeVar("T")
 def gather(store: Store, records: Iterable[Mapping[str, Any]]) -> list[Evidence]:
     """The evidence of these records of the store, in their order."""
     reader = _Reader(store)
-    return [reader.evidence(_plain(record), _claims(record)) for record in records]
+    return [reader.evidence(record, _claims(record)) for record in records]
 
 
 def gather_all(store: Store) -> list[Evidence]:
-    """The evidence of all records of the store: studies by name, within them the largest scale first."""
-    found = gather(store, _complete(store))
-    rank = {scale: place for place, scale in enumerate(SCALES)}
-    return sorted(found, key=lambda each: (each.study, rank.get(each.scale, 9), each.scale, each.corpus, each.key))
+    """The evidence of all records of the store: studies by name, within them the largest scale first.
 
-
-def _complete(store: Store) -> Iterator[dict[str, Any]]:
-    """The records that a report can read; a warning names the others."""
+    Warns of records that it cannot read.
+    """
+    reader, found = _Reader(store), []
     for name, record in store.records(needed=()).items():
         try:
-            _claims(record)
+            claims = _claims(record)
         except BadInput as error:
             warn(f"'{store.root / 'studies' / name}.json': {error}; the record is skipped")
         else:
-            yield record
+            found.append(reader.evidence(record, claims))
+    rank = {scale: place for place, scale in enumerate(SCALES)}
+    return sorted(found, key=lambda each: (each.study, rank.get(each.scale, 9), each.scale, each.corpus, each.key))
 
 
 class _Reader:
@@ -68,18 +71,15 @@ class _Reader:
 
     def evidence(self, record: Mapping[str, Any], claims: tuple[Claim, ...]) -> Evidence:
         """A record with its runs."""
+        record = _plain(record)
         pretrained = [run for each in record["rows"] if (run := self.runs.get(each["pretrain_id"]))]
         corpora = sorted({str(run.science().get("corpus", "")) for run in pretrained} & self.runs.keys())
-        unknown = [{"on": "", "what": "the setting is not recorded"}]
-        known: dict[str, Any] = {name: record[name] for name in ("study", "scale", "question", "source", "baseline")}
-        known |= {name: record.get(name) or "" for name in ("command", "pretrained")}
-        known |= {name: record.get(name) or {} for name in ("substitutes", "intermediate_task", "searched")}
-        known |= {name: record.get(name) or [] for name in ("corpus", "notes")}
+        deviations = record.get("differences", [{"on": "", "what": "the setting is not recorded"}])
         return Evidence(
-            **known,
+            **{name: record[name] for name in _OF_RECORD if name in record},
             synthetic=record.get("world", False),
             medians=record.get("summary") == "median",
-            deviations=[(each["on"], each["what"]) for each in record.get("differences", unknown)],
+            deviations=[(each["on"], each["what"]) for each in deviations],
             claims=claims,
             cells=tuple(map(self.cell, record["cells"])),
             pretrainings=tuple(map(self.pretraining, record["rows"])),
@@ -92,8 +92,9 @@ class _Reader:
         run = self.runs.get(planned["pretrain_id"])
         result = _plain(run.result()) if run else {}
         status, reason = (result.get("status", "done"), "") if run else self.missing(planned["pretrain_id"])
-        environment = run.environment() if run else {}
+        environment = _plain(run.environment()) if run else {}
         versions = environment.get("versions", {})
+        numerics = {"compiled": "no"} | environment.get("numerics", {}) if run else {}
         return Pretraining(
             variant=planned["variant"],
             seed=planned["pretrain_seed"],
@@ -104,9 +105,9 @@ class _Reader:
             recipe=_load(Recipe, run.science().get("recipe", {})) if run else None,
             curve=_curve(run, result) if run else (),
             seconds=run.seconds() if run else 0.0,
-            numerics=_stamp({"compiled": "no"} | environment.get("numerics", {}) if run else {}, NUMERICS),
-            host=_stamp(environment, ("processor", "cores", "system", "python")),
-            software=_stamp(versions, sorted(versions.keys() - set(NUMERICS))),
+            numerics=_facts(numerics, NUMERICS),
+            host=_facts(environment, ("processor", "cores", "system", "python")),
+            software=_facts(versions, sorted(versions.keys() - set(NUMERICS))),
         )
 
     def cell(self, planned: Mapping[str, Any]) -> Cell:
@@ -119,18 +120,18 @@ class _Reader:
             split = result.get("test", {})
             examples = {**examples, "evaluation": split.get("rows", 0)}
         value = number(split.get("heldout" if of_pretraining else "metrics", {}).get(metric))
+        floors = {name: number(split.get(key, {}).get(metric)) for name, (key, _) in FLOORS.items()}
         if run is None:
             status, reason = self.missing(planned["run_id"], planned["pretrain_id"])
         else:
             status, reason = str(result.get("status", "done")), ""
             if value is None and status == "done":
                 status, reason = "failed", f"its result has no finite {metric}"
-        floors = {name: number(split.get(key, {}).get(metric)) for name, (key, _) in FLOORS.items()}
         if of_pretraining and is_share(metric):
             guess = number(split.get("heldout", {}).get(f"{metric.removesuffix('accuracy')}majority"))
             value, floors[GUESS] = (None if share is None else 100 * share for share in (value, guess))
         return Cell(
-            **{name: planned[name] for name in _PLANNED},
+            **{name: planned[name] for name in _OF_CELL},
             published=number(planned["published"]),
             status=status,
             reason=reason,
@@ -140,7 +141,7 @@ class _Reader:
             eval_examples=int(examples.get("evaluation", 0)),
             trained_parameters=result.get("trained_parameters"),
             seconds=run.seconds() if run and not of_pretraining else 0.0,
-            numerics=_stamp(run.environment().get("numerics", {}), NUMERICS) if run else (),
+            numerics=_facts(_plain(run.environment()).get("numerics", {}), NUMERICS) if run else {},
             kind=str(run.science().get("task", {}).get("kind", "")) if run else "",
             length=int(result.get("length", 0)),
             adaptation=_load(Adaptation, {**result.get("settings", {}), "kind": planned["method"]}),
@@ -152,19 +153,19 @@ class _Reader:
         for run_id in run_ids:
             if run_id in self.damaged:
                 return "damaged", self.damaged[run_id]
-            if failure := self.store.failure(run_id):
-                return plain(str(failure.get("status", "failed"))), plain(str(failure.get("reason", "")))
+            if failure := _plain(self.store.failure(run_id)):
+                return failure.get("status", "failed"), failure.get("reason", "")
         return "pending", ""
 
 
 def _claims(record: Mapping[str, Any]) -> tuple[Claim, ...]:
     """The claims of a record. Raises `BadInput` for one without variants to compare."""
     found = []
-    names = {field.name for field in dataclasses.fields(Claim)}
+    known = {field.name for field in dataclasses.fields(Claim)}
     for each in _plain(record.get("claims", ())):
-        known: dict[str, Any] = {name: each[name] for name in names & each.keys()}
-        known |= {name: tuple(item) for name, item in known.items() if isinstance(item, list)}
-        claim = Claim(**known)
+        fields: dict[str, Any] = {name: each[name] for name in known & each.keys()}
+        fields |= {name: tuple(item) for name, item in fields.items() if isinstance(item, list)}
+        claim = Claim(**fields)
         if not claim.pairs:
             raise BadInput(f"claim '{claim.text}' compares no variants")
         found.append(claim)
@@ -189,7 +190,7 @@ def _load(kind: type[T], data: Mapping[str, Any]) -> T | None:
 
 
 def _curve(run: Run, result: Mapping[str, Any]) -> tuple[Point, ...]:
-    """The held-out evaluations in order. Steps all hold the same number of tokens, up to padding."""
+    """The held-out evaluations in order. All steps hold the same number of tokens, up to padding."""
     steps = result.get("steps") or 0
     if not steps:
         return ()
@@ -206,5 +207,5 @@ def _curve(run: Run, result: Mapping[str, Any]) -> tuple[Point, ...]:
     return tuple(points[step] for step in sorted(points))
 
 
-def _stamp(facts: Mapping[str, Any], names: Iterable[str]) -> Stamp:
-    return tuple((name, str(facts[name])) for name in names if name in facts)
+def _facts(known: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
+    return {name: str(known[name]) for name in names if name in known}

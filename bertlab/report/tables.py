@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from operator import attrgetter
 from statistics import fmean as mean
 
 from bertlab.report import escape
+from bertlab.report.cells import is_share
 from bertlab.report.evidence import Evidence
+from bertlab.report.statistics.effects import Effect
 from bertlab.report.statistics.summary import Interval
 
 EMPTY = ""
@@ -42,25 +43,25 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A variant on one measurement, as text; what is not known is empty."""
+    """A variant or a floor on one measurement, as text; what is not known is empty."""
 
     variant: str
-    """Its label; of a floor its name."""
+    """The label of the variant, or the name of the floor."""
     value: str
     """The mean or the median, in points or the unit of the pre-training's metric; or why there is none."""
     sd: str = EMPTY
     n: str = EMPTY
     """Pre-training x fine-tuning seeds; fine-tuning seeds alone on a published checkpoint."""
     missing: str = EMPTY
-    """How many runs have no value, by status."""
+    """The number of runs without a value, by status."""
     collapsed: str = EMPTY
     published: str = EMPTY
     difference: str = EMPTY
-    """Minus the baseline, paired by seed."""
+    """The variant minus the baseline, paired by seed."""
     interval: str = EMPTY
-    """The 95 % interval of the difference; `n = 1` without one."""
+    """The 95 % interval of the difference, or `n = 1`."""
     half: str = EMPTY
-    """Half of that."""
+    """Half the width of the interval."""
     published_difference: str = EMPTY
     best: bool = False
     """Whether no other pre-trained variant is better."""
@@ -82,7 +83,7 @@ class Column:
 
 
 def columns(evidence: Evidence) -> tuple[Column, ...]:
-    """One for each measurement, in the order of the study."""
+    """A column for each measurement, in the order of the study."""
     floors = {name: evidence.floors(name) for name in evidence.measurements}
     kinds = dict.fromkeys(["majority guess", *(kind for each in floors.values() for kind in each)])
     found = []
@@ -102,30 +103,32 @@ def columns(evidence: Evidence) -> tuple[Column, ...]:
 
 
 def _entry(evidence: Evidence, variant: str, name: str) -> Entry:
-    baseline, summary = variant == evidence.baseline, evidence.summary(variant, name)
     missing = Counter(sorted(cell.fate for cell in evidence.at(variant, name) if cell.value is None))
-    effect = None if baseline else evidence.difference(variant, name)
-    interval = effect.interval if effect else None
-    published_difference = None if baseline else evidence.published_difference(variant, name)
-    collapsed = len(evidence.collapsed(variant, name))
     entry = Entry(
         variant=label(evidence, variant),
         value=", ".join(missing),
         published=printed(evidence.published(variant, name)),
-        difference=signed(effect.mean) if effect else EMPTY,
-        interval=ends(interval) if interval else f"n = {effect.n}" if effect else EMPTY,
-        half=f"±{interval.half:.2f}" if interval else EMPTY,
-        published_difference=EMPTY if published_difference is None else signed(published_difference),
     )
+    if variant != evidence.baseline:
+        effect, published = evidence.difference(variant, name), evidence.published_difference(variant, name)
+        measured, interval, half = described(effect)
+        entry = replace(
+            entry,
+            difference=measured,
+            interval=interval or (f"n = {effect.n}" if effect else EMPTY),
+            half=half,
+            published_difference=EMPTY if published is None else signed(published),
+        )
+    summary, collapsed = evidence.summary(variant, name), len(evidence.collapsed(variant, name))
     if summary is None:
         return entry
     fewest, most = summary.finetune_seeds
-    within = str(most) if fewest == most else f"({fewest} to {most})"
+    restarts = str(most) if fewest == most else f"({fewest} to {most})"
     return replace(
         entry,
         value=f"{summary.median if evidence.medians else summary.mean:.2f}",
         sd=EMPTY if summary.sd is None else f"{summary.sd:.2f}",
-        n=str(summary.seeds) if evidence.imported else f"{summary.seeds}x{within}",
+        n=str(summary.seeds) if evidence.imported else f"{summary.seeds}x{restarts}",
         missing="; ".join(f"{count} {fate}" for fate, count in missing.items()),
         collapsed=f"{collapsed} collapsed" if collapsed else EMPTY,
     )
@@ -145,21 +148,21 @@ def _best(evidence: Evidence, name: str, shown: dict[str, str]) -> set[str]:
 
 def results(evidence: Evidence) -> Table:
     """A line for each variant: on each measurement the mean (sd, n) next to the published value."""
-    return _across("variant", columns(evidence), _measured, attrgetter("published"))
 
+    def measured(entry: Entry) -> str:
+        return _noted(_with(entry.value, entry.sd, entry.n and f"n = {entry.n}"), entry.note)
 
-def _measured(entry: Entry) -> str:
-    return _noted(_with(entry.value, entry.sd, entry.n and f"n = {entry.n}"), entry.note)
+    return _across("variant", columns(evidence), measured, lambda entry: entry.published)
 
 
 def differences(evidence: Evidence) -> Table:
     """A line for each variant but the baseline: on each measurement the difference measured, and the published one."""
 
-    def ours(entry: Entry) -> str:
+    def difference(entry: Entry) -> str:
         return _with(entry.difference, entry.interval)
 
-    table = _across("variant minus baseline", columns(evidence), ours, attrgetter("published_difference"))
-    return Table(table.columns, tuple(row for row in table.rows if any(row[1:])))
+    table = _across("variant minus baseline", columns(evidence), difference, lambda entry: entry.published_difference)
+    return replace(table, rows=tuple(row for row in table.rows if any(row[1:])))
 
 
 def brief(evidence: Evidence) -> tuple[Table, Table]:
@@ -168,20 +171,24 @@ def brief(evidence: Evidence) -> tuple[Table, Table]:
     Results are mean (sd), differences mean and half the width of their 95 % interval.
     """
 
-    def mean(entry: Entry) -> str:
+    def measured(entry: Entry) -> str:
         return _noted(_with(entry.value, entry.sd), entry.collapsed)
 
     def difference(entry: Entry) -> str:
         return f"{entry.difference} {entry.half}".strip()
 
-    found, minus = columns(evidence), f"minus {evidence.baseline}"
-    tables = []
-    for first, ours, theirs in (("variant", mean, "published"), (minus, difference, "published_difference")):
-        table = _across(first, found, ours, attrgetter(theirs), "paper")
-        lines = [(variant, *row[1:]) for variant, row in zip(evidence.variants, table.rows, strict=False)]
-        shown = [line for line in lines if first == "variant" or line[0] != evidence.baseline]
-        tables.append(Table(table.columns, tuple(shown)))
-    return tables[0], tables[1]
+    found = columns(evidence)
+    means = _across("variant", found, measured, lambda entry: entry.published, "paper")
+    minus = f"minus {evidence.baseline}"
+    changes = _across(minus, found, difference, lambda entry: entry.published_difference, "paper")
+    means, changes = (_without_floors(each, evidence.variants) for each in (means, changes))
+    return means, replace(changes, rows=tuple(row for row in changes.rows if row[0] != evidence.baseline))
+
+
+def _without_floors(table: Table, variants: Sequence[str]) -> Table:
+    """The lines of the variants, by their names alone."""
+    named = zip(variants, table.rows, strict=False)
+    return replace(table, rows=tuple((variant, *row[1:]) for variant, row in named))
 
 
 def _across(
@@ -191,6 +198,7 @@ def _across(
     theirs: Callable[[Entry], str],
     published: str = "published",
 ) -> Table:
+    """A line for each entry of the columns; published values have columns where there are any."""
     heads, parts = [first], [[each.variant for each in found[0].entries] if found else []]
     for column in found:
         heads.append(column.measurement)
@@ -212,57 +220,47 @@ def _noted(text: str, note: str) -> str:
 
 def pretraining(evidence: Evidence) -> Table:
     """A line for each variant: the metrics of its final held-out evaluation, means over seeds."""
-    metrics = {
-        name: label
-        for name, label in evidence.heldout_metrics.items()
-        if any(each.heldout(name) is not None for each in evidence.pretrainings if not each.untrained)
-    }
-    units = {name: f"{text} (nats)" if name.endswith("_loss") else text for name, text in metrics.items()}
-    heads = ("variant", *units.values(), "below plateau", "seeds")
+    trained = [each for each in evidence.pretrainings if not each.untrained]
+    labels = evidence.heldout_metrics.items()
+    metrics = {name: text for name, text in labels if any(each.heldout(name) is not None for each in trained)}
+    units = [f"{text} (nats)" if name.endswith("_loss") else text for name, text in metrics.items()]
     rows = []
     for variant in evidence.trained:
         runs = [each for each in evidence.of(variant) if not each.untrained and not each.imported]
-        if not runs:
-            states = {each.fate for each in evidence.pretrainings if each.variant == variant and not each.finished}
-            if states:
-                rows.append((label(evidence, variant), ", ".join(sorted(states)), *[EMPTY] * (len(heads) - 2)))
-            continue
-        below = [each.plateau - each.loss for each in runs if each.plateau is not None and each.loss is not None]
-        means = [_mean([each.heldout(name) for each in runs]) for name in metrics]
-        rows.append(
-            (
-                label(evidence, variant),
-                *(_metric(name, value) for name, value in zip(metrics, means, strict=True)),
-                f"{mean(below):.2f}" if below else EMPTY,
-                str(len(runs)),
-            )
-        )
-    return Table(heads, tuple(rows))
+        if runs:
+            below = [each.plateau - each.loss for each in runs if each.plateau is not None and each.loss is not None]
+            means = [_metric(name, [each.heldout(name) for each in runs]) for name in metrics]
+            rows.append((label(evidence, variant), *means, f"{mean(below):.2f}" if below else EMPTY, str(len(runs))))
+        elif states := {each.fate for each in trained if each.variant == variant and not each.finished}:
+            rows.append((label(evidence, variant), ", ".join(sorted(states)), *[EMPTY] * (len(units) + 1)))
+    return Table(("variant", *units, "below plateau", "seeds"), tuple(rows))
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
+def _metric(name: str, values: Sequence[float | None]) -> str:
+    """The mean of a held-out metric in the unit that its name gives, see `Loss.figures`."""
     known = [value for value in values if value is not None]
-    return mean(known) if known else None
-
-
-def _metric(name: str, value: float | None) -> str:
-    """A held-out metric in the unit that its name gives, see `Loss.figures`."""
-    if value is None:
+    if not known:
         return EMPTY
     if name.endswith("_loss"):
-        return f"{value:.3f}"
-    return f"{100 * value:.1f} %" if name.endswith("accuracy") else f"{value:.1f}"
+        return f"{mean(known):.3f}"
+    return f"{100 * mean(known):.1f} %" if is_share(name) else f"{mean(known):.1f}"
 
 
 def label(evidence: Evidence, variant: str) -> str:
     """The name of a variant with notes: the baseline, equal to another, other numerics."""
-    notes = []
-    if variant == evidence.baseline:
-        notes.append("baseline")
+    notes = ["baseline"] if variant == evidence.baseline else []
     if variant in evidence.duplicates:
         notes.append(f"same runs as {evidence.duplicates[variant]}")
-    name = f"{variant} ({', '.join(notes)})" if notes else variant
+    name = _with(variant, *notes)
     return f"{name} †" if variant in evidence.numerics_mismatch else name
+
+
+def described(effect: Effect | None) -> tuple[str, str, str]:
+    """The mean of an effect, its 95 % interval, and half the width of that; what is not known is empty."""
+    if effect is None:
+        return EMPTY, EMPTY, EMPTY
+    interval = effect.interval
+    return signed(effect.mean), ends(interval) if interval else EMPTY, f"±{interval.half:.2f}" if interval else EMPTY
 
 
 def ends(interval: Interval, digits: int = 2) -> str:

@@ -7,8 +7,9 @@ import pytest
 from bertlab.adaptation import FineTuning
 from bertlab.recipe import Model, Recipe
 from bertlab.recipe.identity import load
-from bertlab.report import caveats, facts, tables
+from bertlab.report import facts, tables
 from bertlab.report.gather import gather_all
+from bertlab.report.notes import notes
 from bertlab.store.runs import Store
 
 
@@ -80,8 +81,8 @@ def test_trained_parameters_stand_with_their_variants_where_these_differ(builder
 def test_where_medians_are_published_medians_are_shown(evidence):
     found = evidence(values=(60.0, 61.0, 70.0), summary="median")
     assert tables.results(found).rows[0][1].startswith("61.00 (")
-    assert caveats.legend(found)[0].startswith("Measured: median (sd, n)")
-    assert any("verdicts are of means" in line for line in caveats.legend(found))
+    assert notes("legend", found)[0].startswith("Measured: median (sd, n)")
+    assert any("verdicts are of means" in line for line in notes("legend", found))
     plain = dataclasses.replace(found, medians=False)
     assert tables.results(plain).rows[0][1].startswith("63.67 (")
 
@@ -114,3 +115,15 @@ def test_real_tokens_of_each_variant_are_shown_where_they_differ(builder):
         ]
         text = dict(facts.facts(dataclasses.replace(found, pretrainings=tuple(runs))))
         assert text.get("Tokens a run without padding, where they differ") == expected
+
+
+def test_a_study_without_published_values_speaks_of_none(evidence, builder):
+    told = " ".join(notes("caveats", evidence()))
+    assert "Not the paper's setting: directions compare with the published values, sizes do not. Differences: " in told
+    for cell in builder.cells:
+        cell["published"] = None
+    builder.record(summary="median")
+    found = gather_all(Store(builder.root))[0]
+    told = " ".join([*notes("legend", found), *notes("caveats", found)])
+    assert "Not the paper's setting. Differences: model.layers 4 (paper: 12)." in told
+    assert "published" not in told

@@ -10,6 +10,7 @@ import pytest
 from bertlab.lab.study import Claim
 from bertlab.report import findings, tidy
 from bertlab.report.gather import gather_all
+from bertlab.report.notes import notes
 from bertlab.report.pages import markdown
 from bertlab.report.section import chapter
 from bertlab.store.runs import Store
@@ -38,7 +39,7 @@ def outcomes(builder):
         found = findings.findings(evidence)
         text = markdown.study(chapter([evidence], written=False))
         assert ("### What the paper claims" in text) is bool(claims)
-        return [row[-1] for row in findings.table(found).rows], " ".join(findings.lines(evidence, found))
+        return [row[-1] for row in findings.table(found).rows], " ".join(notes("verdicts", evidence, found))
 
     return made
 
@@ -170,7 +171,7 @@ def with_noise(builder, seeds, changed):
     builder.record(claims=[dataclasses.asdict(LARGE)])
     evidence = gather_all(Store(builder.root))[0]
     found = findings.findings(evidence)
-    return findings.table(found).rows[0][-1], " ".join(findings.lines(evidence, found)), found[0].verdict
+    return findings.table(found).rows[0][-1], " ".join(notes("verdicts", evidence, found)), found[0].verdict
 
 
 def test_a_seed_that_diverged_or_is_missing_leaves_a_claim_undecided(builder):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from bertlab.lab.study import GUESS, Claim
-from bertlab.report import caveats
 from bertlab.report.gather import gather
+from bertlab.report.notes import notes
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import Effect
 from bertlab.report.verdicts import trials, verdicts
@@ -202,7 +202,7 @@ def test_examples_of_one_group_are_one_example(writer: Writer) -> None:
         assert found is not None
         assert (found.n, found.examples) == (4, 10)
     (evidence,) = gather(Store(writer.builder.root), [writer.builder.record()])
-    assert "as one cluster: MNLI 500 in 10." in " ".join(caveats.intervals(evidence))
+    assert "as one cluster: MNLI 500 in 10." in " ".join(notes("intervals", evidence))
 
 
 def test_seeds_are_evaluated_by_all_comparisons_of_the_study(writer: Writer) -> None:

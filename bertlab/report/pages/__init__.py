@@ -7,7 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from bertlab.names import plain
-from bertlab.report import caveats, escape, facts, findings, tables
+from bertlab.report import escape, facts, findings, tables
+from bertlab.report.notes import notes
 
 if TYPE_CHECKING:
     import jinja2
@@ -36,6 +37,6 @@ def _environment(*, autoescape: bool) -> jinja2.Environment:
         # text without control characters; our own markup stays as it is
         finalize=lambda value: plain(value) if autoescape and type(value) is str else value,
     )
-    made.globals |= {"caveats": caveats, "facts": facts, "findings": findings, "tables": tables}
+    made.globals |= {"facts": facts, "findings": findings, "notes": notes, "tables": tables}
     made.filters |= {"md": escape.paragraph, "words": escape.markdown}
     return made

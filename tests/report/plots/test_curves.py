@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from matplotlib.axes import Axes
 
-from bertlab.report import caveats
 from bertlab.report.gather import gather
+from bertlab.report.notes import notes
 from bertlab.store.runs import Store
 
 from .conftest import timed
@@ -83,7 +83,7 @@ def test_times_on_machines_that_differ_are_marked(builder: Any, figures: Figures
     evidence = gather(Store(builder.root), [builder.record()])[0]
     assert evidence.machines == {"threads 2": ["80/10/10"], "threads 8": ["100/0/0"]}
     assert "machines that differ" in figures(evidence)["curves"].axes[-1].get_xlabel()
-    assert "threads 2 (80/10/10) and threads 8 (100/0/0)" in caveats.times(evidence)[-1]
+    assert "threads 2 (80/10/10) and threads 8 (100/0/0)" in notes("times", evidence)[-1]
 
 
 def test_without_own_curves_every_variant_is_drawn_under_the_fixed_masking(builder: Any, figures: Figures) -> None:
@@ -92,4 +92,4 @@ def test_without_own_curves_every_variant_is_drawn_under_the_fixed_masking(build
     builder.pretrain("0/0/100", own=4.4, metrics=metrics)
     evidence = gather(Store(builder.root), [builder.record()])[0]
     assert [len(axes.lines) for axes in figures(evidence)["curves"].axes] == [3, 3], "over steps and tokens"
-    assert caveats.times(evidence) == [], "no time was kept"
+    assert notes("times", evidence) == [], "no time was kept"

@@ -1,0 +1,82 @@
+"""The notes of a section: how to read its tables, and what limits its numbers. Their words are in `notes.j2`."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from bertlab.report.cells import FLOORS, PLATEAU
+from bertlab.report.evidence import Evidence
+from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS
+from bertlab.report.statistics.summary import LEVEL, separation
+from bertlab.wording import count
+
+FEW = 6
+"""With fewer seeds, a 95 % t interval is over 40 % wider than a normal one of the same spread."""
+
+
+def notes(part: str, *about: Any) -> list[str]:
+    """The notes of a part of a page: the paragraphs of the macro `part` of `notes.j2`, raw text."""
+    paragraphs = getattr(_macros(), part)(*about).split("\n\n")
+    return [" ".join(lines) for each in paragraphs if (lines := each.split())]
+
+
+@cache
+def _macros() -> Any:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("bertlab.report.pages", "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    functions = (count, separation, clusters, deviations, failures, floors_by_kind)
+    environment.globals |= {each.__name__: each for each in functions}
+    environment.globals |= {"FEW": FEW, "LEVEL": LEVEL, "PLATEAU": PLATEAU, "VERDICT_MIN_SEEDS": VERDICT_MIN_SEEDS}
+    environment.filters["nats"] = "{:.3f}".format
+    return environment.get_template("notes.j2").module
+
+
+def clusters(evidence: Evidence) -> list[str]:
+    """The measurements whose examples are resampled in groups, with the numbers of examples and of groups."""
+    found = []
+    for name in evidence.measurements:
+        effects = [evidence.difference(variant, name) for variant in evidence.variants]
+        groups = max((each.examples for each in effects if each and each.examples > 1), default=0)
+        examples = max(cell.eval_examples for cell in evidence.column(name))
+        if 0 < groups < examples:
+            found.append(f"{name} {examples:,} in {groups:,}")
+    return found
+
+
+def floors_by_kind(evidence: Evidence) -> dict[str, list[str]]:
+    """Each floor with its meaning, and the points that it reaches on each measurement."""
+    points = {name: evidence.floors(name) for name in evidence.measurements}
+    return {
+        kind.capitalize() + meaning: [f"{name} {floors[kind]:.2f}" for name, floors in points.items() if kind in floors]
+        for kind, (key, meaning) in FLOORS.items()
+        if key == "majority" or any(kind in floors for floors in points.values())
+    }
+
+
+def deviations(evidence: Evidence) -> dict[str, str]:
+    """The deviations from the paper's setting, each set with its measurements; empty for all measurements."""
+    by_measurement: dict[str, list[str]] = {}
+    for measurement, what in evidence.deviations:
+        by_measurement.setdefault(measurement, []).append(what)
+    found: dict[str, list[str]] = {}
+    for measurement, whats in by_measurement.items():
+        found.setdefault("; ".join(whats), []).append(measurement)
+    return {what: ", ".join(filter(None, names)) for what, names in found.items()}
+
+
+def failures(evidence: Evidence) -> dict[str, list[str]]:
+    """What ended without a value, by the reason; one mention for each variant, measurement and seed."""
+    found: dict[str, dict[str, None]] = {}
+    for cell in evidence.unfinished:
+        if cell.status != "pending":
+            reason = f"{cell.status} ({cell.reason})" if cell.reason else cell.status
+            reason = cell.reason if cell.fate != cell.status else reason
+            found.setdefault(reason, {})[f"{cell.measurement} of {cell.variant}, seed {cell.pretrain_seed}"] = None
+    return {reason: list(cells) for reason, cells in found.items()}
