@@ -6,7 +6,7 @@ added or removed; another run id means another recipe, code or data version.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     import pandas
 
 COLUMN = ["study", "scale", "setting", "variant", "measurement", "dataset", "split", "metric", "milestone"]
-"""What the values of a mean have in common."""
+"""The columns that identify a mean."""
 CLAIM = ["study", "scale", "setting", "claim", "measurement", "at", "since"]
+Line = Mapping[Any, Any]
+"""A line of a table, by column."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,11 @@ class Changes:
     """What changed between two stores."""
 
     since: str
-    """The older store."""
+    """The name of the older store."""
     values: pandas.DataFrame
     """A line for each value that changed: `change`, and run, status and value in both stores."""
     means: Table
-    """Means over seeds that moved."""
+    """The means over seeds that moved."""
     verdicts: Table
     summary: str
 
@@ -41,7 +43,7 @@ def compare(old: Sequence[Evidence], new: Sequence[Evidence], since: str) -> Cha
     """The values, means and verdicts of `new` that differ from those of `old`, a store named `since`."""
     before, after = tidy.values(old), tidy.values(new)
     values = _differing(before, after, [*COLUMN, "pretrain_seed", "finetune_seed"], ["run_id", "status", "value"])
-    values.insert(0, "change", [_change(line) for line in _lines(values)])
+    values.insert(0, "change", [_change(line) for line in values.to_dict("records")])
     means = _differing(_means(before), _means(after), COLUMN, ["mean", "seeds"], ["mean"])
     verdicts = _differing(tidy.claims(old), tidy.claims(new), CLAIM, ["verdict", "effect", "n"], ["verdict"])
     kinds = ", ".join(f"{number} {kind}" for kind, number in values["change"].value_counts(sort=False).items())
@@ -73,7 +75,8 @@ def _differing(
     joined = joined.astype(object).where(joined.notna(), None)
     ordered = [f"{value}_{name}" for name in ("old", "new") for value in values]
     differs = [
-        any(line[f"{each}_old"] != line[f"{each}_new"] for each in compared or values) for line in _lines(joined)
+        any(line[f"{each}_old"] != line[f"{each}_new"] for each in compared or values)
+        for line in joined.to_dict("records")
     ]
     return joined.loc[differs, [*key[:-1], *ordered]].reset_index(drop=True)
 
@@ -85,7 +88,7 @@ def _means(values: pandas.DataFrame) -> pandas.DataFrame:
     return seeds.groupby(COLUMN, sort=False).agg(mean="mean", seeds="count").reset_index()
 
 
-def _change(line: dict[str, Any]) -> str:
+def _change(line: Line) -> str:
     if line["run_id_old"] is None:
         return "added"
     if line["run_id_new"] is None:
@@ -96,29 +99,25 @@ def _change(line: dict[str, Any]) -> str:
 
 
 def _table(
-    differing: pandas.DataFrame, what: str, columns: tuple[str, ...], cells: Callable[[dict[str, Any]], tuple[str, ...]]
+    differing: pandas.DataFrame, what: str, columns: tuple[str, ...], cells: Callable[[Line], tuple[str, ...]]
 ) -> Table:
     """A line for each difference: its name, with study and scale if there are several, its measurement, its `cells`."""
     several = differing["study"].nunique() > 1
     rows = []
-    for line in _lines(differing):
+    for line in differing.to_dict("records"):
         name = f"{line['study']}, {line['scale']}: {line[what]}" if several else str(line[what])
         at = "" if line.get("milestone", 100) == 100 else f" at {line['milestone']} %"
         rows.append((name, line["measurement"] + at, *cells(line)))
     return Table(columns, tuple(rows))
 
 
-def _mean(line: dict[str, Any]) -> tuple[str, ...]:
+def _mean(line: Line) -> tuple[str, ...]:
     old, new = line["mean_old"], line["mean_new"]
     shown = (EMPTY if each is None else f"{each:.2f}" for each in (old, new))
     moved = EMPTY if old is None or new is None else signed(new - old)
     return *shown, moved, f"{line['seeds_old'] or 0:.0f} → {line['seeds_new'] or 0:.0f}"
 
 
-def _verdict(line: dict[str, Any]) -> tuple[str, ...]:
+def _verdict(line: Line) -> tuple[str, ...]:
     effects = ("-" if line[each] is None else signed(line[each]) for each in ("effect_old", "effect_new"))
     return line["verdict_old"] or EMPTY, line["verdict_new"] or EMPTY, " → ".join(effects)
-
-
-def _lines(table: pandas.DataFrame) -> list[dict[str, Any]]:
-    return [dict(zip(table.columns, line, strict=True)) for line in table.itertuples(index=False)]

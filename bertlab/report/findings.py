@@ -11,7 +11,7 @@ from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
 from bertlab.report.statistics.summary import seed_means
-from bertlab.report.tables import EMPTY, Table, ends, signed
+from bertlab.report.tables import EMPTY, Table, described, signed, with_details
 from bertlab.report.verdicts import Pair, Trial, Verdict, trials, verdicts
 from bertlab.wording import count, roughly
 
@@ -24,15 +24,15 @@ class Finding:
     outcome: str
     """`reproduced`, `contradicted`, `undecided` or `not measured`."""
     claim: str
-    """With its margin."""
+    """The text of the claim, with its margin."""
     pair: str
     """The two variants that are shown, where a claim compares several."""
     effect: str
     """The mean effect, in the unit of its measurement."""
     interval: str
-    """Its 95 % interval."""
+    """The 95 % interval of the effect."""
     half: str
-    """Half of that."""
+    """Half the width of the interval."""
     published: str
     """The paper's effect."""
     n: str
@@ -42,7 +42,7 @@ class Finding:
     hint: str
     """What would decide it, where it is undecided."""
     collapses: str
-    """How many runs of the pair collapsed, and its difference by seed; empty if none did."""
+    """The number of collapsed runs of the pair, and its difference by seed; empty if none collapsed."""
 
     @property
     def about(self) -> Claim:
@@ -75,15 +75,15 @@ def findings(evidence: Evidence) -> tuple[Finding, ...]:
 
 def _finding(evidence: Evidence, verdict: Verdict, trial: Trial) -> Finding:
     claim, pair, effect = trial.claim, trial.pair, trial.pair.effect
-    interval = effect.interval if effect else None
+    mean, interval, half = described(effect)
     return Finding(
         verdict=verdict,
         outcome=verdict.outcome if trial.measured == len(claim.pairs) else "not measured",
         claim=claim.text if claim.within is None else f"{claim.text} (within {claim.within:g})",
         pair=EMPTY if len(claim.pairs) == 1 else f"{pair.better} over {pair.worse}",
-        effect=signed(effect.mean) if effect else EMPTY,
-        interval=ends(interval) if interval else EMPTY,
-        half=f"±{interval.half:.2f}" if interval else EMPTY,
+        effect=mean,
+        interval=interval,
+        half=half,
         published=EMPTY if pair.published is None else signed(pair.published, 1),
         n=str(effect.n) if effect else EMPTY,
         likely=evidence.effect(pair.better, pair.worse, claim.on, metric=LIKELIHOOD, at=(claim.at, claim.before)),
@@ -97,13 +97,9 @@ def table(found: Sequence[Finding]) -> Table:
     columns = ("claim", "on", "measured", "95 % interval", "published", "log-likelihood", "n", "verdict")
     rows = []
     for each in found:
-        measured = f"{each.effect} ({each.pair})" if each.pair else each.effect
-        likelihood = EMPTY
-        if each.likely:
-            interval = f" ({ends(each.likely.interval, 3)})" if each.likely.interval else EMPTY
-            likelihood = signed(each.likely.mean, 3) + interval
-        known = (each.interval, each.published, likelihood, each.n, each.sentence)
-        rows.append((each.claim, each.about.on, measured, *known))
+        mean, interval, _ = described(each.likely, 3)
+        known = (each.interval, each.published, with_details(mean, interval), each.n, each.sentence)
+        rows.append((each.claim, each.about.on, with_details(each.effect, each.pair), *known))
     return Table(columns, tuple(rows))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,15 +16,8 @@ from bertlab.tasks.metrics import Mean, Metric
 
 BySeed = Mapping[int, Sequence[Cell]]
 """Cells with a value, by seed."""
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """A metric of the predictions of a run."""
-
-    metric: Metric
-    examples: tuple[bytes, ...]
-    """The right answers: runs with the same ones can be paired example by example."""
+Scored = tuple[Metric, tuple[bytes, ...]]
+"""A metric of the predictions of a run, and the right answers: equal answers can be paired example by example."""
 
 
 class Predictions:
@@ -44,7 +36,7 @@ class Predictions:
         """
         cells = [cell for side in (variant, other) for each in side.values() for cell in each]
         scored = {cell.run_id: self.scored(cell, metric or cell.metric) for cell in cells}
-        examples = {None if each is None else each.examples for each in scored.values()}
+        examples = {None if each is None else each[1] for each in scored.values()}
         if len(examples) != 1 or None in examples:
             if metric not in ("", *(cell.metric for cell in cells)):
                 return None
@@ -63,7 +55,7 @@ def _metrics(cells: BySeed, scored: Mapping[str, Scored | None]) -> Runs:
     """The metric of each run by seed; of runs that are not `scored` the value alone."""
     return {
         seed: [
-            known.metric if (known := scored.get(cell.run_id)) else Mean(np.array([cell.value], np.float64))
+            known[0] if (known := scored.get(cell.run_id)) else Mean(np.array([cell.value], np.float64))
             for cell in each
         ]
         for seed, each in cells.items()
@@ -88,4 +80,4 @@ def _read(run: Run, cell: Cell, metric: str) -> Scored | None:
     if metric == cell.metric and not math.isclose(found.value, cell.value or 0.0, rel_tol=1e-4, abs_tol=1e-4):
         return None
     right = [arrays[name] for name in ("label", "sentence", "group") if name in arrays]
-    return Scored(found, (str(found.examples).encode(), *(each.tobytes() for each in right)))
+    return found, (str(found.examples).encode(), *(each.tobytes() for each in right))

@@ -16,7 +16,7 @@ from bertlab.report.plots import Picture, pictures
 from bertlab.wording import count
 
 VERDICTS = ("reproduced", "contradicted", "undecided")
-"""What a summary always counts; others where they occur."""
+"""The verdicts that a summary always counts; it counts others where they occur."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,13 +25,13 @@ class Section:
 
     evidence: Evidence
     stem: str
-    """Names its figures and its place on a page: letters, digits, `.`, `_` and `-`."""
+    """The name of its figures and of its place on a page: letters, digits, `.`, `_` and `-`."""
     title: str
     findings: tuple[Finding, ...]
     pictures: tuple[Picture, ...]
 
     def figure(self, picture: Picture) -> str:
-        """The file of one of its pictures, from the folder of the report."""
+        """The file of a picture of the section, relative to the directory of the report."""
         return f"figures/{self.stem}-{picture.kind}.svg"
 
 
@@ -41,21 +41,10 @@ class Chapter:
 
     study: str
     stem: str
-    """Names its pages and, with `.csv`, `-summary.csv` and `-claims.csv`, its data."""
+    """The name of its pages and, with `.csv`, `-summary.csv` and `-claims.csv`, of its data."""
     sections: tuple[Section, ...]
     written: bool
     """Whether it has pages; other studies show their claims only."""
-
-    @property
-    def settings(self) -> str:
-        """The scale and corpus of each section."""
-        return "; ".join(f"{each.evidence.scale} {each.evidence.setting}" for each in self.sections)
-
-    @property
-    def measured(self) -> str:
-        """The number of values, of those planned."""
-        cells = [cell for each in self.sections for cell in each.evidence.cells]
-        return f"{sum(cell.value is not None for cell in cells)} of {len(cells)}"
 
 
 def chapter(evidences: Sequence[Evidence], *, written: bool = True) -> Chapter:

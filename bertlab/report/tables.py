@@ -15,7 +15,6 @@ from bertlab.report import escape
 from bertlab.report.cells import is_share
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import Effect
-from bertlab.report.statistics.summary import Interval
 
 EMPTY = ""
 """A cell without content."""
@@ -150,7 +149,7 @@ def results(evidence: Evidence) -> Table:
     """A line for each variant: on each measurement the mean (sd, n) next to the published value."""
 
     def measured(entry: Entry) -> str:
-        return _noted(_with(entry.value, entry.sd, entry.n and f"n = {entry.n}"), entry.note)
+        return _noted(with_details(entry.value, entry.sd, entry.n and f"n = {entry.n}"), entry.note)
 
     return _across("variant", columns(evidence), measured, lambda entry: entry.published)
 
@@ -159,7 +158,7 @@ def differences(evidence: Evidence) -> Table:
     """A line for each variant but the baseline: on each measurement the difference measured, and the published one."""
 
     def difference(entry: Entry) -> str:
-        return _with(entry.difference, entry.interval)
+        return with_details(entry.difference, entry.interval)
 
     table = _across("variant minus baseline", columns(evidence), difference, lambda entry: entry.published_difference)
     return replace(table, rows=tuple(row for row in table.rows if any(row[1:])))
@@ -172,7 +171,7 @@ def brief(evidence: Evidence) -> tuple[Table, Table]:
     """
 
     def measured(entry: Entry) -> str:
-        return _noted(_with(entry.value, entry.sd), entry.collapsed)
+        return _noted(with_details(entry.value, entry.sd), entry.collapsed)
 
     def difference(entry: Entry) -> str:
         return f"{entry.difference} {entry.half}".strip()
@@ -207,11 +206,6 @@ def _across(
             heads.append(published)
             parts.append([theirs(each) for each in column.entries])
     return Table(tuple(heads), tuple(zip(*parts, strict=True)))
-
-
-def _with(text: str, *details: str) -> str:
-    known = ", ".join(filter(None, details))
-    return f"{text} ({known})" if known else text
 
 
 def _noted(text: str, note: str) -> str:
@@ -251,21 +245,26 @@ def label(evidence: Evidence, variant: str) -> str:
     notes = ["baseline"] if variant == evidence.baseline else []
     if variant in evidence.duplicates:
         notes.append(f"same runs as {evidence.duplicates[variant]}")
-    name = _with(variant, *notes)
+    name = with_details(variant, *notes)
     return f"{name} †" if variant in evidence.numerics_mismatch else name
 
 
-def described(effect: Effect | None) -> tuple[str, str, str]:
+def described(effect: Effect | None, digits: int = 2) -> tuple[str, str, str]:
     """The mean of an effect, its 95 % interval, and half the width of that; what is not known is empty."""
     if effect is None:
         return EMPTY, EMPTY, EMPTY
     interval = effect.interval
-    return signed(effect.mean), ends(interval) if interval else EMPTY, f"±{interval.half:.2f}" if interval else EMPTY
+    if interval is None:
+        return signed(effect.mean, digits), EMPTY, EMPTY
+    # each end keeps its sign, which shows the side of 0
+    ends = f"{interval.low:+.{digits}f} to {interval.high:+.{digits}f}"
+    return signed(effect.mean, digits), ends, f"±{interval.half:.{digits}f}"
 
 
-def ends(interval: Interval, digits: int = 2) -> str:
-    """The ends of an interval. Each keeps its sign, which shows the side of 0."""
-    return f"{interval.low:+.{digits}f} to {interval.high:+.{digits}f}"
+def with_details(text: str, *details: str) -> str:
+    """`text` with what is known of the details in parentheses."""
+    known = ", ".join(filter(None, details))
+    return f"{text} ({known})" if known else text
 
 
 def signed(value: float | Decimal, digits: int = 2) -> str:

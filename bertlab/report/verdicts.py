@@ -12,15 +12,12 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 from bertlab.lab.study import Claim
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
 from bertlab.report.statistics.power import POWER, seeds_needed
 from bertlab.report.statistics.summary import LEVEL
-
-Outcome = Literal["reproduced", "contradicted", "undecided"]
 
 
 @dataclass(frozen=True)
@@ -30,9 +27,9 @@ class Pair:
     better: str
     worse: str
     effect: Effect | None
-    """Of the first over the second, above 0 if it is better; None without a shared seed."""
+    """The first minus the second, above 0 if the first is better; None without a shared seed."""
     published: float | None
-    """The same difference in the paper."""
+    """The difference in the paper."""
     true: float | None = None
     """The effect that the estimate of needed seeds assumes: the paper's where sizes compare, else the measured."""
     collapses: bool = False
@@ -67,7 +64,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Need:
-    """How many seeds would give a verdict with probability `POWER`, at the measured variance."""
+    """The seeds that give a verdict with probability `POWER`, at the measured variance."""
 
     seeds: float
     """`math.inf` if no number suffices on these examples."""
@@ -86,7 +83,7 @@ class Trial:
 
     @property
     def measured(self) -> int:
-        """How many of its pairs are measured."""
+        """The number of measured pairs."""
         return sum(pair.effect is not None for pair in self.pairs)
 
     @property
@@ -111,11 +108,11 @@ class Trial:
 
     @cached_property
     def p(self) -> float | None:
-        """Of the claim's own test; None below `VERDICT_MIN_SEEDS` seeds and with a validity issue.
+        """The p-value of the claim by itself; None below `VERDICT_MIN_SEEDS` seeds and with a validity issue.
 
-        Two-sided, of no effect. Of a margin, the smaller of those of lying in it (two one-sided tests) and beyond it
-        (two-sided). Of several pairs, the largest if all means are as claimed; otherwise the smallest of those that are
-        not, times the number of pairs (Bonferroni).
+        The test is two-sided, of no effect. For a margin, p is the smaller of two: of lying within it (two one-sided
+        tests) and of lying beyond it (two-sided). For several pairs, p is the largest if all means are as claimed;
+        otherwise the smallest among the pairs that are not, times the number of pairs (Bonferroni).
         """
         margin = self.claim.within
         tests = [(pair.as_claimed(margin), pair.p(margin)) for pair in self.pairs]
@@ -126,9 +123,9 @@ class Trial:
         return min(1.0, len(tests) * min(against)) if against else max(p for _, p in tests if p is not None)
 
     def need(self, family: int) -> Need | None:
-        """The most that any pair needs; all pairs must be significant, so each needs more power than the claim.
+        """The most seeds that any pair needs; all pairs must be significant, so each needs more power than the claim.
 
-        For a margin, if the true effect is the paper's or 0. None if too few seeds are measured to estimate it.
+        For a margin, the true effect is assumed to be the paper's, or 0. None if too few seeds are measured.
         """
         level = 1 - (1 - LEVEL) / family  # the hardest step of Holm's
         chance = 1 - (1 - POWER) / len(self.pairs)
@@ -142,7 +139,8 @@ class Verdict:
     """The verdict on a claim."""
 
     trial: Trial
-    outcome: Outcome
+    outcome: str
+    """`reproduced`, `contradicted` or `undecided`."""
     adjusted: float | None
     """The p-value by Holm over the study's claims, which decides the outcome."""
     need: Need | None
@@ -182,7 +180,7 @@ def verdicts(trials: Sequence[Trial]) -> list[Verdict]:
     found = []
     ps = [trial.p for trial in trials]
     for trial, p, adjusted in zip(trials, ps, holm([1.0 if p is None else p for p in ps]), strict=True):
-        outcome: Outcome = "undecided"
+        outcome = "undecided"
         if p is not None and adjusted <= 1 - LEVEL:
             outcome = "reproduced" if trial.as_claimed else "contradicted"
         found.append(Verdict(trial, outcome, None if p is None else adjusted, trial.need(len(trials))))
