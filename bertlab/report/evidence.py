@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -25,9 +24,6 @@ LESS_IS_MORE = ("loss", "perplexity")
 
 NUMERICS = ("device", "precision", "threads", "compiled", "torch")
 """Facts of an environment that can change the last bits of a number."""
-
-_FATES = {"pending": "not finished", "damaged": "damaged on disk"}
-"""The words of a sentence for a status, where they are not the status itself."""
 
 Milestones = tuple[int, int]
 """Per cent of the pre-training's steps after which each of two variants is measured."""
@@ -297,26 +293,6 @@ class Evidence:
         other = self.difference(scratch, measurement)
         return None if other is None else 0.0 - other.mean  # no minus before a zero
 
-    # Whether effects mean anything, and what they cost.
-
-    def validity_issue(self, compared: Collection[tuple[str, int]], measurement: str) -> str:
-        """Why variants, each at a milestone, cannot be compared on a measurement; empty if they can.
-
-        A planned seed has no value (the others are not a fair sample of all), a model has learned nothing, or
-        pre-training does not help on the task.
-        """
-        if absent := [each for variant, at in compared for each in self._absent(variant, measurement, at)]:
-            return "; ".join(absent)
-        variants, unlearned = {variant for variant, _ in compared}, dict[str, list[str]]()
-        for each in self.pretrainings:
-            if each.learned_nothing and each.variant in variants:
-                unlearned.setdefault(each.variant, []).append(str(each.seed))
-        if unlearned:
-            named = (f"{name}, seed{'s'[: len(seeds) > 1]} {', '.join(seeds)}" for name, seeds in unlearned.items())
-            return f"learned next to nothing in pre-training: {'; '.join(named)}"
-        issues = (self.unhelped(variant, measurement) for variant in self.variants if self.untrained(variant))
-        return next(filter(None, issues), "")
-
     def unhelped(self, scratch: str, measurement: str) -> str:
         """Why nothing shows that pre-training helps on a measurement, by the untrained variant; empty if it does."""
         if self.collapsed(scratch, measurement):
@@ -328,30 +304,6 @@ class Evidence:
             return "pre-training does not help there"
         reaches = other.interval is not None and other.interval.high >= 0
         return "the gain by pre-training cannot be distinguished from 0 there" if reaches else ""
-
-    def _absent(self, variant: str, measurement: str, at: int) -> list[str]:
-        """The planned seeds of a variant without a value, counted by status."""
-        cells = self.at(variant, measurement, at)
-        planned = {self.seed_of(cell) for cell in cells}
-        fates: dict[str, set[int]] = {}
-        for cell in cells:
-            if cell.value is None:
-                fates.setdefault(_FATES.get(cell.status, cell.status), set()).add(self.seed_of(cell))
-        return [f"{len(lost)} of {len(planned)} {self.seeds} of {variant} {fate}" for fate, lost in fates.items()]
-
-    def seconds_to(self, seeds: int, variants: Iterable[str], measurement: str) -> float | None:
-        """Time until a measurement has `seeds` seeds of each variant, by recorded times; None if one has none."""
-        trained, measured = {}, 0.0
-        for variant in variants:
-            cells = self.by_seed(variant, measurement)
-            if not cells:
-                return None
-            runs = {each.id: each.seconds for each in self.of(variant) if not each.imported}
-            # variants of the same pre-training train it once
-            trained[frozenset(runs)] = max(0, seeds - len(runs)) * mean([*runs.values()]) if runs else 0.0
-            spent = math.fsum(cell.seconds for each in cells.values() for cell in each)
-            measured += max(0, seeds - len(cells)) * spent / len(cells)
-        return math.fsum(trained.values()) + measured
 
     @property
     def planned_seeds(self) -> int:

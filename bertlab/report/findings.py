@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from bertlab.lab.study import Claim
 from bertlab.report.evidence import Evidence
@@ -156,6 +157,16 @@ def _hint(evidence: Evidence, verdict: Verdict, trial: Trial) -> str:
 
 
 def _cost(evidence: Evidence, claim: Claim, needed: int) -> str:
-    variants = dict.fromkeys(variant for pair in claim.pairs for variant in pair)
-    seconds = evidence.seconds_to(needed, variants, claim.on)
-    return f", about {roughly(seconds)} more" if seconds else ""
+    """The time until each variant of a claim has `needed` seeds, by recorded times; empty if one has none."""
+    trained, measured = {}, 0.0
+    for variant in dict.fromkeys(variant for pair in claim.pairs for variant in pair):
+        cells = evidence.by_seed(variant, claim.on)
+        if not cells:
+            return EMPTY
+        runs = {each.id: each.seconds for each in evidence.of(variant) if not each.imported}
+        # variants of the same pre-training train it once
+        trained[frozenset(runs)] = max(0, needed - len(runs)) * fmean(runs.values()) if runs else 0.0
+        spent = math.fsum(cell.seconds for each in cells.values() for cell in each)
+        measured += max(0, needed - len(cells)) * spent / len(cells)
+    seconds = math.fsum(trained.values()) + measured
+    return f", about {roughly(seconds)} more" if seconds else EMPTY
