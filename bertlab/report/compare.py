@@ -61,9 +61,9 @@ def compare(old: Sequence[Evidence], new: Sequence[Evidence], since: str) -> Cha
 def _differing(
     old: pandas.DataFrame, new: pandas.DataFrame, key: list[str], values: list[str], compared: Sequence[str] = ()
 ) -> pandas.DataFrame:
-    """The lines of two tables, joined by `key`, in which a value that is `compared` differs; in the order of `new`.
+    """The lines of two tables, joined by `key`, in which a `compared` value differs; in the order of `new`.
 
-    Where several lines have a key (one setting with two recipes), the first goes with the first.
+    Where several lines share a key (one setting with two recipes), they are joined in their order.
     """
     import pandas
 

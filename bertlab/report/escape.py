@@ -22,7 +22,7 @@ _MARKDOWN = {
     "]": "\\]",
 }
 _FORMULA = re.compile("'*[-=+@－＝＋＠]")
-"""What a spreadsheet computes, and what looks as if it had been escaped, so that one apostrophe less is the name."""
+"""The beginning of a formula in a spreadsheet, escaped or not: to remove one apostrophe gives the name back."""
 
 
 def markdown(text: str) -> str:
@@ -34,13 +34,13 @@ def markdown(text: str) -> str:
 
 
 def paragraph(text: str) -> str:
-    """`text` as a line of Markdown of its own: it opens no heading, list or rule, and closes none."""
+    """`text` as a separate line of Markdown: it neither opens nor closes a heading, a list or a rule."""
     line = re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", markdown(text))
     line = re.sub(r"^([#=:]|[+-](?!\d))", r"\\\1", line)
     return re.sub(r"(?<=[^\\])#$", r"\\#", line)
 
 
 def csv(text: str) -> str:
-    """`text` as a CSV field of one line that no spreadsheet takes for a formula: behind an apostrophe if need be."""
+    """`text` as a CSV field of one line; an apostrophe precedes what a spreadsheet would read as a formula."""
     line = plain(text)
     return "'" + line if _FORMULA.match(line) else line

@@ -26,13 +26,13 @@ DEFAULT = ("md", "html")
 
 @dataclass(frozen=True)
 class Report:
-    """What was written."""
+    """A written report."""
 
     pages: list[Path]
-    """Those of all studies first."""
+    """The index pages first."""
     evidence: list[Evidence]
     changes: Changes | None
-    """Since an older store, if one was named."""
+    """The changes since an older store, if one is given."""
 
 
 def write(
@@ -44,9 +44,9 @@ def write(
 ) -> Report:
     """Writes `studies` (all if none is named) from the store `runs` into `out`: CSV files, figures, and pages.
 
-    With an older store `since`, the index pages list what changed, and `compare.csv` has each value that did. Raises
-    `BadInput` for a study without a record, a store in which nothing is finished, an unknown format, and a folder that
-    cannot be written.
+    With an older store `since`, the index pages list what changed, and `compare.csv` has each changed value. Raises
+    `BadInput` for a study without a record, a store in which nothing is finished, an unknown format, and a directory
+    that cannot be written.
     """
     for name in formats:
         if name not in FORMATS:
@@ -110,7 +110,7 @@ def _files(
 
 
 def _older(root: Path, studies: Sequence[str]) -> list[Evidence]:
-    """The evidence on the studies in the store to compare with."""
+    """The evidence of the studies in an older store."""
     found = gather_all(Store(root, lenient=True)) if root.is_dir() else []
     if not any(each.started for each in found):
         raise BadInput(f"nothing is finished in '{root}': give --compare the --runs directory of an earlier report")

@@ -34,7 +34,7 @@ SUMMARY = (
 
 
 def values(evidences: Sequence[Evidence]) -> pandas.DataFrame:
-    """A line for each measured value, in points; pending and failed runs have none."""
+    """A line for each planned value, in points; empty for pending and failed runs."""
     lines = (
         {name: getattr(each if name in ("study", "scale", "setting") else cell, name) for name in VALUES}
         for each in evidences
@@ -47,9 +47,10 @@ def values(evidences: Sequence[Evidence]) -> pandas.DataFrame:
 def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     """A line for each variant and measurement: its values, and its difference to the baseline.
 
-    The spread is over pre-training seeds, or the fine-tuning seeds of one. `low` to `high` is the 95 % interval of
-    the verdicts, the other that of the multi-bootstrap; `p` is two-sided, of no effect; `paired_seeds` are those that
-    both variants have. A second line has the difference of the log-likelihoods of the right answers, in nats.
+    The spread is over pre-training seeds, or the fine-tuning seeds of one. `low` to `high` is the 95 % interval that
+    verdicts use, `bootstrap_low` to `bootstrap_high` the multi-bootstrap's; `p` is two-sided, of no effect; both
+    variants have the `paired_seeds`. A second line has the difference of the log-likelihoods of the right answers, in
+    nats.
     """
     return _table(SUMMARY, (line for each in evidences for line in _summary(each)))
 
@@ -85,7 +86,7 @@ def _effect(evidence: Evidence, found: Effect | None) -> dict[str, Any]:
 def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     """A line for each claim: the pair of variants that decides, its effect with the 95 % interval, and the verdict.
 
-    The log-likelihood is that of the right answers, in nats; `p` and `adjusted_p` as in `verdicts`.
+    The log-likelihood of the right answers is in nats; `p` and `adjusted_p` are as in `verdicts`.
     """
     return _table(CLAIMS, (line for each in evidences for line in _claims(each)))
 

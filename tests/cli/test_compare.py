@@ -32,13 +32,13 @@ def state(root):
     return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in root.rglob("*") if path.is_file()}
 
 
-def test_what_moved_is_told_and_neither_store_is_written_to(finished, moved, call, capsys, tmp_path):
+def test_what_moved_is_shown_and_neither_store_is_written_to(finished, moved, call, capsys, tmp_path):
     before = state(finished), state(moved)
     out = tmp_path / "out"
     assert call("report", "--runs", moved, "--compare", finished, "--out", out) == 0
     assert (state(finished), state(moved)) == before
-    told = capsys.readouterr().out
-    assert "+1.00" in told
+    shown = capsys.readouterr().out
+    assert "+1.00" in shown
     assert sorted(path.name for path in out.glob("compare*")) == ["compare.csv"]
     table = [line for line in (out / "index.md").read_text().splitlines() if line.startswith("|")]
     assert sum("+1.00" in line for line in table) == 1
@@ -49,8 +49,8 @@ def test_what_moved_is_told_and_neither_store_is_written_to(finished, moved, cal
 
 def test_nothing_is_said_in_one_line(finished, call, capsys, tmp_path):
     assert call("report", "--runs", finished, "--compare", finished, "--out", tmp_path / "out") == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert f"Since {finished}: No value changed: the same runs" in told
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"Since {finished}: No value changed: the same runs" in shown
 
 
 def test_without_an_old_store_nothing_is_written(finished, call, capsys, tmp_path):

@@ -15,7 +15,7 @@ import pytest
 
 from bertlab.store.files import digest
 
-ROWS = {"80/10/10": (0.8, 0.1, 0.1), "100/0/0": (1.0, 0.0, 0.0), "0/0/100": (0.0, 0.0, 1.0)}
+CORRUPTIONS = {"80/10/10": (0.8, 0.1, 0.1), "100/0/0": (1.0, 0.0, 0.0), "0/0/100": (0.0, 0.0, 1.0)}
 PUBLISHED = {
     ("80/10/10", "MNLI"): 84.2,
     ("100/0/0", "MNLI"): 84.3,
@@ -85,7 +85,7 @@ class Builder:
         """A pre-training of the record and, unless it is pending, its run."""
         run_id = run_id or f"{len(self.rows) + 1:04x}"
         self.rows.append({"variant": variant, "pretrain_seed": seed, "pretrain_id": run_id, "corpus_id": ""})
-        mask, keep, random = ROWS.get(variant, ROWS["80/10/10"])
+        mask, keep, random = CORRUPTIONS.get(variant, CORRUPTIONS["80/10/10"])
         own = loss if own is None else own
         curve = [
             {
@@ -221,7 +221,7 @@ def fill() -> Callable[..., None]:
     """Fills a builder with a whole study: points by variant, seed and fine-tuning seed."""
 
     def filled(builder: Builder, seeds: Iterable[int] = (0, 1, 2), finetune_seeds: int = 2) -> None:
-        for place, variant in enumerate(ROWS):
+        for place, variant in enumerate(CORRUPTIONS):
             for seed in seeds:
                 own = 4.5 if variant == "0/0/100" else None
                 run_id = builder.pretrain(variant, seed, loss=7.5 if own else 4.4 + place / 10 + seed / 50, own=own)
@@ -261,11 +261,15 @@ def of_csv() -> Callable[[Path], dict[tuple[str, str], tuple[str, str, str]]]:
                     values[key][line["pretrain_seed"]].append(float(line["value"]))
         means = {key: {seed: statistics.fmean(each) for seed, each in seeds.items()} for key, seeds in values.items()}
         found = {}
-        for (measurement, row), ours in means.items():
+        for (measurement, variant), ours in means.items():
             theirs = means[measurement, "80/10/10"]
             minus = statistics.fmean(ours[seed] - theirs[seed] for seed in ours)
-            told = "" if row == "80/10/10" else f"{minus:+.2f}"
-            found[measurement, row] = (f"{statistics.fmean(ours.values()):.2f}", published[measurement, row], told)
+            difference = "" if variant == "80/10/10" else f"{minus:+.2f}"
+            found[measurement, variant] = (
+                f"{statistics.fmean(ours.values()):.2f}",
+                published[measurement, variant],
+                difference,
+            )
         return found
 
     return read

@@ -88,8 +88,8 @@ def test_where_medians_are_published_medians_are_shown(evidence):
 
 
 def test_sizes_are_shown_as_the_multiples_that_they_came_to(builder):
-    for row in ("80/10/10", "100/0/0"):
-        builder.cell(row, "NER", 60.0, 0, 0, builder.pretrain(row))
+    for variant in ("80/10/10", "100/0/0"):
+        builder.cell(variant, "NER", 60.0, 0, 0, builder.pretrain(variant))
     builder.record()
     found = gather_all(Store(builder.root))[0]
     shapes = [{"layers": 4, "hidden": 128, "heads": 2}, {"layers": 4, "hidden": 192, "heads": 3}]
@@ -103,8 +103,8 @@ def test_sizes_are_shown_as_the_multiples_that_they_came_to(builder):
 
 
 def test_real_tokens_of_each_variant_are_shown_where_they_differ(builder):
-    for row in ("80/10/10", "100/0/0"):
-        builder.cell(row, "NER", 60.0, 0, 0, builder.pretrain(row))
+    for variant in ("80/10/10", "100/0/0"):
+        builder.cell(variant, "NER", 60.0, 0, 0, builder.pretrain(variant))
     builder.record()
     found = gather_all(Store(builder.root))[0]
     for other, expected in ((1009, None), (1119, "80/10/10: 1,000; 100/0/0: 1,119")):
@@ -118,12 +118,12 @@ def test_real_tokens_of_each_variant_are_shown_where_they_differ(builder):
 
 
 def test_a_study_without_published_values_speaks_of_none(evidence, builder):
-    told = " ".join(notes("caveats", evidence()))
-    assert "Not the paper's setting: directions compare with the published values, sizes do not. Differences: " in told
+    text = " ".join(notes("caveats", evidence()))
+    assert "Not the paper's setting: directions compare with the published values, sizes do not. Differences: " in text
     for cell in builder.cells:
         cell["published"] = None
     builder.record(summary="median")
     found = gather_all(Store(builder.root))[0]
-    told = " ".join([*notes("legend", found), *notes("caveats", found)])
-    assert "Not the paper's setting. Differences: model.layers 4 (paper: 12)." in told
-    assert "published" not in told
+    text = " ".join([*notes("legend", found), *notes("caveats", found)])
+    assert "Not the paper's setting. Differences: model.layers 4 (paper: 12)." in text
+    assert "published" not in text

@@ -138,8 +138,8 @@ def test_left_to_right_is_evaluated_by_its_causal_lm_loss(
     builder.record()
     text = written(builder, tmp_path / "out")
     assert ("left to right, seed 0 (" in text) is warned
-    row = next(line for line in text.splitlines() if line.startswith("| left to right") and f"{loss:.3f}" in line)
-    cells = [cell.strip() for cell in row.split("|")[1:-1]]
+    line = next(line for line in text.splitlines() if line.startswith("| left to right") and f"{loss:.3f}" in line)
+    cells = [cell.strip() for cell in line.split("|")[1:-1]]
     assert cells == ["left to right", "", "81.5", "", "", "", f"{loss:.3f}", f"{5.9 - loss:.2f}", "1"]
 
 

@@ -19,7 +19,7 @@ from bertlab.store.runs import Store
 from bertlab.tasks.kinds import classification, tagging
 
 LABEL = np.random.default_rng(0).integers(0, 3, 50)
-ROW, BASELINE = "100/0/0", "80/10/10"
+OTHER, BASELINE = "100/0/0", "80/10/10"
 
 
 def guessed(chance: float, seed: int, label: np.ndarray = LABEL) -> dict[str, np.ndarray]:
@@ -56,7 +56,7 @@ class Writer:
     def effect(self, measurement: str = "MNLI", metric: str = "") -> Effect | None:
         """The variant minus the baseline."""
         store = Store(self.builder.root)
-        return gather(store, [self.builder.record()])[0].effect(ROW, BASELINE, measurement, metric=metric)
+        return gather(store, [self.builder.record()])[0].effect(OTHER, BASELINE, measurement, metric=metric)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def writer(builder: Any) -> Writer:
 def test_predictions_are_paired_example_by_example(writer: Writer) -> None:
     for seed in range(3):
         writer.run(BASELINE, seed, guessed(0.6, seed))
-        writer.run(ROW, seed, guessed(0.8, seed))
+        writer.run(OTHER, seed, guessed(0.8, seed))
     found = writer.effect()
     assert found is not None
     assert (found.n, found.examples) == (3, 50)
@@ -91,9 +91,9 @@ def test_predictions_are_paired_example_by_example(writer: Writer) -> None:
 )
 def test_otherwise_the_values_are_paired_by_seed(writer: Writer, odd: dict[str, Any]) -> None:
     writer.run(BASELINE, 0, guessed(0.6, 0))
-    writer.run(ROW, 0, guessed(0.8, 0))
+    writer.run(OTHER, 0, guessed(0.8, 0))
     writer.run(BASELINE, 1, guessed(0.6, 1))
-    writer.run(ROW, 1, **odd)
+    writer.run(OTHER, 1, **odd)
     found = writer.effect()
     assert found is not None
     assert (found.n, found.examples) == (2, 1)
@@ -103,7 +103,7 @@ def test_otherwise_the_values_are_paired_by_seed(writer: Writer, odd: dict[str, 
 
 
 def test_the_test_split_has_predictions_of_its_own(writer: Writer) -> None:
-    for variant, chance in ((BASELINE, 0.6), (ROW, 0.8)):
+    for variant, chance in ((BASELINE, 0.6), (OTHER, 0.8)):
         writer.builder.pretrain(variant)
         evaluated, tested = guessed(chance, 0), guessed(chance, 1, LABEL[:30])
         values = [classification.accuracy(each["prediction"], each["label"]).value for each in (evaluated, tested)]
@@ -117,7 +117,7 @@ def test_the_test_split_has_predictions_of_its_own(writer: Writer) -> None:
 def test_entities_with_and_without_names(writer: Writer, labels: tuple[str, ...]) -> None:
     rng = np.random.default_rng(4)
     label, sentence = rng.integers(0, 5, 60), np.repeat(np.arange(12), 5)
-    for variant in (BASELINE, ROW):
+    for variant in (BASELINE, OTHER):
         tags = np.where(rng.random(60) < 0.8, label, 0)
         value = tagging.entities("f1", tags, label, sentence, ("O", "B-x", "I-x", "B-y", "I-y")).value
         writer.builder.pretrain(variant)
@@ -131,12 +131,12 @@ def test_entities_with_and_without_names(writer: Writer, labels: tuple[str, ...]
 def test_claims_are_tested_from_the_store(writer: Writer) -> None:
     for seed in range(5):
         writer.run(BASELINE, seed, guessed(0.9, seed))
-        writer.run(ROW, seed, guessed(0.3, seed))
+        writer.run(OTHER, seed, guessed(0.3, seed))
     store = Store(writer.builder.root)
     claims = [
-        Claim("The mixture is better", better=BASELINE, worse=ROW, on="MNLI"),
-        Claim("The mixture is worse", better=ROW, worse=BASELINE, on="MNLI"),
-        Claim("They are alike", better=ROW, worse=BASELINE, on="MNLI", within=5.0),
+        Claim("The mixture is better", better=BASELINE, worse=OTHER, on="MNLI"),
+        Claim("The mixture is worse", better=OTHER, worse=BASELINE, on="MNLI"),
+        Claim("They are alike", better=OTHER, worse=BASELINE, on="MNLI", within=5.0),
         Claim("Not measured", better=BASELINE, worse="0/0/100", on="MNLI"),
     ]
     evidence = gather(store, [writer.builder.record()])[0]
@@ -164,9 +164,9 @@ def held_out(builder: Any, variant: str, seed: int, metric: str, published: floa
 def test_less_perplexity_is_better(builder: Any) -> None:
     for seed in range(4):
         held_out(builder, BASELINE, seed, "perplexity", 4.0, perplexity=20.0 + seed)
-        held_out(builder, ROW, seed, "perplexity", 5.0, perplexity=30.0 - seed / 2)
+        held_out(builder, OTHER, seed, "perplexity", 5.0, perplexity=30.0 - seed / 2)
     store = Store(builder.root)
-    claim = Claim("The mixture has the lower perplexity", better=BASELINE, worse=ROW, on="LM")
+    claim = Claim("The mixture has the lower perplexity", better=BASELINE, worse=OTHER, on="LM")
     evidence = gather(store, [builder.record()])[0]
     (found,) = verdicts(trials(evidence, [claim]))
     assert found.outcome == "reproduced"
@@ -180,13 +180,13 @@ def test_a_share_of_held_out_pairs_is_in_points_and_compares_with_a_guess(builde
     metric, guess = "sentence_order_accuracy", {"sentence_order_majority": 0.51}
     for seed in range(4):
         held_out(builder, BASELINE, seed, metric, 52.0, sentence_order_accuracy=0.505 + 0.005 * (seed % 2), **guess)
-        held_out(builder, ROW, seed, metric, 86.5, sentence_order_accuracy=0.85 + 0.01 * seed, **guess)
+        held_out(builder, OTHER, seed, metric, 86.5, sentence_order_accuracy=0.85 + 0.01 * seed, **guess)
     claims = [
-        Claim("It is solved", better=ROW, worse=GUESS, on="LM"),
+        Claim("It is solved", better=OTHER, worse=GUESS, on="LM"),
         Claim("It is not", better=GUESS, worse=BASELINE, on="LM"),
     ]
     evidence = gather(Store(builder.root), [builder.record()])[0]
-    assert (evidence.published_difference(ROW, "LM"), evidence.floors("LM")) == (Decimal("34.5"), {GUESS: 51.0})
+    assert (evidence.published_difference(OTHER, "LM"), evidence.floors("LM")) == (Decimal("34.5"), {GUESS: 51.0})
     solved, other = verdicts(trials(evidence, claims))
     assert solved.trial.pair.effect is not None
     assert solved.trial.pair.effect.mean == pytest.approx(86.5 - 51)
@@ -196,7 +196,7 @@ def test_a_share_of_held_out_pairs_is_in_points_and_compares_with_a_guess(builde
 def test_examples_of_one_group_are_one_example(writer: Writer) -> None:
     group = np.repeat(np.arange(10), 5).astype(np.int32)
     for seed in range(4):
-        for variant, chance in ((BASELINE, 0.6), (ROW, 0.8)):
+        for variant, chance in ((BASELINE, 0.6), (OTHER, 0.8)):
             writer.run(variant, seed, guessed(chance, seed) | {"group": group})
     for found in (writer.effect(), writer.effect(metric=LIKELIHOOD)):
         assert found is not None
@@ -207,17 +207,17 @@ def test_examples_of_one_group_are_one_example(writer: Writer) -> None:
 
 def test_seeds_are_evaluated_by_all_comparisons_of_the_study(writer: Writer) -> None:
     for seed in range(4):
-        for variant, chance in ((BASELINE, 0.6), (ROW, 0.8), ("0/0/100", 0.5)):
+        for variant, chance in ((BASELINE, 0.6), (OTHER, 0.8), ("0/0/100", 0.5)):
             writer.run(variant, seed, guessed(chance, seed))
     (evidence,) = gather(Store(writer.builder.root), [writer.builder.record()])
     cells = {name: {each.pretrain_seed: [each] for each in evidence.at(name, "MNLI")} for name in evidence.variants}
-    alone = [evidence.predictions.effect(cells[row], cells[BASELINE]) for row in (ROW, "0/0/100")]
+    alone = [evidence.predictions.effect(cells[variant], cells[BASELINE]) for variant in (OTHER, "0/0/100")]
     known = [each.spread for each in alone if each is not None and each.spread is not None]
     ratio = np.mean([each.between / each.interaction for each in known])
-    together = evidence.effect(ROW, BASELINE, "MNLI")
+    together = evidence.effect(OTHER, BASELINE, "MNLI")
     assert together is not None
     assert together.spread is not None
-    assert together == evidence.effect(ROW, BASELINE, "MNLI", metric="accuracy")
+    assert together == evidence.effect(OTHER, BASELINE, "MNLI", metric="accuracy")
     assert together.spread.borrowed == 1, "there is one other"
     assert together.spread.between == pytest.approx((known[0].between + ratio * known[0].interaction) / 2)
     assert (together.spread.sampling, together.mean) == (known[0].sampling, alone[0].mean)  # type: ignore[union-attr]

@@ -24,7 +24,7 @@ def row(table: tables.Table, name: str) -> tuple[str, ...]:
     return next(each for each in table.rows if each[0].startswith(name))
 
 
-def two_rows(builder: Any) -> None:
+def two_variants(builder: Any) -> None:
     first, second = builder.pretrain("80/10/10", 0), builder.pretrain("80/10/10", 1)
     third, fourth = builder.pretrain("100/0/0", 0), builder.pretrain("100/0/0", 1)
     for run_id, seed, values in ((first, 0, (50.0, 52.0)), (second, 1, (54.0, 56.0))):
@@ -36,7 +36,7 @@ def two_rows(builder: Any) -> None:
 
 
 def test_results_show_mean_spread_n_and_the_published_value(builder: Any) -> None:
-    two_rows(builder)
+    two_variants(builder)
     table = tables.results(gathered(builder))
     assert table.columns == ("variant", "MNLI", "published")
     assert row(table, "80/10/10") == ("80/10/10 (baseline)", "53.00 (2.83, n = 2x2)", "84.2")
@@ -45,7 +45,7 @@ def test_results_show_mean_spread_n_and_the_published_value(builder: Any) -> Non
 
 
 def test_differences_are_paired_and_beside_the_published_ones(builder: Any) -> None:
-    two_rows(builder)
+    two_variants(builder)
     table = tables.differences(gathered(builder))
     # seeds: -1 and +1; sd sqrt 2, t(.975; 1) = 12.706
     assert table.rows == (("100/0/0", "+0.00 (-12.71 to +12.71)", "+0.1"),)

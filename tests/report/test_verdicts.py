@@ -21,8 +21,8 @@ CLOSE = (0.95, 1.05, 1.0, 0.9, 1.1, 1.0)  # a mean of 1 and a small spread
 
 def found(values: tuple[float, ...] | np.ndarray) -> Effect | None:
     """The effect of one difference a seed."""
-    row = {seed: [Mean(np.array([value]))] for seed, value in enumerate(values)}
-    return effect(row, {seed: [Mean(np.zeros(1))] for seed in row}, resamples=20)
+    variant = {seed: [Mean(np.array([value]))] for seed, value in enumerate(values)}
+    return effect(variant, {seed: [Mean(np.zeros(1))] for seed in variant}, resamples=20)
 
 
 def verdict(claim: Claim, values: tuple[float, ...] | np.ndarray, published: float | None = None) -> Verdict:
@@ -129,9 +129,9 @@ def several(*effects: tuple[float, ...], within: float | None = None) -> Verdict
     """The verdict of a claim that a variant lies above several others."""
     worse = tuple("BCD"[: len(effects)])
     claim = Claim("A beats all", better="A", worse=worse, on="MNLI", within=within)
-    assert claim.pairs == tuple(("A", row) for row in worse)
+    assert claim.pairs == tuple(("A", variant) for variant in worse)
     pairs = zip(claim.pairs, effects, strict=True)
-    return verdicts([Trial(claim, tuple(Pair(*rows, found(values), None) for rows, values in pairs))])[0]
+    return verdicts([Trial(claim, tuple(Pair(*pair, found(values), None) for pair, values in pairs))])[0]
 
 
 def test_a_claim_about_several_variants_has_to_hold_for_each() -> None:
