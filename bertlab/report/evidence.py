@@ -38,26 +38,26 @@ class Evidence:
     question: str
     source: str
     """The paper and its table."""
-    command: str = ""
+    command: str
     """The command that ran it."""
     baseline: str
     """The variant that the others are compared with."""
-    corpus: list[str] = field(default_factory=list)
-    pretrained: str = ""
+    corpus: list[str]
+    pretrained: str
     """The run or checkpoint that all variants share, if none of them is pre-trained; else empty."""
     synthetic: bool
     """Whether text or tasks come from the synthetic corpus."""
-    substitutes: Mapping[str, str] = field(default_factory=dict)
+    substitutes: Mapping[str, str]
     """Data sets in place of a task's own."""
     medians: bool
     """Whether the published values are medians."""
     deviations: list[tuple[str, str]]
     """Deviations from the paper's setting, each with its measurement; an empty name stands for all measurements."""
     claims: tuple[Claim, ...]
-    notes: list[str] = field(default_factory=list)
-    intermediate_task: Mapping[str, str] = field(default_factory=dict)
+    notes: list[str]
+    intermediate_task: Mapping[str, str]
     """By task, the task that is trained on before it."""
-    searched: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    searched: Mapping[str, Mapping[str, float]]
     """Settings that a search chose, by task."""
     cells: tuple[Cell, ...]
     pretrainings: tuple[Pretraining, ...]

@@ -74,12 +74,11 @@ class _Reader:
         record = _plain(record)
         pretrained = [run for each in record["rows"] if (run := self.runs.get(each["pretrain_id"]))]
         corpora = sorted({str(run.science().get("corpus", "")) for run in pretrained} & self.runs.keys())
-        deviations = record.get("differences", [{"on": "", "what": "the setting is not recorded"}])
         return Evidence(
-            **{name: record[name] for name in _OF_RECORD if name in record},
-            synthetic=record.get("world", False),
-            medians=record.get("summary") == "median",
-            deviations=[(each["on"], each["what"]) for each in deviations],
+            **{name: record[name] for name in _OF_RECORD},
+            synthetic=record["world"],
+            medians=record["summary"] == "median",
+            deviations=[(each["on"], each["what"]) for each in record["differences"]],
             claims=claims,
             cells=tuple(map(self.cell, record["cells"])),
             pretrainings=tuple(map(self.pretraining, record["rows"])),
@@ -162,7 +161,7 @@ def _claims(record: Mapping[str, Any]) -> tuple[Claim, ...]:
     """The claims of a record. Raises `BadInput` for one without variants to compare."""
     found = []
     known = {field.name for field in dataclasses.fields(Claim)}
-    for each in _plain(record.get("claims", ())):
+    for each in _plain(record["claims"]):
         fields: dict[str, Any] = {name: each[name] for name in known & each.keys()}
         fields |= {name: tuple(item) for name, item in fields.items() if isinstance(item, list)}
         claim = Claim(**fields)
