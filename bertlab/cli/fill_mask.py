@@ -1,20 +1,13 @@
 """`bertlab fill-mask`: the words that a masked LM predicts for [MASK]. To inspect a model, not to measure it."""
 
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any
 
 from bertlab.cli.console import print_json, print_table
 from bertlab.cli.options import Json, Run, Runs, argument, option
 from bertlab.errors import BadInput
 
 MASK = "[MASK]"
-
-
-class Guess(NamedTuple):
-    """A predicted word piece."""
-
-    piece: str
-    probability: float
 
 
 def fill_mask(
@@ -31,15 +24,17 @@ def fill_mask(
     found.verify()
     places = fill(found.path, text, top)
     if json:
-        print_json([[guess._asdict() for guess in guesses] for guesses in places])
+        print_json(places)
         return
     names = [MASK] if len(places) == 1 else [f"{MASK} {number}" for number in range(1, len(places) + 1)]
-    lines = [[(guess.piece, f"{100 * guess.probability:.1f}") for guess in rank] for rank in zip(*places, strict=True)]
-    print_table([each for name in names for each in (name, "%")], [sum(line, ()) for line in lines])
+    cells = [
+        [(guess["piece"], f"{100 * guess['probability']:.1f}") for guess in rank] for rank in zip(*places, strict=True)
+    ]
+    print_table([each for name in names for each in (name, "%")], [sum(rank, ()) for rank in cells])
 
 
-def fill(directory: Path, text: str, count: int) -> list[list[Guess]]:
-    """The `count` most probable word pieces for each [MASK] of `text`, in descending order.
+def fill(directory: Path, text: str, count: int) -> list[list[dict[str, Any]]]:
+    """The `count` most probable word pieces for each [MASK] of `text`, as `piece` and `probability`.
 
     `directory` holds a finished pre-training. Raises `BadInput` for a text without [MASK] or longer than the model's
     positions, for a causal model, and for a checkpoint without an LM head.
@@ -73,6 +68,9 @@ def fill(directory: Path, text: str, count: int) -> list[list[Guess]]:
         logits = model.logits(batch, MaskedLM.kind)
     best = logits[0].softmax(-1).topk(min(count, tokenizer.size))
     return [
-        [Guess(tokenizer.vocabulary[piece], value) for value, piece in zip(values, pieces, strict=True)]
-        for values, pieces in zip(best.values.tolist(), best.indices.tolist(), strict=True)
+        [
+            {"piece": tokenizer.vocabulary[piece], "probability": probability}
+            for probability, piece in zip(probabilities, pieces, strict=True)
+        ]
+        for probabilities, pieces in zip(best.values.tolist(), best.indices.tolist(), strict=True)
     ]

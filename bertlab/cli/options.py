@@ -63,7 +63,7 @@ Runs = Annotated[
 Json = Annotated[bool, option("--json", None, "Print JSON.")]
 Run = Annotated[str, argument("RUN", "A finished pre-training: its id, label or directory (see `bertlab runs`).")]
 StudyNames = Annotated[list[str], argument("STUDY", "Studies (see `bertlab studies`), `all`, or your own study files.")]
-Loggers = Annotated[Names, option("--logger", "tensorboard|wandb", "Log training curves there; repeatable.")]
+Loggers = Annotated[Names, option("--logger", "tensorboard|wandb", "Log training curves there too; repeatable.")]
 Retry = Annotated[bool, option("--retry", None, "Run failed and diverged jobs again.")]
 DryRun = Annotated[bool, option("--dry-run", None, "Print the plan and exit.")]
 
@@ -72,10 +72,16 @@ DryRun = Annotated[bool, option("--dry-run", None, "Print the plan and exit.")]
 class ScaleOptions:
     """The recipe, and the request of all groups that extend it."""
 
-    scale: Annotated[str, option("--scale", "NAME", "Preset of the recipe: smoke, tiny, mini, base or paper.")] = "tiny"
+    scale: Annotated[
+        str, option("--scale", "NAME", "Preset of model, data and training: smoke, tiny, mini, base or paper.")
+    ] = "tiny"
     set_: Annotated[
         Names,
-        option("--set", "FIELD=VALUE", "Set a field, such as schedule.steps=500 or finetune.epochs=2; repeatable."),
+        option(
+            "--set",
+            "FIELD=VALUE",
+            "Set a field of the preset, such as schedule.steps=500 or finetune.epochs=2; repeatable.",
+        ),
     ] = None
 
     def chosen_scale(self) -> Scale:
@@ -140,7 +146,7 @@ class TaskOptions(ScaleOptions):
         option("--intermediate-task", "TASK=DATASET", "Fine-tune on this data set before the task; repeatable."),
     ] = None
     finetune_seeds: Annotated[
-        int, option("--finetune-seeds", "N", "Fine-tuning seeds per pre-training seed; 0: the number of the scale.")
+        int, option("--finetune-seeds", "N", "Fine-tuning seeds per pre-training seed; 0: as many as the scale sets.")
     ] = 0
 
 
@@ -220,7 +226,9 @@ class ClusterOptions(TrainingOptions):
     gpus_per_run: Annotated[
         int, option("--gpus-per-run", "N", "GPUs per pre-training; 0: divide all GPUs evenly.", min=0)
     ] = 0
-    workers: Annotated[int, option("--workers", "N", "Parallel runs on the CPU, one thread each.", min=0)] = 0
+    workers: Annotated[
+        int, option("--workers", "N", "Parallel runs on the CPU, one thread each; 0: one run at a time.", min=0)
+    ] = 0
     cluster: Annotated[str, option("--cluster", "ADDRESS", "Use a Ray cluster: HOST:PORT, or auto.")] = ""
 
 

@@ -19,8 +19,6 @@ from bertlab.store import files
 from bertlab.store.locks import Claim
 from bertlab.store.runs import Store
 
-Status = Literal["done", "claimed", "stopped", "refused", "failed", "diverged"]
-
 
 @dataclass(frozen=True)
 class Ended:
@@ -30,7 +28,7 @@ class Ended:
     is bad.
     """
 
-    status: Status
+    status: Literal["done", "claimed", "stopped", "refused", "failed", "diverged"]
     reason: str = ""
     log: str = ""
     """The traceback of a failure."""
@@ -42,6 +40,31 @@ class Ended:
 def one_line(status: str, reason: str) -> str:
     """A status and its reason, which may begin with it: `diverged at step 7: the loss is not finite`."""
     return reason if reason.startswith(f"{status} at step") else f"{status}: {reason}"
+
+
+class Engine:
+    """Runs jobs on devices; this one on one device, in this process, each job to its end when it begins."""
+
+    def __init__(self, store: Store, machine: Machine) -> None:
+        self.store, self.machine = store, machine
+        self.finished: list[tuple[Job, Ended]] = []
+
+    def devices(self, job: Job) -> int:
+        """The number of devices that a job uses."""
+        return 1
+
+    def free(self) -> int:
+        """The number of idle devices."""
+        return 0 if self.finished else 1
+
+    def begin(self, job: Job, progress: Progress) -> None:
+        """Begins a job on idle devices."""
+        self.finished.append((job, attempt(job, self.store, self.machine, progress)))
+
+    def ended(self) -> list[tuple[Job, Ended]]:
+        """Jobs that have ended since the last call; waits a little for one."""
+        ended, self.finished = self.finished, []
+        return ended
 
 
 def attempt(
@@ -59,10 +82,16 @@ def attempt(
     several processes. Raises no error that a job can cause.
     """
     try:
-        if job.code is not None:
-            job.code.require()
         with writing(store.root), store.claimed(job.id) as claim:
-            return Ended("claimed") if claim is None else _claimed(job, store, machine, claim, progress, processes, run)
+            if claim is None:
+                return Ended("claimed")
+            if store.get(job.id) is not None:
+                return Ended("done")
+            failure = store.failure(job.id)
+            if failure is not None and failure["status"] == "diverged":  # meanwhile, in another command
+                return Ended("diverged", failure["reason"], failure["log"], final=True)
+            claim.observer = progress
+            return _claimed(job, store, machine, claim, processes, run)
     except BadInput as error:  # for one, a full disk
         return Ended("refused", str(error))
 
@@ -72,17 +101,10 @@ def _claimed(
     store: Store,
     machine: Machine,
     claim: Claim,
-    progress: Progress | None,
     processes: int,
     run: Callable[[Path, Progress], dict[str, Any]] | None,
 ) -> Ended:
     """The attempt of a job whose claim is held."""
-    if store.get(job.id) is not None:
-        return Ended("done")
-    failure = store.failure(job.id)
-    if failure is not None and failure["status"] == "diverged":  # meanwhile, in another command
-        return Ended("diverged", failure["reason"], failure["log"], final=True)
-    claim.observer = progress
     began = time.monotonic()
     try:
         with writing(store.root):

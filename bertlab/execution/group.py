@@ -6,7 +6,6 @@ time, from the run's own checkpoint; Ray Train keeps none.
 
 from __future__ import annotations
 
-import dataclasses
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from typing import Any
 from bertlab.errors import BadInput, RunFailed, writing
 from bertlab.execution import environment
 from bertlab.lab.jobs import Pretrain
+from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, Progress, silent, stop_if_asked
 from bertlab.store.runs import Store
@@ -43,51 +43,44 @@ def train(
     listening: Callable[[], AbstractContextManager[None]] = nullcontext,
     collective_seconds: int = COLLECTIVE_SECONDS,
 ) -> dict[str, Any]:
-    """Pre-trains `job` in `work` on this number of GPUs, or of CPU cores without GPUs, and returns its result.
+    """Pre-trains `job` in `work` on this number of devices, and returns its result.
 
-    Ray must be initialised, and the caller must hold none of the devices. The first process calls `progress`, and each
-    trains within `listening()`, through which it sees the stop flag: both are pickled. Raises the errors of the
-    training, and `RunFailed` if the group was killed or hung twice.
+    Ray must be initialised, and the caller must hold none of the devices. `machine` is as each process uses it, and
+    paths are absolute. The first process calls `progress`, and each trains within `listening()`, through which it sees
+    the stop flag: both are pickled. Raises the errors of the training, and `RunFailed` if the group was killed or hung
+    twice.
     """
-    machine = dataclasses.replace(machine, gpus=min(machine.gpus, 1), threads=1)  # as one process uses it
-    store, work = Store(store.root.absolute()), work.absolute()  # Ray Train changes the current directory
-    process = partial(_process, job, store, work, machine, progress, listening)
-    for attempt in range(TRIES):
+    import ray
+
+    process = partial(_process, job.code, ray.put(job), store, work, machine, progress, listening)
+    for _ in range(TRIES):
         stop_if_asked()
-        try:
-            # In another thread, where Ray Train does not replace the signal handlers.
-            with ThreadPoolExecutor(1) as thread:
-                result = thread.submit(_fit, process, machine, devices, collective_seconds, store.scratch).result()
-        except _Ended as ended:
-            if ended.final is not None:
-                raise ended.final from None
-            if attempt + 1 == TRIES:
-                raise RunFailed(f"a worker of the group ended or hung {TRIES} times: {ended}") from None
-        else:
+        # In another thread, where Ray Train does not replace the signal handlers.
+        with ThreadPoolExecutor(1) as thread:
+            fitted = thread.submit(_fit, process, machine, devices, collective_seconds, store.scratch)
+            result, failures = fitted.result()
+        if not failures:
             return result
-    raise AssertionError("unreachable")
-
-
-class _Ended(Exception):
-    """A group ended without a result; `final` is an error that would occur again, if there is one."""
-
-    def __init__(self, failures: list[BaseException]) -> None:
-        super().__init__("; ".join(dict.fromkeys(_line(each) for each in failures)))
-        self.final = next((each for kind in FINAL for each in failures if isinstance(each, kind)), None)
+        for error in failures:
+            if isinstance(error, FINAL):
+                raise error from None
+    reason = "; ".join(dict.fromkeys(map(_line, failures)))
+    raise RunFailed(f"a worker of the group ended or hung {TRIES} times: {reason}")
 
 
 def _fit(
     process: Callable[[], Any], machine: Machine, devices: int, collective_seconds: int, place: Path
-) -> dict[str, Any]:
-    """Starts the processes of a group and returns the result of the first."""
+) -> tuple[dict[str, Any], list[BaseException]]:
+    """Starts the processes of a group and returns the result of the first, or the errors of those that failed."""
     from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError, WorkerGroupError
-    from ray.train.torch import TorchTrainer
+    from ray.train.torch import TorchConfig, TorchTrainer
 
     # Ray Train needs a directory that all machines see, such as the store; its files there are not used.
     with tempfile.TemporaryDirectory(prefix="group.", dir=place) as nothing:
         trainer = TorchTrainer(
             process,
-            torch_config=_collectives(machine, collective_seconds),
+            # Tensors on the CPU use gloo, those on GPUs NCCL.
+            torch_config=TorchConfig("cpu:gloo,cuda:nccl" if machine.gpus else "gloo", timeout_s=collective_seconds),
             scaling_config=ScalingConfig(
                 num_workers=devices,
                 use_gpu=machine.gpus > 0,
@@ -96,33 +89,25 @@ def _fit(
             run_config=RunConfig(storage_path=nothing, failure_config=FailureConfig(max_failures=0)),
         )
         try:
-            result: dict[str, Any] = trainer.fit().return_value
+            return trainer.fit().return_value, []
         except WorkerGroupError as error:
-            raise _Ended(list(error.worker_failures.values())) from None
+            return {}, list(error.worker_failures.values())
         except TrainingFailedError as error:
-            raise _Ended([error]) from None
-    return result
+            return {}, [error]
 
 
-def _collectives(machine: Machine, seconds: int) -> Any:
-    """The process group: gloo for tensors on the CPU, NCCL for those on GPUs."""
-    from ray.train.torch import TorchConfig
+def loaded(code: Code | None, reference: Any) -> Any:
+    """The object of a Ray reference, after its study file, which may define parts of it, has run. Raises `BadInput`."""
+    import ray
 
-    class Backend(TorchConfig().backend_cls):  # type: ignore[misc]
-        def on_shutdown(self, worker_group: object, backend_config: object) -> None:
-            """Does nothing: the processes end anyway, and shutting down would wait for one that hangs."""
-
-    @dataclasses.dataclass
-    class Collectives(TorchConfig):  # type: ignore[misc]
-        @property
-        def backend_cls(self) -> type:
-            return Backend
-
-    return Collectives(backend="cpu:gloo,cuda:nccl" if machine.gpus else "gloo", timeout_s=seconds)
+    if code is not None:
+        code.require()
+    return ray.get(reference)
 
 
 def _process(
-    job: Pretrain,
+    code: Code | None,
+    reference: Any,
     store: Store,
     work: Path,
     machine: Machine,
@@ -130,8 +115,7 @@ def _process(
     listening: Callable[[], AbstractContextManager[None]],
 ) -> dict[str, Any] | None:
     """Trains as one process of a group; the first returns the result."""
-    if job.code is not None:
-        job.code.require()
+    job: Pretrain = loaded(code, reference)
     from ray.train import get_context
     from ray.train.lightning import RayDDPStrategy, RayLightningEnvironment
 

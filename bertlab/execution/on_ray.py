@@ -17,14 +17,15 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bertlab.errors import BadInput, RunFailed
-from bertlab.execution.attempt import Ended, attempt
+from bertlab.execution import group
+from bertlab.execution.attempt import Ended, Engine, attempt
 from bertlab.lab.jobs import Job, Pretrain, devices_per_pretraining, needs
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
@@ -46,12 +47,6 @@ PRIVATE = "bertlab-ray-"
 """The prefix of folders for Ray's sessions."""
 OWNER = "BERTLAB_RAY_FOLDER"
 """The environment variable by which processes of Ray are matched to their folder."""
-SECONDS_TO_CLAIM = 60.0
-"""The command that made a younger folder may not have claimed it yet."""
-
-_SETTINGS = 4
-_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, _SETTINGS, 0, 0, 0, 0, 0))
-"""The beginning of an HTTP/2 connection (RFC 9113, section 3.4)."""
 
 OBJECT_STORE_BYTES = 100 * 2**20
 """Enough for jobs and their outcomes; all data go through the store."""
@@ -60,84 +55,67 @@ OBJECT_STORE_BYTES = 100 * 2**20
 class Worker:
     """A process with one device, as a Ray actor."""
 
-    def __init__(self, store: Path, machine: Machine, flag: Path, code: Code | None) -> None:
-        self.store, self.machine, self.flag, self.code = Store(store), machine, flag, code
-
-    def ready(self) -> None:
-        """Returns when the imports, which take seconds, are finished."""
-        if not self.store.root.is_dir():
-            raise FileNotFoundError(f"the runs directory '{self.store.root}' does not exist")
-        if self.code is not None:  # before other imports, as in the main process
-            self.code.require()
+    @staticmethod
+    def ready(store: Path, code: Code | None) -> None:
+        """Returns when the imports, which take seconds, are finished. Runs the study file `code` before them."""
+        if not store.is_dir():
+            raise FileNotFoundError(f"the runs directory '{store}' does not exist")
+        if code is not None:
+            code.require()
         import bertlab.training.finetuning
         import bertlab.training.pretraining  # noqa: F401
 
-    def ping(self) -> None:
-        """Returns, if the process is alive."""
-
-    def run(self, job: Job) -> Ended:
-        """Runs a job."""
-        with listening_to(self.flag):
+    @staticmethod
+    def run(
+        code: Code | None, references: list[Any], store: Store, machine: Machine, flag: Path, devices: int
+    ) -> Ended:
+        """Runs a job in this process, or a pre-training in a group of processes on several devices."""
+        with listening_to(flag):
             try:
+                job: Job = group.loaded(code, references[0])
                 for need in needs(job):
-                    self.store.wait_for(need.id)
-            except RunFailed as error:
+                    store.wait_for(need.id)
+                    store.get_verified(need.id)
+            except RunFailed as error:  # the schedule repeats what is damaged, then this job
                 return Ended("failed", str(error))
-            return attempt(job, self.store, self.machine)
+            except BadInput as error:
+                return Ended("refused", str(error))
+            if devices == 1:
+                return attempt(job, store, machine)
+            assert isinstance(job, Pretrain)
+            machine, listening = replace(machine, threads=1), partial(listening_to, flag)
+
+            def train(work: Path, progress: Progress) -> dict[str, Any]:
+                return group.train(job, store, work, machine, devices, progress, listening=listening)
+
+            ended = attempt(job, store, machine, processes=devices, run=train)
+        return replace(ended, final=True)  # `group.train` has tried twice
 
 
-def run_in_group(job: Pretrain, store: Path, machine: Machine, devices: int, flag: Path) -> Ended:
-    """Runs a pre-training on several devices, from a Ray task without one."""
-    from bertlab.execution import group
-
-    opened = Store(store)
-    machine = replace(machine, threads=1)
-    try:
-        opened.wait_for(job.corpus.id)
-        opened.get_verified(job.corpus.id)
-    except RunFailed as error:  # the schedule repeats the corpus, then this job
-        return Ended("failed", str(error))
-
-    def train(work: Path, progress: Progress) -> dict[str, Any]:
-        return group.train(job, opened, work, machine, devices, progress, listening=partial(listening_to, flag))
-
-    with listening_to(flag):
-        ended = attempt(job, opened, machine, processes=devices, run=train)
-    return replace(ended, final=True)  # `group.train` has tried twice
-
-
-@dataclass
-class _Running:
+class _Running(NamedTuple):
     job: Job
     progress: Progress
-    worker: Any = None
+    devices: int
+    worker: Any
     """The worker that runs it; `None` for a group."""
-    devices: int = 1
 
 
-@dataclass
-class Workers:
-    """An engine (see `schedule.Engine`) of several devices."""
+class Workers(Engine):
+    """An engine of several devices, each held by a worker or, in groups, by a process of a pre-training.
 
-    ray: Any
-    store: Store
-    machine: Machine
-    group: int
-    """Devices of one pre-training."""
-    flag: Path
-    """A file whose existence stops workers."""
-    code: Code | None = None
-    """A study file that workers run first."""
-    hiring: dict[Any, Any] = field(default_factory=dict)
-    """Workers that are starting, by the Ray reference that is ready when they are."""
-    idle: list[Any] = field(default_factory=list)
-    running: dict[Any, _Running] = field(default_factory=dict)
-    refused: int = 0
-    """Consecutive workers that could not start."""
-    missed: list[tuple[Job, Ended]] = field(default_factory=list)
-    """Jobs that began without any worker alive."""
-    waits: float = 0.0
-    """The time since which no job runs."""
+    `group` is the number of devices of a pre-training, `flag` a file whose existence stops workers, `code` a study file
+    that workers run first.
+    """
+
+    def __init__(self, ray: Any, store: Store, machine: Machine, group: int, flag: Path, code: Code | None) -> None:
+        super().__init__(store, machine)
+        self.ray, self.group, self.flag, self.code = ray, group, flag, code
+        self.hiring: dict[Any, Any] = {}
+        """Workers that are starting, by the Ray reference that is ready when they are."""
+        self.idle: list[Any] = []
+        self.running: dict[Any, _Running] = {}
+        self.busy = time.monotonic()
+        """The last time that a job ran."""
 
     def devices(self, job: Job) -> int:
         """`group` for a pre-training, else one."""
@@ -147,62 +125,43 @@ class Workers:
         """The number of idle workers."""
         return len(self.idle)
 
-    def _take(self) -> Any:
-        """An idle worker that is alive; `None` if there is none."""
-        while self.idle:
-            worker = self.idle.pop()
-            try:
-                self.ray.get(worker.ping.remote(), timeout=SECONDS_TO_REACH)
-            except self.ray.exceptions.RayError:  # its machine is gone, or it hangs
-                self.ray.kill(worker)
-                self.hire(1)
-            else:
-                return worker
-        return None
-
     def hire(self, number: int) -> None:
         """Starts workers, on any free device; each becomes idle when it is ready."""
         gpus = min(self.machine.gpus, 1)
         remote = self.ray.remote(num_cpus=0 if gpus else 1, num_gpus=gpus)(Worker)
         for _ in range(number):
-            worker = remote.remote(self.store.root, self.machine.per_worker(), self.flag, self.code)
-            self.hiring[worker.ready.remote()] = worker
+            worker = remote.remote()
+            self.hiring[worker.ready.remote(self.store.root, self.code)] = worker
 
     def begin(self, job: Job, progress: Progress) -> None:
         """Gives a job to a worker; or starts a group in place of as many workers as it uses devices."""
-        self.waits = 0.0
         devices = self.devices(job)
+        references = [self.ray.put(job)]  # in a list, so that Ray does not load the job before `code` runs
+        arguments = self.code, references, self.store, self.machine.per_worker(), self.flag, devices
+        workers = [self.idle.pop() for _ in range(devices)]
         if devices == 1:
-            worker = self._take()
-            if worker is None:
-                self.missed.append((job, Ended("claimed")))
-                return
-            self.running[worker.run.remote(job)] = _Running(job, progress, worker)
-            return
-        for _ in range(devices):
-            self.ray.kill(self.idle.pop())
-        remote = self.ray.remote(num_cpus=0, max_retries=0)(run_in_group)
-        reference = remote.remote(job, self.store.root, self.machine.per_worker(), devices, self.flag)
-        self.running[reference] = _Running(job, progress, devices=devices)
+            (worker,) = workers
+            reference = worker.run.remote(*arguments)
+        else:
+            worker = None
+            for each in workers:
+                self.ray.kill(each)
+            reference = self.ray.remote(num_cpus=0, max_retries=0)(Worker.run).remote(*arguments)
+        self.running[reference] = _Running(job, progress, devices, worker)
 
     def ended(self) -> list[tuple[Job, Ended]]:
         """Jobs that have ended; reports the progress of the others."""
-        missed, self.missed = self.missed, []
+        self._require_devices()
         waiting = [*self.running, *self.hiring]
-        if missed or not waiting:
-            return missed
-        self._wait_for_devices()
-        self.ray.wait(waiting, num_returns=1, timeout=SECONDS_BETWEEN_LOOKS)
-        ready, _ = self.ray.wait(waiting, num_returns=len(waiting), timeout=0)
-        for reference in [each for each in ready if each in self.hiring]:
-            self._hired(reference)
-        found = [self._collect(each) for each in ready if each in self.running]
-        for each in self.running.values():
-            known = self.store.progress(each.job.id)
+        ready = self.ray.wait(waiting, timeout=SECONDS_BETWEEN_LOOKS)[0] if waiting else []
+        for running in self.running.values():
+            known = self.store.progress(running.job.id)
             if known.get("total"):
                 figures = {name: value for name, value in known.items() if name not in ("pid", "host", "since")}
-                each.progress(figures.pop("done"), figures.pop("total"), figures.pop("stage"), **figures)
-        return found
+                running.progress(figures.pop("done"), figures.pop("total"), figures.pop("stage"), **figures)
+        for each in set(ready) & self.hiring.keys():
+            self._hired(each)
+        return [self._collect(each) for each in ready if each in self.running]
 
     def stop(self, number: int) -> None:
         """Stops all running jobs, after they save."""
@@ -210,12 +169,11 @@ class Workers:
             self.flag.write_text(str(number), encoding="utf-8")
             self.ray.wait([*self.running], num_returns=len(self.running), timeout=SECONDS_TO_STOP)
 
-    def _wait_for_devices(self) -> None:
+    def _require_devices(self) -> None:
         """Raises `BadInput` if no job has run for long: devices are missing, or other commands hold them."""
-        now = time.monotonic()
-        if self.running or not self.hiring or not self.waits:
-            self.waits = now
-        elif now - self.waits > SECONDS_TO_HIRE:
+        if self.running or self.idle:
+            self.busy = time.monotonic()
+        elif time.monotonic() - self.busy > SECONDS_TO_HIRE:
             there = self.ray.cluster_resources()
             raise BadInput(
                 f"no device has become free in {SECONDS_TO_HIRE / 60:.0f} minutes: the cluster has "
@@ -226,29 +184,26 @@ class Workers:
         worker = self.hiring.pop(reference)
         try:
             self.ray.get(reference)
-        except self.ray.exceptions.RayError as error:
-            self.refused += 1
-            if self.refused > self.machine.devices:
-                raise BadInput(f"workers cannot be started: {_reason(error)}") from error
+        except self.ray.exceptions.RayTaskError as error:
+            raise BadInput(f"workers cannot be started: {_reason(error)}") from error
+        except self.ray.exceptions.RayError:  # its process was killed, or its machine is gone
             self.hire(1)
-            return
-        self.refused = 0
-        self.idle.append(worker)
+        else:
+            self.idle.append(worker)
 
     def _collect(self, reference: Any) -> tuple[Job, Ended]:
-        running = self.running.pop(reference)
+        job, _, devices, worker = self.running.pop(reference)
         try:
             ended: Ended = self.ray.get(reference)
         except self.ray.exceptions.RayTaskError as error:
             ended = Ended("failed", _reason(error))
         except self.ray.exceptions.RayError as error:
-            self.hire(running.devices)
-            return running.job, Ended("failed", f"its process was killed ({_reason(error)})")
-        if running.worker is None:
-            self.hire(running.devices)
+            worker, ended = None, Ended("failed", f"its process was killed ({_reason(error)})")
+        if worker is None:
+            self.hire(devices)
         else:
-            self.idle.append(running.worker)
-        return running.job, ended
+            self.idle.append(worker)
+        return job, ended
 
 
 @contextmanager
@@ -264,9 +219,9 @@ def workers(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[Wor
         for kind, option, needed in (("GPU", "--gpus", machine.gpus), ("CPU", "--workers", machine.workers)):
             if machine.cluster and needed > (found := there.get(kind, 0)):
                 raise BadInput(f"{option} is {needed}: the cluster at '{machine.cluster}' has {found:.0f}")
-        flag, group = store.scratch / store.own_name("stop"), devices_per_pretraining(machine, jobs)
-        engine = Workers(ray, store, machine, group, flag, next((job.code for job in jobs), None))
-        engine.hire(min(machine.devices, len(jobs) * group))
+        flag, devices = store.scratch / store.own_name("stop"), devices_per_pretraining(machine, jobs)
+        engine = Workers(ray, store, machine, devices, flag, next((job.code for job in jobs), None))
+        engine.hire(min(machine.devices, len(jobs) * devices))
         try:
             yield engine
         except BaseException as error:  # a signal, or bad input of one job: the others save
@@ -280,6 +235,7 @@ def workers(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[Wor
 def _ray(machine: Machine) -> Iterator[Any]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_TRAIN_V2_ENABLED", "1")
+    os.environ.setdefault("TORCH_PROCESS_GROUP_SHUTDOWN_TIMEOUT_S", "1")  # a process that hangs does not shut down
     if machine.cluster != "auto":
         os.environ.pop("RAY_ADDRESS", None)  # only `--cluster` selects a cluster
     if not machine.cluster:  # other users of this machine must not run code in this session
@@ -288,65 +244,36 @@ def _ray(machine: Machine) -> Iterator[Any]:
         os.environ.setdefault("RAY_AUTH_MODE", "token")
     # Otherwise Ray ends this process on SIGTERM with a C++ stack trace, and removes its handlers on shutdown.
     os.environ["RAY_DISABLE_FAILURE_SIGNAL_HANDLER"] = "1"
+    # A signal to the process group of this command, as `timeout` sends it, must reach only this process, which lets
+    # workers save: Ray's processes get groups of their own.
+    os.register_at_fork(after_in_child=os.setpgrp)
     import ray
 
     logging.getLogger("ray").setLevel(logging.ERROR)
-    with _private_folder() as private:
-        common: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
-        if machine.cluster:
-            start = partial(ray.init, address=machine.cluster, **common)
-        else:
-            start = partial(
-                ray.init,
-                num_cpus=machine.workers or machine.gpus,
-                num_gpus=machine.gpus or None,
-                include_dashboard=False,
-                object_store_memory=OBJECT_STORE_BYTES,
-                _node_ip_address="127.0.0.1",
-                _temp_dir=str(private / "ray"),
-                **common,
-            )
-        # In the main thread, a SIGTERM during the start would crash Ray. Its processes end with this thread.
-        with ThreadPoolExecutor(1) as thread:
-            try:
-                try:
-                    if machine.cluster:
-                        _reach(machine.cluster)
-                    with _apart:
-                        thread.submit(start).result()
-                except Exception as error:  # Ray raises many classes, also `Exception` itself
-                    local = "Ray cannot be started"
-                    what = f"no Ray cluster answers at '{machine.cluster}'" if machine.cluster else local
-                    raise BadInput(f"{what}: {_reason(error)}") from error
-                stop_if_asked()
-                yield ray
-            finally:
-                ray.shutdown()
-
-
-class _Apart:
-    """Within it, child processes that run Python before another program, as Ray's do, form their own process groups.
-
-    A signal to the process group of this command, as `timeout` sends it, then reaches only this process, which lets
-    workers save.
-    """
-
-    def __init__(self) -> None:
-        self.active = False
-        os.register_at_fork(after_in_child=self._leave)
-
-    def __enter__(self) -> None:
-        self.active = True
-
-    def __exit__(self, *error: object) -> None:
-        self.active = False
-
-    def _leave(self) -> None:
-        if self.active:
-            os.setpgid(0, 0)
-
-
-_apart = _Apart()
+    # In the main thread, a SIGTERM during the start would crash Ray. Its processes end with this thread.
+    with _private_folder() as private, ThreadPoolExecutor(1) as thread, ExitStack() as stack:
+        stack.callback(ray.shutdown)
+        failed = f"no Ray cluster answers at '{machine.cluster}'"
+        options: dict[str, Any] = {"address": machine.cluster}
+        if not machine.cluster:
+            failed = "Ray cannot be started"
+            options = {
+                "num_cpus": machine.workers or machine.gpus,
+                "num_gpus": machine.gpus or None,
+                "include_dashboard": False,
+                "object_store_memory": OBJECT_STORE_BYTES,
+                "_node_ip_address": "127.0.0.1",
+                "_temp_dir": str(private / "ray"),
+            }
+        start = partial(ray.init, log_to_driver=False, logging_level="ERROR", configure_logging=False, **options)
+        try:
+            if machine.cluster:
+                _reach(machine.cluster)
+            thread.submit(start).result()
+        except Exception as error:  # Ray raises many classes, also `Exception` itself
+            raise BadInput(f"{failed}: {_reason(error)}") from error
+        stop_if_asked()
+        yield ray
 
 
 @contextmanager
@@ -355,12 +282,10 @@ def _private_folder() -> Iterator[Path]:
 
     Kills all processes that were started for it at the end, and those that killed commands of this user left.
     """
-    place = Path("/tmp" if Path("/tmp").is_dir() else tempfile.gettempdir())  # paths of sockets must be short
+    place = Path("/tmp")  # paths of sockets must be short
     for left in place.glob(f"{PRIVATE}*"):
         with suppress(OSError):
-            facts = left.lstat()
-            old = time.time() - facts.st_mtime > SECONDS_TO_CLAIM
-            if old and facts.st_uid == os.getuid() and not is_claimed(left / "claim"):
+            if left.lstat().st_uid == os.getuid() and not is_claimed(left / "claim"):
                 _remove(left)
     private = Path(tempfile.mkdtemp(prefix=PRIVATE, dir=place))
     os.environ[OWNER] = str(private)
@@ -385,14 +310,14 @@ def _remove(private: Path) -> None:
 def _reach(address: str) -> None:
     """Raises `OSError` or `ValueError` if no Ray listens at HOST:PORT; Ray itself would wait for minutes or for ever.
 
-    Ray's head answers in HTTP/2, which begins with a settings frame.
+    Ray's head answers in HTTP/2 (RFC 9113, section 3.4), which begins with a settings frame (type 4).
     """
     if address != "auto":
         host, _, port = address.rpartition(":")
         with socket.create_connection((host, int(port)), timeout=SECONDS_TO_REACH) as connection:
-            connection.sendall(_HELLO)
-            frame = connection.makefile("rb").read(9)
-        if len(frame) < 9 or frame[3] != _SETTINGS:
+            connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)))
+            answer = connection.recv(9)
+        if answer[3:4] != b"\4":
             raise OSError("another service listens there")
 
 

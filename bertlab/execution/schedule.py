@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from bertlab.errors import BadInput, warn
-from bertlab.execution.attempt import Ended, attempt, one_line
+from bertlab.execution.attempt import Ended, Engine, one_line
 from bertlab.lab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain, needs
 from bertlab.machine import Machine
 from bertlab.names import label
@@ -37,45 +37,8 @@ class Observer(Protocol):
         """The job ended without a result, and is tried `again` or not."""
 
 
-class Engine(Protocol):
-    """Runs jobs on devices: in this process, or in others."""
-
-    def devices(self, job: Job) -> int:
-        """The number of devices that a job uses."""
-
-    def free(self) -> int:
-        """The number of idle devices."""
-
-    def begin(self, job: Job, progress: Progress) -> None:
-        """Begins a job on idle devices."""
-
-    def ended(self) -> list[tuple[Job, Ended]]:
-        """Jobs that have ended since the last call; waits a little for one."""
-
-
-class ThisProcess:
-    """An engine of one device: runs each job to its end when it begins."""
-
-    def __init__(self, store: Store, machine: Machine) -> None:
-        self.store, self.machine = store, machine
-        self.finished: list[tuple[Job, Ended]] = []
-
-    def devices(self, job: Job) -> int:
-        """One."""
-        return 1
-
-    def free(self) -> int:
-        """One, until `ended` has returned the last job."""
-        return 0 if self.finished else 1
-
-    def begin(self, job: Job, progress: Progress) -> None:
-        """Runs the job."""
-        self.finished.append((job, attempt(job, self.store, self.machine, progress)))
-
-    def ended(self) -> list[tuple[Job, Ended]]:
-        """The last job."""
-        ended, self.finished = self.finished, []
-        return ended
+PREPARATIONS = (PrepareCorpus, ImportCheckpoint)
+"""Jobs that run in this process, before workers start and trainings begin."""
 
 
 def execute(
@@ -87,43 +50,40 @@ def execute(
     A diverged job is not tried again. Calls `on_training` when corpora and checkpoints are ready and the first training
     begins. Raises `BadInput` and `Interrupted`, which end all jobs.
     """
-    schedule = Schedule(jobs, store, observer, on_training)
+    schedule = Schedule(jobs, store, observer)
     if not machine.cluster:
         machine.check()
-    if machine.is_single_process:
-        return schedule.carry_out(ThisProcess(store, machine))
-    from bertlab.execution.on_ray import workers
-
-    # Text uses all cores of this machine, and its errors show before workers start.
-    lost = schedule.carry_out(ThisProcess(store, machine.cpu_only()), (PrepareCorpus, ImportCheckpoint))
+    alone = machine.is_single_process
+    schedule.carry_out(Engine(store, machine if alone else machine.cpu_only()), PREPARATIONS)
     if schedule.todo:
+        on_training()
+    if alone:
+        schedule.carry_out(Engine(store, machine))
+    elif schedule.todo:
+        from bertlab.execution.on_ray import workers
+
         with workers(store, machine, jobs) as engine:
             schedule.todo.sort(key=length, reverse=True)
-            lost = schedule.carry_out(engine)
-    return lost
+            schedule.carry_out(engine)
+    return schedule.lost
 
 
 class Schedule:
     """The jobs that remain, and which of them runs next."""
 
-    def __init__(
-        self, jobs: Sequence[Job], store: Store, observer: Observer, on_training: Callable[[], object]
-    ) -> None:
-        self.store, self.observer, self.on_training = store, observer, on_training
+    def __init__(self, jobs: Sequence[Job], store: Store, observer: Observer) -> None:
+        self.store, self.observer = store, observer
         self.done = {run.id for run in store.runs()}
         self.todo = [job for job in jobs if job.id not in self.done]
         self.total, self.begun = len(self.todo), Counter[str]()
         self.lost: list[Job] = []
-        self.training = False
-        self.awaited: set[str] = set()
-        """Processes that a warning has named."""
 
-    def carry_out(self, engine: Engine, kinds: type | tuple[type, ...] = object) -> list[Job]:
-        """Runs the jobs of these kinds, the first ones first; returns all jobs without a result so far."""
+    def carry_out(self, engine: Engine, kinds: type | tuple[type, ...] = object) -> None:
+        """Runs the jobs of these kinds, the first ones first; `lost` then has all jobs without a result so far."""
+        self._give_up()
         running, busy = 0, time.monotonic()
         while running or any(isinstance(job, kinds) for job in self.todo):
             stop_if_asked()
-            self._give_up()
             while (job := self._next(engine, kinds)) is not None:
                 self._begin(job, engine)
                 running += 1
@@ -131,36 +91,31 @@ class Schedule:
             for job, how in ended:
                 running -= 1
                 self._end(job, how)
+            self._give_up()
             if running or ended:
                 busy = time.monotonic()
             else:
                 if time.monotonic() - busy > locks.SECONDS_OF_SILENCE:
                     self._name_holder()
                 time.sleep(SECONDS_BETWEEN_LOOKS)  # other commands run the remaining jobs, or devices are not ready
-        return self.lost
 
     def _next(self, engine: Engine, kinds: type | tuple[type, ...]) -> Job | None:
         """The first job that can run now on the idle devices."""
         free = engine.free()
-        for job in self.todo if free else ():
-            if isinstance(job, kinds) and engine.devices(job) <= free and self._ready(job):
+        for job in self.todo:
+            fits = isinstance(job, kinds) and engine.devices(job) <= free
+            if fits and all(need.id in self.done for need in needs(job)) and not self.store.is_claimed(job.id):
                 return job
         return None
 
-    def _ready(self, job: Job) -> bool:
-        return all(need.id in self.done for need in needs(job)) and not self.store.is_claimed(job.id)
-
     def _name_holder(self) -> None:
-        """Warns once of the process that this command waits for: it may be stopped, or on another machine."""
-        job = next((job for job in self.todo if self.store.is_claimed(job.id)), None)
-        if job is not None and (holder := self.store.holder(job.id).partition(" since ")[0]) not in self.awaited:
-            self.awaited.add(holder)
-            warn(f"waiting for {self.store.holder(job.id)}, which works on run {job.id} ({label(job.label)})")
+        """Warns of the process that this command waits for: it may be stopped, or on another machine."""
+        for job in self.todo:
+            if self.store.is_claimed(job.id):
+                warn(f"waiting for {self.store.holder(job.id)}, which works on run {job.id} ({label(job.label)})")
+                return
 
     def _begin(self, job: Job, engine: Engine) -> None:
-        if not self.training and not isinstance(job, PrepareCorpus | ImportCheckpoint):
-            self.training = True
-            self.on_training()
         self.todo.remove(job)
         self.begun[job.id] += 1
         engine.begin(job, self.observer.begin(job, len(self.begun), self.total))

@@ -12,8 +12,9 @@ import pytest
 
 from bertlab import errors
 from bertlab.errors import BadInput
+from bertlab.execution import schedule
 from bertlab.execution.attempt import Ended
-from bertlab.execution.schedule import TRIES, Schedule, length
+from bertlab.execution.schedule import TRIES, Schedule, execute, length
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import Measure, Pretrain, needs
 from bertlab.progress import silent
@@ -87,8 +88,10 @@ def jobs(machine):
     return plan.make(request, machine).jobs
 
 
-def carried_out(jobs, store, engine, observer=None, started=lambda: None):
-    return Schedule(jobs, store, observer or Watching(), started).carry_out(engine)
+def carried_out(jobs, store, engine, observer=None):
+    remaining = Schedule(jobs, store, observer or Watching())
+    remaining.carry_out(engine)
+    return remaining.lost
 
 
 @pytest.mark.parametrize("free", [1, 2, 3, 8])
@@ -100,10 +103,14 @@ def test_every_job_is_done_once_after_what_it_needs_and_no_device_waits(jobs, st
     assert observer.begun == [(number, len(jobs)) for number in range(1, len(jobs) + 1)]
 
 
-def test_training_starts_once_when_the_corpus_is_there(jobs, store):
-    told = []
-    carried_out(jobs, store, Engine(store), started=lambda: told.append([run.kind for run in store.runs()]))
-    assert told == [["corpus"]]
+@pytest.mark.parametrize("fails", [False, True])
+def test_training_starts_once_when_the_corpus_is_there(jobs, store, machine, monkeypatch, fails):
+    endings = {jobs[0].id: [Ended("failed", "no luck")] * TRIES} if fails else {}
+    monkeypatch.setattr(schedule, "Engine", lambda store, machine: Engine(store, endings=endings))
+    started = []
+    lost = execute(jobs, store, machine, Watching(), lambda: started.append([run.kind for run in store.runs()]))
+    assert started == ([] if fails else [["corpus"]])
+    assert len(lost) == (len(jobs) if fails else 0)
 
 
 def test_a_pretraining_on_several_devices_waits_until_they_are_free(jobs, store):
@@ -157,17 +164,18 @@ def test_a_run_that_another_command_works_on_is_waited_for_behind_the_others(job
         assert store.progress(first.id) | {"pid": 0, "host": "", "since": 0} == {
             "pid": 0, "host": "", "since": 0, "done": 7, "total": 20, "stage": "pre-training", "loss": 2.5,
         }  # fmt: skip
-        schedule = Schedule(jobs, store, Watching(), lambda: None)
+        remaining = Schedule(jobs, store, Watching())
         begun = []
-        while (job := schedule._next(engine, object)) is not None:
-            schedule._begin(job, engine)
+        while (job := remaining._next(engine, object)) is not None:
+            remaining._begin(job, engine)
             begun.append(job)
             for each, how in engine.ended():
-                schedule._end(each, how)
+                remaining._end(each, how)
         assert begun[0] is second
         assert first not in begun
     assert store.progress(first.id) == {}
-    assert schedule.carry_out(engine) == []
+    remaining.carry_out(engine)
+    assert remaining.lost == []
 
 
 def test_who_is_waited_for_is_said_once(jobs, store, monkeypatch, capsys):
