@@ -19,7 +19,7 @@ from bertlab.text.tokenizers import WordPiece
 
 
 def contents(runs):
-    """What a store holds, apart from clocks."""
+    """The files of a store, apart from times."""
     kept = {}
     for run in Store(runs).runs():
         for path in sorted(run.path.rglob("*")):
@@ -65,7 +65,7 @@ def test_a_dry_run_writes_nothing(smoke, call, tmp_path, capsys):
     assert list(tmp_path.iterdir()) == []
     printed = capsys.readouterr().out
     assert "pre-train" in printed
-    assert "15,360" not in printed  # the row of no steps trains on nothing
+    assert "15,360" not in printed  # the variant without steps trains on nothing
     assert "10,240" in printed
 
 
@@ -86,7 +86,7 @@ def test_a_signal_leaves_a_store_from_which_the_same_command_goes_on(smoke, call
     assert process.returncode == status, complaint
     assert "give the same command again" in complaint
     assert "Traceback" not in complaint
-    if number != signal.SIGINT:  # what a signal leaves does not depend on which it was
+    if number != signal.SIGINT:  # all signals leave the same
         assert contents(runs).items() < contents(finished).items()
         return
     assert call(*smoke, "--runs", runs) == 0

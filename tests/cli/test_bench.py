@@ -1,4 +1,4 @@
-"""`bertlab bench`: what it tells; how fast the machine is, is not tested."""
+"""`bertlab bench` prints its figures; their size is not tested."""
 
 import json
 import resource
@@ -37,12 +37,12 @@ def test_a_full_temporary_folder_is_named(call, capsys, monkeypatch, tmp_path):
 
 def test_people_read_it_too(call, capsys):
     assert call(*CHOSEN) == 0
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for part in ("tokens/s", "of matrix products in fp32", "GFLOP/s", "waiting for data", "peak memory"):
-        assert part in told
+        assert part in printed
 
 
 @pytest.mark.parametrize("arguments", [("--scale", "huge"), ("--gpus", "2"), ("--set", "schedule.steps=0")])
-def test_bad_input_is_told_in_one_line(call, capsys, arguments):
+def test_bad_input_gives_one_line(call, capsys, arguments):
     assert call("bench", *arguments) == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -40,7 +40,7 @@ def test_every_file_can_be_read_by_everyone(exported, call, finished, tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "size"), [((RUN,), 100), ((RUN,), 20_000), (("masking", "--results"), 100)])
-def test_a_full_disk_is_told_of_and_nothing_is_left(call, finished, tmp_path, capsys, arguments, size):
+def test_a_full_disk_gives_one_line_and_leaves_nothing(call, finished, tmp_path, capsys, arguments, size):
     capsys.readouterr()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
@@ -94,7 +94,7 @@ def test_the_card_has_the_recipe_and_what_was_measured(exported, finished):
 
 @pytest.mark.parametrize("again", ["as it is", "saved by transformers"])
 def test_what_was_exported_comes_back(again, exported, finished, call, tmp_path):
-    """Its weights are those of the run, and so is its recipe, as far as a checkpoint can say."""
+    """Its weights are those of the run, and so is its recipe, as far as a checkpoint records it."""
     from safetensors.torch import load_file
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 

@@ -1,4 +1,4 @@
-"""`bertlab fetch`: what it writes gives `--data` the rows of the Hub, once; then no Hub is needed."""
+"""`bertlab fetch`: its files give `--data` the examples of the Hub, once; then no Hub is needed."""
 
 import gzip
 import json
@@ -47,7 +47,7 @@ def pushed(hub, tmp_path, monkeypatch):
 
 
 def rows(task, **options):
-    """What a model would be trained and evaluated on."""
+    """The examples for training and evaluation."""
     found = data.load(catalog.find(task), world=False, **options)
     parts = [part for part in (found.train, found.evaluation, found.test) if part is not None]
     return found.labels, [
@@ -162,7 +162,7 @@ def test_without_the_hub_the_environment_says_so_and_what_is_cached_is_used(push
 
 
 def test_a_new_card_changes_no_id_of_a_study_and_new_rows_change_theirs(pushed, hub, tmp_path):
-    """Corpus and tasks of the Hub: what is planned after somebody has edited the cards is what was planned before."""
+    """Corpus and tasks of the Hub: the plan is the same after somebody has edited the cards."""
     from bertlab.lab import plan, scales, studies
 
     def push(card=b"", text="A text."):

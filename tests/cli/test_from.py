@@ -15,7 +15,7 @@ from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 
 TAGGED = ("finetune", "--task", "conll2003")
 FEATURES = ("ablate", "features", "--scale", "smoke", "--substitute", "conll2003=entities", "--threads", "1")
-ROWS = 7
+VARIANTS = 7
 
 
 @pytest.fixture(scope="module")
@@ -39,17 +39,17 @@ def checkpoint(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def imported(checkpoint, call, tmp_path_factory):
-    """A store with `features` measured on the checkpoint, and its row from scratch."""
+    """A store with `features` measured on the checkpoint, and its variant from scratch."""
     runs = tmp_path_factory.mktemp("imported") / "runs"
     assert call(*FEATURES, "--from", checkpoint, "--random-init", "--finetune-seeds", "2", "--runs", runs) == 0
     return runs
 
 
-def test_all_rows_are_measured_on_the_checkpoint(imported):
+def test_all_variants_are_measured_on_the_checkpoint(imported):
     runs = Store(imported).runs()
     kinds = [run.kind for run in runs]
     assert (kinds.count("import"), kinds.count("pretrain"), kinds.count("corpus")) == (2, 0, 0)
-    assert (kinds.count("finetune"), kinds.count("features")) == (2 * 2, 2 * (ROWS - 1))
+    assert (kinds.count("finetune"), kinds.count("features")) == (2 * 2, 2 * (VARIANTS - 1))
     taken, fresh = (
         next(run for run in runs if run.kind == "import" and bool(run.result()["fresh"]) is new)
         for new in (False, True)
@@ -88,7 +88,7 @@ def test_the_report_says_what_was_trained_elsewhere(imported, call, tmp_path):
     assert "pre-training seed" not in page.replace("by pre-training seed](figures", "")
     assert "1 pre-training" not in page, "its time was spent elsewhere"
     table = (tmp_path / "features.csv").read_text(encoding="utf-8").splitlines()
-    assert len(table) == 1 + (ROWS + 1) * 2 * 2, "rows, fine-tuning seeds, dev and test"
+    assert len(table) == 1 + (VARIANTS + 1) * 2 * 2, "variants, fine-tuning seeds, dev and test"
 
 
 def test_the_same_command_does_nothing_anew_and_a_copy_is_the_same_checkpoint(
@@ -321,9 +321,9 @@ def test_a_model_is_pre_trained_outside_a_study(call, tmp_path, capsys):
     assert run.science()["recipe"]["objective"][0]["mask_prob"] == 0.4
     assert run.science()["recipe"]["seed"] == 3
     assert call(*command, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["id"], told["heldout"]) == (run.id, run.result()["heldout"])
-    assert np.isfinite(told["heldout"]["masked_lm_loss"])
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["id"], printed["heldout"]) == (run.id, run.result()["heldout"])
+    assert np.isfinite(printed["heldout"]["masked_lm_loss"])
 
 
 def test_milestones_of_a_run_are_those_that_it_keeps(call, tmp_path, capsys):

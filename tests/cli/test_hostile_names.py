@@ -1,4 +1,4 @@
-"""A study of one's own whose folders, columns, classes and variants have names that try to be more than names."""
+"""A user's study whose folders, columns, classes and variants have names that look like paths, markup or formulas."""
 
 import csv
 import json
@@ -48,9 +48,9 @@ def test_from_the_plan_to_the_report(call, place, capsys):
     stem = filename(f"../{SEEN}")
     assert {path.name for path in (place / "reports").iterdir()} >= {"index.md", f"{stem}.md", f"{stem}.csv"}
     with (place / "reports" / f"{stem}.csv").open(newline="") as file:
-        lines = list(csv.DictReader(file))
-    assert {line["variant"] for line in lines} == {f"../{SEEN}", "[/]"}
-    assert {line["dataset"] for line in lines} == {f"'{SEEN}"}
-    assert {line["status"] for line in lines} <= {"done", "collapsed"}
+        rows = list(csv.DictReader(file))
+    assert {row["variant"] for row in rows} == {f"../{SEEN}", "[/]"}
+    assert {row["dataset"] for row in rows} == {f"'{SEEN}"}
+    assert {row["status"] for row in rows} <= {"done", "collapsed"}
     assert call("runs", "--json") == 0
     assert len(json.loads(capsys.readouterr().out)) == 5

@@ -1,4 +1,4 @@
-"""Tasks of a user's own of every kind, the whole way at smoke scale; and their wrong rows."""
+"""A user's tasks of every kind, from the file to the result at smoke scale; and their wrong examples."""
 
 import json
 
@@ -25,7 +25,7 @@ study = Study(
 
 
 def rows(split):
-    """Some of the embedded world's rows for each folder; endings as a list, as in many a data set."""
+    """Some examples of the synthetic tasks for each folder; endings as a list, as in many data sets."""
     completion = [
         {"start": row["startphrase"], "endings": [row[f"ending{number}"] for number in range(4)], "label": row["label"]}
         for row in microworld.rows("completion", split)[:70]

@@ -1,11 +1,11 @@
-"""`--logger`: the same runs byte for byte, and what loggers wrote is none of theirs."""
+"""`--logger`: the same runs byte for byte, and the files of loggers are outside of them."""
 
 import pytest
 
 
 @pytest.fixture(scope="module")
 def logged(call, smoke, tmp_path_factory):
-    """One row of the finished study, with TensorBoard told of it."""
+    """One variant of the finished study, logged to TensorBoard."""
     runs = tmp_path_factory.mktemp("logged") / "runs"
     command = [part for part in smoke if part not in ("0/0/100", "--random-init")]
     command.pop(len(command) - 1 - command[::-1].index("--only"))

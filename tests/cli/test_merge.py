@@ -161,26 +161,26 @@ def test_what_is_damaged_or_lies_elsewhere_is_refused_before_anything_is_written
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize("what", ["nowhere", "empty", "file", "another study", "into"])
-def test_stores_that_do_not_go_together(call, halves, tmp_path, what, capsys):
+@pytest.mark.parametrize("kind", ["nowhere", "empty", "file", "another study", "into"])
+def test_stores_that_do_not_go_together(call, halves, tmp_path, kind, capsys):
     into = tmp_path / "all"
-    other = tmp_path / what
-    if what == "file":
+    other = tmp_path / kind
+    if kind == "file":
         other.write_text("")
-    elif what == "another study":
+    elif kind == "another study":
         shutil.copytree(halves[1], other)
         (record,) = Store(other).records().items()
         record[1]["definition"]["variants"]["b"] = {"name": "b"}
         Store(other).write_record(*record)
-    elif what != "nowhere":
+    elif kind != "nowhere":
         other.mkdir()
-    if what == "into":
+    if kind == "into":
         (other / "a file").write_text("")
         into, other = other, halves[1]
     assert call("merge", halves[0], other, "--into", into) == 2
     complaint = capsys.readouterr().err
     assert complaint.count("\n") == 1
-    assert ("is not the study with that name" if what == "another study" else "store") in complaint
+    assert ("is not the study with that name" if kind == "another study" else "store") in complaint
     assert not (tmp_path / "all").exists()
 
 

@@ -13,7 +13,7 @@ from bertlab.store.files import read_sealed, write_sealed
 from bertlab.store.runs import Store
 
 DEFAULTS = tuple(f"claims.{name}" for name in ("better", "worse", "rising", "within", "at", "since"))
-"""What has a default."""
+"""Fields with a default."""
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +63,9 @@ def test_no_key_of_a_record_is_trusted(written, capsys, monkeypatch, how):
         assert f"its {name} is" in str(refused.value).replace("[0]", "")
         capsys.readouterr()
         evidence = gather_all(store)
-        told = capsys.readouterr().err.splitlines()
+        printed = capsys.readouterr().err.splitlines()
         assert not evidence, name
-        assert [file.name in each for each in told] == [True], name
+        assert [file.name in each for each in printed] == [True], name
 
 
 def test_a_record_without_code_is_one_line(written, smoke, call, capsys):

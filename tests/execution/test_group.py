@@ -1,4 +1,4 @@
-"""A pre-training on two workers of Ray Train, some of which are killed, hang, or are told to stop."""
+"""A pre-training on two workers of Ray Train, which are killed, hang, or receive a signal."""
 
 import dataclasses
 import json
@@ -62,7 +62,7 @@ def store(corpus_directory, tmp_path):
 
 
 class Trial:
-    """What happens within a group: at each of some steps, once, something to the second worker."""
+    """Events within a group: at some steps, once, one happens to the second worker."""
 
     def __init__(self, place, happens):
         self.place, self.happens = place, happens
@@ -95,7 +95,7 @@ class Trial:
 
 
 def ask(pid):
-    """What SIGINT does, to the first worker alone."""
+    """The effect of SIGINT, on the first worker alone."""
     from bertlab import progress
 
     progress._received.append(signal.SIGINT)
@@ -124,7 +124,7 @@ def test_a_worker_that_is_killed_ends_the_group_which_goes_on_from_its_checkpoin
 ):
     trial = Trial(tmp_path, {9: kill})
     result = trial.run(store, machine)
-    # Step 9 was saved or, where its end was what the first worker could not agree on with the second, step 8.
+    # Step 9 was saved, or step 8 if the first worker could not end step 9 without the second.
     assert trial.steps()[0] in ([*range(1, 10), *range(first, 21)] for first in (9, 10))
     work = store.work("pretrain", JOB.id)
 
@@ -170,7 +170,7 @@ def test_a_group_that_diverged_is_not_started_again(cluster, store, tmp_path, ma
     ],
 )
 def test_what_a_group_ends_with(store, machine, tmp_path, monkeypatch, failures, raised, tries):
-    """What would come again is raised as it is; anything else once more, and is then a failure that says why."""
+    """An error that would occur again is raised at once; any other only the second time, with its reason."""
     starts = []
 
     def fit(*arguments):

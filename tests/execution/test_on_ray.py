@@ -20,7 +20,7 @@ LONG = ("--set", "schedule.steps=4000")
 
 
 def contents(runs):
-    """What a store holds, apart from clocks and machines."""
+    """The files of a store, apart from times and machines."""
     kept = {}
     for run in Store(runs).runs():
         run.verify()

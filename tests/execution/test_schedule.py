@@ -1,4 +1,4 @@
-"""Which job comes next, on how many devices, and what a failure stops.
+"""The order of jobs, their devices, and the effects of failures.
 
 The engine is made up; the plan and the store are real.
 """
@@ -24,7 +24,7 @@ from bertlab.store.runs import Store
 
 
 class Watching:
-    """An observer that notes what it is told."""
+    """An observer that records its calls."""
 
     def __init__(self):
         self.begun, self.ended, self.retried, self.lost = [], [], [], []
@@ -41,7 +41,7 @@ class Watching:
 
 
 class Engine:
-    """So many devices. The job that was begun first ends first, sealed, unless `endings` has another end for it."""
+    """Some devices. The job that begins first ends first, sealed, unless `endings` has another end for it."""
 
     def __init__(self, store, free=1, endings=(), wide=1):
         self.store, self.room, self.wide = store, free, wide
@@ -83,7 +83,7 @@ def store(tmp_path):
 
 @pytest.fixture(scope="module")
 def jobs(machine):
-    """Two rows of Table 8: the corpus, two pre-trainings, six measurements."""
+    """Two variants of Table 8: the corpus, two pre-trainings, six measurements."""
     request = plan.Request(studies=(studies.find("masking"),), scale=scales.find("smoke"), only=("80/10/10", "0/0/100"))
     return plan.make(request, machine).jobs
 
@@ -99,7 +99,7 @@ def test_every_job_is_done_once_after_what_it_needs_and_no_device_waits(jobs, st
     engine, observer = Engine(store, free), Watching()
     assert carried_out(jobs, store, engine, observer) == []
     assert sorted(job.id for job in engine.begun) == sorted(job.id for job in jobs) == sorted(observer.ended)
-    assert engine.most == min(free, 6)  # all measurements of both rows, side by side
+    assert engine.most == min(free, 6)  # all measurements of both variants, side by side
     assert observer.begun == [(number, len(jobs)) for number in range(1, len(jobs) + 1)]
 
 
@@ -224,14 +224,14 @@ def test_what_is_found_damaged_when_it_is_to_be_used_is_made_anew(jobs, store):
     store.remove([store.get(job.id)])
 
     class Damaged(Engine):
-        def begin(self, asked, progress):
-            if asked is job and not self.begun:
+        def begin(self, begun, progress):
+            if begun is job and not self.begun:
                 self.store.remove([self.store.get(job.pretrain.id)])
                 self.endings = {job.id: [Ended("failed", "weights were damaged")]}
-                self.running.append(asked)
-                self.begun.append(asked)
+                self.running.append(begun)
+                self.begun.append(begun)
             else:
-                super().begin(asked, progress)
+                super().begin(begun, progress)
 
     again = Damaged(store)
     assert carried_out(jobs, store, again) == []

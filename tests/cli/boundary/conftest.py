@@ -1,4 +1,4 @@
-"""Hostile command lines, run in this process: one line that says what is wrong, an exit status, nothing left behind."""
+"""Hostile command lines, run in this process: one line with the error, an exit status, nothing left behind."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from bertlab import errors
 
 
 def snapshot(folder):
-    """Every path below a folder, with what it holds."""
+    """Every path below a folder, with its content."""
     found = {}
     for path, folders, files in os.walk(folder):
         for name in (*folders, *files):

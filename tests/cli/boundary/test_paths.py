@@ -10,7 +10,7 @@ SMOKE = ("--scale", "smoke")
 
 @pytest.fixture
 def hostile(place):
-    """What can lie at a path and is no file or folder."""
+    """Paths that are neither a file nor a folder."""
     os.mkfifo(place / "pipe.txt")
     (place / "dangling.txt").symlink_to("nothing")
     (place / "circle.txt").symlink_to("circle.txt")

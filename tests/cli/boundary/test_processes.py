@@ -1,4 +1,4 @@
-"""What needs a process of its own: output that goes away, environments, signals, and faults of bertlab itself."""
+"""Tests that need a process of their own: closed outputs, environments, signals, and internal errors."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What lies in a store is read by its form: one bad file is named in a line, and the good ones are shown."""
+"""Files of a store are checked on reading: one line names each bad file, and the good ones are shown."""
 
 import json
 import os

@@ -193,7 +193,7 @@ def test_files_that_are_no_python(refused, place, data):
 
 @pytest.mark.parametrize("code", ["", "try:\n while True: pass\nexcept BaseException: pass\n"])
 def test_a_file_without_end_is_named(refused, place, monkeypatch, code):
-    """Even if it catches what is to end it."""
+    """Even if it catches the exception that ends it."""
     monkeypatch.setattr(studies, "SECONDS", 0.2)
     (place / "own.py").write_text(f"{code}while True: pass")
     refused("ablate", "own.py", says="own.py.*takes over")

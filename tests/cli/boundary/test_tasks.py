@@ -18,7 +18,7 @@ KINDS = {
     "tagging": ({"tokens": '["a", "b"]', "tags": '["B-X", "O"]'},) * 2,
     "multiple-choice": ({"context": '"a"', "endings": '["b", "c"]', "label": "1"},) * 2,
 }
-"""Two good rows of each kind, the label last, their values as JSON."""
+"""Two good examples of each kind, the label last, their values as JSON."""
 DIGITS, DEEP, DEEPER = "9" * 400, "[" * 900 + "]" * 900, "[" * 10_000 + "]" * 10_000
 
 
@@ -28,7 +28,7 @@ def lines(rows):
 
 @pytest.fixture
 def folder(place):
-    """Writes the study of a kind of task, its rows and a file to train on."""
+    """Writes the study of a kind of task, its examples and a file to train on."""
 
     def written(kind, file, content):
         *text, label = KINDS[kind][0]
