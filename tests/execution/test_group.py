@@ -169,7 +169,7 @@ def test_a_group_that_diverged_is_not_started_again(cluster, store, tmp_path, ma
         ([[ConnectionError("closed")], [OSError("disk full")]], RunFailed, 2),
     ],
 )
-def test_what_a_group_ends_with(store, machine, tmp_path, monkeypatch, failures, raised, tries):
+def test_what_a_group_ends_with(cluster, store, machine, tmp_path, monkeypatch, failures, raised, tries):
     """An error that would occur again is raised at once; any other only the second time, with its reason."""
     starts = []
 
