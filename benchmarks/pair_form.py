@@ -1,4 +1,4 @@
-"""How well the form of a pair tells true pairs from random ones: no word is read.
+"""How well the form of a pair, without its words, distinguishes true pairs from random ones.
 
     python benchmarks/pair_form.py [--corpus microworld ...] [--length 64 ...] [--format segment-pair ...]
 
@@ -22,16 +22,17 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab import keyed
-from bertlab.inputs.formats import Rows, Text, layout
+from bertlab.inputs.formats import Layout, lay_out
 from bertlab.machine import Machine
 from bertlab.progress import silent
 from bertlab.recipe import Corpus, Inputs
+from bertlab.text.tokens import Part
 
 FORMATS = ("segment-pair", "sentence-pair")
 
 
 @dataclass(frozen=True)
-class Told:
+class Accuracies:
     """Accuracies on the held-out half of the pairs."""
 
     pairs: int
@@ -47,34 +48,34 @@ class Told:
 
     @property
     def half_width(self) -> float:
-        """Of the 95 % interval of an accuracy."""
+        """Half the width of the 95 % interval of the better accuracy."""
         best = max(self.logistic, self.boosting)
         return 1.96 * math.sqrt(best * (1 - best) / (self.pairs // 2))
 
 
-def form(text: Text, rows: Rows) -> npt.NDArray[np.int64]:
-    """(R, 7): whether the first and the second segment begin and end at a sentence boundary, their tokens, the sum."""
+def form(text: Part, layout: Layout) -> npt.NDArray[np.int64]:
+    """(N, 7): whether the first and the second segment begin and end at a sentence boundary, their tokens, the sum."""
     boundary = np.zeros(len(text.tokens) + 1, dtype=np.int64)
     boundary[np.asarray(text.sentences)] = 1
-    first_end, second_end = rows.first + rows.first_length, rows.second + rows.second_length
-    bits = [boundary[places] for places in (rows.first, first_end, rows.second, second_end)]
-    lengths = rows.first_length.astype(np.int64), rows.second_length.astype(np.int64)
+    first_end, second_end = layout.first + layout.first_length, layout.second + layout.second_length
+    bits = [boundary[places] for places in (layout.first, first_end, layout.second, second_end)]
+    lengths = layout.first_length.astype(np.int64), layout.second_length.astype(np.int64)
     return np.stack([*bits, *lengths, lengths[0] + lengths[1]], axis=1)
 
 
-def pairs(text: Text, inputs: Inputs, count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def pairs(text: Part, inputs: Inputs, count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """The forms and labels of `count` pairs, drawn from as many passes over the text as hold them."""
     forms: list[npt.NDArray[np.int64]] = []
     labels: list[npt.NDArray[np.bool_]] = []
     while sum(map(len, labels)) < count:
-        rows = layout(inputs, text, length=inputs.length, copy=len(labels), seed=0)
-        forms.append(form(text, rows))
-        labels.append(rows.random)
+        layout = lay_out(inputs, text, length=inputs.length, copy=len(labels), seed=0)
+        forms.append(form(text, layout))
+        labels.append(layout.random)
     chosen = keyed.permutation(keyed.key("pair form"), sum(map(len, labels)))[:count]
     return np.concatenate(forms)[chosen], np.concatenate(labels)[chosen]
 
 
-def told(forms: npt.NDArray[Any], labels: npt.NDArray[np.bool_]) -> Told:
+def classify(forms: npt.NDArray[Any], labels: npt.NDArray[np.bool_]) -> Accuracies:
     """Fits both classifiers to the first half of the pairs and scores the second."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
@@ -85,10 +86,10 @@ def told(forms: npt.NDArray[Any], labels: npt.NDArray[np.bool_]) -> Told:
     share = float(labels[half:].mean())
     models = make_pipeline(StandardScaler(), LogisticRegression()), HistGradientBoostingClassifier(random_state=0)
     scores = [float(model.fit(forms[:half], labels[:half]).score(forms[half:], labels[half:])) for model in models]
-    return Told(len(labels), max(share, 1 - share), *scores)
+    return Accuracies(len(labels), max(share, 1 - share), *scores)
 
 
-def opened(name: str, vocabulary: int, directory: Path) -> Text:
+def opened(name: str, vocabulary: int, directory: Path) -> Part:
     """The training part of a corpus, tokenised in `directory` unless it lies there already."""
     from bertlab.text import tokens
     from bertlab.text.sources import resolve
@@ -121,7 +122,7 @@ def main() -> int:
             text = opened(name, given.vocabulary, (given.keep or Path(folder)) / Path(name).name)
             for length in given.length:
                 for each in given.format:
-                    found = told(*pairs(text, Inputs(format=each, length=length), given.pairs))
+                    found = classify(*pairs(text, Inputs(format=each, length=length), given.pairs))
                     wrong += 100 * found.gain > given.most
                     shares = (found.majority, found.logistic, found.boosting)
                     columns = "  ".join(f"{100 * share:8.1f}" for share in shares)

@@ -9,7 +9,6 @@ import pytest
 ROOT = Path(__file__).parent.parent / "bertlab"
 
 KNOWN = {
-    ("bertlab.objectives.audit", "bertlab.objectives.masked_lm"),
     ("bertlab.recipe.objective", "bertlab.recipe.recipe"),
 }
 """Pairs of which the first may still import the second or the other way round, for types: the cycles that remain."""

@@ -82,8 +82,8 @@ def _unmeasured(study: Study) -> Study:
 
 def _draw(variants: list[str], audited: Audited) -> None:
     """Prints the checks of variants that share their batches."""
-    epochs = f"epoch{'s' if len(audited.passes) > 1 else ''} {', '.join(map(str, audited.passes))}"
-    sample = f"{audited.rows:,} sequences, {audited.tokens:,} tokens of {epochs}"
+    epochs = f"epoch{'s' if len(audited.epochs) > 1 else ''} {', '.join(map(str, audited.epochs))}"
+    sample = f"{audited.sequences:,} sequences, {audited.tokens:,} tokens of {epochs}"
     print_table(
         ("statistic", "found", "expected", "test", ""),
         [(each.figure, each.found, each.expected, each.test, VERDICTS[each.holds]) for each in audited.checks],

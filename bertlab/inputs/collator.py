@@ -1,56 +1,32 @@
-"""Rows to batches of arrays: specials are put in, and each loss adds its inputs and labels."""
+"""Collates sequences into batches of arrays: adds the special tokens, then the inputs and labels of each loss."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bertlab.inputs.formats import Rows, Text
+from bertlab.inputs.formats import Layout
 from bertlab.recipe import Loss
+
+if TYPE_CHECKING:
+    from bertlab.text.tokenizers.wordpiece import WordPiece
+    from bertlab.text.tokens import Part
 
 Numbers = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]
 
 _STEP = 8
-"""Trimmed widths are multiples of it: each new shape makes the matrix library compile its kernels anew."""
-
-
-class Tokenizer(Protocol):
-    """What batches need to know of a tokenizer."""
-
-    @property
-    def pad(self) -> int:
-        """The id of [PAD]."""
-
-    @property
-    def cls(self) -> int:
-        """The id of [CLS]."""
-
-    @property
-    def sep(self) -> int:
-        """The id of [SEP]."""
-
-    @property
-    def mask(self) -> int:
-        """The id of [MASK]."""
-
-    @property
-    def ordinary(self) -> Integers:
-        """The ids of all but the special tokens."""
-
-    @property
-    def word_starts(self) -> npt.NDArray[np.bool_]:
-        """(V,) whether each id can begin a word; the others continue one."""
+"""Trimmed widths are multiples of it: for each new shape the matrix library compiles its kernels anew."""
 
 
 @dataclass(frozen=True)
 class Sequences:
-    """B sequences of T tokens, as losses make their inputs and labels for them, one after the other."""
+    """B sequences of T tokens, from which the losses make their inputs and labels, one after the other."""
 
     tokens: Integers
     """(B, T) ids, contiguous; a loss may change them in place."""
@@ -64,7 +40,7 @@ class Sequences:
     """(B,) as in a `Batch`."""
     order: Integers
     """(B,) as in a `Batch`."""
-    rows: Numbers
+    sequence_ids: Numbers
     """(B,) as in a `Batch`."""
     epoch: int
 
@@ -74,31 +50,34 @@ class Batch:
     """B sequences of T tokens."""
 
     tokens: Integers
-    """(B, T) ids as shown to the backbone; [PAD] beyond a sequence's length."""
+    """(B, T) input ids; [PAD] beyond a sequence's length."""
     segments: Integers
     """(B, T) 0 for the first segment with its specials, 1 for the second, 0 for padding."""
     lengths: Integers
     """(B,) tokens that are not padding."""
     random_second: Integers
-    """(B,) 1 if the second segment is from another document, as in BERT; 0 if not, and where there is none."""
+    """(B,) 1 if the second segment is from another document, as in BERT; 0 if it is not, or if there is none."""
     order: Integers
-    """(B,) 1 if the two segments, which follow each other, are exchanged, 0 if they are not and could be; -1 elsewhere:
-    where segments are not exchanged at all, or the form of the pair would tell whether they are."""
-    rows: Numbers
-    """(B,) stable names of the sequences: the same name means the same tokens before any loss changes them. In the
-    first epoch it is the offset of the first token that the sequence stands for."""
+    """(B,) 1 if the two segments, which follow each other in the text, are exchanged, 0 if they are not but could be;
+    -1 if segments are never exchanged, or if the form of the pair would reveal the order."""
+    sequence_ids: Numbers
+    """(B,) equal ids mean equal tokens before any loss changes them. In the first epoch the id is the offset in the
+    text of the first token that the sequence stands for."""
     epochs: Numbers
-    """(B,) epoch in which each sequence is."""
+    """(B,) the epoch of each sequence."""
     arrays: Mapping[str, Mapping[str, npt.NDArray[Any]]]
-    """What each loss adds, by its kind. Where `weights` (B, K) are among its arrays, those of two axes have K slots, of
-    which the first ones are used, with a weight above 0."""
+    """What each loss adds, by its kind. If a loss adds `weights` (B, K), its arrays of two axes have K slots; the first
+    ones are used and have a weight above 0."""
 
-    def map(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Batch:
-        """The batch with every array changed."""
-        own = {name: change(value) for name, value in vars(self).items() if name != "arrays"}
-        return Batch(
-            **own, arrays={kind: {n: change(v) for n, v in each.items()} for kind, each in self.arrays.items()}
-        )
+    def map(self, change: Callable[..., npt.NDArray[Any]], *others: Batch) -> Batch:
+        """The batch with each array changed: `change` maps it, and the same array of each of the `others`, to one."""
+        batches = (self, *others)
+        own = {name: change(*(getattr(each, name) for each in batches)) for name in vars(self) if name != "arrays"}
+        arrays = {
+            kind: {name: change(*(each.arrays[kind][name] for each in batches)) for name in added}
+            for kind, added in self.arrays.items()
+        }
+        return Batch(**own, arrays=arrays)
 
     def take(self, low: int, high: int) -> Batch:
         """The sequences from `low` up to `high`."""
@@ -111,6 +90,18 @@ class Batch:
         return dataclasses.replace(self, **cut, arrays={kind: _used(each) for kind, each in self.arrays.items()})
 
 
+def joined(parts: Sequence[Batch]) -> Batch:
+    """The sequences of several batches as one, padded with zeros to the widest."""
+
+    def join(*arrays: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        if arrays[0].ndim == 2:
+            width = max(array.shape[1] for array in arrays)
+            arrays = tuple(np.pad(array, ((0, 0), (0, width - array.shape[1]))) for array in arrays)
+        return np.concatenate(arrays)
+
+    return parts[0].map(join, *parts[1:])
+
+
 def _used(arrays: Mapping[str, npt.NDArray[Any]]) -> Mapping[str, npt.NDArray[Any]]:
     """The arrays of a loss without the slots that no sequence uses."""
     if "weights" not in arrays:
@@ -120,20 +111,20 @@ def _used(arrays: Mapping[str, npt.NDArray[Any]]) -> Mapping[str, npt.NDArray[An
 
 
 class Collator:
-    """Makes batches of T = `length` tokens a row out of rows' places in a text."""
+    """Makes batches of width T = `length` from the places of sequences in a text."""
 
     def __init__(
-        self, objective: Sequence[Loss], tokenizer: Tokenizer, text: Text, length: int, seed: int | str
+        self, objective: Sequence[Loss], tokenizer: WordPiece, text: Part, length: int, seed: int | str
     ) -> None:
         self._examples = {loss.kind: loss.prepare(tokenizer, length, seed) for loss in objective}
         self._tokens = np.asarray(text.tokens)
         self._columns = np.arange(length)
         self._sep = tokenizer.sep
-        # What stands at every offset as one item of a whole row: these are copied twice as fast as rows of an array.
+        # The T tokens from each offset on, as one item: NumPy copies items twice as fast as the same bytes of an array.
         self._last = len(self._tokens) - length
         size = self._tokens.itemsize
         self._from_each = np.ndarray(max(self._last + 1, 0), f"V{length * size}", self._tokens, strides=(size,))
-        # Masks as tables of rows by a column's number: a row is copied many times as fast as it is compared.
+        # Masks (T + 1, T) as tables by the number of a column: copying them is many times as fast as comparing.
         number = np.arange(length + 1)[:, None]
         ordinary = (self._columns > 0) & (self._columns < number - 1)
         around = np.where(self._columns == number - 1, tokenizer.sep, tokenizer.pad)
@@ -143,10 +134,10 @@ class Collator:
         self._around = np.where(ordinary, 0, around).astype(self._tokens.dtype)
         self._real = (self._columns < number).astype(self._tokens.dtype)
 
-    def collate(self, rows: Rows, chosen: Numbers, copy: int, epoch: int) -> Batch:
-        """The rows number `chosen` (B,) of `rows`, which is pass `copy`, as seen in pass `epoch`."""
-        begins, before = rows.spans(chosen)
-        ordinary = rows.first_length.take(chosen) + rows.second_length.take(chosen)
+    def collate(self, layout: Layout, chosen: Numbers, copy: int, epoch: int) -> Batch:
+        """The sequences number `chosen` (B,) of `layout`, which is that of `copy`, as they are in `epoch`."""
+        begins, before = layout.spans(chosen)
+        ordinary = layout.first_length.take(chosen) + layout.second_length.take(chosen)
         lengths = ordinary + 2
         for column in before.T:
             lengths += column < ordinary
@@ -166,28 +157,28 @@ class Collator:
         ends = np.minimum(separators, lengths[:, None] - 1) + np.arange(0, tokens.size, tokens.shape[1])[:, None]
         tokens.reshape(-1)[ends] = self._sep
 
-        names = rows.starts.take(chosen)
-        names += copy * len(self._tokens)
-        if len(rows.breaks) or not len(behind):
+        ids = layout.starts.take(chosen)
+        ids += copy * len(self._tokens)
+        if len(layout.breaks) or not len(behind):
             segments = np.zeros(tokens.shape, dtype=np.int32)
         else:
             segments = (behind & self._real.take(lengths, axis=0)).astype(np.int32)
-        random = rows.random.take(chosen).astype(np.int32)
-        order = rows.order.take(chosen).astype(np.int32)
-        made = Sequences(tokens, before, ordinary, lengths, random, order, names, epoch)
+        random = layout.random.take(chosen).astype(np.int32)
+        order = layout.order.take(chosen).astype(np.int32)
+        made = Sequences(tokens, before, ordinary, lengths, random, order, ids, epoch)
         return Batch(
             tokens=tokens,
             segments=segments,
             lengths=lengths,
             random_second=random,
             order=order,
-            rows=names,
+            sequence_ids=ids,
             epochs=np.full(len(chosen), epoch),
             arrays={kind: examples(made) for kind, examples in self._examples.items()},
         )
 
     def _from(self, places: Numbers) -> npt.NDArray[Any]:
-        """What stands from each of `places` (B,) on, (B, T); anything where that is outside of the text."""
+        """The T tokens of the text from each of `places` (B,) on, (B, T); any tokens outside of the text."""
         if self._last < 0:
             return self._singly(places)
         nearest = places.clip(0, self._last)
@@ -202,16 +193,5 @@ class Collator:
         return text
 
     def _bits(self, flags: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
-        """All bits of a token where `flags` are, and none elsewhere."""
+        """A token with all bits set for each true flag, 0 for the others."""
         return np.where(flags, -1, 0).astype(self._tokens.dtype)
-
-
-def joined(parts: Sequence[Batch]) -> Batch:
-    """The sequences of several batches as one."""
-    arrays = {
-        kind: {name: np.concatenate([part.arrays[kind][name] for part in parts]) for name in each}
-        for kind, each in parts[0].arrays.items()
-    }
-    names = [each.name for each in dataclasses.fields(Batch) if each.name != "arrays"]
-    own: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    return Batch(**own, arrays=arrays)

@@ -6,13 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from bertlab.objectives.language_model import LanguageModel, perplexity
 from bertlab.recipe.objective import Arrays
 
 if TYPE_CHECKING:
-    from bertlab.inputs.batches import Corpus, Evaluation
-    from bertlab.inputs.collator import Sequences, Tokenizer
+    from bertlab.inputs.audit.checks import Check
+    from bertlab.inputs.audit.sample import Sample
+    from bertlab.inputs.batches import Evaluation
+    from bertlab.inputs.collator import Sequences
     from bertlab.recipe import Recipe
+    from bertlab.text.tokenizers.wordpiece import WordPiece
+    from bertlab.text.tokens import TokenisedCorpus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +42,8 @@ class CausalLM(LanguageModel):
         """All tokens but the first."""
         return (length - 1) / length
 
-    def prepare(self, tokenizer: Tokenizer, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
+    def prepare(self, tokenizer: WordPiece, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
         """[CLS] predicts the first token, and each [SEP] is predicted; the last [SEP] predicts nothing."""
-        import numpy as np
 
         def examples(sequences: Sequences) -> Arrays:
             tokens = sequences.tokens
@@ -49,7 +54,7 @@ class CausalLM(LanguageModel):
 
         return examples
 
-    def evaluations(self, recipe: Recipe, corpus: Corpus, size: int, final: bool) -> list[Evaluation]:
+    def evaluations(self, recipe: Recipe, corpus: TokenisedCorpus, size: int, final: bool) -> list[Evaluation]:
         """The single held-out segments of a masked LM, every next token predicted."""
         from bertlab.inputs.batches import Evaluation, heldout
 
@@ -63,8 +68,19 @@ class CausalLM(LanguageModel):
         # An eighth of the sequences of other evaluations have about as many logits.
         return [Evaluation(heldout(recipe, corpus, (self,), size, together=8), ("loss", "count"), batch_sums, figures)]
 
-    def audit(self, rows: Any, tokenizer: Tokenizer) -> list[Any]:
-        """Each token is predicted, and none is hidden."""
-        from bertlab.objectives.audit import left_to_right
+    def audit(self, sample: Sample) -> list[Check]:
+        """Each token but the first is predicted from those before it, and none is hidden."""
+        from bertlab.inputs.audit.checks import always
 
-        return left_to_right(rows, self.kind, tokenizer)
+        batch, arrays = sample.batch, sample.batch.arrays[self.kind]
+        slots = np.arange(arrays["positions"].shape[1])
+        real = slots < batch.lengths[:, None] - 1
+        following = batch.tokens[:, 1 : len(slots) + 1]
+        wrong = (arrays["targets"] != following) | (arrays["positions"] != slots) | (arrays["weights"] != 1)
+        wrong = (wrong & real).any(axis=1) | (batch.lengths - 1 > len(slots))
+        shown = (batch.tokens == sample.corpus.tokenizer.mask).any(axis=1)
+        return [
+            always("targets", "the next token at each position", wrong, sample.name),
+            always("[MASK]", "never shown", shown, sample.name),
+            self.audit_slots(sample, ~real),
+        ]

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
+import numpy.typing as npt
+
+from bertlab import keyed
 from bertlab.recipe.ranges import SHARE, Checked, FieldError
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from bertlab import keyed
-    from bertlab.inputs.collator import Tokenizer
     from bertlab.objectives.selection import Choice
+    from bertlab.text.tokenizers.wordpiece import WordPiece
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,12 +34,8 @@ class Corruption(Checked, group="corruption"):
             shares = f"{self.mask}, {self.keep} and {self.random}"
             raise FieldError(self._group, "mask, keep and random", f"are {shares}: give shares that add up to 1")
 
-    def prepare(self, tokenizer: Tokenizer) -> Callable[[npt.NDArray[Any], keyed.Words, Choice], npt.NDArray[Any]]:
+    def prepare(self, tokenizer: WordPiece) -> Callable[[npt.NDArray[Any], keyed.Words, Choice], npt.NDArray[Any]]:
         """Returns what maps chosen tokens (B, K), keys (B,) and their choice to what is shown for them (B, K)."""
-        import numpy as np
-
-        from bertlab import keyed
-
         show = np.uint64(keyed.key("show"))
         ordinary, mask = np.asarray(tokenizer.ordinary), tokenizer.mask
         until_mask = np.uint64(round(self.mask * 2**32))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from bertlab.recipe.objective import Arrays, Loss
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from bertlab.inputs.audit.checks import Check, Flags
+    from bertlab.inputs.audit.sample import Sample
     from bertlab.model.heads import LMHead
     from bertlab.recipe import Model
 
@@ -47,26 +49,23 @@ class LanguageModel(Loss):
         return model.hidden * model.hidden + model.hidden + 2 * model.hidden + vocabulary
 
     def flops(self, model: Model, vocabulary: int, length: int) -> float:
-        """Transform and logits, where something is predicted."""
+        """Transform and logits, at the predicted tokens."""
         return 2.0 * length * self.predicted(length) * (model.hidden**2 + model.hidden * vocabulary)
 
     def logits(self, vocabulary: int, length: int) -> float:
         """The vocabulary at each predicted token."""
         return length * self.predicted(length) * vocabulary
 
+    def audit_slots(self, sample: Sample, empty: Flags) -> Check:
+        """Slots without a prediction hold zeros, and the others a weight of 1; `empty` is (R, K)."""
+        from bertlab.inputs.audit import checks
+
+        arrays = sample.batch.arrays[self.kind]
+        filled = (arrays["positions"] != 0) | (arrays["targets"] != 0) | (arrays["weights"] != 0)
+        wrong = (filled & empty) | ((arrays["weights"] != 1) & ~empty)
+        return checks.always("weights", "1, and in empty slots all 0", wrong.any(axis=1), sample.name)
+
 
 def perplexity(loss: float) -> float:
     """The perplexity of a mean loss in nats."""
     return math.exp(min(loss, 700.0))
-
-
-def sums(model: Any, kind: str, batch: Any) -> dict[str, Tensor]:
-    """Sums over a batch of one LM's arrays, on a device, of the loss `kind`: losses, right predictions, predictions."""
-    from torch.nn import functional
-
-    ((given, arrays),) = batch.arrays.items()
-    logits = model.logits(batch, kind, given).float().flatten(0, 1)
-    targets, weights = arrays["targets"].flatten(), arrays["weights"].flatten()
-    losses = functional.cross_entropy(logits, targets, reduction="none")
-    right = (logits.argmax(-1) == targets) * weights
-    return {"loss": (losses * weights).sum(), "right": right.sum(), "count": weights.sum()}

@@ -11,18 +11,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+import numpy as np
+import numpy.typing as npt
+
+from bertlab import keyed
 from bertlab.errors import BadInput
 from bertlab.objectives.corruption import Corruption
-from bertlab.objectives.language_model import LanguageModel, perplexity, sums
+from bertlab.objectives.language_model import LanguageModel, perplexity
 from bertlab.objectives.selection import Selection, Tokens
 from bertlab.recipe.objective import Arrays
 from bertlab.recipe.ranges import POSITIVE_SHARE, Range
 
 if TYPE_CHECKING:
-    from bertlab.inputs.batches import Corpus, Evaluation
-    from bertlab.inputs.collator import Sequences, Tokenizer
+    from bertlab.inputs.audit.checks import Check, Flags
+    from bertlab.inputs.audit.sample import Sample
+    from bertlab.inputs.batches import Evaluation
+    from bertlab.inputs.collator import Batch, Numbers, Sequences
     from bertlab.recipe import Recipe
-
+    from bertlab.text.tokenizers.wordpiece import WordPiece
+    from bertlab.text.tokens import TokenisedCorpus
 
 _TOKENS, _CORRUPTION = Tokens(), Corruption()
 
@@ -43,15 +50,15 @@ class MaskedLM(LanguageModel):
         "its accuracy; and the loss under the variant's own masking, which evaluates a variant that never saw [MASK]."
     )
     mask_prob: Annotated[float, POSITIVE_SHARE] = 0.15
-    """Share of the ordinary tokens of a sequence that is chosen."""
+    """Share of the ordinary tokens of a sequence that are chosen."""
     selection: Selection = _TOKENS
     corruption: Corruption = _CORRUPTION
     schedule: Literal["dynamic", "static", "duplicated"] = "dynamic"
-    """`dynamic`: new masks in every epoch; `static`: the same always; `duplicated`: `copies` sets, in turn."""
+    """`dynamic`: new masks in every epoch; `static`: always the same; `duplicated`: `copies` sets, in turn."""
     copies: Annotated[int, Range(1, 1000)] = 10
 
     def check(self, recipe: Recipe) -> None:
-        """Masks that repeat need many epochs, and the backbone has to see both sides."""
+        """Masks that repeat need many epochs, and the backbone must see both sides."""
         if recipe.causal:
             raise BadInput("objective: masked_lm sees both sides of a token and causal_lm one: choose one of the two")
         if self.schedule != "dynamic" and 0 < recipe.inputs.epochs < 11:
@@ -62,7 +69,7 @@ class MaskedLM(LanguageModel):
 
     @property
     def judged_by(self) -> str:
-        """The loss of the fixed evaluation, or its own for a model that never saw [MASK], which the fixed one shows."""
+        """The loss of the fixed evaluation; the loss under its own masking for a model that never saw [MASK]."""
         return "masked_lm_loss" if self.corruption.mask > 0 else "own_loss"
 
     @property
@@ -80,23 +87,19 @@ class MaskedLM(LanguageModel):
         """Predicted tokens as a share of all."""
         return self.mask_prob
 
-    def prepare(self, tokenizer: Tokenizer, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
+    def prepare(self, tokenizer: WordPiece, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
         """Chooses tokens and replaces them."""
-        import numpy as np
-
-        from bertlab import keyed
-
         choose, shown = self.selection.prepare(self.mask_prob, tokenizer, length), self.corruption.prepare(tokenizer)
         base = keyed.key(seed, "mask", length)
 
         def examples(sequences: Sequences) -> Arrays:
-            keys = keyed.bits(keyed.key(base, self._mask_epoch(sequences.epoch)), sequences.rows)
+            keys = keyed.bits(keyed.key(base, self._mask_epoch(sequences.epoch)), sequences.sequence_ids)
             choice = choose(sequences, keys)
             numbers, used = choice.numbers, choice.used
             positions = numbers + np.int32(1)
             for column in sequences.before.T:
                 positions += numbers >= column[:, None]
-            positions *= used  # those of empty slots are all [CLS], which is put back in the end
+            positions *= used  # empty slots point at [CLS], which is restored below
             tokens = sequences.tokens
             flat = positions.astype(np.int64)
             flat += np.arange(0, tokens.size, tokens.shape[1])[:, None]
@@ -113,52 +116,108 @@ class MaskedLM(LanguageModel):
         """The epoch whose masks are shown in `epoch`."""
         return 0 if self.schedule == "static" else epoch % self.copies if self.schedule == "duplicated" else epoch
 
-    def evaluations(self, recipe: Recipe, corpus: Corpus, size: int, final: bool) -> list[Evaluation]:
+    def evaluations(self, recipe: Recipe, corpus: TokenisedCorpus, size: int, final: bool) -> list[Evaluation]:
         """Single held-out segments, 15 % masked 80/10/10, and the same under its own masking where that differs."""
         from bertlab.inputs.batches import Evaluation, heldout
 
-        names = ("loss", "right", "count")
         fixed, own = MaskedLM(), replace(self, schedule="dynamic", copies=10)
 
+        def batch_sums(model: Any, batch: Any) -> Any:
+            from torch.nn import functional
+
+            ((given, arrays),) = batch.arrays.items()
+            logits = model.logits(batch, self.kind, given).float().flatten(0, 1)
+            targets, weights = arrays["targets"].flatten(), arrays["weights"].flatten()
+            losses = functional.cross_entropy(logits, targets, reduction="none")
+            right = (logits.argmax(-1) == targets) * weights
+            return {"loss": (losses * weights).sum(), "right": right.sum(), "count": weights.sum()}
+
         def figures(total: Mapping[str, float]) -> dict[str, float]:
-            loss = total["loss"] / total["count"]
-            found = {
-                "masked_lm_loss": loss, "perplexity": perplexity(loss), "accuracy": total["right"] / total["count"]
-            }  # fmt: skip
+            loss, accuracy = total["loss"] / total["count"], total["right"] / total["count"]
+            found = {"masked_lm_loss": loss, "perplexity": perplexity(loss), "accuracy": accuracy}
             return found | ({"own_loss": loss} if own == fixed else {})
 
         def own_figures(total: Mapping[str, float]) -> dict[str, float]:
             return {"own_loss": total["loss"] / total["count"]}
 
-        def batch_sums(model: Any, batch: Any) -> Any:
-            return sums(model, self.kind, batch)
+        evaluated = [(fixed, figures)] if own == fixed else [(fixed, figures), (own, own_figures)]
+        names = ("loss", "right", "count")
+        return [Evaluation(heldout(recipe, corpus, (loss,), size), names, batch_sums, add) for loss, add in evaluated]
 
-        made = [Evaluation(heldout(recipe, corpus, (fixed,), size), names, batch_sums, figures)]
-        if own != fixed:
-            batches = heldout(recipe, corpus, (own,), size)
-            made.append(Evaluation(batches, names, batch_sums, own_figures))
-        return made
+    # Audit.
 
-    def restore(self, tokens: Any, arrays: Arrays) -> None:
+    def restore(self, tokens: Numbers, arrays: Arrays) -> None:
         """Puts the targets back in their places."""
-        import numpy as np
+        numbers, slots, columns = _predictions(tokens, arrays)
+        tokens[numbers, columns] = arrays["targets"][numbers, slots]
 
-        rows, slots = np.nonzero(arrays["weights"] > 0)
-        columns = arrays["positions"][rows, slots].clip(0, tokens.shape[1] - 1)
-        tokens[rows, columns] = arrays["targets"][rows, slots]
-
-    def audit(self, rows: Any, tokenizer: Tokenizer) -> list[Any]:
+    def audit(self, sample: Sample) -> list[Check]:
         """The number of chosen tokens, their positions and their replacements."""
-        from bertlab.objectives.audit import masked
+        from bertlab.inputs.audit.checks import always, evenly, share
 
-        return masked(rows, self, tokenizer)
+        chosen, active = self._chosen(sample.batch), sample.batch.arrays[self.kind]["weights"] > 0
+        sizes, counts, tokenizer = sample.sizes, chosen.sum(axis=1), sample.corpus.tokenizer
+        expected = np.minimum(sizes, np.maximum(1, np.floor(self.mask_prob * sizes + 0.5)))
+        miscounted = (counts != expected) | (active.sum(axis=1) != expected)
+        special = (chosen & ~sample.ordinary).any(axis=1)
+        chosen &= sample.ordinary
+        shown, before, vocabulary = sample.batch.tokens, sample.tokens, np.asarray(tokenizer.ordinary)
+        hidden = chosen & (shown == tokenizer.mask)
+        same = chosen & (shown == before) & ~hidden
+        replaced = chosen & ~hidden & ~same
+        strange = replaced & ~np.isin(shown, vocabulary)
+        apart = self.selection.apart(chosen)
 
-    def audit_again(self, rows: Any, others: Any, epochs: int) -> list[Any]:
-        """Masks come again as the schedule says."""
-        from bertlab.objectives.audit import masked_again
+        def shares(figure: str, hits: Flags, probability: float) -> Check:
+            return share(figure, int((hits & apart).sum()), int(apart.sum()), probability)
 
-        return masked_again(rows, others, self, epochs)
+        # A random token equals the token before it with this probability.
+        equal = self.corruption.random * float(np.isin(before[chosen], vocabulary).mean()) / len(vocabulary)
+        rule, found = f"max(1, floor({self.mask_prob:g} n + 0.5)) a sequence", f"{counts.sum() / sizes.sum():.2%}"
+        made = [
+            always("tokens chosen", rule, miscounted, sample.name, f"{found} of {sizes.sum():,}"),
+            always("specials chosen", "never", special, sample.name, "never"),
+            self.audit_slots(sample, ~active),
+            shares("chosen, shown as [MASK]", hidden, self.corruption.mask),
+            shares("chosen, kept", same, self.corruption.keep + equal),
+            shares("chosen, another shown", replaced, self.corruption.random - equal),
+            always("shown for the chosen", "[MASK] or ordinary tokens", strange.any(axis=1), sample.name),
+        ]
+        if self.corruption.random:
+            # A token that is replaced by itself is not seen: an id comes as often as chosen tokens have another one.
+            size = vocabulary.max() + 1
+            drawn, there = (np.bincount(each, minlength=size)[vocabulary] for each in (shown[replaced], before[chosen]))
+            made.append(evenly("random tokens", "each ordinary token as often", drawn, chosen.sum() - there))
+        return [*made, *self.selection.audit(sample, chosen)]
+
+    def audit_again(self, sample: Sample, later: Sample) -> list[Check]:
+        """Masks repeat as the schedule says."""
+        from bertlab.inputs.audit.checks import always
+        from bertlab.inputs.audit.sample import again
+
+        after, first, second = again(sample, later)
+        if not len(first):
+            return []
+        one, other = self._chosen(sample.batch)[first], self._chosen(later.batch)[second]
+        copied = self.schedule == "duplicated" and (later.epoch - sample.epoch) % self.copies == 0
+        if self.schedule != "static" and not copied:
+            return self.selection.audit_again(f"chosen again {after}", sample, first, one, other)
+        moved = (one != other) | (one & (sample.batch.tokens[first] != later.batch.tokens[second]))
+        return [always(f"masks {after}", "the same", moved.any(axis=1), lambda number: later.name(second[number]))]
 
     def period(self, epochs: int) -> int:
         """The epochs after which masks of `duplicated` come again too."""
         return math.lcm(epochs, self.copies)
+
+    def _chosen(self, batch: Batch) -> Flags:
+        """(R, T) whether each token is predicted."""
+        chosen = np.zeros(batch.tokens.shape, dtype=np.bool_)
+        numbers, _, columns = _predictions(batch.tokens, batch.arrays[self.kind])
+        chosen[numbers, columns] = True
+        return chosen
+
+
+def _predictions(tokens: npt.NDArray[Any], arrays: Arrays) -> tuple[Numbers, Numbers, Numbers]:
+    """The sequence, slot and position of each prediction for `tokens` (B, T)."""
+    numbers, slots = np.nonzero(arrays["weights"] > 0)
+    return numbers, slots, arrays["positions"][numbers, slots].clip(0, tokens.shape[1] - 1)

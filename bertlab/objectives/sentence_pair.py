@@ -1,9 +1,11 @@
-"""What losses on pairs of segments share: two classes from [CLS], their cost, their scores on each other's pairs."""
+"""Losses on pairs of segments: two classes from [CLS], their cost, their accuracies on each other's pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from bertlab.errors import BadInput
 from bertlab.recipe.objective import Arrays, Loss
@@ -12,23 +14,30 @@ from bertlab.recipe.ranges import arms
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from bertlab.inputs.batches import Corpus, Evaluation
+    from bertlab.inputs.audit.checks import Check
+    from bertlab.inputs.audit.sample import Sample
+    from bertlab.inputs.batches import Evaluation
+    from bertlab.inputs.collator import Sequences
     from bertlab.model.heads import PairHead
     from bertlab.recipe import Model, Recipe
+    from bertlab.text.tokenizers.wordpiece import WordPiece
+    from bertlab.text.tokens import TokenisedCorpus
 
 UNLABELLED = -100
-"""The label of a pair that is not to be classified, which cross-entropy leaves out."""
+"""The label of a pair that is not classified; cross-entropy ignores it."""
 
 
 class SentencePair(Loss):
-    """Predicts from [CLS] whether two segments stand as a text has them (0) or not (1).
+    """Predicts from [CLS] whether two segments stand as in a text (0) or not (1).
 
-    Its array: `labels` (B,), `UNLABELLED` where there is nothing to predict. Its one figure, `..._accuracy`, is
-    that on held-out pairs of its own.
+    Its array: `labels` (B,), `UNLABELLED` where there is nothing to predict. Its one figure, `..._accuracy`, is the
+    accuracy on held-out pairs of its own.
     """
 
     head: ClassVar[str] = "nsp_head"
     labels_only: ClassVar[bool] = True
+    labels: ClassVar[str]
+    """The array of a batch that has the labels, -1 where there is none."""
 
     def check(self, recipe: Recipe) -> None:
         """It needs two segments, and a [CLS] that sees them."""
@@ -42,8 +51,17 @@ class SentencePair(Loss):
 
     @property
     def measured(self) -> Mapping[str, str]:
-        """The accuracies on the pairs of all losses like it."""
+        """The accuracies on the pairs of all losses of this kind."""
         return {name: label for task in arms(SentencePair).values() for name, label in task.figures.items()}
+
+    def prepare(self, tokenizer: WordPiece, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
+        """The labels with which the pairs were drawn."""
+
+        def examples(sequences: Sequences) -> Arrays:
+            drawn = getattr(sequences, self.labels)
+            return {"labels": np.where(drawn < 0, np.int32(UNLABELLED), drawn)}
+
+        return examples
 
     def count(self, arrays: Arrays) -> float:
         """The number of labelled pairs, 1 if there is none."""
@@ -62,17 +80,17 @@ class SentencePair(Loss):
         """Cross-entropy of the two classes."""
         return head.loss(hidden, arrays["labels"])
 
-    def evaluations(self, recipe: Recipe, corpus: Corpus, size: int, final: bool) -> list[Evaluation]:
-        """The accuracies on held-out pairs of its own and of the other such losses (ALBERT section 4.6).
+    def evaluations(self, recipe: Recipe, corpus: TokenisedCorpus, size: int, final: bool) -> list[Evaluation]:
+        """The accuracies on held-out pairs of its own and of the other losses of this kind (ALBERT section 4.6).
 
-        The pairs are masked as a masked LM's fixed evaluation is, the same ones whichever loss a model is trained with.
+        The pairs are masked as in a masked LM's fixed evaluation. They do not depend on the loss of the training.
         """
         others = [task() for task in arms(SentencePair).values() if task.kind != self.kind]
         found = [self._accuracy(task, recipe, corpus, size) for task in (self, *others)] if final else []
         return [each for each in found if each is not None]
 
-    def _accuracy(self, task: SentencePair, recipe: Recipe, corpus: Corpus, size: int) -> Evaluation | None:
-        """The accuracy of its head on pairs of `task`; None without any."""
+    def _accuracy(self, task: SentencePair, recipe: Recipe, corpus: TokenisedCorpus, size: int) -> Evaluation | None:
+        """The accuracy of its head on pairs of `task`; None if no pair has a label."""
         from bertlab.inputs.batches import Evaluation, heldout_pairs
         from bertlab.objectives.masked_lm import MaskedLM
 
@@ -100,3 +118,13 @@ class SentencePair(Loss):
     def flops(self, model: Model, vocabulary: int, length: int) -> float:
         """The pooler and the classes, once a sequence."""
         return 2.0 * (model.hidden**2 + 2 * model.hidden)
+
+    def audit(self, sample: Sample) -> list[Check]:
+        """Each label is the one that its pair was drawn with; pairs without a label have none."""
+        from bertlab.inputs.audit.checks import always
+
+        drawn, labels = getattr(sample.batch, self.labels), sample.batch.arrays[self.kind]["labels"]
+        wrong = np.where(drawn < 0, labels >= 0, labels != drawn)
+        found = f"{(labels >= 0).mean():.2%} of the pairs have one"
+        expected = "those that the pairs were drawn with"
+        return [always(f"labels of {self.kind}", expected, wrong, sample.name, found)]

@@ -132,17 +132,17 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
         """Logits of a sequence of `length` tokens, which take memory; 0 where they are few."""
         return 0.0
 
-    # Audit. `Structure` is that of `inputs.audit.tracing`.
+    # Audit. A sample is the `Sample` of `inputs.audit.sample`.
 
     def restore(self, tokens: Any, arrays: Arrays) -> None:
-        """Puts back, in place, what stood in `tokens` (R, T) before it changed them."""
+        """Restores in place the `tokens` (R, T) that it changed."""
 
-    def audit(self, rows: Any, tokenizer: Any) -> list[Any]:
+    def audit(self, sample: Any) -> list[Any]:
         """Checks of what it added to the sequences of one epoch."""
         return []
 
-    def audit_again(self, rows: Any, others: Any, epochs: int) -> list[Any]:
-        """Checks of what the same sequences hold, so many `epochs` later."""
+    def audit_again(self, sample: Any, later: Any) -> list[Any]:
+        """Checks of what it added to the same sequences in a later epoch."""
         return []
 
     def period(self, epochs: int) -> int:

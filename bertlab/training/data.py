@@ -15,11 +15,12 @@ from torch.utils.data import DataLoader, IterableDataset
 from bertlab.adaptation import Adaptation
 from bertlab.adaptation.base import Inputs
 from bertlab.errors import BadInput
-from bertlab.inputs.batches import Batches, Corpus, Evaluation
+from bertlab.inputs.batches import Batches, Evaluation
 from bertlab.inputs.collator import Batch
 from bertlab.model.heads import TensorBatch
 from bertlab.recipe import Recipe
 from bertlab.tasks import examples
+from bertlab.text.tokens import TokenisedCorpus
 from bertlab.training.process_group import ProcessGroup
 
 EVALUATION_SEQUENCES = 1024
@@ -48,7 +49,7 @@ class PretrainingDataModule(LightningDataModule):
     reads its own sequences of a batch.
     """
 
-    def __init__(self, recipe: Recipe, corpus: Corpus, *, micro_batch: int = 0, trimmed: bool = True) -> None:
+    def __init__(self, recipe: Recipe, corpus: TokenisedCorpus, *, micro_batch: int = 0, trimmed: bool = True) -> None:
         """`corpus` is what `bertlab.prepare_corpus` returns.
 
         `micro_batch` is the number of sequences that go through the model at once, 0 for all of a process: with it, the

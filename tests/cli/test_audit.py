@@ -57,8 +57,8 @@ def test_a_fault_is_a_line_and_exit_1(audit, monkeypatch):
     assert code == 1
     assert "FAILS" in output
     lines = errors.splitlines()
-    assert any(line.startswith("dynamic: chosen again after 10 passes: 100.00%; expected 1") for line in lines)
-    assert any(line.startswith("static, ten copies: chosen again after 1 pass: ") for line in lines)
+    assert any(line.startswith("dynamic: chosen again after 10 epochs: 100.00%; expected 1") for line in lines)
+    assert any(line.startswith("static, ten copies: chosen again after 1 epoch: ") for line in lines)
     assert not any(line.startswith("static, one mask: ") for line in lines)
 
 
@@ -80,7 +80,7 @@ def test_a_fault_is_in_the_json(audit, monkeypatch):
     (found,) = json.loads(output)
     assert not found["holds"]
     failed = {check["figure"]: check["where"] for check in found["checks"] if check["holds"] is False}
-    assert failed["labels put back"] == "step 0, row 0"
+    assert failed["labels put back"] == "step 0, sequence 0"
     assert "80/10/10: labels put back: " in errors
 
 

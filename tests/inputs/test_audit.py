@@ -15,19 +15,19 @@ import pytest
 from bertlab import keyed
 from bertlab.inputs import batches
 from bertlab.inputs.audit import Audited, audit, same_batches, same_sequences
-from bertlab.inputs.audit.search import elsewhere
+from bertlab.inputs.audit.tracing import elsewhere
 from bertlab.inputs.batches import Batches
 from bertlab.inputs.collator import Batch
-from bertlab.inputs.formats import Rows, segment_pair
+from bertlab.inputs.formats import Layout, segment_pair
 from bertlab.objectives import CausalLM, Corruption, MaskedLM
 from bertlab.recipe import Format, Inputs, Model, Recipe, Schedule
 from bertlab.recipe.objective import bert
 
 FORMATS: tuple[Format, ...] = ("segment-pair", "sentence-pair", "full-sentences", "doc-sentences")
 BALANCE = "pairs from another document"
-COVERAGE = "tokens of the text in a pass"
+COVERAGE = "tokens of the text in an epoch"
 MASK, KEEP, RANDOM = "chosen, shown as [MASK]", "chosen, kept", "chosen, another shown"
-AGAIN = "chosen again after 10 passes"
+AGAIN = "chosen again after 10 epochs"
 
 Altered = Callable[[Batch], Batch]
 
@@ -58,7 +58,7 @@ def found(corpus: Any, given: Recipe, drawn: Recipe | None = None, alter: Altere
 def named(given: Recipe, corpus: Any, suits: Callable[[Batch], Any]) -> int:
     """The name of a row of the first pass that suits."""
     batch = Batches(given, corpus).batch(0)
-    return int(batch.rows[np.flatnonzero(suits(batch))[0]])
+    return int(batch.sequence_ids[np.flatnonzero(suits(batch))[0]])
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -102,7 +102,7 @@ def test_part_of_a_pass_is_said_to_be_one(corpus: Any) -> None:
     (audited,) = audit(recipe(), corpus, most=20_000)
     assert not audited.whole
     assert failing([audited]) == set()
-    assert {check.figure: check.holds for check in audited.checks}["text cut from rows that are not full"] is None
+    assert {check.figure: check.holds for check in audited.checks}["text cut from sequences that are not full"] is None
 
 
 def test_figures_are_those_of_the_batches(corpus: Any) -> None:
@@ -145,7 +145,7 @@ def test_a_special_is_chosen(corpus: Any) -> None:
     name = named(recipe(), corpus, lambda batch: lm(batch).weights[:, 0] > 0)
 
     def alter(batch: Batch) -> Batch:
-        for row in np.flatnonzero(batch.rows == name):
+        for row in np.flatnonzero(batch.sequence_ids == name):
             last = batch.lengths[row] - 1
             batch.tokens[row, lm(batch).positions[row, 0]] = lm(batch).targets[row, 0]
             lm(batch).positions[row, 0], lm(batch).targets[row, 0] = last, corpus.tokenizer.sep
@@ -173,11 +173,15 @@ def test_a_wrong_label(corpus: Any) -> None:
     name = named(given, corpus, lambda batch: lm(batch).weights[:, 0] > 0)
 
     def alter(batch: Batch) -> Batch:
-        lm(batch).targets[(batch.rows == name) & (batch.epochs == 0), 0] += 1
+        lm(batch).targets[(batch.sequence_ids == name) & (batch.epochs == 0), 0] += 1
         return batch
 
     # The row has another text than in later passes, too.
-    assert found(corpus, given, alter=alter) == {"labels put back", "rows after 1 pass", "rows after 10 passes"}
+    assert found(corpus, given, alter=alter) == {
+        "labels put back",
+        "sequences after 1 epoch",
+        "sequences after 10 epochs",
+    }
 
 
 def test_an_empty_slot_is_filled(corpus: Any) -> None:
@@ -204,7 +208,7 @@ def test_the_first_tokens_of_a_row_are_chosen(corpus: Any, monkeypatch: pytest.M
         return np.broadcast_to(counters << np.uint32(16), (len(keys), len(counters))).copy()
 
     monkeypatch.setattr(keyed, "words", ascending)
-    assert found(corpus, recipe()) == {"place of the chosen in a row", "chosen in another row too", AGAIN}
+    assert found(corpus, recipe()) == {"position of the chosen in a sequence", "chosen in another sequence too", AGAIN}
 
 
 def test_one_mask_for_all_rows_of_a_pass(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,10 +216,10 @@ def test_one_mask_for_all_rows_of_a_pass(corpus: Any, monkeypatch: pytest.Monkey
 
     def prepared(self: MaskedLM, *arguments: Any) -> Any:
         examples = prepare(self, *arguments)
-        return lambda sequences: examples(dataclasses.replace(sequences, rows=sequences.rows * 0))
+        return lambda sequences: examples(dataclasses.replace(sequences, sequence_ids=sequences.sequence_ids * 0))
 
     monkeypatch.setattr(MaskedLM, "prepare", prepared)
-    assert "chosen in another row too" in found(corpus, recipe())
+    assert "chosen in another sequence too" in found(corpus, recipe())
 
 
 # How it changes from pass to pass
@@ -228,12 +232,12 @@ OFTEN = {
 @pytest.mark.parametrize(
     ("given", "drawn", "expected"),
     [
-        ("dynamic", "static", {"chosen again after 1 pass", AGAIN}),
+        ("dynamic", "static", {"chosen again after 1 epoch", AGAIN}),
         ("dynamic", "duplicated", {AGAIN}),
-        ("duplicated", "static", {"chosen again after 1 pass"}),
-        ("duplicated", "dynamic", {"masks after 10 passes"}),
-        ("static", "duplicated", {"masks after 1 pass"}),
-        ("static", "dynamic", {"masks after 1 pass", "masks after 10 passes"}),
+        ("duplicated", "static", {"chosen again after 1 epoch"}),
+        ("duplicated", "dynamic", {"masks after 10 epochs"}),
+        ("static", "duplicated", {"masks after 1 epoch"}),
+        ("static", "dynamic", {"masks after 1 epoch", "masks after 10 epochs"}),
     ],
 )
 def test_masks_that_repeat_or_change_where_they_should_not(
@@ -250,7 +254,7 @@ def test_masks_are_the_same_but_what_is_shown_is_not(corpus: Any) -> None:
         )
         return batch
 
-    assert found(corpus, OFTEN["static"], alter=alter) == {"masks after 1 pass", "masks after 10 passes"}
+    assert found(corpus, OFTEN["static"], alter=alter) == {"masks after 1 epoch", "masks after 10 epochs"}
 
 
 def test_rows_of_a_name_change(corpus: Any) -> None:
@@ -258,10 +262,10 @@ def test_rows_of_a_name_change(corpus: Any) -> None:
 
     def alter(batch: Batch) -> Batch:
         later = np.flatnonzero(batch.epochs == 10)[:2]
-        batch.rows[later] = batch.rows[later[::-1]]
+        batch.sequence_ids[later] = batch.sequence_ids[later[::-1]]
         return batch
 
-    assert found(corpus, given, alter=alter) == {"rows after 10 passes"}
+    assert found(corpus, given, alter=alter) == {"sequences after 10 epochs"}
 
 
 # How rows are laid out
@@ -306,7 +310,7 @@ def test_a_batch_lacks_a_row(corpus: Any) -> None:
     lost = named(given, corpus, lambda batch: batch.random_second >= 0)
 
     def alter(batch: Batch) -> Batch:
-        kept = np.flatnonzero(batch.rows != lost)
+        kept = np.flatnonzero(batch.sequence_ids != lost)
         return batch.map(lambda array: array[kept])
 
     # A batch of these holds as many tokens as a batch may, to a sequence.
@@ -327,24 +331,24 @@ def test_batches_that_do_not_grow_where_rows_are_short(corpus: Any) -> None:
 # What is cut from the text
 
 
-def planted(monkeypatch: pytest.MonkeyPatch, change: Callable[[Rows], Rows]) -> None:
+def planted(monkeypatch: pytest.MonkeyPatch, change: Callable[[Layout], Layout]) -> None:
     """Every layout as `change` leaves it."""
-    layout = batches.layout
-    monkeypatch.setattr(batches, "layout", lambda *given, **more: change(layout(*given, **more)))
+    layout = batches.lay_out
+    monkeypatch.setattr(batches, "lay_out", lambda *given, **more: change(layout(*given, **more)))
 
 
 @pytest.mark.parametrize("name", ["full-sentences", "doc-sentences"])
 def test_a_lost_sentence(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
     sentences = np.asarray(corpus.train.sentences)
 
-    def change(rows: Rows) -> Rows:
+    def change(rows: Layout) -> Layout:
         lengths = rows.first_length.copy()
         end = int(rows.first[7] + lengths[7])
         lengths[7] -= end - int(sentences[np.searchsorted(sentences, end) - 1])
         return dataclasses.replace(rows, first_length=lengths)
 
     planted(monkeypatch, change)
-    assert found(corpus, recipe(format=name)) == {COVERAGE, "rows are full"}
+    assert found(corpus, recipe(format=name)) == {COVERAGE, "sequences are full"}
 
 
 @pytest.mark.parametrize("name", FORMATS[1:])
@@ -380,7 +384,7 @@ def test_a_row_of_a_single_sentence_that_is_never_seen(
 ) -> None:
     ends = np.asarray(single.train.sentences)[np.asarray(single.train.documents)]
 
-    def change(rows: Rows) -> Rows:
+    def change(rows: Layout) -> Layout:
         document = np.searchsorted(ends, rows.starts, side="right")
         only = (np.diff(np.asarray(single.train.documents))[document - 1] == 1) & (rows.random == label)
         return _rows(rows, np.delete(np.arange(len(rows)), np.flatnonzero(only)[0]))
@@ -398,25 +402,25 @@ def test_a_row_that_is_seen_twice(corpus: Any, monkeypatch: pytest.MonkeyPatch, 
 def test_text_is_lost_between_segment_pairs(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A third of the rows end a token before the text that they stand for."""
 
-    def change(rows: Rows) -> Rows:
+    def change(rows: Layout) -> Layout:
         shorter = (np.arange(len(rows)) % 3 == 0) & (rows.second_length > 1)
         return dataclasses.replace(rows, second_length=rows.second_length - shorter.astype(np.int32))
 
     planted(monkeypatch, change)
-    assert found(corpus, recipe()) == {"text cut from rows that are not full", "pairs cut short"}
+    assert found(corpus, recipe()) == {"text cut from sequences that are not full", "pairs cut short"}
 
 
 def test_a_row_crosses_documents(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Full sentences without the separator, in place of doc sentences."""
-    layout = batches.layout
+    layout = batches.lay_out
 
-    def without(inputs: Inputs, *given: Any, **more: Any) -> Rows:
+    def without(inputs: Inputs, *given: Any, **more: Any) -> Layout:
         rows = layout(dataclasses.replace(inputs, format="full-sentences"), *given, **more)
         return dataclasses.replace(rows, breaks=rows.breaks[:0])
 
-    monkeypatch.setattr(batches, "layout", without)
+    monkeypatch.setattr(batches, "lay_out", without)
     assert "a segment's text" in found(corpus, recipe(format="doc-sentences"))
-    assert "[SEP] within a row" in found(corpus, recipe(format="full-sentences"))
+    assert "[SEP] within a sequence" in found(corpus, recipe(format="full-sentences"))
 
 
 def test_a_segment_of_two_sentences(corpus: Any) -> None:
@@ -426,20 +430,20 @@ def test_a_segment_of_two_sentences(corpus: Any) -> None:
 
 def test_rows_in_the_order_of_the_text(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches.keyed, "permutation", lambda key, size: np.arange(size))
-    assert found(corpus, recipe()) == {"order of the rows, and the text's"}
+    assert found(corpus, recipe()) == {"order of the sequences, and the text's"}
 
 
 def test_more_pairs_are_cut_short(corpus: Any) -> None:
     assert found(corpus, recipe(), recipe(short_seq_prob=0.3)) == {
         "pairs cut short",
-        "text cut from rows that are not full",
+        "text cut from sequences that are not full",
     }
 
 
 def test_another_number_of_passes(corpus: Any) -> None:
     given, drawn = (recipe(epochs=passes, dupe_factor=1) for passes in (40, 80))
-    assert found(corpus, given, drawn) == {"passes over the text"}
-    assert found(corpus, drawn, given) == {"passes over the text"}
+    assert found(corpus, given, drawn) == {"epochs over the text"}
+    assert found(corpus, drawn, given) == {"epochs over the text"}
 
 
 # Pairs
@@ -461,7 +465,7 @@ def test_another_document_is_the_same(corpus: Any, monkeypatch: pytest.MonkeyPat
     def at_home(self: Any, forms: Any, bounds: Any, document: Any, *more: Any) -> Any:
         return self._documents[document]
 
-    monkeypatch.setattr(segment_pair.Alike, "draw", at_home)
+    monkeypatch.setattr(segment_pair.FormIndex, "draw", at_home)
     assert "'another document'" in found(corpus, recipe(format=name))
 
 
@@ -470,11 +474,11 @@ def test_random_pairs_of_another_form(corpus: Any, monkeypatch: pytest.MonkeyPat
     """The second segment of random pairs always begins at a sentence, or lacks its last token."""
     sentences = np.asarray(corpus.train.sentences)
 
-    def at_a_sentence(rows: Rows) -> Rows:
+    def at_a_sentence(rows: Layout) -> Layout:
         begins = sentences[np.searchsorted(sentences, rows.second, side="right") - 1]
         return dataclasses.replace(rows, second=np.where(rows.random, begins, rows.second))
 
-    def shorter(rows: Rows) -> Rows:
+    def shorter(rows: Layout) -> Layout:
         less = (rows.random & (rows.second_length > 1)).astype(np.int32)
         return dataclasses.replace(rows, second_length=rows.second_length - less)
 
@@ -493,7 +497,7 @@ def test_a_wrong_label_of_a_pair(corpus: Any, name: Format, label: int, figure: 
     row = named(given, corpus, lambda batch: (batch.random_second == label) & (batch.lengths > 25))
 
     def alter(batch: Batch) -> Batch:
-        batch.random_second[batch.rows == row] = 1 - label
+        batch.random_second[batch.sequence_ids == row] = 1 - label
         return batch
 
     # Where no token may be lost, the second segment of a true pair is missed.
@@ -539,7 +543,7 @@ def test_a_failure_says_where(corpus: Any) -> None:
 
     (audited,) = audit(recipe(), corpus, altered)
     (failed,) = [check for check in audited.checks if check.holds is False]
-    assert (failed.figure, failed.where) == ("segments", "step 3, row 5")
+    assert (failed.figure, failed.where) == ("segments", "step 3, sequence 5")
 
 
 # What the audit stands on
@@ -551,17 +555,16 @@ def test_segments_are_found_in_other_documents() -> None:
     ends = np.arange(30, 1201, 30)
     sizes = draw.integers(1, 12, 200)
     begins = draw.integers(0, 1200 - 12, 200)
-    wanted = np.full((200, 12), -1)
-    for query, (begin, size) in enumerate(zip(begins, sizes, strict=True)):
-        wanted[query, :size] = text[begin : begin + size]
-    wanted[::5, 0] = 8
+    wanted = [text[begin : begin + size].copy() for begin, size in zip(begins, sizes, strict=True)]
+    for segment in wanted[::5]:
+        segment[0] = 8
     home = draw.integers(0, 40, 200)
-    places, known = elsewhere(text, ends, wanted, sizes, home)
+    places, known = elsewhere(text, ends, wanted, home)
     for query, size in enumerate(sizes):
         stands = [
             place
             for place in range(1200 - size + 1)
-            if (text[place : place + size] == wanted[query, :size]).all() and place // 30 == (place + size - 1) // 30
+            if (text[place : place + size] == wanted[query]).all() and place // 30 == (place + size - 1) // 30
         ]
         away = [place for place in stands if place // 30 != home[query]]
         assert known[query] == bool(stands)
@@ -590,6 +593,6 @@ def _tokenizer(corpus: Any, ordinary: Any) -> Any:
     return SimpleNamespace(**same, ordinary=ordinary)
 
 
-def _rows(rows: Rows, chosen: Any) -> Rows:
+def _rows(rows: Layout, chosen: Any) -> Layout:
     arrays = {name: array[chosen] for name, array in vars(rows).items() if name != "breaks"}
-    return Rows(**arrays, breaks=rows.breaks)
+    return Layout(**arrays, breaks=rows.breaks)

@@ -17,7 +17,7 @@ from bertlab.errors import BadInput
 from bertlab.inputs import batches
 from bertlab.inputs.batches import Batches, heldout, heldout_pairs
 from bertlab.inputs.collator import Batch, joined
-from bertlab.inputs.formats import layout
+from bertlab.inputs.formats import lay_out
 from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
 from bertlab.objectives.selection import slots
 from bertlab.recipe import Format, Inputs, Model, Optimizer, Recipe, Schedule
@@ -83,7 +83,7 @@ def plain(batch: Batch) -> np.ndarray:
 
 
 def contents(batch: Batch) -> list[bytes]:
-    names = "tokens segments lengths positions targets weights random_second rows epochs"
+    names = "tokens segments lengths positions targets weights random_second sequence_ids epochs"
     return [arrays(batch)[name].tobytes() for name in names.split()]
 
 
@@ -92,8 +92,8 @@ def rows_by_name(source: Batches, steps: int) -> dict[tuple[int, int], list[byte
     found = {}
     for step in range(steps):
         batch = source.batch(step)
-        for row in range(len(batch.rows)):
-            found[int(batch.epochs[row]), int(batch.rows[row])] = contents(batch.take(row, row + 1))
+        for row in range(len(batch.sequence_ids)):
+            found[int(batch.epochs[row]), int(batch.sequence_ids[row])] = contents(batch.take(row, row + 1))
     return found
 
 
@@ -105,7 +105,9 @@ def test_layout_of_a_row() -> None:
         assert batch.tokens.shape == (16, 64)
         assert lm(batch).positions.shape == (16, slots(0.15, 64))
         for name, array in arrays(batch).items():
-            assert array.dtype == {"rows": np.int64, "epochs": np.int64, "weights": np.float32}.get(name, np.int32)
+            assert array.dtype == {"sequence_ids": np.int64, "epochs": np.int64, "weights": np.float32}.get(
+                name, np.int32
+            )
         tokens = plain(batch)
         for row in range(16):
             length = batch.lengths[row]
@@ -134,7 +136,7 @@ def test_batch_does_not_depend_on_what_was_asked_before(name: Format, steps: lis
     whole = used.batch(steps[0])
     assert contents(whole) == contents(Batches(given, CORPUS).batch(steps[0]))
     for shares in (1, 2, 4):  # what each of several processes takes of it
-        cuts = [len(whole.rows) * share // shares for share in range(shares + 1)]
+        cuts = [len(whole.sequence_ids) * share // shares for share in range(shares + 1)]
         parts = [Batches(given, CORPUS).batch(steps[0]).take(*cut) for cut in itertools.pairwise(cuts)]
         assert contents(joined(parts)) == contents(whole)
 
@@ -146,24 +148,24 @@ def test_every_row_is_in_one_batch_of_each_pass(name: Format, batch: int) -> Non
     parts, passes = [], 4
     while not parts or parts[-1].epochs.max() < passes:
         parts.append(source.batch(len(parts)))
-    assert all(len(part.rows) for part in parts)
-    names = np.concatenate([part.rows for part in parts])
+    assert all(len(part.sequence_ids) for part in parts)
+    names = np.concatenate([part.sequence_ids for part in parts])
     epochs = np.concatenate([part.epochs for part in parts])
     for epoch in range(passes):
         found = names[epochs == epoch]
-        assert len(found) == len(set(found.tolist())) == source.rows_in(epoch)
+        assert len(found) == len(set(found.tolist())) == source.sequences_in(epoch)
     for steps in (0, 1, len(parts) // 2, len(parts)):
         assert source.tokens(steps) == sum(int(part.lengths.sum()) for part in parts[:steps])
 
 
 @pytest.mark.parametrize(("name", "other"), [("sentence-pair", "segment-pair"), ("doc-sentences", "full-sentences")])
 def test_batches_of_short_rows_grow_to_the_tokens_of_the_others(name: Format, other: Format) -> None:
-    mean = layout(Inputs(format=other), CORPUS.train, length=64, copy=0, seed=0).lengths.mean()
+    mean = lay_out(Inputs(format=other), CORPUS.train, length=64, copy=0, seed=0).lengths.mean()
     source = Batches(recipe(format=name), CORPUS)
     parts = [source.batch(step) for step in range(50)]
     assert all(abs(part.lengths.sum() - 16 * mean) <= 64 for part in parts)
     assert source.tokens(50) == pytest.approx(50 * 16 * mean, abs=64 + 50)
-    assert min(len(part.rows) for part in parts) >= 16
+    assert min(len(part.sequence_ids) for part in parts) >= 16
     # No column stands empty but those up to the next eighth, no slot at all.
     assert all(0 <= part.tokens.shape[1] - part.lengths.max() < 8 for part in parts)
     assert all(lm(part).weights.any(axis=0).all() for part in parts)
@@ -181,8 +183,8 @@ def test_left_to_right_sees_the_rows_of_masking_unmasked(name: Format) -> None:
     causal = dataclasses.replace(masked, objective=(CausalLM(),))
     one, two = Batches(masked, CORPUS).batch(3), Batches(causal, CORPUS).batch(3)
     assert (plain(one) == two.tokens).all()
-    assert (one.rows == two.rows).all()
-    for row in range(len(two.rows)):
+    assert (one.sequence_ids == two.sequence_ids).all()
+    for row in range(len(two.sequence_ids)):
         length = two.lengths[row]
         real = lm(two).weights[row] > 0
         assert lm(two).positions[row, real].tolist() == list(range(length - 1))
@@ -195,13 +197,13 @@ def test_schedules_differ_in_their_masks_alone(schedule: Any) -> None:
     dynamic = Batches(recipe(batch=50, dupe_factor=1), CORPUS)
     source = Batches(recipe(batch=50, dupe_factor=1, masked=MaskedLM(schedule=schedule, copies=2)), CORPUS)
     masks: list[dict[int, bytes]] = [{}, {}, {}]
-    for step in range(3 * source.rows_in(0) // 50):
+    for step in range(3 * source.sequences_in(0) // 50):
         one, two = source.batch(step), dynamic.batch(step)
         assert (plain(one) == plain(two)).all()
-        for name in ("rows", "epochs", "random_second", "lengths"):
+        for name in ("sequence_ids", "epochs", "random_second", "lengths"):
             assert (getattr(one, name) == getattr(two, name)).all()
         for row, epoch in enumerate(one.epochs.tolist()):
-            masks[epoch][int(one.rows[row])] = one.tokens[row].tobytes() + lm(one).positions[row].tobytes()
+            masks[epoch][int(one.sequence_ids[row])] = one.tokens[row].tobytes() + lm(one).positions[row].tobytes()
 
     def same(one: int, other: int) -> float:
         return float(np.mean([masks[other][name] == mask for name, mask in masks[one].items() if name in masks[other]]))
@@ -213,7 +215,7 @@ def test_schedules_differ_in_their_masks_alone(schedule: Any) -> None:
 
 def test_pairs_are_drawn_anew_in_each_copy_whatever_the_schedule() -> None:
     source = Batches(recipe(batch=50, dupe_factor=2, masked=MaskedLM(schedule="static")), CORPUS)
-    found = rows_by_name(source, (source.rows_in(0) + source.rows_in(1)) // 50)
+    found = rows_by_name(source, (source.sequences_in(0) + source.sequences_in(1)) // 50)
     assert not {name for epoch, name in found if epoch == 0} & {name for epoch, name in found if epoch == 1}
 
 
@@ -247,7 +249,7 @@ def test_a_batch_that_its_user_changed_leaves_the_next_as_they_are(name: Format)
 
 def test_layouts_that_were_let_go_come_back_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = [contents(Batches(recipe(), CORPUS).batch(step)) for step in range(0, 120, 7)]
-    monkeypatch.setattr(batches, "_KEPT_ROWS", 1)
+    monkeypatch.setattr(batches, "_KEPT", 1)
     source = Batches(recipe(), CORPUS)
     again = [contents(source.batch(step)) for step in reversed(range(0, 120, 7))]
     assert kept == again[::-1]
@@ -264,10 +266,10 @@ def test_rows_do_not_depend_on_the_batch_size(batch: int) -> None:
 
 def test_passes_follow_each_other_without_loss() -> None:
     source = Batches(recipe(batch=50), CORPUS)
-    sizes = [source.rows_in(copy) for copy in range(3)]
+    sizes = [source.sequences_in(copy) for copy in range(3)]
     assert len(set(sizes)) > 1
     parts = [source.batch(step) for step in range(2 * sum(sizes) // 50 + 1)]
-    names = np.concatenate([batch.rows for batch in parts])
+    names = np.concatenate([batch.sequence_ids for batch in parts])
     epochs = np.concatenate([batch.epochs for batch in parts])
     assert (np.diff(epochs) >= 0).all()
     assert np.bincount(epochs)[:6].tolist() == sizes * 2
@@ -285,7 +287,7 @@ def test_a_pass_shows_the_corpus() -> None:
     source = Batches(recipe(batch=1, short_seq_prob=0.0), CORPUS)
     seen = np.zeros(len(CORPUS.train.tokens), dtype=int)
     full = 0
-    for step in range(source.rows_in(0)):
+    for step in range(source.sequences_in(0)):
         batch = source.batch(step)
         tokens, true = plain(batch)[0], batch.random_second[0] == 0
         own = (batch.segments[0] == 0) | true
@@ -301,7 +303,7 @@ def test_a_pass_shows_the_corpus() -> None:
 def test_masks_come_back_with_the_schedule(schedule: Any, same: bool) -> None:
     masked = MaskedLM(schedule=schedule, copies=2)
     source = Batches(recipe(batch=50, masked=masked, dupe_factor=1), CORPUS)
-    found = rows_by_name(source, 4 * source.rows_in(0) // 50)
+    found = rows_by_name(source, 4 * source.sequences_in(0) // 50)
     passes = [{name: list(row[:-1]) for (epoch, name), row in found.items() if epoch == number} for number in range(4)]
     common = set.intersection(*map(set, passes))
     assert len(common) > 100
@@ -334,9 +336,9 @@ def test_rows_that_differ_in_training_alone_see_the_same_sequences() -> None:
         for step in (0, 3, 60):
             one, two = Batches(usual, CORPUS).batch(step), Batches(other, CORPUS).batch(step)
             assert (plain(one) == plain(two)).all()
-            assert (one.rows == two.rows).all()
+            assert (one.sequence_ids == two.sequence_ids).all()
             assert (one.random_second == two.random_second).all()
-    assert (Batches(usual, CORPUS).batch(0).rows != Batches(recipe(seed=1), CORPUS).batch(0).rows).any()
+    assert (Batches(usual, CORPUS).batch(0).sequence_ids != Batches(recipe(seed=1), CORPUS).batch(0).sequence_ids).any()
 
 
 def test_wider_ids_make_the_same_batches() -> None:
@@ -379,7 +381,7 @@ def test_evaluation_takes_single_segments_and_pairs_of_the_heldout_documents() -
     assert len(np.unique(np.concatenate(tokens))) == sum(map(len, tokens))
     assert all((np.diff(row) == 1).all() for row in tokens)
     assert not any(part.segments.any() for part in singles)
-    assert sum(len(part.rows) for part in heldout(recipe(), CORPUS, FIXED, 7)) == 7
+    assert sum(len(part.sequence_ids) for part in heldout(recipe(), CORPUS, FIXED, 7)) == 7
 
     pairs = heldout_pairs(recipe(), CORPUS, FIXED, 10_000)
     share = np.concatenate([part.random_second for part in pairs]).mean()
@@ -405,17 +407,17 @@ def test_unusable_corpora_say_so() -> None:
 def test_so_many_passes_over_the_first_documents(passes: int) -> None:
     many = recipe(batch=16, steps=60, epochs=passes, dupe_factor=1)
     made = Batches(many, CORPUS)
-    assert 60 * 16 / made.rows_in(0) == pytest.approx(passes, rel=0.15)
+    assert 60 * 16 / made.sequences_in(0) == pytest.approx(passes, rel=0.15)
     last = made.batch(59)
     assert last.epochs.max() in (passes - 2, passes - 1, passes)
-    assert last.rows.max() < len(CORPUS.train.tokens) / 2
+    assert last.sequence_ids.max() < len(CORPUS.train.tokens) / 2
     assert Batches(dataclasses.replace(many, objective=(MaskedLM(schedule="static"), NextSentence())), CORPUS).batch(
         7
-    ).rows.tolist() == (made.batch(7).rows.tolist())
+    ).sequence_ids.tolist() == (made.batch(7).sequence_ids.tolist())
 
 
 def test_a_text_too_short_for_so_few_passes_is_refused() -> None:
-    with pytest.raises(BadInput, match="give more text, fewer steps or more passes"):
+    with pytest.raises(BadInput, match="give more text, fewer steps or more epochs"):
         Batches(recipe(batch=64, steps=1000, epochs=11), CORPUS)
 
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from bertlab.errors import BadInput
-from bertlab.inputs.formats import Rows, segment_pair, segment_pairs, single_segments
-from bertlab.inputs.formats import rows as layouts
+from bertlab.inputs.formats import Layout, segment_pair, segment_pairs, single_segments
+from bertlab.inputs.formats import base as layouts
 
-COLUMNS = tuple(name for name in Rows.__dataclass_fields__ if name != "breaks")
+COLUMNS = tuple(name for name in Layout.__dataclass_fields__ if name != "breaks")
 UNLIKELY = 1e-6
 """Draws are fixed by their keys: a test below this fails always or never."""
 
@@ -30,7 +30,7 @@ def text(documents: list[list[int]]) -> Any:
     )
 
 
-def own_end(rows: Rows) -> np.ndarray:
+def own_end(rows: Layout) -> np.ndarray:
     """Where the part of each row that is its own, and not another document's, ends."""
     return np.where(rows.random, rows.first + rows.first_length, rows.second + rows.second_length)
 

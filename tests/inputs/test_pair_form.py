@@ -68,11 +68,11 @@ SHAPES = (
 @pytest.mark.parametrize("length", [64, 128])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_form_does_not_tell_the_label(pair_form: Any, shape: str, length: int, name: Format) -> None:
-    found = pair_form.told(*pair_form.pairs(made(shape), Inputs(format=name, length=length), PAIRS))
+    found = pair_form.classify(*pair_form.pairs(made(shape), Inputs(format=name, length=length), PAIRS))
     assert found.gain < MOST
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_form_does_not_tell_the_label_in_the_embedded_text(pair_form: Any, corpus: Any, name: Format) -> None:
-    found = pair_form.told(*pair_form.pairs(corpus.train, Inputs(format=name, length=64), PAIRS))
+    found = pair_form.classify(*pair_form.pairs(corpus.train, Inputs(format=name, length=64), PAIRS))
     assert found.gain < MOST

@@ -14,8 +14,8 @@ from scipy import stats
 
 from bertlab.errors import BadInput
 from bertlab.inputs.collator import Collator
-from bertlab.inputs.formats import Rows, doc_sentences, full_sentences, sentence_pairs
-from bertlab.inputs.formats import rows as layouts
+from bertlab.inputs.formats import Layout, doc_sentences, full_sentences, sentence_pairs
+from bertlab.inputs.formats import base as layouts
 from bertlab.objectives import CausalLM, MaskedLM
 from bertlab.objectives.selection import chosen as chosen_of
 
@@ -40,7 +40,7 @@ def document_of(source: Any, places: np.ndarray) -> np.ndarray:
     return np.searchsorted(source.sentences[source.documents], places, side="right") - 1
 
 
-def shown(source: Any, rows: Rows, length: int) -> list[list[int]]:
+def shown(source: Any, rows: Layout, length: int) -> list[list[int]]:
     """The tokens of every row as they are trained on, padding cut off."""
     ids = SimpleNamespace(pad=PAD, cls=CLS, sep=SEP, mask=MASK, ordinary=source.tokens.astype(np.int32))
     batch = Collator((CausalLM(),), ids, source, length, 0).collate(rows, np.arange(len(rows)), 0, 0)
@@ -178,7 +178,7 @@ def test_blocks_do_not_show(block: int, monkeypatch: pytest.MonkeyPatch) -> None
             doc_sentences(source, length=64),
             sentence_pairs(source, length=64, copy=0, seed=0),
         )
-        return [getattr(rows, name).tolist() for rows in made for name in Rows.__dataclass_fields__]
+        return [getattr(rows, name).tolist() for rows in made for name in Layout.__dataclass_fields__]
 
     whole = all_three()
     monkeypatch.setattr(layouts, "_BLOCK", block)

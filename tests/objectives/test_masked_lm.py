@@ -70,7 +70,7 @@ def apply(
         lengths=ordinary + 3,
         random_second=ordinary * 0,
         order=ordinary * 0 - 1,
-        rows=np.arange(len(tokens)) if names is None else names,
+        sequence_ids=np.arange(len(tokens)) if names is None else names,
         epoch=epoch,
     )
     arrays = loss.prepare(VOCABULARY, tokens.shape[1], seed)(sequences)

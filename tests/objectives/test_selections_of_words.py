@@ -40,7 +40,7 @@ def sequences(segments: list[list[list[int]]], length: int) -> Sequences:
     first, second = (np.array([len(pair[number]) for pair in segments], dtype=np.int32) for number in range(2))
     return Sequences(
         tokens=tokens, before=first[:, None], ordinary=first + second, lengths=first + second + 3,
-        random_second=0 * first, order=0 * first - 1, rows=np.arange(len(segments)), epoch=0,
+        random_second=0 * first, order=0 * first - 1, sequence_ids=np.arange(len(segments)), epoch=0,
     )  # fmt: skip
 
 
@@ -176,7 +176,7 @@ def test_a_choice_does_not_depend_on_the_other_sequences(selection: Selection) -
 def test_no_sequences_and_no_words() -> None:
     for made in (sequences([], 16), sequences([[[], []]], 16)):
         for selection in SELECTIONS:
-            choice = selection.prepare(0.15, VOCABULARY, 16)(made, keyed.bits(5, np.arange(len(made.rows))))
+            choice = selection.prepare(0.15, VOCABULARY, 16)(made, keyed.bits(5, np.arange(len(made.sequence_ids))))
             assert not choice.used.any()
 
 
@@ -248,7 +248,7 @@ def test_an_audit_finds_spans_that_cross_sep(corpus: Any, monkeypatch: pytest.Mo
 
     def without(self: Budget, made: Sequences) -> Any:
         found = words(self, made)
-        return dataclasses.replace(found, segments=np.repeat(np.arange(len(made.rows)), found.counts))
+        return dataclasses.replace(found, segments=np.repeat(np.arange(len(made.sequence_ids)), found.counts))
 
     monkeypatch.setattr(Budget, "words", without)
     assert ACROSS in found(corpus, GeometricSpans(), GeometricSpans())
@@ -257,7 +257,7 @@ def test_an_audit_finds_spans_that_cross_sep(corpus: Any, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("selection", SELECTIONS[:2])
 def test_audits_find_masks_that_repeat(corpus: Any, selection: Selection, monkeypatch: pytest.MonkeyPatch) -> None:
     static = dataclasses.replace(recipe(selection), objective=(MaskedLM(selection=selection, schedule="static"),))
-    assert failing(audit(recipe(selection), corpus, Batches(static, corpus).batch)) == {"chosen again after 10 passes"}
+    assert failing(audit(recipe(selection), corpus, Batches(static, corpus).batch)) == {"chosen again after 10 epochs"}
     bits = keyed.bits
     monkeypatch.setattr(batches.keyed, "bits", lambda key, *counters: bits(key, *(0 * each for each in counters)))
     assert "chosen in another sequence too" in found(corpus, selection, selection)

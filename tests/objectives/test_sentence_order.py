@@ -17,7 +17,7 @@ from bertlab.errors import BadInput
 from bertlab.inputs.audit import audit, same_sequences
 from bertlab.inputs.batches import Batches, heldout_pairs
 from bertlab.inputs.collator import Batch, Collator
-from bertlab.inputs.formats import Rows, segment_pairs
+from bertlab.inputs.formats import Layout, segment_pairs
 from bertlab.objectives.sentence_pair import UNLABELLED
 from bertlab.recipe import Inputs, Pairing, Recipe, Schedule
 
@@ -36,7 +36,7 @@ def text(*documents: Any) -> Any:
     )
 
 
-def rows_of(source: Any, length: int, copy: int = 0) -> Rows:
+def rows_of(source: Any, length: int, copy: int = 0) -> Layout:
     return segment_pairs(source, length=length, short=0.0, copy=copy, seed=0, pairing=OWN)
 
 
@@ -86,7 +86,7 @@ def test_batches_pass_the_audit_and_half_are_exchanged(corpus: Any, length: int)
     assert {name: check for name, check in checks.items() if check.holds is False} == {}
     assert checks["pairs exchanged"].holds
     assert checks["pairs from another document"].found == "0.00%"
-    assert float(checks["labels of order"].found.split("%")[0]) > 50
+    assert float(checks["labels of sentence_order"].found.split("%")[0]) > 50
     assert checks["tokens of the first segment"].holds
 
 
@@ -99,7 +99,7 @@ def taken_for_in_order(batch: Batch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "figure"), [(flipped, "labels of order"), (taken_for_in_order, "'follows'")]
+    ("fault", "figure"), [(flipped, "labels of sentence_order"), (taken_for_in_order, "'follows'")]
 )  # fmt: skip
 def test_the_audit_finds_a_wrong_order(corpus: Any, fault: Any, figure: str) -> None:
     recipe = Recipe(objective=BOTH, inputs=Inputs(length=48), schedule=Schedule(batch_size=16, steps=1000))
@@ -128,7 +128,7 @@ def gain(pair_form: Any, source: Any, length: int, order: Any = None) -> float:
     evaluated = np.flatnonzero(rows.order >= 0)[:16_000]
     assert len(evaluated) > 4_000
     label = rows.order == 1
-    found: float = pair_form.told(pair_form.form(source, rows)[evaluated], label[evaluated]).gain
+    found: float = pair_form.classify(pair_form.form(source, rows)[evaluated], label[evaluated]).gain
     return found
 
 
@@ -172,7 +172,7 @@ def test_batches_of_other_recipes_are_as_they_were() -> None:
             batches = Batches(recipe, SimpleNamespace(tokenizer=VOCABULARY, train=source, heldout=source))
             for step in range(0, 600, 20):
                 batch = batches.batch(step)
-                for array in (batch.tokens, batch.segments, batch.lengths, batch.random_second, batch.rows):
+                for array in (batch.tokens, batch.segments, batch.lengths, batch.random_second, batch.sequence_ids):
                     digest.update(np.ascontiguousarray(array).tobytes())
         found[inputs.format] = digest.hexdigest()[:16]
     assert found == {"segment-pair": "c9785218aaa74837", "sentence-pair": "27d6a6f9968ff8b4"}

@@ -1,7 +1,7 @@
-"""A figure beside its expectation, and the test that decides between them.
+"""Checks: a figure, its expected value, and the test that compares them.
 
-What must hold always is compared exactly. A share of random draws fails where a true expectation would give a deviation
-as large less than once in a million times: a clean audit of a hundred figures fails once in ten thousand.
+A property of every sequence is compared exactly. A random share fails if the expected share would deviate as much less
+than once in a million times: a clean audit of a hundred figures fails once in ten thousand.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy.typing as npt
 
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-Shares = npt.NDArray[np.float64]
+Values = npt.NDArray[Any]
 
 UNLIKELY = 1e-6
-"""The two-sided p below which a share fails."""
+"""The p-value below which a share fails."""
 _LEAST_VARIANCE = 25.0
-"""Below it a sum of draws is not near enough to normal for tails of `UNLIKELY`."""
+"""Below it a sum of draws is not close enough to normal for tails of `UNLIKELY`."""
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,14 @@ class Check:
     """One figure of an audit."""
 
     figure: str
-    """What was counted."""
     found: str
     expected: str
     test: str
-    """How the two were compared, and over how many."""
+    """How the two were compared, and the size of the sample."""
     holds: bool | None
-    """None where too little was drawn to say."""
+    """None if the sample is too small to decide."""
     where: str = ""
-    """Of a check that fails: the first place that shows it."""
+    """The first deviation, if the check fails."""
 
 
 def always(
@@ -48,7 +47,7 @@ def always(
     found: str = "always",
     of: str = "sequences",
 ) -> Check:
-    """What must hold for each of N things: `wrong` (N,) says where it does not, and `where` what number i is called."""
+    """A property of each of N things: `wrong` (N,) flags those without it, and `where` names one by its number."""
     wrong = np.asarray(wrong)
     count = int(wrong.sum())
     found = f"{found}, but not in {count:,}" if count else found
@@ -60,25 +59,25 @@ def share(figure: str, hits: int, draws: int, expected: float, of: str = "tokens
     """A share of independent `draws`: the exact binomial test, one-sided with `at_most`."""
     from scipy.stats import binomtest
 
-    said = f"{'at most ' if at_most else ''}{expected:.2%}"
+    shown = f"{'at most ' if at_most else ''}{expected:.2%}"
     if not draws:
-        return untested(figure, said, "none drawn")
+        return untested(figure, shown, "none drawn")
     p = binomtest(hits, draws, expected, alternative="greater" if at_most else "two-sided").pvalue
-    return _likely(figure, f"{hits / draws:.2%}", said, float(p), f"{draws:,} {of}")
+    return _likely(figure, f"{hits / draws:.2%}", shown, float(p), f"{draws:,} {of}")
 
 
 def total(
     figure: str, found: float, expected: float, variance: float, unit: float, draws: int, of: str = "tokens"
 ) -> Check:
-    """A sum over `draws`, against its expectation and variance; shown in shares of `unit`."""
+    """A sum over `draws`, against its expectation and variance; shown as shares of `unit`."""
     if variance < _LEAST_VARIANCE:
         return untested(figure, f"{expected / unit:.2%}" if unit else "", f"too few, {draws:,} {of}")
-    p = _two_sided((found - expected) / math.sqrt(variance))
+    p = math.erfc(abs(found - expected) / math.sqrt(2 * variance))
     return _likely(figure, f"{found / unit:.2%}", f"{expected / unit:.2%}", p, f"{draws:,} {of}")
 
 
-def evenly(figure: str, expected: str, counts: Numbers, rates: Shares) -> Check:
-    """Whether `counts` (N,) come about at the `rates` (N,): chi-squared, by a gamma law of its mean and variance."""
+def evenly(figure: str, expected: str, counts: Numbers, rates: Numbers) -> Check:
+    """Whether `counts` (N,) have the `rates` (N,): chi-squared, by a gamma distribution of its mean and variance."""
     from scipy.stats import gamma
 
     draws, kinds = int(counts.sum()), len(counts)
@@ -92,56 +91,42 @@ def evenly(figure: str, expected: str, counts: Numbers, rates: Shares) -> Check:
     return _likely(figure, f"chi-squared {statistic:,.0f} of {kinds:,}", expected, p, f"{draws:,} tokens")
 
 
-def uncorrelated(figure: str, one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Check:
-    """Whether two orders of the same N sequences have nothing to do with each other: Spearman's rank correlation."""
+def uncorrelated(figure: str, one: Values, other: Values) -> Check:
+    """Whether two orders of the same N sequences are independent: Spearman's rank correlation."""
+    from scipy.stats import spearmanr
+
     draws = len(one)
     if draws < _LEAST_VARIANCE:
         return untested(figure, "correlation 0", f"too few, {draws:,} sequences")
-    ranks = [np.argsort(np.argsort(each)) - (draws - 1) / 2 for each in (one, other)]
-    correlation = float(ranks[0] @ ranks[1] / math.sqrt((ranks[0] @ ranks[0]) * (ranks[1] @ ranks[1])))
-    p = _two_sided(correlation * math.sqrt(draws - 1))
-    return _likely(figure, f"correlation {correlation:.3f}", "correlation 0", p, f"{draws:,} sequences")
+    found = spearmanr(one, other)
+    return _likely(
+        figure, f"correlation {found.statistic:.3f}", "correlation 0", float(found.pvalue), f"{draws:,} sequences"
+    )
 
 
 def alike(
-    figure: str,
-    values: npt.NDArray[Any],
-    label: Flags,
-    least: float,
-    of: str = "sequences",
-    names: tuple[str, str] = ("true pairs", "random ones"),
+    figure: str, one: Values, other: Values, least: float, names: tuple[str, str], of: str = "sequences"
 ) -> Check:
-    """Whether `values` (N,) are distributed alike under both labels: the Kolmogorov-Smirnov distance of the two.
+    """Whether two samples have one distribution: their Kolmogorov-Smirnov distance. Of flags it compares the shares.
 
-    It may be `least` without a fault; beyond, it may be what N draws leave to chance. Of flags it is the difference of
-    their shares. `names` are those of the two labels.
+    The distance may be `least`, and beyond it what is left to chance in samples of these sizes.
     """
-    counts = int((~label).sum()), int(label.sum())
-    expected = f"alike, to {least:.0%}"
-    if min(counts) < _LEAST_VARIANCE:
-        return untested(figure, expected, f"too few, {len(label):,} {of}")
-    steps = np.unique(values)
-    true, random = (
-        np.searchsorted(np.sort(values[kind]), steps, side="right") / count
-        for kind, count in zip((~label, label), counts, strict=True)
-    )
-    distance = float(np.abs(true - random).max())
-    chance = math.sqrt(-math.log(UNLIKELY / 2) / 2 * sum(1 / count for count in counts))
-    means = [f"{values[kind].mean():{'.2%' if values.dtype == np.bool_ else '.2f'}}" for kind in (~label, label)]
-    found = f"{means[0]} of {names[0]}, {means[1]} of {names[1]}"
-    test = f"distance {distance:.2%}, at most {least + chance:.2%}, {len(label):,} {of}"
-    return Check(figure, found, expected, test, distance <= least + chance)
+    from scipy.stats import ks_2samp
+
+    expected, draws = f"alike, to {least:.0%}", f"{len(one) + len(other):,} {of}"
+    if min(len(one), len(other)) < _LEAST_VARIANCE:
+        return untested(figure, expected, f"too few, {draws}")
+    distance = float(ks_2samp(one.astype(np.float64), other.astype(np.float64), method="asymp").statistic)
+    most = least + math.sqrt(-math.log(UNLIKELY / 2) / 2 * (1 / len(one) + 1 / len(other)))
+    digits = ".2%" if one.dtype == np.bool_ else ".2f"
+    found = f"{one.mean():{digits}} of {names[0]}, {other.mean():{digits}} of {names[1]}"
+    return Check(figure, found, expected, f"distance {distance:.2%}, at most {most:.2%}, {draws}", distance <= most)
 
 
 def untested(figure: str, expected: str, reason: str) -> Check:
-    """A figure of which too little was drawn."""
+    """A figure whose sample is too small."""
     return Check(figure, "", expected, reason, None)
 
 
 def _likely(figure: str, found: str, expected: str, p: float, draws: str) -> Check:
     return Check(figure, found, expected, f"p = {p:.2g}, {draws}", p >= UNLIKELY)
-
-
-def _two_sided(deviations: float) -> float:
-    """The chance of a normal variable to lie so many standard deviations or more from its mean."""
-    return math.erfc(abs(deviations) / math.sqrt(2))

@@ -1,8 +1,7 @@
-"""Traces rows back to the text: where each token of a row stands there, found by its content.
+"""Traces sequences back to the text by their content.
 
-The name of a row in the first pass is the offset of the first token that it stands for. There its text is looked for,
-and only there, with the labels put back in their places; a segment that comes from another document is looked for in
-the whole text.
+The id of a sequence in the first epoch is the offset of the first token that it stands for. The text of the sequence,
+with the labels in place of what is shown, must stand there. A second segment from another document may stand anywhere.
 """
 
 from __future__ import annotations
@@ -14,150 +13,127 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab.inputs.audit.checks import Flags, Numbers
-from bertlab.inputs.audit.drawing import Drawn
-from bertlab.inputs.audit.search import elsewhere
-from bertlab.inputs.batches import Corpus
-from bertlab.inputs.formats import Text
-from bertlab.recipe import Recipe
+from bertlab.inputs.audit.sample import Sample
+
+Words = npt.NDArray[np.uint64]
+
+_PREFIX = 8
+"""Tokens of a segment whose hash finds candidates; all its tokens are then compared."""
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_CHUNK = 1 << 22
+"""Tokens of the text that are searched together."""
 
 
 @dataclass(frozen=True)
-class Structure:
-    """R rows of T columns taken apart by their specials alone."""
-
-    drawn: Drawn
-    tokens: Numbers
-    """(R, T) ids with the labels put back where something else is shown."""
-    ordinary: Flags
-    """(R, T) all but [CLS], [SEP] and padding."""
-    second: Flags
-    """(R, T) the ordinary tokens behind the first inner [SEP] of a pair."""
-    inner: Flags
-    """(R, T) each [SEP] but the last."""
-    begins: Flags
-    """(R, T) the ordinary tokens that begin a word; the first of a segment always does."""
-
-    @property
-    def later(self) -> Flags:
-        """(R, T) the ordinary tokens of a pair's segment that comes later in the text, or from another document."""
-        return np.asarray(self.ordinary & (self.second != (self.drawn.batch.order == 1)[:, None]))
-
-    @property
-    def sizes(self) -> Numbers:
-        """(R,) ordinary tokens of each row."""
-        return np.asarray(self.ordinary.sum(axis=1))
-
-    @property
-    def rank(self) -> Numbers:
-        """(R, T) for each ordinary token how many stand before it in its row."""
-        return np.asarray(np.cumsum(self.ordinary, axis=1) - 1)
-
-
-@dataclass(frozen=True)
-class Traced:
-    """Where the tokens of R rows of T columns stand in a text."""
+class Trace:
+    """Where the tokens of R sequences of T positions stand in the text."""
 
     places: Numbers
-    """(R, T) offset in the text of each ordinary token; -1 where none was found, and for what is none."""
+    """(R, T) offset in the text of each ordinary token; -1 for tokens that were not found, and for all others."""
     agrees: Flags
-    """(R,) whether each segment was found: the first in the text at the place that the row is named by."""
+    """(R,) whether both segments were found, the first at the place that is the id of the sequence."""
     follows: Flags
-    """(R,) whether the later segment of a text was found behind the first."""
+    """(R,) whether the later segment was found behind the earlier one."""
     away: Flags
-    """(R,) whether another second segment was found in another document."""
+    """(R,) whether a later segment that does not follow was found in another document."""
     known: Flags
-    """(R,) whether it was found anywhere, or there is none."""
+    """(R,) whether the later segment was found anywhere, or there is none."""
     ends: Numbers
-    """(D,) offsets where the documents of the text end."""
+    """(D,) offsets at which the documents of the text end."""
 
     @property
     def document(self) -> Numbers:
-        """(R, T) the document of each token; meaningless where it has no place."""
+        """(R, T) the document of each token; meaningless for one without a place."""
         return np.searchsorted(self.ends, self.places, side="right")
 
 
-def structure(drawn: Drawn, recipe: Recipe, corpus: Corpus) -> Structure:
-    """Takes the rows apart."""
-    batch, columns = drawn.batch, np.arange(drawn.batch.tokens.shape[1])
-    tokens = batch.tokens.astype(np.int64)
-    for loss in reversed(recipe.objective):
-        loss.restore(tokens, batch.arrays[loss.kind])
-    inside = (columns > 0) & (columns < batch.lengths[:, None] - 1)
-    inner = inside & (tokens == corpus.tokenizer.sep)
-    ordinary = inside & ~inner
-    second = ordinary & (np.cumsum(inner, axis=1) > 0) & recipe.inputs.pairs
-    opens = ordinary & ~np.roll(ordinary, 1, axis=1)  # in front of the first is [CLS]
-    begins = opens | (ordinary & corpus.tokenizer.word_starts.take(tokens, mode="clip"))  # a wrong label may be no id
-    return Structure(drawn=drawn, tokens=tokens, ordinary=ordinary, second=second, inner=inner, begins=begins)
+def trace(sample: Sample) -> Trace:
+    """Finds the sequences of the first epoch in the text."""
+    text = np.asarray(sample.corpus.train.tokens)
+    ends = np.asarray(sample.corpus.train.sentences)[np.asarray(sample.corpus.train.documents[1:])]
+    reach = sample.length if sample.recipe.inputs.format == "segment-pair" else 0  # its segments may be cut in front
+    places = np.full(sample.tokens.shape, -1)
+    agrees, follows, away = np.zeros((3, len(places)), dtype=np.bool_)
+    known = np.asarray(~sample.later.any(axis=1))
+    queries, segments, homes = [], [], []
+    for number, begin in enumerate(sample.batch.sequence_ids.tolist()):
+        one, two = sample.ordinary[number] & ~sample.later[number], sample.later[number]
+        first, second = sample.tokens[number, one], sample.tokens[number, two]
+        place = _find(text, first, begin, reach)
+        agrees[number] = place is not None
+        begin = begin if place is None else place
+        places[number, one] = begin + np.arange(len(first))
+        if known[number]:
+            continue
+        place = None
+        if not sample.batch.random_second[number]:
+            place = _find(text, second, begin + len(first), reach)
+        if place is not None:
+            follows[number] = known[number] = True
+            places[number, two] = place + np.arange(len(second))
+        else:
+            queries.append(number)
+            segments.append(second)
+            homes.append(np.searchsorted(ends, begin, side="right"))
+    if queries:
+        found, known[queries] = elsewhere(text, ends, segments, np.array(homes))
+        for number, place in zip(queries, found.tolist(), strict=True):
+            if place >= 0:
+                away[number] = True
+                places[number, sample.later[number]] = place + np.arange(sample.later[number].sum())
+    places[places >= len(text)] = -1
+    return Trace(places, agrees & known, follows, away, known, ends)
 
 
-def trace(rows: Structure, recipe: Recipe, corpus: Corpus) -> Traced:
-    """Finds the rows of the first pass in the text."""
-    text, drawn = corpus.train, rows.drawn
-    tokens, ends = np.asarray(text.tokens), document_ends(text)
-    reach = rows.tokens.shape[1] if recipe.inputs.format == "segment-pair" else 0  # its segments may be cut in front
-    later = rows.later
-    earlier = rows.ordinary & ~later
-    sizes = earlier.sum(axis=1), later.sum(axis=1)
-    moved = np.where(earlier, -sizes[1][:, None], sizes[0][:, None])
-    rank = rows.rank + moved * (drawn.batch.order == 1)[:, None]  # in the text
-
-    begin, agrees = _settle(tokens, rows.tokens, earlier, rank, drawn.batch.rows, reach)
-    paired = sizes[1] > 0
-    follows, away, known = np.zeros_like(paired), np.zeros_like(paired), ~paired
-    second = np.full(len(paired), -1)
-    behind = np.flatnonzero(paired & (drawn.batch.random_second == 0))
-    after = rank[behind] - sizes[0][behind, None]
-    second[behind], follows[behind] = _settle(
-        tokens, rows.tokens[behind], later[behind], after, begin[behind] + sizes[0][behind], reach
-    )
-    known |= follows
-    looked = np.flatnonzero(paired & ~follows)
-    wanted = _justified(rows.tokens[looked], later[looked])
-    home = np.searchsorted(ends, begin[looked], side="right")
-    second[looked], known[looked] = elsewhere(tokens, ends, wanted, sizes[1][looked], home)
-    away[looked] = second[looked] >= 0
-
-    places = begin[:, None] + rank
-    np.add(places, (second - begin - sizes[0])[:, None], out=places, where=later)
-    placed = rows.ordinary & (places >= 0) & (places < len(tokens)) & ~(later & (second < 0)[:, None])
-    return Traced(
-        places=np.where(placed, places, -1), agrees=agrees & known, follows=follows, away=away, known=known, ends=ends
-    )
+def _find(text: npt.NDArray[Any], segment: Numbers, begin: int, reach: int) -> int | None:
+    """The first offset from `begin` on, at most `reach` behind it, at which `text` has the `segment`."""
+    for place in range(begin, min(begin + reach, len(text) - len(segment)) + 1):
+        if np.array_equal(text[place : place + len(segment)], segment):
+            return place
+    return None
 
 
-def again(rows: Structure, others: Structure, epochs: int) -> tuple[str, Numbers, Numbers]:
-    """What to call so many `epochs` later, and which sequences of two epochs have the same name: (N,) of each."""
-    _, first, second = np.intersect1d(rows.drawn.batch.rows, others.drawn.batch.rows, return_indices=True)
-    return f"after {epochs} pass{'es' if epochs > 1 else ''}", first, second
+def elsewhere(text: npt.NDArray[Any], ends: Numbers, segments: list[Numbers], home: Numbers) -> tuple[Numbers, Flags]:
+    """Finds each of Q segments in a document other than `home` (Q,); `ends` (D,) are the offsets where documents end.
 
-
-def document_ends(text: Text) -> Numbers:
-    """(D,) where the documents of a text end."""
-    return np.asarray(text.sentences)[np.asarray(text.documents[1:])]
-
-
-def _settle(
-    text: npt.NDArray[Any], tokens: Numbers, segment: Flags, rank: Numbers, start: Numbers, reach: int
-) -> tuple[Numbers, Flags]:
-    """The first offset from `start` (R,) on, at most `reach` behind it, at which the text has what each `segment`
-    (R, T) has, and whether there is one; `start` if not.
+    Returns its offset, (Q,), -1 if there is none, and whether any document has it, (Q,).
     """
-    begin, found = start.astype(np.int64), np.zeros(len(start), dtype=np.bool_)
-    left = np.arange(len(start))
-    for shift in range(reach + 1):
-        at = (start[left] + shift)[:, None] + rank[left]
-        there = (text.take(at, mode="clip") == tokens[left]) & (at >= 0) & (at < len(text))
-        same = (there | ~segment[left]).all(axis=1)
-        begin[left[same]] += shift
-        found[left[same]] = True
-        left = left[~same]
-        if not len(left):
-            break
-    return begin, found
+    places = np.full(len(segments), -1, dtype=np.int64)
+    known = np.zeros(len(segments), dtype=np.bool_)
+    sizes = np.array([len(segment) for segment in segments])
+    heads = np.array([np.pad(segment[:_PREFIX], (0, max(0, _PREFIX - len(segment)))) for segment in segments])
+    for low in range(0, len(text), _CHUNK):
+        part = np.append(text[low : low + _CHUNK + _PREFIX], np.zeros(_PREFIX, text.dtype))
+        words = np.zeros(min(_CHUNK, len(text) - low), dtype=np.uint64)
+        keys = np.zeros(len(segments), dtype=np.uint64)
+        for size in range(1, _PREFIX + 1):
+            words = _extended(words, part[size - 1 : size - 1 + len(words)])
+            keys = _extended(keys, heads[:, size - 1])
+            queries = np.flatnonzero((np.minimum(sizes, _PREFIX) == size) & (places < 0))
+            begins, first, last = _candidates(words, keys[queries])
+            for query, *bounds in zip(queries.tolist(), first.tolist(), last.tolist(), strict=True):
+                for place in low + begins[slice(*bounds)]:
+                    document = np.searchsorted(ends, place, side="right")
+                    stop = place + sizes[query]
+                    if stop <= ends[document] and np.array_equal(text[place:stop], segments[query]):
+                        known[query] = True
+                        if document != home[query]:
+                            places[query] = place
+                            break
+    return places, known
 
 
-def _justified(tokens: Numbers, segment: Flags) -> Numbers:
-    """The tokens of each segment moved to the left, (R, T)."""
-    order = np.argsort(~segment, axis=1, kind="stable")
-    return np.take_along_axis(tokens, order, axis=1)
+def _extended(words: Words, tokens: npt.NDArray[Any]) -> Words:
+    """Hashes of sequences that are one token longer."""
+    return (words + tokens.astype(np.uint64) + np.uint64(1)) * _FACTOR ^ (words >> np.uint64(29))
+
+
+def _candidates(words: Words, keys: Words) -> tuple[Numbers, Numbers, Numbers]:
+    """The places of `keys` among `words`, sorted by key, and for each key where its places begin and end in these."""
+    bits = np.uint64(0xFFFFF)
+    present = np.zeros(int(bits) + 1, dtype=np.bool_)  # most words are ruled out by some of their bits
+    present[keys >> np.uint64(40) & bits] = True
+    begins = np.flatnonzero(present[words >> np.uint64(40) & bits])
+    begins = begins[np.argsort(words[begins], kind="stable")]
+    found = words[begins]
+    return begins, np.searchsorted(found, keys, "left"), np.searchsorted(found, keys, "right")

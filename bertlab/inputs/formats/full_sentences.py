@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from bertlab.inputs.formats.rows import Offsets, Rows, Text, follow, pieces, single
+from bertlab.inputs.formats.base import Layout, Offsets, follow, pieces, single
+
+if TYPE_CHECKING:
+    from bertlab.text.tokens import Part
 
 
-def full_sentences(text: Text, *, length: int) -> Rows:
-    """As many whole sentences as fit into `length` tokens, with a [SEP] more between documents; the next row goes on.
+def full_sentences(text: Part, *, length: int) -> Layout:
+    """As many whole sentences as fit into `length` tokens, with one more [SEP] between documents.
 
-    A sentence longer than a row is cut into even pieces, so that every token is in exactly one row.
+    A sentence longer than a sequence is cut into even pieces, so that every token is in exactly one sequence.
     """
     sentences, documents = pieces(text, length - 2, length - 2)
     number = np.arange(-1, len(sentences) - 1)
@@ -21,5 +26,5 @@ def full_sentences(text: Text, *, length: int) -> Rows:
         begin = sentences[i] + np.searchsorted(documents, i, side="right") - 1
         return np.searchsorted(ends, begin + length - 2, side="right") - 1
 
-    rows = follow(after, len(sentences) - 1, documents[:1])
-    return single(sentences[rows], sentences[after(rows)] - sentences[rows], breaks=sentences[documents[1:-1]])
+    starts = follow(after, len(sentences) - 1)
+    return single(sentences[starts], sentences[after(starts)] - sentences[starts], breaks=sentences[documents[1:-1]])

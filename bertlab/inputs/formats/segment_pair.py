@@ -2,75 +2,75 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from bertlab import keyed
-from bertlab.inputs.formats.rows import (
-    Alike,
+from bertlab.inputs.formats.base import (
+    NO_BREAKS,
     Flags,
+    FormIndex,
+    Layout,
     Offsets,
-    Rows,
-    Text,
     by_blocks,
     follow,
     natural,
     pieces,
     require_others,
     single,
-    unordered,
 )
 from bertlab.recipe import Pairing
 
-_BERT = Pairing()
+if TYPE_CHECKING:
+    from bertlab.text.tokens import Part
 
 
 def segment_pairs(
-    text: Text, *, length: int, short: float, copy: int, seed: int | str, pairing: Pairing = _BERT
-) -> Rows:
-    """The segment pairs of one pass over `text`, rows of at most `length` tokens with their specials.
+    text: Part, *, length: int, short: float, copy: int, seed: int | str, pairing: Pairing | None = None
+) -> Layout:
+    """The segment pairs of one epoch over `text`, of at most `length` tokens with their specials.
 
     A chunk of sentences that reaches the target length is split at a random sentence. In a share `pairing.random` of
-    the rows the second part is replaced by whole sentences of another document, until the target is reached again, and
-    goes back: the next row starts with it. In a share `pairing.exchanged` of the others the two parts change places
-    (ALBERT section 3.1). What exceeds the target is then cut from the longer segment, a token at a time, at its front
-    or back. Every token is in the own part of exactly one row, or cut.
+    the sequences the second part is replaced by whole sentences of another document, until the target is reached again;
+    the next sequence starts with the replaced part. In a share `pairing.exchanged` of the others the two parts change
+    places (ALBERT section 3.1). What exceeds the target is cut from the longer segment, a token at a time, at its front
+    or back. Every token is in the own part of exactly one sequence, or cut.
 
-    True and random pairs have the same form, so that only their words tell them apart. Where the document ends before
-    the target, another document's end of about as many tokens takes the place of the second part; a second part that
-    starts within a sentence too long for a row is replaced by one that does; a chunk of one sentence is split at a
-    random token, and of another document's last sentence the back takes the place of its own, which is cut.
+    True and random pairs have the same form, so that only their words distinguish them. If the document ends before
+    the target, the end of another document with about as many tokens replaces the second part. A second part that
+    starts within a sentence too long for a sequence is replaced by one that does too. A chunk of one sentence is split
+    at a random token; the back of another document's last sentence replaces its own back, which is cut.
 
-    Pairs in order and exchanged ones have the same form too: only those whose mirror image would be a chunk as well
-    have an order. Both segments begin and end at sentences, or both within one; and the chunk would end where it does
-    with its first sentence at its end: it is the sentence that reaches the target that mostly is a long one.
+    Pairs in order and exchanged pairs have the same form too: only pairs whose mirror image would also be a chunk have
+    an order. Both segments begin and end at sentences, or both within one; and with its first sentence at its end the
+    chunk would end at the same place, since the sentence that reaches the target is a long one in most chunks.
 
-    Raises `BadInput` where there is no other document, and rows need one.
+    Raises `BadInput` if random pairs need another document and there is none.
     """
-    if pairing.random:
+    pairs = _Pairs(text, length, short, copy, seed, pairing or Pairing())
+    if pairs.pairing.random:
         require_others(text)
-    pairs = _Pairs(text, length, short, copy, seed, pairing)
-    return by_blocks(pairs.rows, follow(pairs.next, len(pairs.sentences) - 1, pairs.documents[:-1]))
+    return by_blocks(pairs.layout, follow(pairs.next, len(pairs.sentences) - 1))
 
 
-def single_segments(text: Text, *, length: int) -> Rows:
-    """Consecutive sentences of one document until `length` is reached, cut at the back; the next row goes on."""
+def single_segments(text: Part, *, length: int) -> Layout:
+    """Consecutive sentences of one document until `length` is reached, cut at the back; the next sequence goes on."""
     sentences, documents = _spans(text, length - 2)
 
     def after(i: Offsets) -> Offsets:
         return _reach(sentences, documents, i, length - 2)[1]
 
-    rows = follow(after, len(sentences) - 1, documents[:-1])
-    return single(sentences[rows], np.minimum(sentences[after(rows)] - sentences[rows], length - 2))
+    starts = follow(after, len(sentences) - 1)
+    return single(sentences[starts], np.minimum(sentences[after(starts)] - sentences[starts], length - 2))
 
 
 class _Chunk(NamedTuple):
     """The chunk that would start at each of N spans."""
 
     target: Offsets
-    """Tokens that its row is to have."""
+    """Ordinary tokens of its sequence, if there are enough."""
     document: Offsets
     stop: Offsets
     """The span behind the chunk."""
@@ -83,20 +83,20 @@ class _Chunk(NamedTuple):
 
 
 class _Pairs:
-    """The pair that would start at each span, for one pass."""
+    """The pair that would start at each span, for one epoch."""
 
-    def __init__(self, text: Text, length: int, short: float, copy: int, seed: int | str, pairing: Pairing) -> None:
+    def __init__(self, text: Part, length: int, short: float, copy: int, seed: int | str, pairing: Pairing) -> None:
         self.whole = length - 3
         self.short, self.pairing = short, pairing
         self.sentences, self.documents = _spans(text, self.whole)
         self._natural = natural(text, self.sentences)
-        # The form of a span: whether a sentence starts with it, and the tokens up to its document's end, a row at most.
+        # The form of a span: whether a sentence starts with it, and the tokens up to its document's end, at most whole.
         ends = self.sentences[self.documents[1:]]
         rest = np.repeat(ends, np.diff(self.documents)) - self.sentences[:-1]
         forms = np.minimum(rest, self.whole) + (self.whole + 1) * self._natural[:-1]
-        self._spans = Alike(forms, self.documents)
+        self._spans = FormIndex(forms, self.documents)
         last = ends - self.sentences[self.documents[1:] - 1]
-        self._lasts = Alike(np.minimum(last, self.whole + 1), np.arange(len(self.documents)))
+        self._lasts = FormIndex(np.minimum(last, self.whole + 1), np.arange(len(self.documents)))
         self._seed, self._copy = seed, copy
 
     def _key(self, *purpose: int | str) -> int:
@@ -108,21 +108,21 @@ class _Pairs:
         document, stop = _reach(self.sentences, self.documents, i, target)
         count = stop - i
         split = i + 1 + keyed.integers(np.maximum(count - 1, 1), self._key("split"), i)
-        # What may be put back must not be a lone last token, which no later row could split.
+        # A replaced part must not be a lone last token, which the next sequence could not split.
         lone = self.sentences[self.documents[document + 1]] - self.sentences[split] == 1
         within = (count == 1) | lone & (count == 2)
         random = keyed.uniform(self._key("random"), i) < self.pairing.random
         return _Chunk(target, document, stop, split - lone, within, random)
 
     def _order(self, i: Offsets, chunk: _Chunk) -> tuple[npt.NDArray[np.int8], Offsets]:
-        """The `Rows.order` of the rows that start at the spans `i`, and where the second segment of each starts."""
-        order, split = unordered(len(i)), chunk.split.copy()
+        """The `Layout.order` of the sequences that start at the spans `i`, and where their second segments start."""
+        order, split = np.full(len(i), -1, dtype=np.int8), chunk.split.copy()
         if not self.pairing.exchanged:
             return order, split
         free = (self._natural[i] == self._natural[chunk.stop]) & ~chunk.random
         free &= self.sentences[chunk.stop] - self.sentences[i + 1] < chunk.target
         exchanged = keyed.uniform(self._key("exchanged"), i) < self.pairing.exchanged
-        for alike in (self._natural, ~self._natural):  # a split of the same form as both ends, each as likely
+        for alike in (self._natural, ~self._natural):  # splits of the same form as both ends, equally likely
             before, places = np.cumsum(alike), np.flatnonzero(alike)
             count: Offsets = before[chunk.stop - 1] - before[i]
             at = np.flatnonzero(free & alike[i] & (count > 0))
@@ -131,12 +131,12 @@ class _Pairs:
         return order, split
 
     def next(self, i: Offsets) -> Offsets:
-        """The span at which the row after the one starting at each span `i` starts."""
+        """The span at which the sequence after the one that starts at each span `i` starts."""
         chunk = self._chunk(i)
         return np.where(chunk.random & ~chunk.within, chunk.split, chunk.stop)
 
-    def rows(self, i: Offsets) -> Rows:
-        """The rows that start at the spans `i`."""
+    def layout(self, i: Offsets) -> Layout:
+        """The sequences that start at the spans `i`."""
         chunk = self._chunk(i)
         order, split = self._order(i, chunk)
         start = self.sentences[i]
@@ -148,16 +148,16 @@ class _Pairs:
         second[at], second_length[at] = self._elsewhere(i, chunk, first_length, total, at)
         at = np.flatnonzero(chunk.random & chunk.within)
         second[at], second_length[at] = self._back(i[at], chunk.document[at], second_length[at])
-        # Before anything is cut, so that what is cut depends on the place in the row and not on that in the text.
+        # Exchanged before anything is cut: what is cut depends on the place in the sequence, not on that in the text.
         first = start.copy()
         at = np.flatnonzero(order == 1)
         first[at], second[at] = second[at], first[at]
         first_length[at], second_length[at] = second_length[at], first_length[at]
 
-        # Google's loop takes single tokens from the longer segment, the second of two that are as long.
+        # Google's loop takes single tokens from the longer segment, from the second if both are equally long.
         first_kept = np.minimum(first_length, np.maximum(chunk.target - second_length, (chunk.target + 1) // 2))
         second_kept = np.minimum(second_length, chunk.target - first_kept)
-        return Rows(
+        return Layout(
             starts=start,
             first=first + _heads(first_length - first_kept, self._key("first front"), i),
             first_length=first_kept.astype(np.int32),
@@ -165,14 +165,15 @@ class _Pairs:
             second_length=second_kept.astype(np.int32),
             random=chunk.random,
             order=order,
+            breaks=NO_BREAKS,
         )
 
     def _elsewhere(
         self, i: Offsets, chunk: _Chunk, first_length: Offsets, total: Offsets, at: Offsets
     ) -> tuple[Offsets, Offsets]:
-        """Sentences of another document for the rows `at` of those that start at `i`: offsets and tokens.
+        """Sentences of another document for the sequences `at` of those that start at `i`: offsets and tokens.
 
-        So many that they reach the target; where the row's own document ends before, as many as that has left.
+        They reach the target; if the sequence's own document ends before it, they have the tokens that are left there.
         """
         document, target = chunk.document[at], chunk.target[at]
         need, rest = np.maximum(target - first_length[at], 1), (total - first_length)[at]
@@ -194,7 +195,7 @@ class _Pairs:
 
 
 def _heads(cut: Offsets, key: int, i: Offsets) -> Offsets:
-    """How many of the `cut` tokens of each row `i` are cut at the front: each with probability 1/2."""
+    """The number of tokens that each sequence `i` loses at the front, of `cut` in all: each with probability 1/2."""
     front = np.zeros_like(cut)
     for word in range(-(-int(cut.max(initial=0)) // 63)):
         mask = (1 << np.clip(cut - 63 * word, 0, 63)) - 1
@@ -202,11 +203,11 @@ def _heads(cut: Offsets, key: int, i: Offsets) -> Offsets:
     return front
 
 
-def _spans(text: Text, room: int) -> tuple[Offsets, Offsets]:
-    """Sentence and document offsets in which a sentence of more than half the `room` of a row is cut into pieces.
+def _spans(text: Part, room: int) -> tuple[Offsets, Offsets]:
+    """Sentence and document offsets in which a sentence of more than half the `room` tokens is cut into pieces.
 
-    A row that ends within a sentence loses the rest of it, which would be most of the text where sentences are long.
-    The paper calls any contiguous span a sentence, and so are the pieces, of an eighth of the room at most.
+    A sequence that ends within a sentence loses the rest of it, which would be most of a text of long sentences. The
+    paper calls any contiguous span a sentence; a piece has at most an eighth of the room.
     """
     return pieces(text, max(2, room // 2), max(1, room // 8))
 

@@ -1,128 +1,130 @@
-"""Audits of selections of words: against their definition, and beside a plain draw, one sequence after the other.
+"""Audits of selections of words: by their definition, and by comparison with a plain draw, sequence by sequence.
 
-A plain draw is a function of a random generator and the end of each word's segment (W,), in words of the sequence: it
-gives spans of words in the order in which they are chosen. It shares no code with what chooses in batches.
+A plain draw shares no code with the selection of tokens in batches. It is a function of a random generator and a number
+of words; it returns the words of the span that begins at each.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bertlab.inputs.audit.checks import Check, Flags, Numbers, alike, always
-from bertlab.inputs.audit.tracing import Structure
+from bertlab.inputs.audit.sample import Sample
 
-Draw = Callable[[np.random.Generator, npt.NDArray[Any]], list[range]]
+DrawSizes = Callable[[np.random.Generator, int], npt.NDArray[Any]]
+Segment = list[list[int]]
+"""The positions of each word."""
 
 _PLAIN = 4000
 """Sequences that are drawn plainly."""
 
 
-@dataclass(frozen=True)
-class _Words:
-    """The W words of R sequences, in their order."""
-
-    row: Numbers
-    """(W,) the sequence of each."""
-    column: Numbers
-    """(W,) where each begins."""
-    sizes: Numbers
-    """(W,) tokens of each."""
-    opens: Flags
-    """(W,) whether each is the first of its segment."""
-    number: Numbers
-    """(N,) the word of each ordinary token."""
-
-
-def _words(rows: Structure) -> _Words:
-    begins = rows.begins[rows.ordinary]
-    row, column = np.nonzero(rows.begins)
-    sizes = np.diff(np.append(np.flatnonzero(begins), len(begins)))
-    return _Words(row, column, sizes, ~rows.ordinary[row, column - 1], np.cumsum(begins) - 1)
+def whole(sample: Sample, chosen: Flags) -> Check:
+    """Words are chosen as a whole; at most one in part, if no other fits, and of that one the first pieces."""
+    wrong, parts, total = np.zeros(len(chosen), dtype=np.bool_), 0, 0
+    for number, taken in enumerate(_positions(chosen)):
+        words = list(itertools.chain.from_iterable(_segments(sample, number)))
+        counts = [len(taken.intersection(word)) for word in words]
+        shortest = min((len(word) for word, count in zip(words, counts, strict=True) if not count), default=math.inf)
+        part = [(word, count) for word, count in zip(words, counts, strict=True) if 0 < count < len(word)]
+        wrong[number] = len(part) > 1 or any(
+            shortest <= count or not taken.issuperset(word[:count]) for word, count in part
+        )
+        parts += len(part)
+        total += sum(map(bool, counts))
+    found = f"{parts:,} of {total:,} words in part"
+    return always("chosen words", "whole, unless none fits", wrong, sample.name, found)
 
 
-def whole(rows: Structure, chosen: Flags) -> Check:
-    """Words are chosen as a whole; of one at most, where no other fits, the first pieces."""
-    words = _words(rows)
-    taken, total = chosen[rows.ordinary], len(words.sizes)
-    counts = np.bincount(words.number, taken, minlength=total)
-    place = np.arange(len(taken)) - np.append(0, np.cumsum(words.sizes))[words.number]
-    in_front = np.bincount(words.number, taken & (place < counts[words.number]), minlength=total)
-    part = (counts > 0) & (counts < words.sizes)
-    free = counts == 0
-    shortest = np.full(len(chosen), chosen.shape[1])
-    np.minimum.at(shortest, words.row[free], words.sizes[free])
-    wrong = np.bincount(words.row[part], minlength=len(chosen)) > 1
-    wrong[words.row[part & ((shortest[words.row] <= counts) | (in_front < counts))]] = True
-    found = f"{part.sum():,} of {(counts > 0).sum():,} words in part"
-    return always("chosen words", "whole, but where none fits", wrong, rows.drawn.name, found)
-
-
-def shown_alike(rows: Structure, chosen: Flags, mask: int) -> Check:
-    """All tokens of a span are shown as [MASK], or none is."""
-    hidden = rows.drawn.batch.tokens == mask
-    wrong = chosen[:, 1:] & chosen[:, :-1] & (hidden[:, 1:] != hidden[:, :-1])
-    return always("tokens of a span", "shown alike", wrong.any(axis=1), rows.drawn.name)
-
-
-def like_a_plain_draw(rows: Structure, chosen: Flags, draw: Draw) -> list[Check]:
-    """Spans are as long as in a plain draw, lie where they lie there and end at [SEP]; each sequence has its own."""
-    words = _words(rows)
+def like_a_plain_draw(sample: Sample, chosen: Flags, draw_sizes: DrawSizes) -> list[Check]:
+    """Spans have the lengths and places of a plain draw and end at [SEP]; each sequence has its own."""
     which = np.linspace(0, len(chosen) - 1, min(len(chosen), _PLAIN)).astype(np.int64)
-    sides = _drawn(words, which, chosen[which], draw), chosen[which]
-    inside = np.isin(words.row, which)
-    at = np.searchsorted(which, words.row[inside]), words.column[inside]
-    row, opens = words.row[inside], words.opens[inside]
-    behind = np.flatnonzero(opens[1:] & (row[1:] == row[:-1])) + 1
-    lengths, across = [], []
-    for side in sides:
-        picked = side[at]
-        begins = picked & ~np.append(False, picked[:-1] & ~opens[1:])
-        lengths.append(np.bincount(np.cumsum(begins)[picked])[1:])
-        across.append(picked[behind][picked[behind - 1]])
-    places = [(side * np.arange(side.shape[1])).sum(axis=1) / np.maximum(side.sum(axis=1), 1) for side in sides]
-    others = [_shared(sides[1], np.roll(side, 1, axis=0)) for side in sides]
+    segments = [_segments(sample, number) for number in which]
+    batches = _positions(chosen[which])
+    sides = _drawn(segments, batches, draw_sizes), batches
+    every = [list(zip(segments, side, strict=True)) for side in sides]
+    runs = [list(itertools.chain.from_iterable(itertools.starmap(_runs, side))) for side in every]
+    across = [list(itertools.chain.from_iterable(itertools.starmap(_across, side))) for side in every]
+    places = [[sum(taken) / max(1, len(taken)) for taken in side] for side in sides]
+    others = [_shared(batches, side[-1:] + side[:-1]) for side in sides]
     return [
-        _alike("words of a run of chosen ones", lengths, "runs"),
+        _alike("words of a run of chosen ones", runs, "runs"),
         _alike("chosen on both sides of [SEP]", across, "words before a [SEP]"),
         _alike("mean position of the chosen", places),
         _alike("chosen in another sequence too", others),
     ]
 
 
-def like_another_draw(figure: str, rows: Structure, which: Numbers, chosen: Flags, later: Flags, draw: Draw) -> Check:
+def like_another_draw(
+    figure: str, sample: Sample, which: Numbers, chosen: Flags, later: Flags, draw_sizes: DrawSizes
+) -> Check:
     """The masks (N, T) of sequences `which` (N,) in two epochs have as much in common as one has with a plain draw."""
-    part = slice(0, _PLAIN)
-    plain = _drawn(_words(rows), which[part], chosen[part], draw)
-    return _alike(figure, [_shared(chosen[part], plain), _shared(chosen[part], later[part])])
+    one, other = _positions(chosen[:_PLAIN]), _positions(later[:_PLAIN])
+    plain = _drawn([_segments(sample, number) for number in which[:_PLAIN]], one, draw_sizes)
+    return _alike(figure, [_shared(one, plain), _shared(one, other)])
 
 
-def _shared(one: Flags, other: Flags) -> npt.NDArray[Any]:
-    """The share of one's tokens that are the other's too, in each sequence."""
-    return np.asarray((one & other).sum(axis=1) / np.maximum(one.sum(axis=1), 1))
+def _segments(sample: Sample, number: int) -> list[Segment]:
+    """The segments of a sequence."""
+    ordinary, starts = sample.ordinary[number].tolist(), sample.word_starts[number].tolist()
+    segments: list[Segment] = []
+    for position in itertools.compress(range(len(ordinary)), ordinary):
+        if not ordinary[position - 1]:
+            segments.append([])
+        if starts[position]:
+            segments[-1].append([])
+        segments[-1][-1].append(position)
+    return segments
 
 
-def _alike(figure: str, sides: Sequence[npt.NDArray[Any]], of: str = "sequences") -> Check:
+def _positions(chosen: Flags) -> list[set[int]]:
+    """The chosen positions of each sequence."""
+    return [set(np.flatnonzero(flags).tolist()) for flags in chosen]
+
+
+def _runs(segments: list[Segment], taken: set[int]) -> Iterable[int]:
+    """Words of each run of chosen words."""
+    for segment in segments:
+        for flag, run in itertools.groupby(word[0] in taken for word in segment):
+            if flag:
+                yield len(list(run))
+
+
+def _across(segments: list[Segment], taken: set[int]) -> Iterable[bool]:
+    """For each chosen word before a [SEP], whether the word behind the [SEP] is chosen too."""
+    for one, other in itertools.pairwise(segments):
+        if one[-1][0] in taken:
+            yield other[0][0] in taken
+
+
+def _shared(sequences: Sequence[set[int]], others: Sequence[set[int]]) -> list[float]:
+    """The share of the positions of each sequence that the other one has too."""
+    return [len(one & other) / max(1, len(one)) for one, other in zip(sequences, others, strict=True)]
+
+
+def _alike(figure: str, values: Sequence[Sequence[float]], of: str = "sequences") -> Check:
     """Whether a plain draw and the batches have values of one distribution."""
-    drawn = np.repeat([False, True], [len(side) for side in sides])
-    return alike(figure, np.concatenate(sides), drawn, 0.0, of, ("a plain draw", "the batches"))
+    plain, batches = map(np.array, values)
+    return alike(figure, plain, batches, 0.0, ("a plain draw", "the batches"), of)
 
 
-def _drawn(words: _Words, which: Numbers, chosen: Flags, draw: Draw) -> Flags:
-    """As many tokens of the sequences `which` (N,) as are `chosen` (N, T) there, but by a plain draw."""
-    random, out = np.random.default_rng(0), np.zeros_like(chosen)
-    bounds = zip(*np.searchsorted(words.row, [which, which + 1]), strict=True)
-    for flags, left, (low, high) in zip(out, chosen.sum(axis=1), bounds, strict=True):
-        sizes, opens = words.sizes[low:high], np.append(np.flatnonzero(words.opens[low:high]), high - low)
-        spans = draw(random, np.repeat(opens[1:], np.diff(opens)))
-        for word, tokens in _spent(spans, sizes.tolist(), int(left)).items():
-            flags[words.column[low + word] :][:tokens] = True
-    return out
+def _drawn(sequences: list[list[Segment]], chosen: list[set[int]], draw_sizes: DrawSizes) -> list[set[int]]:
+    """As many positions of each sequence as are `chosen` there, by a plain draw."""
+    random, drawn = np.random.default_rng(0), []
+    for segments, taken in zip(sequences, chosen, strict=True):
+        words = list(itertools.chain.from_iterable(segments))
+        ends = np.repeat(np.cumsum([len(segment) for segment in segments]), [len(segment) for segment in segments])
+        stops = np.minimum(np.arange(len(words)) + draw_sizes(random, len(words)), ends)
+        spans = [range(word, stops[word]) for word in random.permutation(len(words)).tolist()]
+        spent = _spent(spans, [len(word) for word in words], len(taken))
+        drawn.append({position for word, tokens in spent.items() for position in words[word][:tokens]})
+    return drawn
 
 
 def _spent(spans: list[range], sizes: list[int], left: int) -> dict[int, int]:

@@ -5,56 +5,57 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bertlab.recipe.ranges import Arm
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from bertlab import keyed
-    from bertlab.inputs.collator import Integers, Sequences, Tokenizer
+    from bertlab.inputs.audit.checks import Check, Flags, Numbers
+    from bertlab.inputs.audit.sample import Sample
+    from bertlab.inputs.collator import Integers, Sequences
+    from bertlab.text.tokenizers.wordpiece import WordPiece
 
 
 class Choice(NamedTuple):
     """The chosen tokens of B sequences in K slots each."""
 
     numbers: Integers
-    """(B, K) their numbers, counted over the ordinary tokens of each sequence; anything in a slot that is not used."""
+    """(B, K) their numbers among the ordinary tokens of each sequence; any number in a slot that is not used."""
     used: Integers
-    """(B, K) 1 for a slot that is used, 0 for one that is not; the used slots of a sequence come first."""
+    """(B, K) 1 for a slot that is used, 0 for others; the used slots of a sequence come first."""
     groups: Integers
-    """(B, K) the number of the first token of each one's group: a corruption decides once for all tokens of a group."""
+    """(B, K) the number of the first token of each group: a corruption decides once for all tokens of a group."""
 
 
 Chooser = Callable[["Sequences", "keyed.Words"], Choice]
-"""From sequences and their keys (B,) to the chosen tokens."""
+"""Maps sequences and their keys (B,) to the chosen tokens."""
 
 
 class Selection(Arm, ABC, home="bertlab.objectives.selection"):
-    """A way to choose tokens: all but [CLS], [SEP] and [PAD] can be."""
+    """A way to choose tokens: any but [CLS], [SEP] and [PAD]."""
 
     @abstractmethod
-    def prepare(self, mask_prob: float, tokenizer: Tokenizer, length: int) -> Chooser:
+    def prepare(self, mask_prob: float, tokenizer: WordPiece, length: int) -> Chooser:
         """Returns what chooses `chosen(mask_prob, n)` of n tokens; `length` is that of the longest sequence."""
 
-    # Audit, of the `Structure` of the sequences of one epoch: `chosen` (R, T) flags the chosen tokens.
+    # Audit: `chosen` (R, T) flags the chosen tokens of a sample.
 
-    def apart(self, chosen: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def apart(self, chosen: Flags) -> Flags:
         """Chosen tokens, one of each group: what is shown for them is drawn independently."""
         return chosen
 
-    def audit(self, rows: Any, chosen: npt.NDArray[Any], tokenizer: Tokenizer) -> list[Any]:
+    def audit(self, sample: Sample, chosen: Flags) -> list[Check]:
         """Checks of which tokens are chosen."""
         return []
 
-    def audit_again(self, figure: str, rows: Any, which: Any, chosen: Any, later: Any) -> list[Any]:
+    def audit_again(self, figure: str, sample: Sample, which: Numbers, chosen: Flags, later: Flags) -> list[Check]:
         """Checks that the sequences `which` (N,) are masked independently in two epochs, (N, T) each."""
         return []
 
 
 def chosen(mask_prob: float, ordinary: int) -> int:
-    """How many of n `ordinary` tokens are predicted: exactly max(1, floor(mask_prob n + 0.5)), and none of none."""
+    """The number of n `ordinary` tokens that are predicted: exactly max(1, floor(mask_prob n + 0.5)), and 0 of 0."""
     return min(ordinary, max(1, math.floor(mask_prob * ordinary + 0.5)))
 
 

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from bertlab.objectives.selection.base import Choice, Chooser, Selection
+import numpy as np
+
+from bertlab import keyed
+from bertlab.objectives.selection.base import Choice
+from bertlab.objectives.selection.words import Keyed, Words, WordSelection
 from bertlab.recipe.ranges import POSITIVE_SHARE, Range
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
-    from bertlab import keyed
-    from bertlab.inputs.collator import Integers, Sequences, Tokenizer
+    from bertlab.inputs.audit.checks import Check, Flags, Numbers
+    from bertlab.inputs.audit.sample import Sample
+    from bertlab.inputs.collator import Integers, Sequences
+
+_NEVER = np.uint32(0xFFFFFFFF)
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeometricSpans(Selection):
+class GeometricSpans(WordSelection):
     """Spans of l words, l from Geo(p) clipped at `longest` (renormalised), that begin at a uniformly drawn word.
 
-    Spans are drawn until the tokens are spent. They end at [SEP] at the latest; those that overlap or touch become one,
-    as in the released code. The last one ends before the word that would exceed the number of tokens, and what is left
-    goes to single words, as in `WholeWords`. (The released code cuts that word, and draws a start uniformly from the
-    tokens that are not chosen yet.)
+    Spans are drawn until the tokens are spent. They end at [SEP] at the latest; spans that overlap or touch become one,
+    as in the released code. The last one ends before the word that would exceed the number of tokens, and the rest of
+    the number goes to single words, as in `WholeWords`. (The released code cuts that word, and draws a start uniformly
+    from the tokens that are not chosen yet.)
     """
 
     kind: ClassVar[str] = "geometric_spans"
@@ -37,66 +43,46 @@ class GeometricSpans(Selection):
         """The probability that a span has at most this many words."""
         return (1 - (1 - self.p) ** words) / (1 - (1 - self.p) ** self.longest)
 
-    def prepare(self, mask_prob: float, tokenizer: Tokenizer, length: int) -> Chooser:
-        """Gives each word the turn of the first span that covers it, and chooses the words whose turn comes first."""
-        import numpy as np
+    def turns(self, words: Words, ranks: Keyed, keys: keyed.Words) -> npt.NDArray[np.uint64]:
+        """The lowest rank of the words whose spans cover a word, above its number."""
+        sizes, segments, turns = words.bits(keys ^ np.uint64(keyed.key("span length"))), words.segments, ranks.copy()
+        for ahead in range(1, self.longest):
+            until = np.uint32(min(round(self.at_most(ahead) * 2**32), 2**32 - 1))
+            beyond = (sizes[:-ahead] < until) | (segments[:-ahead] != segments[ahead:])
+            np.minimum(turns[ahead:], ranks[:-ahead] | _NEVER * beyond, out=turns[ahead:])
+        return turns.astype(np.uint64) << np.uint64(32) | words.numbers
 
-        from bertlab import keyed
-        from bertlab.objectives.selection.words import Budget
-
-        budget = Budget(mask_prob, tokenizer, length)
-        size, never = np.uint64(keyed.key("span length")), np.uint32(0xFFFFFFFF)
-        until = [np.uint32(min(round(self.at_most(words) * 2**32), 2**32 - 1)) for words in range(self.longest)]
-
-        def choose(sequences: Sequences, keys: keyed.Words) -> Choice:
-            words = budget.words(sequences)
-            ranks, sizes, segments = words.ranks(keys), words.bits(keys ^ size), words.segments
-            turns = ranks.copy()
-            for ahead in range(1, self.longest):
-                beyond = (sizes[:-ahead] < until[ahead]) | (segments[:-ahead] != segments[ahead:])
-                np.minimum(turns[ahead:], ranks[:-ahead] | never * beyond, out=turns[ahead:])
-            in_order = turns.astype(np.uint64) << np.uint64(32) | words.numbers
-            numbers, used = budget.spend(sequences, words, in_order, ranks)
-            if not self.span_corruption:
-                return Choice(numbers, used, numbers)
-            numbers[used == 0] = length
-            numbers.sort(axis=1)
-            return Choice(numbers, used, _runs(numbers, sequences.before))
-
-        return choose
-
-    def apart(self, chosen: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The first token of each span."""
-        import numpy as np
-
+    def choice(self, sequences: Sequences, numbers: Integers, used: Integers) -> Choice:
+        """The runs of consecutive tokens are the groups."""
         if not self.span_corruption:
-            return chosen
-        return np.asarray(chosen & ~np.pad(chosen, ((0, 0), (1, 0)))[:, :-1])
+            return Choice(numbers, used, numbers)
+        numbers[used == 0] = sequences.tokens.shape[1]
+        numbers.sort(axis=1)
+        return Choice(numbers, used, _runs(numbers, sequences.before))
 
-    def audit(self, rows: Any, chosen: npt.NDArray[Any], tokenizer: Tokenizer) -> list[Any]:
-        """Words stay whole, spans are those of a plain draw, and what is shown is decided once for each."""
-        from bertlab.objectives.selection.audit import like_a_plain_draw, shown_alike, whole
+    def apart(self, chosen: Flags) -> Flags:
+        """The first token of each span."""
+        return chosen & ~np.pad(chosen, ((0, 0), (1, 0)))[:, :-1] if self.span_corruption else chosen
 
-        alike = [shown_alike(rows, chosen, tokenizer.mask)] if self.span_corruption else []
-        return [whole(rows, chosen), *alike, *like_a_plain_draw(rows, chosen, self.draw)]
+    def audit(self, sample: Sample, chosen: Flags) -> list[Check]:
+        """Words stay whole, spans are those of a plain draw, and all tokens of a span are shown as [MASK], or none."""
+        from bertlab.inputs.audit.checks import always
 
-    def audit_again(self, figure: str, rows: Any, which: Any, chosen: Any, later: Any) -> list[Any]:
-        """As many tokens are chosen twice as in a plain draw."""
-        from bertlab.objectives.selection.audit import like_another_draw
+        checks = super().audit(sample, chosen)
+        if self.span_corruption:
+            hidden = sample.batch.tokens == sample.corpus.tokenizer.mask
+            wrong = chosen[:, 1:] & chosen[:, :-1] & (hidden[:, 1:] != hidden[:, :-1])
+            checks.insert(1, always("tokens of a span", "shown alike", wrong.any(axis=1), sample.name))
+        return checks
 
-        return [like_another_draw(figure, rows, which, chosen, later, self.draw)]
-
-    def draw(self, random: np.random.Generator, ends: npt.NDArray[Any]) -> list[range]:
-        """Spans of words in the order in which they are chosen; `ends` (W,) has the end of each word's segment."""
-        shares = [self.p * (1 - self.p) ** (words - 1) for words in range(1, self.longest + 1)]
-        sizes = random.choice(range(1, self.longest + 1), p=[share / sum(shares) for share in shares], size=len(ends))
-        return [range(word, min(word + sizes[word], ends[word])) for word in random.permutation(len(ends))]
+    def draw_sizes(self, random: np.random.Generator, count: int) -> Numbers:
+        """Words of each span, from the plain definition."""
+        shares = np.array([self.p * (1 - self.p) ** (words - 1) for words in range(1, self.longest + 1)])
+        return random.choice(range(1, self.longest + 1), p=shares / shares.sum(), size=count)
 
 
 def _runs(numbers: Integers, before: Integers) -> Integers:
-    """The first number of each one's run of consecutive ones, in numbers (B, K) that ascend; a [SEP] ends a run."""
-    import numpy as np
-
+    """The first number of the run of consecutive numbers that each of (B, K), ascending, is in; a [SEP] ends a run."""
     begins = np.diff(numbers, axis=1, prepend=-2) != 1
     for column in before.T:
         begins |= numbers == column[:, None]

@@ -1,7 +1,7 @@
 """Whole words: where they lie in sequences, and how a number of tokens is spent on them.
 
-A word is a token that begins one with the continuation pieces behind it. The first token of a segment begins a word
-too, even where the segment was cut within one: a word does not go across [SEP].
+A word is a token that begins one, with the continuation pieces behind it. The first token of a segment also begins a
+word, even if the segment was cut within one: a word does not cross [SEP].
 """
 
 from __future__ import annotations
@@ -13,14 +13,56 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab import keyed
-from bertlab.objectives.selection.base import chosen, slots
+from bertlab.objectives.selection.base import Choice, Chooser, Selection, chosen, slots
 
 if TYPE_CHECKING:
-    from bertlab.inputs.collator import Integers, Numbers, Sequences, Tokenizer
+    from bertlab.inputs.audit.checks import Check, Flags
+    from bertlab.inputs.audit.sample import Sample
+    from bertlab.inputs.collator import Integers, Numbers, Sequences
+    from bertlab.text.tokenizers.wordpiece import WordPiece
 
 Keyed = npt.NDArray[np.uint32]
 
 _CONTINUES, _BEGINS, _SPECIAL = range(3)
+
+
+class WordSelection(Selection):
+    """Chooses whole words, in spans that begin at uniformly drawn words; the base draws spans of one word."""
+
+    def prepare(self, mask_prob: float, tokenizer: WordPiece, length: int) -> Chooser:
+        """Chooses the words with the smallest turns."""
+        budget = Budget(mask_prob, tokenizer, length)
+
+        def choose(sequences: Sequences, keys: keyed.Words) -> Choice:
+            words = budget.words(sequences)
+            ranks = words.ranks(keys)
+            return self.choice(sequences, *budget.spend(sequences, words, self.turns(words, ranks, keys), ranks))
+
+        return choose
+
+    def turns(self, words: Words, ranks: Keyed, keys: keyed.Words) -> npt.NDArray[Any]:
+        """When each word is chosen, (W,): numbers to sort by, whose low bits are the number of the word."""
+        return ranks
+
+    def choice(self, sequences: Sequences, numbers: Integers, used: Integers) -> Choice:
+        """The chosen tokens with their groups; by default each token is a group."""
+        return Choice(numbers, used, numbers)
+
+    def audit(self, sample: Sample, chosen: Flags) -> list[Check]:
+        """Words stay whole, and are chosen as in a plain draw."""
+        from bertlab.objectives.selection.audit import like_a_plain_draw, whole
+
+        return [whole(sample, chosen), *like_a_plain_draw(sample, chosen, self.draw_sizes)]
+
+    def audit_again(self, figure: str, sample: Sample, which: Numbers, chosen: Flags, later: Flags) -> list[Check]:
+        """As many tokens are chosen twice as in a plain draw."""
+        from bertlab.objectives.selection.audit import like_another_draw
+
+        return [like_another_draw(figure, sample, which, chosen, later, self.draw_sizes)]
+
+    def draw_sizes(self, random: np.random.Generator, count: int) -> Numbers:
+        """Words of each of `count` spans in a plain draw, with which an audit compares."""
+        return np.ones(count, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -30,11 +72,11 @@ class Words:
     counts: Numbers
     """(B,) words of each sequence."""
     numbers: Keyed
-    """(W,) the number of each one's first token in its sequence: its name."""
+    """(W,) the number of the first token of each in its sequence."""
     segments: Integers
-    """(W,) the segment of each: another number in each segment of each sequence."""
+    """(W,) the segment of each, numbered over all sequences."""
     places: Numbers
-    """(W,) where each stands in a flat array (B, T): in the row of its sequence, at its number."""
+    """(W,) the place of each in a flat array (B, T): in its sequence, at its number."""
     sizes: Integers
     """(B, T) tokens of each word at its place, 0 elsewhere."""
 
@@ -46,14 +88,14 @@ class Words:
         """A random rank for each word, (W,), no two the same in a sequence; the low bits are its number."""
         return self.bits(keys) & ~self._number_bits | self.numbers
 
-    def ordered(self, values: npt.NDArray[Any], rows: Any, most: int) -> Numbers:
-        """The numbers of the first `most` words of the sequences `rows`, (R, `most`), in the order of `values` (W,).
+    def ordered(self, values: npt.NDArray[Any], chosen: Any, most: int) -> Numbers:
+        """The numbers of the first `most` words of the sequences `chosen`, (N, `most`), in the order of `values` (W,).
 
-        The low bits of `values` are those numbers. Behind the last word stands T - 1, at which none begins.
+        The low bits of `values` are those numbers. The number behind the last word is T - 1, at which none begins.
         """
         out = np.full(self.sizes.shape, np.iinfo(values.dtype).max, dtype=values.dtype)
         out.reshape(-1)[self.places] = values
-        out = out[rows]
+        out = out[chosen]
         out.sort(axis=1)
         numbers: Numbers = (out[:, :most] & self._number_bits).astype(np.int64).clip(max=self.sizes.shape[1] - 1)
         return numbers
@@ -66,7 +108,7 @@ class Words:
 class Budget:
     """Spends exactly `chosen(mask_prob, n)` of n tokens on whole words."""
 
-    def __init__(self, mask_prob: float, tokenizer: Tokenizer, length: int) -> None:
+    def __init__(self, mask_prob: float, tokenizer: WordPiece, length: int) -> None:
         self._kinds = np.where(tokenizer.word_starts, _BEGINS, _CONTINUES).astype(np.uint8)
         self._kinds[[tokenizer.pad, tokenizer.cls, tokenizer.sep]] = _SPECIAL
         self._counts = np.array([chosen(mask_prob, n) for n in range(length + 1)], dtype=np.int32)
@@ -96,20 +138,19 @@ class Budget:
         """The numbers of the chosen tokens, 0 in empty slots, and the used slots, (B, K) each, as in a `Choice`.
 
         Words are taken in the order of their `turns` (W,), whose low bits are their numbers, up to the first that would
-        exceed the budget. What is then left goes to single words in the order of their `ranks`: each that fits is
-        taken. So long words are chosen a little less often than short ones. Only where no word fits, the first pieces
-        of one are taken.
+        exceed the budget. The rest goes to single words in the order of their `ranks`: each that fits is taken. So long
+        words are chosen a little less often than short ones. If no word fits, the first pieces of one are taken.
         """
         used = self._used.take(sequences.ordinary, axis=0)
         numbers, budget, sizes = np.zeros_like(used), self._counts.take(sequences.ordinary), words.sizes
-        order = words.ordered(turns, slice(None), used.shape[1])  # enough: each word has a token at least
+        order = words.ordered(turns, slice(None), used.shape[1])  # enough: each word has at least one token
         taken = _until_full(np.take_along_axis(sizes, order, axis=1), budget)
         spent = taken.sum(axis=1, dtype=np.int32)
         _write(numbers, np.arange(len(spent)), 0 * spent, order, taken)
         short = np.flatnonzero(spent < budget)
-        rows, columns = np.nonzero(taken[short])
+        number, column = np.nonzero(taken[short])
         sizes = sizes[short]
-        sizes[rows, order[short[rows], columns]] = 0
+        sizes[number, order[short[number], column]] = 0
         order = words.ordered(ranks, short, sizes.shape[1])
         added = _singly(np.take_along_axis(sizes, order, axis=1), (budget - spent)[short])
         _write(numbers, short, spent[short], order, added)
@@ -117,15 +158,15 @@ class Budget:
 
 
 def _until_full(sizes: Integers, budget: Integers) -> Integers:
-    """The `sizes` (B, N) of the first words, which `budget` (B,) tokens are enough for together; 0 for the others."""
+    """The `sizes` (B, N) of the first words that fit into `budget` (B,) tokens together; 0 for the others."""
     taken: Integers = sizes * (np.cumsum(sizes, axis=1, dtype=np.int32) <= budget[:, None])
     return taken
 
 
 def _singly(sizes: Integers, budget: Integers) -> Integers:
-    """The tokens taken of words of `sizes` (B, N), one after the other where each fits: `budget` (B,) in all."""
+    """The tokens taken of words of `sizes` (B, N), in order, each word that fits: `budget` (B,) in all."""
     taken = np.zeros_like(sizes)
-    while True:  # a few times: the budget left is each time less than a word that no longer fits
+    while True:  # a few times: each time the budget left is smaller than a word that does not fit
         more = _until_full(sizes * (sizes <= budget[:, None]), budget)
         if not more.any():
             break
@@ -137,10 +178,10 @@ def _singly(sizes: Integers, budget: Integers) -> Integers:
     return taken
 
 
-def _write(numbers: Integers, rows: Numbers, spent: Integers, order: Numbers, taken: Integers) -> None:
-    """Writes the numbers of the first `taken` (R, N) tokens of the words `order` (R, N) behind `spent` (R,) slots."""
-    row, column = np.nonzero(taken)
-    sizes = taken[row, column]
-    slots = rows[row] * numbers.shape[1] + (spent[:, None] + np.cumsum(taken, axis=1) - taken)[row, column]
+def _write(numbers: Integers, sequences: Numbers, spent: Integers, order: Numbers, taken: Integers) -> None:
+    """Writes the numbers of the first `taken` (N, W) tokens of the words `order` (N, W) behind `spent` (N,) slots."""
+    number, column = np.nonzero(taken)
+    sizes = taken[number, column]
+    slots = sequences[number] * numbers.shape[1] + (spent[:, None] + np.cumsum(taken, axis=1) - taken)[number, column]
     within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    numbers.reshape(-1)[np.repeat(slots, sizes) + within] = np.repeat(order[row, column], sizes) + within
+    numbers.reshape(-1)[np.repeat(slots, sizes) + within] = np.repeat(order[number, column], sizes) + within

@@ -1,0 +1,205 @@
+"""Where the tokens of sequences lie in a text, and how the sequences of an epoch are found.
+
+The sequence that would start at a sentence is a pure function of the number of that sentence. It is computed for all
+sentences at once; an epoch consists of those that are met by going from each sequence to where the next one starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bertlab import keyed
+from bertlab.errors import BadInput
+
+if TYPE_CHECKING:
+    from bertlab.text.tokens import Part
+
+Integers = npt.NDArray[np.int32]
+Offsets = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+NO_BREAKS: Offsets = np.zeros(0, dtype=np.int64)
+_BLOCK = 1 << 19
+"""Sentences or sequences that are computed together, which bounds the memory."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the tokens of N sequences lie: [CLS] first [SEP] second [SEP], or [CLS] first [SEP]."""
+
+    starts: Offsets
+    """Offset of the first token that the sequence stands for, its name within an epoch; ascending."""
+    first: Offsets
+    """Offset of the first segment's first token."""
+    first_length: Integers
+    second: Offsets
+    second_length: Integers
+    """Tokens of the second segment; 0 in a sequence of one segment."""
+    random: Flags
+    """Whether the second segment comes from another document."""
+    order: npt.NDArray[np.int8]
+    """1 if the segments are exchanged, 0 if they are not but could be, -1 otherwise."""
+    breaks: Offsets
+    """Offsets of tokens, ascending, before which a [SEP] stands within a first segment that crosses them."""
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def lengths(self) -> Integers:
+        """Tokens of each sequence, specials included, (N,)."""
+        inner = self._breaks_until(self.first + self.first_length, "left") - self._breaks_until(self.first, "right")
+        specials = 2 + (self.second_length > 0) + inner
+        return (self.first_length + self.second_length + specials).astype(np.int32)
+
+    def spans(self, chosen: Offsets) -> tuple[Offsets, Integers]:
+        """The sequences number `chosen` (B,) as S spans with [SEP] between them.
+
+        Returns where each span begins, (B, S), and the ordinary tokens before each [SEP], (B, S - 1). In a sequence of
+        fewer spans the latter are all of its tokens.
+        """
+        first, first_length = self.first.take(chosen), self.first_length.take(chosen)
+        if self._paired:
+            return np.array([first, self.second.take(chosen)]).T, first_length[:, None]
+        if not len(self.breaks):
+            return first[:, None], first_length[:, None][:, 1:]
+        low, high = self._breaks_until(first, "right"), self._breaks_until(first + first_length, "left")
+        number = low[:, None] + np.arange((high - low).max())
+        begins = self.breaks.take(number, mode="clip")
+        before = np.where(number < high[:, None], begins - first[:, None], first_length[:, None])
+        return np.concatenate([first[:, None], begins], axis=1), before.astype(np.int32)
+
+    @cached_property
+    def _paired(self) -> bool:
+        return bool(self.second_length.any())
+
+    def _breaks_until(self, offsets: Offsets, side: Any) -> Offsets:
+        return np.searchsorted(self.breaks, offsets, side=side)
+
+
+def single(starts: Offsets, lengths: Offsets, breaks: Offsets = NO_BREAKS) -> Layout:
+    """Sequences of one segment each."""
+    zeros = np.zeros(len(starts), dtype=np.int64)
+    return Layout(
+        starts=starts,
+        first=starts,
+        first_length=lengths.astype(np.int32),
+        second=zeros,
+        second_length=zeros.astype(np.int32),
+        random=zeros.astype(np.bool_),
+        order=np.full(len(starts), -1, dtype=np.int8),
+        breaks=breaks,
+    )
+
+
+def pieces(text: Part, longest: int, piece: int) -> tuple[Offsets, Offsets]:
+    """Sentence and document offsets in which a sentence of more than `longest` tokens is cut into even pieces.
+
+    A piece has at most `piece` tokens; all that follows treats it as a sentence.
+    """
+    sentences, documents = text.sentences, text.documents
+    lengths = np.diff(sentences)
+    long = np.flatnonzero(lengths > longest)
+    if not len(long):
+        return sentences, documents
+    parts = -(-lengths[long] // piece)
+    owner = np.repeat(np.arange(len(long)), parts - 1)
+    number = np.arange(len(owner)) - np.repeat(np.cumsum(parts - 1) - (parts - 1), parts - 1) + 1
+    cuts = sentences[long][owner] + number * lengths[long][owner] // parts[owner]
+    spans = np.sort(np.concatenate([sentences, cuts]), kind="stable")
+    return spans, np.searchsorted(spans, sentences[documents])
+
+
+def natural(text: Part, spans: Offsets) -> Flags:
+    """Which of the offsets that `pieces` returns are sentence boundaries, and not cuts within a sentence."""
+    flags = np.zeros(len(spans), dtype=np.bool_)
+    flags[np.searchsorted(spans, text.sentences)] = True
+    return flags
+
+
+def follow(after: Callable[[Offsets], Offsets], size: int) -> Offsets:
+    """The numbers 0, after(0), after(after(0)), ... below `size`. `after` maps many numbers at once to larger ones."""
+    jumps = np.concatenate([after(block) for block in _blocks(size)]).data
+    met = bytearray(size)
+    number = 0
+    while number < size:
+        met[number] = 1
+        number = jumps[number]
+    return np.flatnonzero(np.frombuffer(met, dtype=np.bool_))
+
+
+def by_blocks(make: Callable[[Offsets], Layout], starts: Offsets) -> Layout:
+    """The layout that `make` returns for `starts`, computed in blocks."""
+    parts = [make(starts[block]) for block in _blocks(len(starts))]
+    return Layout(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in Layout.__dataclass_fields__}
+    )
+
+
+def _blocks(size: int) -> Iterator[Offsets]:
+    for low in range(0, size, _BLOCK):
+        yield np.arange(low, min(low + _BLOCK, size))
+
+
+def require_others(text: Part) -> None:
+    """Raises `BadInput` if no other document can provide a random second segment."""
+    if len(text.documents) < 3:
+        raise BadInput(
+            f"the corpus has {len(text.documents) - 1} document to train on: a random second segment comes from "
+            "another document, so give more (each file or record is one), or a smaller corpus.heldout"
+        )
+
+
+_WIDER = (0, 0, 0, 0, 1, 4, 16, 1 << 30)
+"""By how much each attempt widens the range of forms on both sides."""
+
+
+class FormIndex:
+    """Sentences of all documents by their form, a number, to draw one from another document with a form in a range."""
+
+    def __init__(self, forms: Offsets, documents: Offsets) -> None:
+        """`forms` (N,) of the sentences, and the offsets of documents in them (D + 1,)."""
+        self._documents = documents
+        self._ends = np.append(0, np.cumsum(np.bincount(forms)))
+        # A stable sort is a radix sort if 16 bits hold the forms.
+        self._order = np.argsort(forms.astype(np.min_scalar_type(len(self._ends))), kind="stable")
+
+    def draw(
+        self,
+        forms: tuple[Offsets, Offsets],
+        bounds: tuple[Offsets | int, Offsets | int],
+        document: Offsets,
+        key: Callable[..., int],
+        i: Offsets,
+    ) -> Offsets:
+        """For each sequence `i` of `document`, a sentence of another document, uniform over the range of forms.
+
+        Both ends of `forms` and `bounds` are inclusive. If the range has none, it grows within `bounds`; if these have
+        none either, the sentence is uniform over another document that is uniform over all others.
+        """
+        found, left = np.zeros_like(i), np.arange(len(i))
+        least, most = (np.broadcast_to(bound, i.shape) for bound in bounds)
+        last = len(self._ends) - 1
+        for attempt, wider in enumerate(_WIDER):
+            begin = self._ends[np.clip(np.maximum(forms[0][left] - wider, least[left]), 0, last)]
+            count = self._ends[np.clip(np.minimum(forms[1][left] + wider, most[left]) + 1, 0, last)] - begin
+            place = begin + keyed.integers(np.maximum(count, 1), key("sentence", attempt), i[left])
+            sentence = self._order[np.minimum(place, len(self._order) - 1)]
+            home = document[left]
+            away = (sentence < self._documents[home]) | (sentence >= self._documents[home + 1])
+            away &= count > 0
+            found[left[away]] = sentence[away]
+            left = left[~away]
+            if not len(left):
+                return found
+        other = keyed.integers(len(self._documents) - 2, key("document"), i[left])
+        other += other >= document[left]
+        size = self._documents[other + 1] - self._documents[other]
+        found[left] = self._documents[other] + keyed.integers(size, key("any"), i[left])
+        return found
