@@ -3,9 +3,10 @@
     python benchmarks/collating.py [--pairs 8] [--seconds 2] [--out FILE.json]
 
 Both sides make batches of 256 sequences of 128 tokens on one thread and end with torch tensors. Ours starts from the
-token file, in which it knows where rows lie: it finds those of a step, gathers their segments, masks exactly 15 % and
-gives the slots to predict. The peer is handed rows that are already cut and tokenised, at its defaults (lists of ids)
-and at the best of what it documents (the special tokens' mask given, NumPy output). Padding does not count.
+token file, where the places of the sequences are known: it finds those of a step, gathers their segments, masks exactly
+15 % and returns the slots to predict. The peer gets sequences that are already cut and tokenised, at its defaults
+(lists of ids) and at the best settings that it documents (the special tokens' mask given, NumPy output). Padding does
+not count.
 """
 
 from __future__ import annotations
@@ -42,29 +43,29 @@ def ours(batches: Batches) -> Callable[[], float]:
         step += 1
         return float(made.lengths.sum())
 
-    for copy in range(SHAPE.recipe.inputs.dupe_factor):  # lays the passes out: the peer's rows are cut before, too
+    for copy in range(SHAPE.recipe.inputs.dupe_factor):  # lays out every copy: the peer's sequences are cut before, too
         batches.sequences_in(copy)
     return collate
 
 
 def peer(directory: Path, best: bool) -> Callable[[], float]:
-    """One step of the peer, on rows of full length: gives the tokens of the batch."""
+    """One step of the peer, on sequences of full length: gives the tokens of the batch."""
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{number}" for number in range(VOCABULARY - 5))]
     (directory / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
     tokenizer = transformers.BertTokenizer(vocab=str(directory / "vocab.txt"))
     assert len(tokenizer) == VOCABULARY
     collator = transformers.DataCollatorForLanguageModeling(tokenizer, return_tensors="np" if best else "pt")
     draw, inside = np.random.default_rng(0), SHAPE.recipe.inputs.length - 2
-    rows = []
+    examples = []
     for _ in range(20 * SHAPE.batch):
-        row = {"input_ids": [2, *draw.integers(5, VOCABULARY, inside).tolist(), 3]}
-        rows.append(row | ({"special_tokens_mask": [1, *[0] * inside, 1]} if best else {}))
+        sequence = {"input_ids": [2, *draw.integers(5, VOCABULARY, inside).tolist(), 3]}
+        examples.append(sequence | ({"special_tokens_mask": [1, *[0] * inside, 1]} if best else {}))
     step = 0
 
     def collate() -> float:
         nonlocal step
-        low = step * SHAPE.batch % len(rows)
-        made = collator([dict(row) for row in rows[low : low + SHAPE.batch]])
+        low = step * SHAPE.batch % len(examples)
+        made = collator([dict(sequence) for sequence in examples[low : low + SHAPE.batch]])
         for array in made.values() if best else ():
             torch.from_numpy(array)
         step += 1

@@ -64,7 +64,7 @@ def form(text: Part, layout: Layout) -> npt.NDArray[np.int64]:
 
 
 def pairs(text: Part, inputs: Inputs, count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """The forms and labels of `count` pairs, drawn from as many passes over the text as hold them."""
+    """The forms and labels of `count` pairs, drawn from as many epochs as hold them."""
     forms: list[npt.NDArray[np.int64]] = []
     labels: list[npt.NDArray[np.bool_]] = []
     while sum(map(len, labels)) < count:

@@ -14,7 +14,7 @@ from bertlab.inputs.formats import Layout
 from bertlab.recipe import Loss
 
 if TYPE_CHECKING:
-    from bertlab.text.tokenizers.wordpiece import WordPiece
+    from bertlab.text.tokenizers import TrainedTokenizer
     from bertlab.text.tokens import Part
 
 Numbers = npt.NDArray[np.int64]
@@ -114,7 +114,7 @@ class Collator:
     """Makes batches of width T = `length` from the places of sequences in a text."""
 
     def __init__(
-        self, objective: Sequence[Loss], tokenizer: WordPiece, text: Part, length: int, seed: int | str
+        self, objective: Sequence[Loss], tokenizer: TrainedTokenizer, text: Part, length: int, seed: int | str
     ) -> None:
         self._examples = {loss.kind: loss.prepare(tokenizer, length, seed) for loss in objective}
         self._tokens = np.asarray(text.tokens)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bertlab.inputs.batches import Evaluation
     from bertlab.inputs.collator import Sequences
     from bertlab.recipe import Recipe
-    from bertlab.text.tokenizers.wordpiece import WordPiece
+    from bertlab.text.tokenizers import TrainedTokenizer
     from bertlab.text.tokens import TokenisedCorpus
 
 
@@ -42,7 +42,7 @@ class CausalLM(LanguageModel):
         """All tokens but the first."""
         return (length - 1) / length
 
-    def prepare(self, tokenizer: WordPiece, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
+    def prepare(self, tokenizer: TrainedTokenizer, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
         """[CLS] predicts the first token, and each [SEP] is predicted; the last [SEP] predicts nothing."""
 
         def examples(sequences: Sequences) -> Arrays:

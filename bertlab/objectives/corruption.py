@@ -14,7 +14,7 @@ from bertlab.recipe.ranges import SHARE, Checked, FieldError
 
 if TYPE_CHECKING:
     from bertlab.objectives.selection import Choice
-    from bertlab.text.tokenizers.wordpiece import WordPiece
+    from bertlab.text.tokenizers import TrainedTokenizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,9 @@ class Corruption(Checked, group="corruption"):
             shares = f"{self.mask}, {self.keep} and {self.random}"
             raise FieldError(self._group, "mask, keep and random", f"are {shares}: give shares that add up to 1")
 
-    def prepare(self, tokenizer: WordPiece) -> Callable[[npt.NDArray[Any], keyed.Words, Choice], npt.NDArray[Any]]:
+    def prepare(
+        self, tokenizer: TrainedTokenizer
+    ) -> Callable[[npt.NDArray[Any], keyed.Words, Choice], npt.NDArray[Any]]:
         """Returns what maps chosen tokens (B, K), keys (B,) and their choice to what is shown for them (B, K)."""
         show = np.uint64(keyed.key("show"))
         ordinary, mask = np.asarray(tokenizer.ordinary), tokenizer.mask

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bertlab.inputs.batches import Evaluation
     from bertlab.inputs.collator import Batch, Numbers, Sequences
     from bertlab.recipe import Recipe
-    from bertlab.text.tokenizers.wordpiece import WordPiece
+    from bertlab.text.tokenizers import TrainedTokenizer
     from bertlab.text.tokens import TokenisedCorpus
 
 _TOKENS, _CORRUPTION = Tokens(), Corruption()
@@ -87,7 +87,7 @@ class MaskedLM(LanguageModel):
         """Predicted tokens as a share of all."""
         return self.mask_prob
 
-    def prepare(self, tokenizer: WordPiece, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
+    def prepare(self, tokenizer: TrainedTokenizer, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
         """Chooses tokens and replaces them."""
         choose, shown = self.selection.prepare(self.mask_prob, tokenizer, length), self.corruption.prepare(tokenizer)
         base = keyed.key(seed, "mask", length)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bertlab.inputs.collator import Sequences
     from bertlab.model.heads import PairHead
     from bertlab.recipe import Model, Recipe
-    from bertlab.text.tokenizers.wordpiece import WordPiece
+    from bertlab.text.tokenizers import TrainedTokenizer
     from bertlab.text.tokens import TokenisedCorpus
 
 UNLABELLED = -100
@@ -54,7 +54,7 @@ class SentencePair(Loss):
         """The accuracies on the pairs of all losses of this kind."""
         return {name: label for task in arms(SentencePair).values() for name, label in task.figures.items()}
 
-    def prepare(self, tokenizer: WordPiece, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
+    def prepare(self, tokenizer: TrainedTokenizer, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
         """The labels with which the pairs were drawn."""
 
         def examples(sequences: Sequences) -> Arrays:

@@ -27,14 +27,14 @@ def audit(call, capsys, text_file, runs):
     return audited
 
 
-def test_every_study_is_clean_and_each_row_is_in_one_audit(audit, runs):
+def test_every_study_is_clean_and_each_variant_is_in_one_audit(audit, runs):
     code, output, errors = audit("all", "--json")
     assert code == 0, errors
     found = json.loads(output)
     assert all(each["holds"] for each in found)
-    rows = [row for each in found for row in each["variants"]]
-    expected = [f"{name}: {row.name}" for name in studies.names() for row in studies.find(name).variants]
-    assert sorted(rows) == sorted(expected)
+    audited = [variant for each in found for variant in each["variants"]]
+    expected = [f"{name}: {each.name}" for name in studies.names() for each in studies.find(name).variants]
+    assert sorted(audited) == sorted(expected)
     baseline = next(each["variants"] for each in found if "masking: 80/10/10" in each["variants"])
     assert {"nsp: BERT", "nsp: no NSP", "formats: segment pair", "size: L/4", "features: last"} <= set(baseline)
     assert "nsp: LTR & no NSP" not in baseline

@@ -39,7 +39,7 @@ def pretrained(store, name):
     return next(run for run in store.runs() if run.kind == "pretrain" and name in run.label)
 
 
-def test_every_row_is_measured_on_every_column(store):
+def test_every_variant_is_measured_on_every_task(store):
     kinds = [run.kind for run in store.runs()]
     assert [kinds.count(kind) for kind in ("pretrain", "finetune", "features")] == [5, 10, 5]
     assert all(run.result()["status"] in ("done", "collapsed") for run in store.runs())

@@ -1,4 +1,4 @@
-"""An audit passes clean batches of every format and schedule, and finds each planted fault by the check made for it."""
+"""An audit passes clean batches of every format and schedule, and finds each planted fault with the check for it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def found(corpus: Any, given: Recipe, drawn: Recipe | None = None, alter: Altere
 
 
 def named(given: Recipe, corpus: Any, suits: Callable[[Batch], Any]) -> int:
-    """The name of a row of the first pass that suits."""
+    """The id of a sequence of the first epoch that suits."""
     batch = Batches(given, corpus).batch(0)
     return int(batch.sequence_ids[np.flatnonzero(suits(batch))[0]])
 
@@ -98,7 +98,7 @@ def test_each_length_is_audited_in_its_own_steps(corpus: Any) -> None:
     assert failing(audited) == set()
 
 
-def test_part_of_a_pass_is_said_to_be_one(corpus: Any) -> None:
+def test_part_of_an_epoch_is_not_whole(corpus: Any) -> None:
     (audited,) = audit(recipe(), corpus, most=20_000)
     assert not audited.whole
     assert failing([audited]) == set()
@@ -145,11 +145,11 @@ def test_a_special_is_chosen(corpus: Any) -> None:
     name = named(recipe(), corpus, lambda batch: lm(batch).weights[:, 0] > 0)
 
     def alter(batch: Batch) -> Batch:
-        for row in np.flatnonzero(batch.sequence_ids == name):
-            last = batch.lengths[row] - 1
-            batch.tokens[row, lm(batch).positions[row, 0]] = lm(batch).targets[row, 0]
-            lm(batch).positions[row, 0], lm(batch).targets[row, 0] = last, corpus.tokenizer.sep
-            batch.tokens[row, last] = corpus.tokenizer.mask
+        for sequence in np.flatnonzero(batch.sequence_ids == name):
+            last = batch.lengths[sequence] - 1
+            batch.tokens[sequence, lm(batch).positions[sequence, 0]] = lm(batch).targets[sequence, 0]
+            lm(batch).positions[sequence, 0], lm(batch).targets[sequence, 0] = last, corpus.tokenizer.sep
+            batch.tokens[sequence, last] = corpus.tokenizer.mask
         return batch
 
     assert found(corpus, recipe(), alter=alter) == {"specials chosen"}
@@ -157,11 +157,11 @@ def test_a_special_is_chosen(corpus: Any) -> None:
 
 def test_a_position_is_chosen_twice(corpus: Any) -> None:
     def alter(batch: Batch) -> Batch:
-        for row in np.flatnonzero(lm(batch).weights[:, 1])[:1]:
-            batch.tokens[row, lm(batch).positions[row, 0]] = lm(batch).targets[row, 0]
-            lm(batch).positions[row, 0], lm(batch).targets[row, 0] = (
-                lm(batch).positions[row, 1],
-                lm(batch).targets[row, 1],
+        for sequence in np.flatnonzero(lm(batch).weights[:, 1])[:1]:
+            batch.tokens[sequence, lm(batch).positions[sequence, 0]] = lm(batch).targets[sequence, 0]
+            lm(batch).positions[sequence, 0], lm(batch).targets[sequence, 0] = (
+                lm(batch).positions[sequence, 1],
+                lm(batch).targets[sequence, 1],
             )
         return batch
 
@@ -176,7 +176,7 @@ def test_a_wrong_label(corpus: Any) -> None:
         lm(batch).targets[(batch.sequence_ids == name) & (batch.epochs == 0), 0] += 1
         return batch
 
-    # The row has another text than in later passes, too.
+    # The sequence also has another text than in later epochs.
     assert found(corpus, given, alter=alter) == {
         "labels put back",
         "sequences after 1 epoch",
@@ -203,7 +203,7 @@ def test_random_tokens_that_are_specials(corpus: Any) -> None:
     assert found_in(corpus, recipe(), Batches(recipe(), more).batch) == {"shown for the chosen"}
 
 
-def test_the_first_tokens_of_a_row_are_chosen(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_tokens_of_a_sequence_are_chosen(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def ascending(keys: Any, counters: Any) -> Any:
         return np.broadcast_to(counters << np.uint32(16), (len(keys), len(counters))).copy()
 
@@ -211,7 +211,7 @@ def test_the_first_tokens_of_a_row_are_chosen(corpus: Any, monkeypatch: pytest.M
     assert found(corpus, recipe()) == {"position of the chosen in a sequence", "chosen in another sequence too", AGAIN}
 
 
-def test_one_mask_for_all_rows_of_a_pass(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_mask_for_all_sequences_of_an_epoch(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare = MaskedLM.prepare
 
     def prepared(self: MaskedLM, *arguments: Any) -> Any:
@@ -222,7 +222,7 @@ def test_one_mask_for_all_rows_of_a_pass(corpus: Any, monkeypatch: pytest.Monkey
     assert "chosen in another sequence too" in found(corpus, recipe())
 
 
-# How it changes from pass to pass
+# How it changes from epoch to epoch
 
 OFTEN = {
     schedule: recipe(MaskedLM(schedule=schedule), dupe_factor=1) for schedule in ("static", "duplicated", "dynamic")
@@ -248,16 +248,16 @@ def test_masks_that_repeat_or_change_where_they_should_not(
 
 def test_masks_are_the_same_but_what_is_shown_is_not(corpus: Any) -> None:
     def alter(batch: Batch) -> Batch:
-        rows = np.flatnonzero((batch.epochs > 0) & (lm(batch).weights[:, 0] > 0))[:1]
-        batch.tokens[rows, lm(batch).positions[rows, 0]] = (
-            5 + (batch.tokens[rows, lm(batch).positions[rows, 0]] + 1) % 50
+        chosen = np.flatnonzero((batch.epochs > 0) & (lm(batch).weights[:, 0] > 0))[:1]
+        batch.tokens[chosen, lm(batch).positions[chosen, 0]] = (
+            5 + (batch.tokens[chosen, lm(batch).positions[chosen, 0]] + 1) % 50
         )
         return batch
 
     assert found(corpus, OFTEN["static"], alter=alter) == {"masks after 1 epoch", "masks after 10 epochs"}
 
 
-def test_rows_of_a_name_change(corpus: Any) -> None:
+def test_sequences_of_an_id_change(corpus: Any) -> None:
     given = recipe(format="doc-sentences")
 
     def alter(batch: Batch) -> Batch:
@@ -268,7 +268,7 @@ def test_rows_of_a_name_change(corpus: Any) -> None:
     assert found(corpus, given, alter=alter) == {"sequences after 10 epochs"}
 
 
-# How rows are laid out
+# How sequences are laid out
 
 
 def test_padding_is_not_pad(corpus: Any) -> None:
@@ -297,7 +297,7 @@ def test_segments_are_exchanged(corpus: Any) -> None:
     assert found(corpus, recipe(), alter=alter) == {"segments"}
 
 
-def test_a_row_begins_without_cls(corpus: Any) -> None:
+def test_a_sequence_begins_without_cls(corpus: Any) -> None:
     def alter(batch: Batch) -> Batch:
         batch.tokens[0, 0] = corpus.tokenizer.sep
         return batch
@@ -305,7 +305,7 @@ def test_a_row_begins_without_cls(corpus: Any) -> None:
     assert found(corpus, recipe(), alter=alter) == {"specials"}
 
 
-def test_a_batch_lacks_a_row(corpus: Any) -> None:
+def test_a_batch_lacks_a_sequence(corpus: Any) -> None:
     given = recipe(format="sentence-pair")
     lost = named(given, corpus, lambda batch: batch.random_second >= 0)
 
@@ -322,7 +322,7 @@ def test_batches_that_are_too_small(corpus: Any) -> None:
     assert found(corpus, recipe(), small) == {"sequences a batch"}
 
 
-def test_batches_that_do_not_grow_where_rows_are_short(corpus: Any) -> None:
+def test_batches_that_do_not_grow_where_sequences_are_short(corpus: Any) -> None:
     given = recipe(format="sentence-pair")
     few = dataclasses.replace(given, schedule=Schedule(batch_size=12))
     assert found(corpus, given, few) == {"tokens, of those of segment-pair"}
@@ -333,27 +333,27 @@ def test_batches_that_do_not_grow_where_rows_are_short(corpus: Any) -> None:
 
 def planted(monkeypatch: pytest.MonkeyPatch, change: Callable[[Layout], Layout]) -> None:
     """Every layout as `change` leaves it."""
-    layout = batches.lay_out
-    monkeypatch.setattr(batches, "lay_out", lambda *given, **more: change(layout(*given, **more)))
+    lay_out = batches.lay_out
+    monkeypatch.setattr(batches, "lay_out", lambda *given, **more: change(lay_out(*given, **more)))
 
 
 @pytest.mark.parametrize("name", ["full-sentences", "doc-sentences"])
 def test_a_lost_sentence(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
     sentences = np.asarray(corpus.train.sentences)
 
-    def change(rows: Layout) -> Layout:
-        lengths = rows.first_length.copy()
-        end = int(rows.first[7] + lengths[7])
+    def change(layout: Layout) -> Layout:
+        lengths = layout.first_length.copy()
+        end = int(layout.first[7] + lengths[7])
         lengths[7] -= end - int(sentences[np.searchsorted(sentences, end) - 1])
-        return dataclasses.replace(rows, first_length=lengths)
+        return dataclasses.replace(layout, first_length=lengths)
 
     planted(monkeypatch, change)
     assert found(corpus, recipe(format=name)) == {COVERAGE, "sequences are full"}
 
 
 @pytest.mark.parametrize("name", FORMATS[1:])
-def test_a_row_that_is_never_seen(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
-    planted(monkeypatch, lambda rows: _rows(rows, np.arange(1, len(rows))))
+def test_a_sequence_that_is_never_seen(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
+    planted(monkeypatch, lambda layout: _chosen(layout, np.arange(1, len(layout))))
     assert found(corpus, recipe(format=name)) == {COVERAGE}
 
 
@@ -379,44 +379,44 @@ def test_documents_of_one_sentence(single: Any, name: Format, length: int) -> No
 
 
 @pytest.mark.parametrize("label", [0, 1])
-def test_a_row_of_a_single_sentence_that_is_never_seen(
+def test_a_sequence_of_a_single_sentence_that_is_never_seen(
     single: Any, monkeypatch: pytest.MonkeyPatch, label: int
 ) -> None:
     ends = np.asarray(single.train.sentences)[np.asarray(single.train.documents)]
 
-    def change(rows: Layout) -> Layout:
-        document = np.searchsorted(ends, rows.starts, side="right")
-        only = (np.diff(np.asarray(single.train.documents))[document - 1] == 1) & (rows.random == label)
-        return _rows(rows, np.delete(np.arange(len(rows)), np.flatnonzero(only)[0]))
+    def change(layout: Layout) -> Layout:
+        document = np.searchsorted(ends, layout.starts, side="right")
+        only = (np.diff(np.asarray(single.train.documents))[document - 1] == 1) & (layout.random == label)
+        return _chosen(layout, np.delete(np.arange(len(layout)), np.flatnonzero(only)[0]))
 
     planted(monkeypatch, change)
     assert COVERAGE in found(single, recipe(format="sentence-pair"))
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_row_that_is_seen_twice(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
-    planted(monkeypatch, lambda rows: _rows(rows, np.append(5, np.arange(len(rows)))))
+def test_a_sequence_that_is_seen_twice(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
+    planted(monkeypatch, lambda layout: _chosen(layout, np.append(5, np.arange(len(layout)))))
     assert found(corpus, recipe(format=name)) == {COVERAGE}
 
 
 def test_text_is_lost_between_segment_pairs(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A third of the rows end a token before the text that they stand for."""
+    """A third of the sequences end a token before the text that they stand for."""
 
-    def change(rows: Layout) -> Layout:
-        shorter = (np.arange(len(rows)) % 3 == 0) & (rows.second_length > 1)
-        return dataclasses.replace(rows, second_length=rows.second_length - shorter.astype(np.int32))
+    def change(layout: Layout) -> Layout:
+        shorter = (np.arange(len(layout)) % 3 == 0) & (layout.second_length > 1)
+        return dataclasses.replace(layout, second_length=layout.second_length - shorter.astype(np.int32))
 
     planted(monkeypatch, change)
     assert found(corpus, recipe()) == {"text cut from sequences that are not full", "pairs cut short"}
 
 
-def test_a_row_crosses_documents(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sequence_crosses_documents(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Full sentences without the separator, in place of doc sentences."""
-    layout = batches.lay_out
+    lay_out = batches.lay_out
 
     def without(inputs: Inputs, *given: Any, **more: Any) -> Layout:
-        rows = layout(dataclasses.replace(inputs, format="full-sentences"), *given, **more)
-        return dataclasses.replace(rows, breaks=rows.breaks[:0])
+        made = lay_out(dataclasses.replace(inputs, format="full-sentences"), *given, **more)
+        return dataclasses.replace(made, breaks=made.breaks[:0])
 
     monkeypatch.setattr(batches, "lay_out", without)
     assert "a segment's text" in found(corpus, recipe(format="doc-sentences"))
@@ -428,7 +428,7 @@ def test_a_segment_of_two_sentences(corpus: Any) -> None:
     assert {"a segment", COVERAGE} <= found_in(corpus, recipe(format="sentence-pair"), drawn)
 
 
-def test_rows_in_the_order_of_the_text(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sequences_in_the_order_of_the_text(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches.keyed, "permutation", lambda key, size: np.arange(size))
     assert found(corpus, recipe()) == {"order of the sequences, and the text's"}
 
@@ -440,8 +440,8 @@ def test_more_pairs_are_cut_short(corpus: Any) -> None:
     }
 
 
-def test_another_number_of_passes(corpus: Any) -> None:
-    given, drawn = (recipe(epochs=passes, dupe_factor=1) for passes in (40, 80))
+def test_another_number_of_epochs(corpus: Any) -> None:
+    given, drawn = (recipe(epochs=count, dupe_factor=1) for count in (40, 80))
     assert found(corpus, given, drawn) == {"epochs over the text"}
     assert found(corpus, drawn, given) == {"epochs over the text"}
 
@@ -474,13 +474,13 @@ def test_random_pairs_of_another_form(corpus: Any, monkeypatch: pytest.MonkeyPat
     """The second segment of random pairs always begins at a sentence, or lacks its last token."""
     sentences = np.asarray(corpus.train.sentences)
 
-    def at_a_sentence(rows: Layout) -> Layout:
-        begins = sentences[np.searchsorted(sentences, rows.second, side="right") - 1]
-        return dataclasses.replace(rows, second=np.where(rows.random, begins, rows.second))
+    def at_a_sentence(layout: Layout) -> Layout:
+        begins = sentences[np.searchsorted(sentences, layout.second, side="right") - 1]
+        return dataclasses.replace(layout, second=np.where(layout.random, begins, layout.second))
 
-    def shorter(rows: Layout) -> Layout:
-        less = (rows.random & (rows.second_length > 1)).astype(np.int32)
-        return dataclasses.replace(rows, second_length=rows.second_length - less)
+    def shorter(layout: Layout) -> Layout:
+        less = (layout.random & (layout.second_length > 1)).astype(np.int32)
+        return dataclasses.replace(layout, second_length=layout.second_length - less)
 
     change, figure = {
         "segment-pair": (at_a_sentence, "second segment begins a sentence"),
@@ -494,10 +494,10 @@ def test_random_pairs_of_another_form(corpus: Any, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("name", FORMATS[:2])
 def test_a_wrong_label_of_a_pair(corpus: Any, name: Format, label: int, figure: str) -> None:
     given = recipe(format=name)
-    row = named(given, corpus, lambda batch: (batch.random_second == label) & (batch.lengths > 25))
+    sequence = named(given, corpus, lambda batch: (batch.random_second == label) & (batch.lengths > 25))
 
     def alter(batch: Batch) -> Batch:
-        batch.random_second[batch.sequence_ids == row] = 1 - label
+        batch.random_second[batch.sequence_ids == sequence] = 1 - label
         return batch
 
     # Where no token may be lost, the second segment of a true pair is missed.
@@ -571,7 +571,7 @@ def test_segments_are_found_in_other_documents() -> None:
         assert (places[query] in away) if away else places[query] == -1
 
 
-def test_rows_that_share_their_batches() -> None:
+def test_recipes_that_share_their_batches() -> None:
     base = recipe()
     assert same_batches(base) == same_batches(dataclasses.replace(base, model=Model(layers=1)))
     assert same_batches(base) == same_batches(dataclasses.replace(base, objective=bert()))
@@ -593,6 +593,6 @@ def _tokenizer(corpus: Any, ordinary: Any) -> Any:
     return SimpleNamespace(**same, ordinary=ordinary)
 
 
-def _rows(rows: Layout, chosen: Any) -> Layout:
-    arrays = {name: array[chosen] for name, array in vars(rows).items() if name != "breaks"}
-    return Layout(**arrays, breaks=rows.breaks)
+def _chosen(layout: Layout, chosen: Any) -> Layout:
+    arrays = {name: array[chosen] for name, array in vars(layout).items() if name != "breaks"}
+    return Layout(**arrays, breaks=layout.breaks)

@@ -1,4 +1,4 @@
-"""A batch is a function of recipe, corpus and step; passes cover the corpus; evaluation is the same for all."""
+"""A batch is a function of recipe, corpus and step; epochs cover the corpus; evaluation is the same for all."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def arrays(batch: Batch) -> dict[str, np.ndarray]:
 def plain(batch: Batch) -> np.ndarray:
     """The tokens of a batch as they were before masking."""
     tokens = batch.tokens.copy()
-    for row in range(len(tokens)):
-        chosen = lm(batch).weights[row] > 0
-        tokens[row, lm(batch).positions[row, chosen]] = lm(batch).targets[row, chosen]
+    for sequence in range(len(tokens)):
+        chosen = lm(batch).weights[sequence] > 0
+        tokens[sequence, lm(batch).positions[sequence, chosen]] = lm(batch).targets[sequence, chosen]
     return tokens
 
 
@@ -87,17 +87,19 @@ def contents(batch: Batch) -> list[bytes]:
     return [arrays(batch)[name].tobytes() for name in names.split()]
 
 
-def rows_by_name(source: Batches, steps: int) -> dict[tuple[int, int], list[bytes]]:
-    """What is in each row of the first batches, by its pass and its name."""
+def by_id(source: Batches, steps: int) -> dict[tuple[int, int], list[bytes]]:
+    """The contents of each sequence of the first batches, by its epoch and its id."""
     found = {}
     for step in range(steps):
         batch = source.batch(step)
-        for row in range(len(batch.sequence_ids)):
-            found[int(batch.epochs[row]), int(batch.sequence_ids[row])] = contents(batch.take(row, row + 1))
+        for sequence in range(len(batch.sequence_ids)):
+            found[int(batch.epochs[sequence]), int(batch.sequence_ids[sequence])] = contents(
+                batch.take(sequence, sequence + 1)
+            )
     return found
 
 
-def test_layout_of_a_row() -> None:
+def test_layout_of_a_sequence() -> None:
     source = CORPUS.train
     home = np.repeat(np.arange(len(source.documents) - 1), np.diff(source.sentences[source.documents]))
     for step in range(20):
@@ -109,33 +111,33 @@ def test_layout_of_a_row() -> None:
                 name, np.int32
             )
         tokens = plain(batch)
-        for row in range(16):
-            length = batch.lengths[row]
-            assert not tokens[row, length:].any()
-            assert not batch.segments[row, length:].any()
-            ends = np.flatnonzero(tokens[row] == SEP)
-            assert tokens[row, 0] == CLS
+        for sequence in range(16):
+            length = batch.lengths[sequence]
+            assert not tokens[sequence, length:].any()
+            assert not batch.segments[sequence, length:].any()
+            ends = np.flatnonzero(tokens[sequence] == SEP)
+            assert tokens[sequence, 0] == CLS
             assert ends.tolist() == [ends[0], length - 1]
-            assert batch.segments[row, :length].tolist() == [0] * (ends[0] + 1) + [1] * (length - 1 - ends[0])
-            first, second = tokens[row, 1 : ends[0]] - 5, tokens[row, ends[0] + 1 : length - 1] - 5
+            assert batch.segments[sequence, :length].tolist() == [0] * (ends[0] + 1) + [1] * (length - 1 - ends[0])
+            first, second = tokens[sequence, 1 : ends[0]] - 5, tokens[sequence, ends[0] + 1 : length - 1] - 5
             assert (np.diff(first) == 1).all()
             assert (np.diff(second) == 1).all()
             assert len(set(home[first])) == len(set(home[second])) == 1
-            assert (home[first[0]] != home[second[0]]) == batch.random_second[row]
-            assert batch.random_second[row] or second[0] > first[-1]
+            assert (home[first[0]] != home[second[0]]) == batch.random_second[sequence]
+            assert batch.random_second[sequence] or second[0] > first[-1]
 
 
 @pytest.mark.parametrize("name", FORMATS)
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=6), st.integers(1, 40), st.integers(0, 2))
-def test_batch_does_not_depend_on_what_was_asked_before(name: Format, steps: list[int], batch: int, seed: int) -> None:
+def test_a_batch_does_not_depend_on_earlier_ones(name: Format, steps: list[int], batch: int, seed: int) -> None:
     given = recipe(batch=batch, seed=seed, format=name)
     used = Batches(given, CORPUS)
     for step in steps:
         used.batch(step)
     whole = used.batch(steps[0])
     assert contents(whole) == contents(Batches(given, CORPUS).batch(steps[0]))
-    for shares in (1, 2, 4):  # what each of several processes takes of it
+    for shares in (1, 2, 4):  # the parts of several processes
         cuts = [len(whole.sequence_ids) * share // shares for share in range(shares + 1)]
         parts = [Batches(given, CORPUS).batch(steps[0]).take(*cut) for cut in itertools.pairwise(cuts)]
         assert contents(joined(parts)) == contents(whole)
@@ -143,15 +145,15 @@ def test_batch_does_not_depend_on_what_was_asked_before(name: Format, steps: lis
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("batch", [1, 7, 16])
-def test_every_row_is_in_one_batch_of_each_pass(name: Format, batch: int) -> None:
+def test_every_sequence_is_in_one_batch_of_each_epoch(name: Format, batch: int) -> None:
     source = Batches(recipe(batch=batch, format=name), CORPUS)
-    parts, passes = [], 4
-    while not parts or parts[-1].epochs.max() < passes:
+    parts, epochs_drawn = [], 4
+    while not parts or parts[-1].epochs.max() < epochs_drawn:
         parts.append(source.batch(len(parts)))
     assert all(len(part.sequence_ids) for part in parts)
     names = np.concatenate([part.sequence_ids for part in parts])
     epochs = np.concatenate([part.epochs for part in parts])
-    for epoch in range(passes):
+    for epoch in range(epochs_drawn):
         found = names[epochs == epoch]
         assert len(found) == len(set(found.tolist())) == source.sequences_in(epoch)
     for steps in (0, 1, len(parts) // 2, len(parts)):
@@ -159,7 +161,7 @@ def test_every_row_is_in_one_batch_of_each_pass(name: Format, batch: int) -> Non
 
 
 @pytest.mark.parametrize(("name", "other"), [("sentence-pair", "segment-pair"), ("doc-sentences", "full-sentences")])
-def test_batches_of_short_rows_grow_to_the_tokens_of_the_others(name: Format, other: Format) -> None:
+def test_batches_of_short_sequences_grow_to_the_tokens_of_the_others(name: Format, other: Format) -> None:
     mean = lay_out(Inputs(format=other), CORPUS.train, length=64, copy=0, seed=0).lengths.mean()
     source = Batches(recipe(format=name), CORPUS)
     parts = [source.batch(step) for step in range(50)]
@@ -178,22 +180,22 @@ def test_tokens_are_counted_over_both_lengths() -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_left_to_right_sees_the_rows_of_masking_unmasked(name: Format) -> None:
+def test_left_to_right_sees_the_sequences_of_masking_unmasked(name: Format) -> None:
     masked = dataclasses.replace(recipe(format=name), objective=(MaskedLM(),))
     causal = dataclasses.replace(masked, objective=(CausalLM(),))
     one, two = Batches(masked, CORPUS).batch(3), Batches(causal, CORPUS).batch(3)
     assert (plain(one) == two.tokens).all()
     assert (one.sequence_ids == two.sequence_ids).all()
-    for row in range(len(two.sequence_ids)):
-        length = two.lengths[row]
-        real = lm(two).weights[row] > 0
-        assert lm(two).positions[row, real].tolist() == list(range(length - 1))
-        assert lm(two).targets[row, real].tolist() == two.tokens[row, 1:length].tolist()
+    for sequence in range(len(two.sequence_ids)):
+        length = two.lengths[sequence]
+        real = lm(two).weights[sequence] > 0
+        assert lm(two).positions[sequence, real].tolist() == list(range(length - 1))
+        assert lm(two).targets[sequence, real].tolist() == two.tokens[sequence, 1:length].tolist()
 
 
 @pytest.mark.parametrize("schedule", ["static", "duplicated", "dynamic"])
 def test_schedules_differ_in_their_masks_alone(schedule: Any) -> None:
-    """RoBERTa Table 1: over three passes order and pairs are those of dynamic masking, if pairs are drawn once."""
+    """RoBERTa Table 1: over three epochs order and pairs are those of dynamic masking, if pairs are drawn once."""
     dynamic = Batches(recipe(batch=50, dupe_factor=1), CORPUS)
     source = Batches(recipe(batch=50, dupe_factor=1, masked=MaskedLM(schedule=schedule, copies=2)), CORPUS)
     masks: list[dict[int, bytes]] = [{}, {}, {}]
@@ -202,8 +204,10 @@ def test_schedules_differ_in_their_masks_alone(schedule: Any) -> None:
         assert (plain(one) == plain(two)).all()
         for name in ("sequence_ids", "epochs", "random_second", "lengths"):
             assert (getattr(one, name) == getattr(two, name)).all()
-        for row, epoch in enumerate(one.epochs.tolist()):
-            masks[epoch][int(one.sequence_ids[row])] = one.tokens[row].tobytes() + lm(one).positions[row].tobytes()
+        for sequence, epoch in enumerate(one.epochs.tolist()):
+            masks[epoch][int(one.sequence_ids[sequence])] = (
+                one.tokens[sequence].tobytes() + lm(one).positions[sequence].tobytes()
+            )
 
     def same(one: int, other: int) -> float:
         return float(np.mean([masks[other][name] == mask for name, mask in masks[one].items() if name in masks[other]]))
@@ -215,7 +219,7 @@ def test_schedules_differ_in_their_masks_alone(schedule: Any) -> None:
 
 def test_pairs_are_drawn_anew_in_each_copy_whatever_the_schedule() -> None:
     source = Batches(recipe(batch=50, dupe_factor=2, masked=MaskedLM(schedule="static")), CORPUS)
-    found = rows_by_name(source, (source.sequences_in(0) + source.sequences_in(1)) // 50)
+    found = by_id(source, (source.sequences_in(0) + source.sequences_in(1)) // 50)
     assert not {name for epoch, name in found if epoch == 0} & {name for epoch, name in found if epoch == 1}
 
 
@@ -256,15 +260,15 @@ def test_layouts_that_were_let_go_come_back_the_same(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("batch", [1, 7, 1000])
-def test_rows_do_not_depend_on_the_batch_size(batch: int) -> None:
-    rows = 700
-    usual = rows_by_name(Batches(recipe(batch=10), CORPUS), rows // 10)
-    other = rows_by_name(Batches(recipe(batch=batch), CORPUS), -(-rows // batch))
+def test_sequences_do_not_depend_on_the_batch_size(batch: int) -> None:
+    count = 700
+    usual = by_id(Batches(recipe(batch=10), CORPUS), count // 10)
+    other = by_id(Batches(recipe(batch=batch), CORPUS), -(-count // batch))
     assert set(usual) <= set(other)
-    assert all(other[name] == row for name, row in usual.items())
+    assert all(other[name] == sequence for name, sequence in usual.items())
 
 
-def test_passes_follow_each_other_without_loss() -> None:
+def test_epochs_follow_each_other_without_loss() -> None:
     source = Batches(recipe(batch=50), CORPUS)
     sizes = [source.sequences_in(copy) for copy in range(3)]
     assert len(set(sizes)) > 1
@@ -273,17 +277,17 @@ def test_passes_follow_each_other_without_loss() -> None:
     epochs = np.concatenate([batch.epochs for batch in parts])
     assert (np.diff(epochs) >= 0).all()
     assert np.bincount(epochs)[:6].tolist() == sizes * 2
-    in_pass = [names[epochs == epoch] for epoch in range(6)]
+    in_epoch = [names[epochs == epoch] for epoch in range(6)]
     for epoch in range(6):
-        assert len(set(in_pass[epoch])) == sizes[epoch % 3]
-    # The same rows come back after all copies, in another order; another copy has others.
-    assert set(in_pass[0]) == set(in_pass[3])
-    assert in_pass[0].tolist() != in_pass[3].tolist()
-    assert not set(in_pass[0]) & set(in_pass[1])
+        assert len(set(in_epoch[epoch])) == sizes[epoch % 3]
+    # The same sequences come back after all copies, in another order; another copy has others.
+    assert set(in_epoch[0]) == set(in_epoch[3])
+    assert in_epoch[0].tolist() != in_epoch[3].tolist()
+    assert not set(in_epoch[0]) & set(in_epoch[1])
 
 
-def test_a_pass_shows_the_corpus() -> None:
-    """Every token of the corpus is in the own part of one row, or in one that overflowed."""
+def test_an_epoch_shows_the_corpus() -> None:
+    """Every token of the corpus is in the own part of one sequence, or in one that overflowed."""
     source = Batches(recipe(batch=1, short_seq_prob=0.0), CORPUS)
     seen = np.zeros(len(CORPUS.train.tokens), dtype=int)
     full = 0
@@ -303,22 +307,25 @@ def test_a_pass_shows_the_corpus() -> None:
 def test_masks_come_back_with_the_schedule(schedule: Any, same: bool) -> None:
     masked = MaskedLM(schedule=schedule, copies=2)
     source = Batches(recipe(batch=50, masked=masked, dupe_factor=1), CORPUS)
-    found = rows_by_name(source, 4 * source.sequences_in(0) // 50)
-    passes = [{name: list(row[:-1]) for (epoch, name), row in found.items() if epoch == number} for number in range(4)]
-    common = set.intersection(*map(set, passes))
+    found = by_id(source, 4 * source.sequences_in(0) // 50)
+    epochs = [
+        {name: list(sequence[:-1]) for (epoch, name), sequence in found.items() if epoch == number}
+        for number in range(4)
+    ]
+    common = set.intersection(*map(set, epochs))
     assert len(common) > 100
 
     def equal(one: int, other: int) -> float:
-        return float(np.mean([passes[one][name] == passes[other][name] for name in common]))
+        return float(np.mean([epochs[one][name] == epochs[other][name] for name in common]))
 
     assert equal(0, 1) == (1.0 if same else pytest.approx(0.0, abs=0.05))
     assert equal(0, 2) == (pytest.approx(0.0, abs=0.05) if schedule == "dynamic" else 1.0)
     # Static, duplicated and dynamic masking begin alike.
-    dynamic = rows_by_name(Batches(recipe(batch=50, dupe_factor=1), CORPUS), 2)
-    assert all(found[name] == row for name, row in dynamic.items())
+    dynamic = by_id(Batches(recipe(batch=50, dupe_factor=1), CORPUS), 2)
+    assert all(found[name] == sequence for name, sequence in dynamic.items())
 
 
-def test_rows_that_differ_in_training_alone_see_the_same_sequences() -> None:
+def test_recipes_that_differ_in_training_alone_see_the_same_sequences() -> None:
     usual = recipe()
     others = [
         dataclasses.replace(
@@ -351,7 +358,7 @@ def test_last_steps_are_longer() -> None:
     assert [source.batch(step).tokens.shape[1] for step in range(20)] == [64] * 15 + [96] * 5
     assert [lm(source.batch(step)).positions.shape[1] for step in (14, 15)] == [10, 15]
     assert source.batch(15).lengths.max() > 64
-    # They begin a first pass of their own; what comes before is as it would be without them.
+    # They begin a first epoch of their own; the steps before them are the same without them.
     assert not source.batch(15).epochs.any()
     assert contents(source.batch(14)) == contents(Batches(recipe(steps=20), CORPUS).batch(14))
 
@@ -376,10 +383,10 @@ def test_evaluation_is_the_same_for_every_recipe_of_a_length() -> None:
 
 def test_evaluation_takes_single_segments_and_pairs_of_the_heldout_documents() -> None:
     singles = heldout(recipe(), CORPUS, FIXED, 10_000)
-    tokens = [row[row > MASK] for part in singles for row in plain(part)]
+    tokens = [sequence[sequence > MASK] for part in singles for sequence in plain(part)]
     assert sum(map(len, tokens)) > 0.85 * len(CORPUS.heldout.tokens)
     assert len(np.unique(np.concatenate(tokens))) == sum(map(len, tokens))
-    assert all((np.diff(row) == 1).all() for row in tokens)
+    assert all((np.diff(sequence) == 1).all() for sequence in tokens)
     assert not any(part.segments.any() for part in singles)
     assert sum(len(part.sequence_ids) for part in heldout(recipe(), CORPUS, FIXED, 7)) == 7
 
@@ -403,25 +410,25 @@ def test_unusable_corpora_say_so() -> None:
         heldout(recipe(), SimpleNamespace(tokenizer=CORPUS.tokenizer, train=one, heldout=none), FIXED, 10)
 
 
-@pytest.mark.parametrize("passes", [11, 20])
-def test_so_many_passes_over_the_first_documents(passes: int) -> None:
-    many = recipe(batch=16, steps=60, epochs=passes, dupe_factor=1)
+@pytest.mark.parametrize("count", [11, 20])
+def test_the_number_of_epochs_over_the_first_documents(count: int) -> None:
+    many = recipe(batch=16, steps=60, epochs=count, dupe_factor=1)
     made = Batches(many, CORPUS)
-    assert 60 * 16 / made.sequences_in(0) == pytest.approx(passes, rel=0.15)
+    assert 60 * 16 / made.sequences_in(0) == pytest.approx(count, rel=0.15)
     last = made.batch(59)
-    assert last.epochs.max() in (passes - 2, passes - 1, passes)
+    assert last.epochs.max() in (count - 2, count - 1, count)
     assert last.sequence_ids.max() < len(CORPUS.train.tokens) / 2
     assert Batches(dataclasses.replace(many, objective=(MaskedLM(schedule="static"), NextSentence())), CORPUS).batch(
         7
     ).sequence_ids.tolist() == (made.batch(7).sequence_ids.tolist())
 
 
-def test_a_text_too_short_for_so_few_passes_is_refused() -> None:
+def test_a_text_too_short_for_a_few_epochs_is_refused() -> None:
     with pytest.raises(BadInput, match="give more text, fewer steps or more epochs"):
         Batches(recipe(batch=64, steps=1000, epochs=11), CORPUS)
 
 
-def test_masks_that_repeat_want_many_passes() -> None:
+def test_masks_that_repeat_need_many_epochs() -> None:
     with pytest.raises(BadInput, match="11 or more"):
         recipe(epochs=10, masked=MaskedLM(schedule="static"))
     assert recipe(epochs=10).inputs.epochs == 10

@@ -30,9 +30,9 @@ def text(documents: list[list[int]]) -> Any:
     )
 
 
-def own_end(rows: Layout) -> np.ndarray:
-    """Where the part of each row that is its own, and not another document's, ends."""
-    return np.where(rows.random, rows.first + rows.first_length, rows.second + rows.second_length)
+def own_end(layout: Layout) -> np.ndarray:
+    """Where the part of each sequence that is its own, and not another document's, ends."""
+    return np.where(layout.random, layout.first + layout.first_length, layout.second + layout.second_length)
 
 
 def document_of(source: Any, places: np.ndarray) -> np.ndarray:
@@ -48,55 +48,55 @@ corpora = st.lists(
 
 @settings(max_examples=150, deadline=None)
 @given(corpora, st.integers(8, 64), st.sampled_from([0.0, 0.3, 1.0]), st.integers(0, 3), st.integers(0, 3))
-def test_every_row_is_a_pair_and_no_token_comes_twice(
+def test_every_sequence_is_a_pair_and_no_token_comes_twice(
     source: Any, length: int, short: float, copy: int, seed: int
 ) -> None:
-    rows = segment_pairs(source, length=length, short=short, copy=copy, seed=seed)
-    assert rows.first_length.min() >= 1
-    assert rows.second_length.min() >= 1
-    assert (rows.first_length + rows.second_length).max() <= length - 3
+    layout = segment_pairs(source, length=length, short=short, copy=copy, seed=seed)
+    assert layout.first_length.min() >= 1
+    assert layout.second_length.min() >= 1
+    assert (layout.first_length + layout.second_length).max() <= length - 3
 
     # Each segment lies within one document; the second in the same one, after the first, or in another.
-    home = document_of(source, rows.first)
-    away = document_of(source, rows.second)
-    assert (document_of(source, rows.first + rows.first_length - 1) == home).all()
-    assert (document_of(source, rows.second + rows.second_length - 1) == away).all()
-    assert ((home != away) == rows.random).all()
-    assert (rows.second >= rows.first + rows.first_length)[~rows.random].all()
+    home = document_of(source, layout.first)
+    away = document_of(source, layout.second)
+    assert (document_of(source, layout.first + layout.first_length - 1) == home).all()
+    assert (document_of(source, layout.second + layout.second_length - 1) == away).all()
+    assert ((home != away) == layout.random).all()
+    assert (layout.second >= layout.first + layout.first_length)[~layout.random].all()
 
     # Own parts follow each other, and every document is begun at its start.
-    assert (rows.first[1:] >= own_end(rows)[:-1]).all()
+    assert (layout.first[1:] >= own_end(layout)[:-1]).all()
     assert set(home) == set(range(len(source.documents) - 1))
     begins = np.diff(home, prepend=-1) > 0
-    assert (rows.starts == source.sentences[source.documents[home]])[begins].all()
-    assert (np.diff(rows.starts) > 0).all()
+    assert (layout.starts == source.sentences[source.documents[home]])[begins].all()
+    assert (np.diff(layout.starts) > 0).all()
 
 
 @settings(max_examples=150, deadline=None)
 @given(corpora, st.integers(90, 140), st.integers(0, 5))
 @example(text([[1] * 7 + [7], [1] * 6 + [7, 32], [1] * 4 + [17], [1, 16, 32, 32, 2]]), 90, 2)
-def test_only_full_rows_and_backs_of_lone_sentences_lose_tokens(source: Any, length: int, copy: int) -> None:
-    """Sentences that fit into half a row: what a row covers is shown, unless it overflows."""
-    rows = segment_pairs(source, length=length, short=0.0, copy=copy, seed=1)
-    covered = np.diff(np.append(rows.starts, source.sentences[-1]))  # up to where the next row starts
-    lost = covered - np.where(rows.random, rows.first_length, rows.first_length + rows.second_length)
-    full = rows.first_length + rows.second_length == length - 3
+def test_only_full_layout_and_backs_of_lone_sentences_lose_tokens(source: Any, length: int, copy: int) -> None:
+    """Sentences that fit into half a sequence: what a sequence covers is shown, unless it overflows."""
+    layout = segment_pairs(source, length=length, short=0.0, copy=copy, seed=1)
+    covered = np.diff(np.append(layout.starts, source.sentences[-1]))  # up to where the next sequence starts
+    lost = covered - np.where(layout.random, layout.first_length, layout.first_length + layout.second_length)
+    full = layout.first_length + layout.second_length == length - 3
     # A random pair keeps the front of a document's last sentence if that is all it has.
-    tail = np.isin(rows.starts + covered, source.sentences[source.documents[1:]]) & rows.random
+    tail = np.isin(layout.starts + covered, source.sentences[source.documents[1:]]) & layout.random
     longest = np.diff(source.sentences).max()
     assert not lost[~full & ~tail].any()
     assert (lost[tail] < longest + 1).all()
     # The overflow is less than the one sentence that crosses, or a lone token that would be left over; of another
     # document's end it is what that is too long by, cut from the longer segment.
-    assert lost[~rows.random].max(initial=0) < longest + 1
-    cut = rows.random & ~tail & (lost > 0)
-    assert (rows.first_length[cut] >= rows.second_length[cut] - 1).all()
+    assert lost[~layout.random].max(initial=0) < longest + 1
+    cut = layout.random & ~tail & (lost > 0)
+    assert (layout.first_length[cut] >= layout.second_length[cut] - 1).all()
 
 
 def test_long_sentences_are_not_thrown_away() -> None:
     source = text([[500, 700], [900], [3, 400, 5]] * 20)
-    rows = segment_pairs(source, length=128, short=0.0, copy=0, seed=0)
-    shown = np.where(rows.random, rows.first_length, rows.first_length + rows.second_length).sum()
+    layout = segment_pairs(source, length=128, short=0.0, copy=0, seed=0)
+    shown = np.where(layout.random, layout.first_length, layout.first_length + layout.second_length).sum()
     assert shown > 0.93 * len(source.tokens)
     single = single_segments(source, length=128)
     assert single.first_length.sum() > 0.93 * len(source.tokens)
@@ -105,9 +105,9 @@ def test_long_sentences_are_not_thrown_away() -> None:
 def test_lone_last_token_is_not_left_over() -> None:
     source = text([[20, 1], [1, 1], [1, 1, 1], [30, 40, 1], [60, 1]] * 200)
     for copy in range(3):
-        rows = segment_pairs(source, length=64, short=0.1, copy=copy, seed=0)
-        end = source.sentences[source.documents[document_of(source, rows.first) + 1]]
-        assert (end - rows.starts >= 2).all()
+        layout = segment_pairs(source, length=64, short=0.1, copy=copy, seed=0)
+        end = source.sentences[source.documents[document_of(source, layout.first) + 1]]
+        assert (end - layout.starts >= 2).all()
 
 
 @pytest.fixture(scope="module")
@@ -119,20 +119,20 @@ def prose() -> Any:
 
 
 def test_half_of_the_pairs_are_random(prose: Any) -> None:
-    rows = segment_pairs(prose, length=128, short=0.1, copy=0, seed=0)
-    assert stats.binomtest(int(rows.random.sum()), len(rows), 0.5).pvalue > UNLIKELY
+    layout = segment_pairs(prose, length=128, short=0.1, copy=0, seed=0)
+    assert stats.binomtest(int(layout.random.sum()), len(layout), 0.5).pvalue > UNLIKELY
 
 
 def test_a_lone_sentence_is_a_true_pair_as_often_as_not() -> None:
     source = text([[21]] * 8000)
-    rows = segment_pairs(source, length=64, short=0.0, copy=0, seed=0)
-    assert len(rows) == 8000
-    assert stats.binomtest(int(rows.random.sum()), 8000, 0.5).pvalue > UNLIKELY
-    assert (rows.second == rows.first + rows.first_length)[~rows.random].all()
-    assert (rows.first_length + rows.second_length == 21).all()
-    assert ((rows.second + rows.second_length) % 21 == 0).all()
-    for kind in (rows.random, ~rows.random):
-        cuts = np.bincount(rows.first_length[kind], minlength=21)[1:]
+    layout = segment_pairs(source, length=64, short=0.0, copy=0, seed=0)
+    assert len(layout) == 8000
+    assert stats.binomtest(int(layout.random.sum()), 8000, 0.5).pvalue > UNLIKELY
+    assert (layout.second == layout.first + layout.first_length)[~layout.random].all()
+    assert (layout.first_length + layout.second_length == 21).all()
+    assert ((layout.second + layout.second_length) % 21 == 0).all()
+    for kind in (layout.random, ~layout.random):
+        cuts = np.bincount(layout.first_length[kind], minlength=21)[1:]
         assert len(cuts) == 20
         assert stats.chisquare(cuts).pvalue > UNLIKELY
 
@@ -141,18 +141,18 @@ def test_one_sequence_in_ten_is_short_and_of_any_length() -> None:
     source = text([[1] * 20_000] * 8)
     counts = np.zeros(60, dtype=int)
     for copy in range(20):
-        rows = segment_pairs(source, length=64, short=0.1, copy=copy, seed=0)
+        layout = segment_pairs(source, length=64, short=0.1, copy=copy, seed=0)
         # A random second segment that starts near a document's end is short by itself.
-        whole = ~rows.random & (document_of(source, rows.first) == document_of(source, rows.first + 61))
-        counts += np.bincount((rows.first_length + rows.second_length)[whole], minlength=62)[2:]
+        whole = ~layout.random & (document_of(source, layout.first) == document_of(source, layout.first + 61))
+        counts += np.bincount((layout.first_length + layout.second_length)[whole], minlength=62)[2:]
     assert stats.binomtest(int(counts[:-1].sum()), int(counts.sum()), 0.1 * 59 / 60).pvalue > UNLIKELY
     assert stats.chisquare(counts[:-1]).pvalue > UNLIKELY
 
 
 def test_split_is_anywhere_between_sentences() -> None:
     source = text([[3] * 5000] * 8)
-    rows = segment_pairs(source, length=33, short=0.0, copy=0, seed=0)  # chunks of ten sentences
-    counts = np.bincount(rows.first_length[rows.random] // 3, minlength=10)[1:]
+    layout = segment_pairs(source, length=33, short=0.0, copy=0, seed=0)  # chunks of ten sentences
+    counts = np.bincount(layout.first_length[layout.random] // 3, minlength=10)[1:]
     assert len(counts) == 9
     assert stats.chisquare(counts).pvalue > UNLIKELY
 
@@ -160,14 +160,14 @@ def test_split_is_anywhere_between_sentences() -> None:
 def test_what_overflows_is_cut_from_the_longer_segment_at_both_ends() -> None:
     """In true and random pairs alike, by Google's loop: each token at the front or at the back, half each."""
     source = text([[25, 25, 25]] * 12_000)
-    rows = segment_pairs(source, length=63, short=0.0, copy=0, seed=0)  # 75 tokens into 60
+    layout = segment_pairs(source, length=63, short=0.0, copy=0, seed=0)  # 75 tokens into 60
     expected = stats.binom(15, 0.5).pmf(np.arange(16))
-    for kind in (rows.random, ~rows.random):
-        whole = kind & (rows.starts % 75 == 0)
+    for kind in (layout.random, ~layout.random):
+        whole = kind & (layout.starts % 75 == 0)
         for longer, other in (("first", "second"), ("second", "first")):
-            chosen = whole & (getattr(rows, f"{other}_length") == 25)
-            assert (getattr(rows, f"{longer}_length")[chosen] == 35).all()
-            front = np.bincount(getattr(rows, longer)[chosen] % 25, minlength=16)
+            chosen = whole & (getattr(layout, f"{other}_length") == 25)
+            assert (getattr(layout, f"{longer}_length")[chosen] == 35).all()
+            front = np.bincount(getattr(layout, longer)[chosen] % 25, minlength=16)
             assert len(front) == 16
             assert stats.chisquare(_tails(front), _tails(expected * front.sum())).pvalue > UNLIKELY
 
@@ -188,10 +188,10 @@ def test_each_token_that_is_cut_is_at_the_front_or_the_back(tokens: int) -> None
 
 def test_random_segment_starts_at_any_sentence_of_another_document_that_leaves_enough() -> None:
     source = text([[5] * 100, [5] * 150, [5] * 6, [5] * 12, [5]])
-    rows = [segment_pairs(source, length=32, short=0.0, copy=copy, seed=0) for copy in range(400)]
-    chosen = [each.random & (document_of(source, each.first) == 0) & (each.second_length > 5) for each in rows]
-    second = np.concatenate([each.second[those] for each, those in zip(rows, chosen, strict=True)])
-    # Any row needs 24 tokens at most: five sentences.
+    layouts_drawn = [segment_pairs(source, length=32, short=0.0, copy=copy, seed=0) for copy in range(400)]
+    chosen = [each.random & (document_of(source, each.first) == 0) & (each.second_length > 5) for each in layouts_drawn]
+    second = np.concatenate([each.second[those] for each, those in zip(layouts_drawn, chosen, strict=True)])
+    # Any sequence needs 24 tokens at most: five sentences.
     places, counts = np.unique(second[second % 5 == 0] // 5 - 100, return_counts=True)
     enough = [*range(146), 150, 151, *range(156, 164)]
     assert set(enough) <= set(places) <= {*range(149), *range(150, 155), *range(156, 167)}
@@ -199,30 +199,30 @@ def test_random_segment_starts_at_any_sentence_of_another_document_that_leaves_e
 
 
 def test_random_segment_of_a_documents_end_is_another_documents_end() -> None:
-    """Two sentences in rows of room for four: nothing fills them, whatever the label."""
+    """Two sentences in sequences with room for four: nothing fills them, whatever the label."""
     source = text([[9, 7], [6, 8]] * 2000 + [[9, 7] * 100] * 20)
-    rows = segment_pairs(source, length=40, short=0.0, copy=0, seed=0)
-    short = (np.diff(source.sentences[source.documents])[document_of(source, rows.first)] < 20) & rows.random
-    pair = short & np.isin(rows.starts, source.sentences[source.documents[:-1]])
-    assert set(rows.second_length[pair]) == {7, 8}
-    assert np.isin((rows.second + rows.second_length)[short], source.sentences[source.documents[1:]]).all()
+    layout = segment_pairs(source, length=40, short=0.0, copy=0, seed=0)
+    short = (np.diff(source.sentences[source.documents])[document_of(source, layout.first)] < 20) & layout.random
+    pair = short & np.isin(layout.starts, source.sentences[source.documents[:-1]])
+    assert set(layout.second_length[pair]) == {7, 8}
+    assert np.isin((layout.second + layout.second_length)[short], source.sentences[source.documents[1:]]).all()
 
 
-def test_random_segment_fills_the_row() -> None:
+def test_random_segment_fills_the_sequence() -> None:
     source = text([[7] * 300] * 50)
-    rows = segment_pairs(source, length=64, short=0.0, copy=0, seed=0)
-    rest = source.sentences[source.documents[document_of(source, rows.second) + 1]] - rows.second
-    assert (rows.second_length == np.minimum(61 - rows.first_length, rest))[rows.random].all()
+    layout = segment_pairs(source, length=64, short=0.0, copy=0, seed=0)
+    rest = source.sentences[source.documents[document_of(source, layout.second) + 1]] - layout.second
+    assert (layout.second_length == np.minimum(61 - layout.first_length, rest))[layout.random].all()
 
 
 def test_copies_and_seeds_draw_other_pairs(prose: Any) -> None:
-    def layout(copy: int, seed: int | str) -> list[tuple[Any, ...]]:
-        rows = segment_pairs(prose, length=128, short=0.1, copy=copy, seed=seed)
-        return list(zip(*(getattr(rows, name).tolist() for name in COLUMNS), strict=True))
+    def drawn(copy: int, seed: int | str) -> list[tuple[Any, ...]]:
+        layout = segment_pairs(prose, length=128, short=0.1, copy=copy, seed=seed)
+        return list(zip(*(getattr(layout, name).tolist() for name in COLUMNS), strict=True))
 
-    assert layout(0, 0) == layout(0, 0)
-    for other in (layout(1, 0), layout(0, 1), layout(0, "0")):
-        assert len(set(layout(0, 0)) & set(other)) < 0.2 * len(other)
+    assert drawn(0, 0) == drawn(0, 0)
+    for other in (drawn(1, 0), drawn(0, 1), drawn(0, "0")):
+        assert len(set(drawn(0, 0)) & set(other)) < 0.2 * len(other)
 
 
 @pytest.mark.parametrize("block", [1, 7, 1000])
@@ -242,18 +242,18 @@ def test_blocks_do_not_show(prose: Any, block: int, monkeypatch: pytest.MonkeyPa
 @settings(max_examples=100, deadline=None)
 @given(corpora, st.integers(8, 140))
 def test_single_segments_go_through_each_document(source: Any, length: int) -> None:
-    rows = single_segments(source, length=length)
-    home = document_of(source, rows.first)
-    assert (home == document_of(source, rows.first + rows.first_length - 1)).all()
-    assert rows.first_length.min() >= 2
-    assert rows.first_length.max() <= length - 2
-    assert not rows.second_length.any()
-    assert not rows.random.any()
-    # Cut only where the row is full; otherwise the next row goes on where this one ends.
-    following = np.append(rows.first[1:], len(source.tokens))
-    full = rows.first_length == length - 2
-    assert (following == rows.first + rows.first_length)[~full].all()
-    assert (following >= rows.first + rows.first_length).all()
+    layout = single_segments(source, length=length)
+    home = document_of(source, layout.first)
+    assert (home == document_of(source, layout.first + layout.first_length - 1)).all()
+    assert layout.first_length.min() >= 2
+    assert layout.first_length.max() <= length - 2
+    assert not layout.second_length.any()
+    assert not layout.random.any()
+    # Cut only where the sequence is full; otherwise the next sequence goes on where this one ends.
+    following = np.append(layout.first[1:], len(source.tokens))
+    full = layout.first_length == length - 2
+    assert (following == layout.first + layout.first_length)[~full].all()
+    assert (following >= layout.first + layout.first_length).all()
 
 
 def test_one_document_has_no_random_partner() -> None:

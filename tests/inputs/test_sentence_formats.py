@@ -40,13 +40,13 @@ def document_of(source: Any, places: np.ndarray) -> np.ndarray:
     return np.searchsorted(source.sentences[source.documents], places, side="right") - 1
 
 
-def shown(source: Any, rows: Layout, length: int) -> list[list[int]]:
-    """The tokens of every row as they are trained on, padding cut off."""
+def shown(source: Any, layout: Layout, length: int) -> list[list[int]]:
+    """The tokens of every sequence as they are trained on, padding cut off."""
     ids = SimpleNamespace(pad=PAD, cls=CLS, sep=SEP, mask=MASK, ordinary=source.tokens.astype(np.int32))
-    batch = Collator((CausalLM(),), ids, source, length, 0).collate(rows, np.arange(len(rows)), 0, 0)
-    assert (batch.lengths == rows.lengths).all()
-    assert not any(row[size:].any() for row, size in zip(batch.tokens, batch.lengths, strict=True))
-    return [row[:size].tolist() for row, size in zip(batch.tokens, batch.lengths, strict=True)]
+    batch = Collator((CausalLM(),), ids, source, length, 0).collate(layout, np.arange(len(layout)), 0, 0)
+    assert (batch.lengths == layout.lengths).all()
+    assert not any(sequence[size:].any() for sequence, size in zip(batch.tokens, batch.lengths, strict=True))
+    return [sequence[:size].tolist() for sequence, size in zip(batch.tokens, batch.lengths, strict=True)]
 
 
 sizes = st.lists(st.integers(1, 40), min_size=1, max_size=12).filter(lambda lengths: sum(lengths) > 1)
@@ -58,40 +58,42 @@ corpora = st.lists(sizes, min_size=2, max_size=12).map(text)
 def test_sentence_pairs_are_two_sentences_and_show_every_token_once(
     source: Any, length: int, copy: int, seed: int
 ) -> None:
-    rows = sentence_pairs(source, length=length, copy=copy, seed=seed)
-    own = np.where(rows.random, rows.first_length, rows.first_length + rows.second_length)
-    assert (rows.starts == rows.first).all()
-    lost = np.diff(np.append(rows.starts, len(source.tokens))) - own
+    layout = sentence_pairs(source, length=length, copy=copy, seed=seed)
+    own = np.where(layout.random, layout.first_length, layout.first_length + layout.second_length)
+    assert (layout.starts == layout.first).all()
+    lost = np.diff(np.append(layout.starts, len(source.tokens))) - own
     # Of what is left alone at the end of a document a random pair may have the front.
     spans, documents = layouts.pieces(source, (length - 3) // 2, (length - 3) // 2)
-    alone = np.isin(rows.first, spans[documents[1:] - 1])
-    assert (lost[alone & rows.random] >= 0).all()
-    assert not lost[~(alone & rows.random)].any()
-    assert min(rows.first_length.min(), rows.second_length.min()) >= 1
-    assert rows.lengths.max() <= length
+    alone = np.isin(layout.first, spans[documents[1:] - 1])
+    assert (lost[alone & layout.random] >= 0).all()
+    assert not lost[~(alone & layout.random)].any()
+    assert min(layout.first_length.min(), layout.second_length.min()) >= 1
+    assert layout.lengths.max() <= length
     # Neither segment holds the end of a sentence but at its own end.
-    for begin, size in ((rows.first, rows.first_length), (rows.second, rows.second_length)):
+    for begin, size in ((layout.first, layout.first_length), (layout.second, layout.second_length)):
         same = np.searchsorted(source.sentences, begin, side="right")
         assert (same == np.searchsorted(source.sentences, begin + size - 1, side="right")).all()
-    home, away = document_of(source, rows.first), document_of(source, rows.second)
-    assert ((home != away) == rows.random).all()
-    assert (rows.second == rows.first + rows.first_length)[~rows.random].all()
+    home, away = document_of(source, layout.first), document_of(source, layout.second)
+    assert ((home != away) == layout.random).all()
+    assert (layout.second == layout.first + layout.first_length)[~layout.random].all()
 
 
 @pytest.mark.parametrize("sentences", [1, 2, 3, 4, 5, 9, 40])
 def test_half_of_the_sentence_pairs_are_true_whatever_the_documents(sentences: int) -> None:
-    rows = sentence_pairs(text([[10] * sentences] * 6000), length=64, copy=0, seed=0)
-    true = int((~rows.random).sum())
-    # A document's rows draw on each other: the variance is bounded by that of whole documents.
-    assert abs(true - len(rows) / 2) < 5 * np.sqrt(6000) * max(1, np.sqrt(sentences) / 2)
+    layout = sentence_pairs(text([[10] * sentences] * 6000), length=64, copy=0, seed=0)
+    true = int((~layout.random).sum())
+    # A document's layout draw on each other: the variance is bounded by that of whole documents.
+    assert abs(true - len(layout) / 2) < 5 * np.sqrt(6000) * max(1, np.sqrt(sentences) / 2)
 
 
-def test_sentences_longer_than_half_a_row_are_cut_and_none_is_lost() -> None:
+def test_sentences_longer_than_half_a_sequence_are_cut_and_none_is_lost() -> None:
     source = text([[500, 30, 31] * 4, [7, 61] * 4] * 10)
-    rows = sentence_pairs(source, length=63, copy=0, seed=0)
-    assert {30, 29} <= set(rows.first_length) | set(rows.second_length)
-    assert max(rows.first_length.max(), rows.second_length.max()) == 30
-    assert np.where(rows.random, rows.first_length, rows.first_length + rows.second_length).sum() == len(source.tokens)
+    layout = sentence_pairs(source, length=63, copy=0, seed=0)
+    assert {30, 29} <= set(layout.first_length) | set(layout.second_length)
+    assert max(layout.first_length.max(), layout.second_length.max()) == 30
+    assert np.where(layout.random, layout.first_length, layout.first_length + layout.second_length).sum() == len(
+        source.tokens
+    )
 
 
 @pytest.mark.parametrize(("documents", "splits"), [([[5, 9]], True), ([[5, 9, 6, 9, 7, 9, 8, 9]], False)])
@@ -99,23 +101,23 @@ def test_a_last_sentence_is_split_where_few_of_its_length_are_followed_by_one(
     documents: list[list[int]], splits: bool
 ) -> None:
     source = text(documents * 200)
-    rows = sentence_pairs(source, length=32, copy=0, seed=0)
-    alone = np.isin(rows.first, source.sentences[source.documents[1:] - 1])
+    layout = sentence_pairs(source, length=32, copy=0, seed=0)
+    alone = np.isin(layout.first, source.sentences[source.documents[1:] - 1])
     assert alone.sum() > 40
-    assert (rows.first_length[alone] < 9).all() == (rows.first_length[alone] < 9).any() == splits
-    assert rows.random[alone].all() != splits
+    assert (layout.first_length[alone] < 9).all() == (layout.first_length[alone] < 9).any() == splits
+    assert layout.random[alone].all() != splits
 
 
 def test_the_other_sentence_is_any_that_follows_one_of_the_form_of_the_first() -> None:
     source = text([[5, 9]] * 40 + [[5, 6, 5, 7, 8, 5, 3], [5, 4], [5], [8, 5]])
-    rows = [sentence_pairs(source, length=32, copy=copy, seed=0) for copy in range(200)]
+    drawn = [sentence_pairs(source, length=32, copy=copy, seed=0) for copy in range(200)]
     starts = source.sentences[:80:2]
-    wanted = [each.random & (each.first_length == 5) & np.isin(each.first, starts) for each in rows]
-    second = np.concatenate([each.second[those] for each, those in zip(rows, wanted, strict=True)])
+    wanted = [each.random & (each.first_length == 5) & np.isin(each.first, starts) for each in drawn]
+    second = np.concatenate([each.second[those] for each, those in zip(drawn, wanted, strict=True)])
     places, counts = np.unique(np.searchsorted(source.sentences, second), return_counts=True)
     assert places.tolist() == [*range(1, 80, 2), 81, 83, 86, 88]
     assert stats.chisquare(counts[40:]).pvalue > UNLIKELY
-    assert abs(counts[40:].sum() / counts.sum() - 4 / 43) < 0.02  # one of 44 is in the row's own document
+    assert abs(counts[40:].sum() / counts.sum() - 4 / 43) < 0.02  # one of 44 is in the sequence's own document
 
 
 def test_one_document_has_no_partner() -> None:
@@ -126,29 +128,29 @@ def test_one_document_has_no_partner() -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.lists(sizes, min_size=1, max_size=12).map(text), st.integers(8, 100))
 def test_full_sentences_are_the_text_with_a_separator_at_every_boundary(source: Any, length: int) -> None:
-    rows = shown(source, full_sentences(source, length=length), length)
-    assert all(len(row) <= length and row[0] == CLS and row[-1] == SEP for row in rows)
+    sequences = shown(source, full_sentences(source, length=length), length)
+    assert all(len(sequence) <= length and sequence[0] == CLS and sequence[-1] == SEP for sequence in sequences)
     ends = set((source.sentences[source.documents[1:]] + FIRST - 1).tolist())
-    tokens = [token for row in rows for token in row if token >= FIRST]
+    tokens = [token for sequence in sequences for token in sequence if token >= FIRST]
     assert tokens == source.tokens.tolist()
-    for row in rows:
-        held = [token for token in row if token >= FIRST]
+    for sequence in sequences:
+        held = [token for token in sequence if token >= FIRST]
         expected = [[token, SEP] if token in ends else [token] for token in held[:-1]]
-        assert row == [CLS, *itertools.chain(*expected), held[-1], SEP]
+        assert sequence == [CLS, *itertools.chain(*expected), held[-1], SEP]
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(sizes, min_size=1, max_size=12).map(text), st.integers(8, 100))
-def test_rows_are_as_full_as_whole_sentences_allow(source: Any, length: int) -> None:
+def test_layout_are_as_full_as_whole_sentences_allow(source: Any, length: int) -> None:
     for cut in (full_sentences, doc_sentences):
-        rows = shown(source, cut(source, length=length), length)
-        for row, after in itertools.pairwise(rows):
-            begin, end = after[1] - FIRST, row[-2] - FIRST + 1
+        sequences = shown(source, cut(source, length=length), length)
+        for sequence, after in itertools.pairwise(sequences):
+            begin, end = after[1] - FIRST, sequence[-2] - FIRST + 1
             assert begin == end
             crossing = begin in source.sentences[source.documents]
             if crossing and cut is doc_sentences:
                 continue
-            assert len(row) + crossing + _piece(source, begin, length - 2) > length
+            assert len(sequence) + crossing + _piece(source, begin, length - 2) > length
 
 
 def _piece(source: Any, begin: int, room: int) -> int:
@@ -161,10 +163,10 @@ def _piece(source: Any, begin: int, room: int) -> int:
 @settings(max_examples=150, deadline=None)
 @given(st.lists(sizes, min_size=1, max_size=12).map(text), st.integers(8, 100))
 def test_doc_sentences_never_leave_their_document(source: Any, length: int) -> None:
-    rows = doc_sentences(source, length=length)
-    assert (document_of(source, rows.first) == document_of(source, rows.first + rows.first_length - 1)).all()
-    assert rows.lengths.max() <= length
-    tokens = [token for row in shown(source, rows, length) for token in row if token >= FIRST]
+    layout = doc_sentences(source, length=length)
+    assert (document_of(source, layout.first) == document_of(source, layout.first + layout.first_length - 1)).all()
+    assert layout.lengths.max() <= length
+    tokens = [token for sequence in shown(source, layout, length) for token in sequence if token >= FIRST]
     assert tokens == source.tokens.tolist()
 
 
@@ -178,7 +180,7 @@ def test_blocks_do_not_show(block: int, monkeypatch: pytest.MonkeyPatch) -> None
             doc_sentences(source, length=64),
             sentence_pairs(source, length=64, copy=0, seed=0),
         )
-        return [getattr(rows, name).tolist() for rows in made for name in Layout.__dataclass_fields__]
+        return [getattr(each, name).tolist() for each in made for name in Layout.__dataclass_fields__]
 
     whole = all_three()
     monkeypatch.setattr(layouts, "_BLOCK", block)
@@ -187,29 +189,29 @@ def test_blocks_do_not_show(block: int, monkeypatch: pytest.MonkeyPatch) -> None
 
 @settings(max_examples=50, deadline=None)
 @given(corpora, st.integers(12, 64), st.integers(0, 5))
-def test_masks_fall_on_ordinary_tokens_of_rows_with_many_separators(source: Any, length: int, seed: int) -> None:
-    rows = full_sentences(source, length=length)
+def test_masks_fall_on_ordinary_tokens_of_layout_with_many_separators(source: Any, length: int, seed: int) -> None:
+    layout = full_sentences(source, length=length)
     ids = SimpleNamespace(pad=PAD, cls=CLS, sep=SEP, mask=MASK, ordinary=source.tokens.astype(np.int32))
-    chosen = np.arange(len(rows))
-    plain = Collator((CausalLM(),), ids, source, length, seed).collate(rows, chosen, 0, 0)
-    batch = Collator((MaskedLM(mask_prob=0.5),), ids, source, length, seed).collate(rows, chosen, 0, 0)
+    chosen = np.arange(len(layout))
+    plain = Collator((CausalLM(),), ids, source, length, seed).collate(layout, chosen, 0, 0)
+    batch = Collator((MaskedLM(mask_prob=0.5),), ids, source, length, seed).collate(layout, chosen, 0, 0)
     found = SimpleNamespace(**batch.arrays["masked_lm"])
-    assert found.weights.sum(axis=1).tolist() == [chosen_of(0.5, size) for size in rows.first_length.tolist()]
+    assert found.weights.sum(axis=1).tolist() == [chosen_of(0.5, size) for size in layout.first_length.tolist()]
     there = np.take_along_axis(plain.tokens, found.positions, 1)
     assert (there[found.weights > 0] >= FIRST).all()
     assert (there == found.targets)[found.weights > 0].all()
-    for row in range(len(rows)):
-        places = found.positions[row, found.weights[row] > 0]
+    for sequence in range(len(layout)):
+        places = found.positions[sequence, found.weights[sequence] > 0]
         assert len(set(places.tolist())) == len(places)
         untouched = np.setdiff1d(np.arange(length), places)
-        assert (batch.tokens[row, untouched] == plain.tokens[row, untouched]).all()
+        assert (batch.tokens[sequence, untouched] == plain.tokens[sequence, untouched]).all()
 
 
 def test_every_next_token_is_predicted_and_nothing_after_the_last() -> None:
     source = text([[3, 2], [4]])
-    rows = full_sentences(source, length=16)
+    layout = full_sentences(source, length=16)
     ids = SimpleNamespace(pad=PAD, cls=CLS, sep=SEP, mask=MASK, ordinary=source.tokens)
-    batch = Collator((CausalLM(),), ids, source, 16, 0).collate(rows, np.array([0]), 0, 0)
+    batch = Collator((CausalLM(),), ids, source, 16, 0).collate(layout, np.array([0]), 0, 0)
     found = SimpleNamespace(**batch.arrays["causal_lm"])
     assert batch.tokens[0].tolist() == [CLS, 5, 6, 7, 8, 9, SEP, 10, 11, 12, 13, SEP, 0, 0, 0, 0]
     real = found.weights[0] > 0

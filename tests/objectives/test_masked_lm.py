@@ -1,4 +1,4 @@
-"""Exact counts, the proportions of every row of the masking study, and what the schedules share."""
+"""Exact counts, the proportions of every variant of the masking study, and what the schedules share."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def _study() -> Study:
 VARIANTS = {variant.name: variant.objective[0] for variant in _study().variants}
 
 
-def rows_of(first: list[int], second: list[int], length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows with segments of the given lengths (a second of 0 for none), with their tokens drawn from the ordinary."""
+def sequences_of(first: list[int], second: list[int], length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sequences with segments of the given lengths (a second of 0 for none), of random ordinary tokens."""
     tokens = np.full((len(first), length), PAD, dtype=np.uint16)
     draw = np.random.default_rng(1)
-    for row, (one, two) in enumerate(zip(first, second, strict=True)):
+    for sequence, (one, two) in enumerate(zip(first, second, strict=True)):
         ids = draw.integers(5, 105, one + two)
         content = [CLS, *ids[:one], SEP, *([*ids[one:], SEP] if two else [])]
-        tokens[row, : len(content)] = content
+        tokens[sequence, : len(content)] = content
     return tokens, np.array(first, dtype=np.int32), np.array(first, dtype=np.int32) + np.array(second, dtype=np.int32)
 
 
@@ -81,11 +81,11 @@ def apply(
 def many() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     draw = np.random.default_rng(0)
     first = draw.integers(1, 60, 6000)
-    return rows_of(first.tolist(), draw.integers(1, 66, 6000).tolist(), 128)
+    return sequences_of(first.tolist(), draw.integers(1, 66, 6000).tolist(), 128)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_proportions_of_every_row_of_the_study(name: str, many: Any) -> None:
+def test_proportions_of_every_variant_of_the_study(name: str, many: Any) -> None:
     masking = VARIANTS[name].corruption
     tokens, first, ordinary = many
     shown, positions, targets, weights = apply(VARIANTS[name], tokens, first, ordinary)
@@ -114,30 +114,30 @@ def test_proportions_of_every_row_of_the_study(name: str, many: Any) -> None:
     st.sampled_from([0.01, 0.15, 0.4, 0.8, 0.99]),
     st.integers(43, 70),
 )
-def test_exactly_so_many_ordinary_tokens_are_chosen(segments: list[tuple[int, int]], rate: float, length: int) -> None:
-    tokens, first, ordinary = rows_of([one for one, _ in segments], [two for _, two in segments], length)
+def test_the_number_of_chosen_tokens_is_exact(segments: list[tuple[int, int]], rate: float, length: int) -> None:
+    tokens, first, ordinary = sequences_of([one for one, _ in segments], [two for _, two in segments], length)
     masking = MaskedLM(mask_prob=rate)
     _, positions, targets, weights = apply(masking, tokens, first, ordinary)
     assert positions.shape == targets.shape == weights.shape == (len(tokens), slots(rate, length))
     assert weights.sum(axis=1).tolist() == [chosen_of(rate, number) for number in ordinary.tolist()]
-    for row in range(len(tokens)):
-        chosen = weights[row] > 0
-        assert len(set(positions[row, chosen])) == chosen.sum()
-        assert (tokens[row, positions[row, chosen]] == targets[row, chosen]).all()
-        assert not set(targets[row, chosen]) & {PAD, CLS, SEP, MASK}
-        assert not positions[row, ~chosen].any()
-        assert not targets[row, ~chosen].any()
+    for sequence in range(len(tokens)):
+        chosen = weights[sequence] > 0
+        assert len(set(positions[sequence, chosen])) == chosen.sum()
+        assert (tokens[sequence, positions[sequence, chosen]] == targets[sequence, chosen]).all()
+        assert not set(targets[sequence, chosen]) & {PAD, CLS, SEP, MASK}
+        assert not positions[sequence, ~chosen].any()
+        assert not targets[sequence, ~chosen].any()
 
 
 @pytest.mark.parametrize("number", [1, 3, 4, 10, 50, 125, 126])
 def test_count_is_the_designs(number: int) -> None:
-    tokens, first, ordinary = rows_of([number], [0], 128)
+    tokens, first, ordinary = sequences_of([number], [0], 128)
     weights = apply(MaskedLM(), tokens, first, ordinary)[3]
     assert weights.sum() == max(1, int(0.15 * number + 0.5))
 
 
 def test_every_place_is_chosen_equally_often() -> None:
-    tokens, first, ordinary = rows_of([30] * 10_000, [95] * 10_000, 128)
+    tokens, first, ordinary = sequences_of([30] * 10_000, [95] * 10_000, 128)
     _, positions, _, weights = apply(MaskedLM(), tokens, first, ordinary)
     counts = np.bincount(positions[weights > 0], minlength=128)
     assert counts[[0, 31, 127]].tolist() == [0, 0, 0]
@@ -148,7 +148,7 @@ def test_every_place_is_chosen_equally_often() -> None:
 
 
 def test_neighbouring_places_are_chosen_independently() -> None:
-    tokens, first, ordinary = rows_of([126] * 10_000, [0] * 10_000, 128)
+    tokens, first, ordinary = sequences_of([126] * 10_000, [0] * 10_000, 128)
     _, positions, _, weights = apply(MaskedLM(), tokens, first, ordinary)
     chosen = np.zeros((10_000, 128), dtype=bool)
     np.put_along_axis(chosen, positions, weights > 0, 1)
@@ -169,7 +169,7 @@ def test_random_tokens_are_any_ordinary_ones(many: Any) -> None:
     assert stats.chisquare(counts[5:]).pvalue > UNLIKELY
 
 
-def test_rows_of_the_study_differ_only_in_what_they_show(many: Any) -> None:
+def test_variants_of_the_study_differ_only_in_what_they_show(many: Any) -> None:
     tokens, first, ordinary = many
     results = {name: apply(masking, tokens, first, ordinary) for name, masking in VARIANTS.items()}
     shown, positions, targets, weights = results["80/10/10"]
@@ -184,7 +184,7 @@ def test_rows_of_the_study_differ_only_in_what_they_show(many: Any) -> None:
     assert not (results["0/0/100"][0] == MASK).any()
 
 
-def test_mask_does_not_depend_on_the_other_rows(many: Any) -> None:
+def test_a_mask_does_not_depend_on_the_other_sequences(many: Any) -> None:
     tokens, first, ordinary = many
     names = np.arange(len(tokens))
     whole = apply(MaskedLM(), tokens, first, ordinary)
@@ -199,8 +199,8 @@ def test_schedules_agree_where_they_should(many: Any) -> None:
 
     def epochs(schedule: Any, copies: int = 3) -> list[bytes]:
         masking = MaskedLM(schedule=schedule, copies=copies)
-        passes = (apply(masking, tokens, first, ordinary, epoch) for epoch in range(9))
-        return [b"".join(part.tobytes() for part in result) for result in passes]
+        results = (apply(masking, tokens, first, ordinary, epoch) for epoch in range(9))
+        return [b"".join(part.tobytes() for part in result) for result in results]
 
     static, duplicated, dynamic = epochs("static"), epochs("duplicated"), epochs("dynamic")
     assert len(set(static)) == 1
@@ -210,8 +210,8 @@ def test_schedules_agree_where_they_should(many: Any) -> None:
     assert epochs("duplicated", copies=1) == static
 
 
-def test_passes_choose_independently(many: Any) -> None:
-    tokens, first, ordinary = rows_of([126] * 3000, [0] * 3000, 128)
+def test_epochs_choose_independently(many: Any) -> None:
+    tokens, first, ordinary = sequences_of([126] * 3000, [0] * 3000, 128)
     chosen = []
     for epoch in (0, 1):
         _, positions, _, weights = apply(MaskedLM(), tokens, first, ordinary, epoch)

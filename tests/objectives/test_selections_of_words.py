@@ -34,9 +34,9 @@ SELECTIONS = [WholeWords(), GeometricSpans(), GeometricSpans(p=0.9, longest=3), 
 def sequences(segments: list[list[list[int]]], length: int) -> Sequences:
     """Sequences of segments of tokens, two in each."""
     tokens = np.full((len(segments), length), PAD, dtype=np.int32)
-    for row, (one, two) in zip(tokens, segments, strict=True):
+    for sequence, (one, two) in zip(tokens, segments, strict=True):
         content = [CLS, *one, SEP, *two, SEP]
-        row[: len(content)] = content
+        sequence[: len(content)] = content
     first, second = (np.array([len(pair[number]) for pair in segments], dtype=np.int32) for number in range(2))
     return Sequences(
         tokens=tokens, before=first[:, None], ordinary=first + second, lengths=first + second + 3,
@@ -53,10 +53,10 @@ def random_sequences(count: int, length: int) -> Sequences:
     )
 
 
-def plainly(selection: Any, made: Sequences, row: int, key: Any, count: int) -> set[int]:
+def plainly(selection: Any, made: Sequences, number: int, key: Any, count: int) -> set[int]:
     """The definition, one word after the other, with the draws of the package."""
-    first, total = int(made.before[row, 0]), int(made.ordinary[row])
-    ordinary = np.delete(made.tokens[row, 1 : total + 2], first)
+    first, total = int(made.before[number, 0]), int(made.ordinary[number])
+    ordinary = np.delete(made.tokens[number, 1 : total + 2], first)
     begins = [n for n in range(total) if STARTS[ordinary[n]] or n in (0, first)]
     words = {begin: range(begin, end) for begin, end in zip(begins, [*begins[1:], total], strict=True)}
     bits = np.uint32((1 << (made.tokens.shape[1] - 1).bit_length()) - 1)
@@ -94,11 +94,11 @@ def test_the_same_tokens_as_by_the_definition(selection: Selection, rate: float)
     keys = keyed.bits(9, np.arange(120))
     choice = selection.prepare(rate, VOCABULARY, 48)(made, keys)
     assert choice.numbers.shape == choice.used.shape == choice.groups.shape == (120, slots(rate, 48))
-    for row, (numbers, used) in enumerate(zip(choice.numbers, choice.used, strict=True)):
-        count = chosen(rate, int(made.ordinary[row]))
+    for number, (numbers, used) in enumerate(zip(choice.numbers, choice.used, strict=True)):
+        count = chosen(rate, int(made.ordinary[number]))
         assert used.tolist() == [1] * count + [0] * (len(used) - count)
         assert len(set(numbers[:count])) == count
-        assert set(numbers[:count].tolist()) == plainly(selection, made, row, keys[row], count)
+        assert set(numbers[:count].tolist()) == plainly(selection, made, number, keys[number], count)
 
 
 def test_a_word_is_cut_only_where_no_other_fits() -> None:
@@ -131,8 +131,8 @@ def test_lengths_of_spans_are_geometric_clipped_and_renormalised() -> None:
 def test_groups_are_runs_and_end_at_sep() -> None:
     made = random_sequences(50, 48)
     everything = GeometricSpans().prepare(0.99, VOCABULARY, 48)(made, keyed.bits(5, np.arange(50)))
-    for row, (groups, used) in enumerate(zip(everything.groups, everything.used, strict=True)):
-        first, total = int(made.before[row, 0]), int(made.ordinary[row])
+    for number, (groups, used) in enumerate(zip(everything.groups, everything.used, strict=True)):
+        first, total = int(made.before[number, 0]), int(made.ordinary[number])
         if chosen(0.99, total) == total:
             assert groups[used > 0].tolist() == [0] * first + [first] * (total - first)
     keys = keyed.bits(5, np.arange(50))

@@ -36,23 +36,23 @@ def text(*documents: Any) -> Any:
     )
 
 
-def rows_of(source: Any, length: int, copy: int = 0) -> Layout:
+def laid_out(source: Any, length: int, copy: int = 0) -> Layout:
     return segment_pairs(source, length=length, short=0.0, copy=copy, seed=0, pairing=OWN)
 
 
 def both_orders(source: Any, length: int) -> dict[int, list[list[int]]]:
-    """The tokens of the first row, by its label, out of the passes until both orders came."""
+    """The tokens of the first sequence by its label, from epoch after epoch until both orders came."""
     found: dict[int, list[list[int]]] = {}
     for copy in range(30):
-        rows = rows_of(source, length, copy)
-        batch = Collator((SentenceOrder(),), VOCABULARY, source, length, 0).collate(rows, np.array([0]), copy, copy)
+        layout = laid_out(source, length, copy)
+        batch = Collator((SentenceOrder(),), VOCABULARY, source, length, 0).collate(layout, np.array([0]), copy, copy)
         shown = batch.tokens[0, : batch.lengths[0]].tolist()
         found.setdefault(int(batch.arrays["sentence_order"]["labels"][0]), []).append(shown)
     return found
 
 
 def test_the_two_segments_change_places() -> None:
-    """Two sentences of 4 and 6 tokens fill a row of 13 and can be split in one way only."""
+    """Two sentences of 4 and 6 tokens fill a sequence of 13 and can be split in one way only."""
     found = both_orders(text([4, 6]), 13)
     one, two = list(range(5, 9)), list(range(9, 15))
     assert set(found) == {0, 1}
@@ -60,8 +60,8 @@ def test_the_two_segments_change_places() -> None:
     assert all(shown == [CLS, *two, SEP, *one, SEP] for shown in found[1])
 
 
-def test_what_is_too_long_is_cut_by_the_place_in_the_row() -> None:
-    """Of 8 and 8 tokens in a row of 15, 8 are left of what stands first and 7 of the other, in either order."""
+def test_what_is_too_long_is_cut_by_the_place_in_the_sequence() -> None:
+    """Of 8 and 8 tokens in a sequence of 15, 8 are left of what stands first and 7 of the other, in either order."""
     for label, shown in both_orders(text([4, 4, 4, 4]), 18).items():
         split = [(tokens[1 : tokens.index(SEP)], tokens[tokens.index(SEP) + 1 : -1]) for tokens in shown]
         assert {(len(first), len(second)) for first, second in split} == {(4, 11), (8, 7), (11, 4)}
@@ -124,11 +124,11 @@ def pair_form() -> Any:
 
 def gain(pair_form: Any, source: Any, length: int, order: Any = None) -> float:
     """How far above the majority a classifier guesses whether segments are exchanged, by lengths and boundaries."""
-    rows = segment_pairs(source, length=length, short=0.1, copy=0, seed=0, pairing=OWN)
-    evaluated = np.flatnonzero(rows.order >= 0)[:16_000]
+    layout = segment_pairs(source, length=length, short=0.1, copy=0, seed=0, pairing=OWN)
+    evaluated = np.flatnonzero(layout.order >= 0)[:16_000]
     assert len(evaluated) > 4_000
-    label = rows.order == 1
-    found: float = pair_form.classify(pair_form.form(source, rows)[evaluated], label[evaluated]).gain
+    label = layout.order == 1
+    found: float = pair_form.classify(pair_form.form(source, layout)[evaluated], label[evaluated]).gain
     return found
 
 

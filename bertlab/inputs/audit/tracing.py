@@ -98,6 +98,8 @@ def elsewhere(text: npt.NDArray[Any], ends: Numbers, segments: list[Numbers], ho
 
     Returns its offset, (Q,), -1 if there is none, and whether any document has it, (Q,).
     """
+    import pandas
+
     places = np.full(len(segments), -1, dtype=np.int64)
     known = np.zeros(len(segments), dtype=np.bool_)
     sizes = np.array([len(segment) for segment in segments])
@@ -110,9 +112,10 @@ def elsewhere(text: npt.NDArray[Any], ends: Numbers, segments: list[Numbers], ho
             words = _extended(words, part[size - 1 : size - 1 + len(words)])
             keys = _extended(keys, heads[:, size - 1])
             queries = np.flatnonzero((np.minimum(sizes, _PREFIX) == size) & (places < 0))
-            begins, first, last = _candidates(words, keys[queries])
-            for query, *bounds in zip(queries.tolist(), first.tolist(), last.tolist(), strict=True):
-                for place in low + begins[slice(*bounds)]:
+            begins = np.flatnonzero(pandas.Index(words).isin(keys[queries]))
+            candidates = pandas.Series(begins).groupby(words[begins]).indices
+            for query in queries:
+                for place in low + begins[candidates.get(keys[query], [])]:
                     document = np.searchsorted(ends, place, side="right")
                     stop = place + sizes[query]
                     if stop <= ends[document] and np.array_equal(text[place:stop], segments[query]):
@@ -126,14 +129,3 @@ def elsewhere(text: npt.NDArray[Any], ends: Numbers, segments: list[Numbers], ho
 def _extended(words: Words, tokens: npt.NDArray[Any]) -> Words:
     """Hashes of sequences that are one token longer."""
     return (words + tokens.astype(np.uint64) + np.uint64(1)) * _FACTOR ^ (words >> np.uint64(29))
-
-
-def _candidates(words: Words, keys: Words) -> tuple[Numbers, Numbers, Numbers]:
-    """The places of `keys` among `words`, sorted by key, and for each key where its places begin and end in these."""
-    bits = np.uint64(0xFFFFF)
-    present = np.zeros(int(bits) + 1, dtype=np.bool_)  # most words are ruled out by some of their bits
-    present[keys >> np.uint64(40) & bits] = True
-    begins = np.flatnonzero(present[words >> np.uint64(40) & bits])
-    begins = begins[np.argsort(words[begins], kind="stable")]
-    found = words[begins]
-    return begins, np.searchsorted(found, keys, "left"), np.searchsorted(found, keys, "right")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bertlab.inputs.audit.checks import Check, Flags, Numbers
     from bertlab.inputs.audit.sample import Sample
     from bertlab.inputs.collator import Integers, Sequences
-    from bertlab.text.tokenizers.wordpiece import WordPiece
+    from bertlab.text.tokenizers import TrainedTokenizer
 
 
 class Choice(NamedTuple):
@@ -36,7 +36,7 @@ class Selection(Arm, ABC, home="bertlab.objectives.selection"):
     """A way to choose tokens: any but [CLS], [SEP] and [PAD]."""
 
     @abstractmethod
-    def prepare(self, mask_prob: float, tokenizer: WordPiece, length: int) -> Chooser:
+    def prepare(self, mask_prob: float, tokenizer: TrainedTokenizer, length: int) -> Chooser:
         """Returns what chooses `chosen(mask_prob, n)` of n tokens; `length` is that of the longest sequence."""
 
     # Audit: `chosen` (R, T) flags the chosen tokens of a sample.

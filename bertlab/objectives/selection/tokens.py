@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bertlab.inputs.audit.checks import Check, Flags, Numbers
     from bertlab.inputs.audit.sample import Sample
     from bertlab.inputs.collator import Sequences
-    from bertlab.text.tokenizers.wordpiece import WordPiece
+    from bertlab.text.tokenizers import TrainedTokenizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class Tokens(Selection):
 
     kind: ClassVar[str] = "tokens"
 
-    def prepare(self, mask_prob: float, tokenizer: WordPiece, length: int) -> Chooser:
+    def prepare(self, mask_prob: float, tokenizer: TrainedTokenizer, length: int) -> Chooser:
         """Chooses the tokens with the smallest keyed words: a sample without replacement."""
         # Tables and counters, so that a batch costs a few passes over its tokens.
         count = slots(mask_prob, length)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bertlab.inputs.audit.checks import Check, Flags
     from bertlab.inputs.audit.sample import Sample
     from bertlab.inputs.collator import Integers, Numbers, Sequences
-    from bertlab.text.tokenizers.wordpiece import WordPiece
+    from bertlab.text.tokenizers import TrainedTokenizer
 
 Keyed = npt.NDArray[np.uint32]
 
@@ -29,7 +29,7 @@ _CONTINUES, _BEGINS, _SPECIAL = range(3)
 class WordSelection(Selection):
     """Chooses whole words, in spans that begin at uniformly drawn words; the base draws spans of one word."""
 
-    def prepare(self, mask_prob: float, tokenizer: WordPiece, length: int) -> Chooser:
+    def prepare(self, mask_prob: float, tokenizer: TrainedTokenizer, length: int) -> Chooser:
         """Chooses the words with the smallest turns."""
         budget = Budget(mask_prob, tokenizer, length)
 
@@ -108,7 +108,7 @@ class Words:
 class Budget:
     """Spends exactly `chosen(mask_prob, n)` of n tokens on whole words."""
 
-    def __init__(self, mask_prob: float, tokenizer: WordPiece, length: int) -> None:
+    def __init__(self, mask_prob: float, tokenizer: TrainedTokenizer, length: int) -> None:
         self._kinds = np.where(tokenizer.word_starts, _BEGINS, _CONTINUES).astype(np.uint8)
         self._kinds[[tokenizer.pad, tokenizer.cls, tokenizer.sep]] = _SPECIAL
         self._counts = np.array([chosen(mask_prob, n) for n in range(length + 1)], dtype=np.int32)
