@@ -82,7 +82,7 @@ def test_sentence_pairs_are_two_sentences_and_show_every_token_once(
 def test_half_of_the_sentence_pairs_are_true_whatever_the_documents(sentences: int) -> None:
     layout = sentence_pairs(text([[10] * sentences] * 6000), length=64, copy=0, seed=0)
     true = int((~layout.random).sum())
-    # A document's layout draw on each other: the variance is bounded by that of whole documents.
+    # The pairs of a document depend on each other: the variance is bounded by that of whole documents.
     assert abs(true - len(layout) / 2) < 5 * np.sqrt(6000) * max(1, np.sqrt(sentences) / 2)
 
 
