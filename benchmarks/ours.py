@@ -18,7 +18,6 @@ from shapes import Shape
 from bertlab.inputs.batches import Batches
 from bertlab.keyed import key
 from bertlab.machine import Machine
-from bertlab.model.dropout import seed_dropout
 from bertlab.model.heads import PretrainingModel
 from bertlab.recipe import Recipe
 from bertlab.training import optimization
@@ -80,7 +79,7 @@ def updates(shape: Shape, machine: Machine, batches: Batches) -> Callable[[], fl
         nonlocal step
         batch = batches.batch(step)
         parts = to_device(to_tensors(batch), machine.device)
-        seed_dropout(key(recipe.seed, "dropout", step, 0))
+        torch.manual_seed(key(recipe.seed, "dropout", step, 0))
         with torch.autocast(machine.device, dtype=torch.bfloat16, enabled=machine.bf16()):
             sums = model.losses(parts)
             counts = {each.kind: each.count(batch.arrays[each.kind]) for each in model.objective}

@@ -12,7 +12,7 @@ from bertlab.model.encoder import Encoder
 from bertlab.model.initial import initialise
 
 ADAPTER_STD = 1e-2
-"""Standard deviation of the initial weights, cut at two of them: the section's near-identity initialisation."""
+"""Standard deviation of the initial weights, truncated at two of them: the section's near-identity initialisation."""
 
 
 class Adapter(nn.Module):
@@ -32,7 +32,7 @@ class Adapter(nn.Module):
 def add_adapters(encoder: Encoder, bottleneck: int, seed: int) -> None:
     """Puts two new adapters into each layer of `encoder`, in place; their weights start from `seed`.
 
-    As in the released code, an adapter reads its sub-layer's output after dropout and before the residual addition.
+    As in the released code, the input of an adapter is its sub-layer's output after dropout, before the residual.
     """
     adapters = nn.ModuleList(Adapter(encoder.hidden_size, bottleneck) for _ in range(2 * encoder.num_layers))
     initialise(adapters, ADAPTER_STD, seed)

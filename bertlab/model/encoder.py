@@ -1,8 +1,8 @@
 """BERT's Transformer encoder (Devlin et al. 2019, section 3; Vaswani et al. 2017).
 
-Under autocast, activations live in its type from the embeddings on, and LayerNorm keeps its statistics in fp32.
+Under autocast, activations have its type from the embeddings on, and LayerNorm computes its statistics in fp32.
 
-Shapes: B batch, T tokens, K positions that are read of a sequence, D hidden.
+Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from bertlab.model.layers import Embeddings, Layer, Rotary, Rotation, causal_bia
 
 
 class Encoder(nn.Module):
-    """Tokens in, one vector a token out: a `Backbone`. With `causal`, a token sees itself and those before it."""
+    """BERT's encoder, a `Backbone`. With `causal`, each token sees only itself and those before it."""
 
     def __init__(self, model: recipe.Model, vocabulary: int, positions: int, causal: bool = False) -> None:
-        """`positions` is the number of tokens that a sequence can have."""
+        """`positions` is the greatest number of tokens of a sequence."""
         super().__init__()
         self.causal = causal
         self.hidden_size, self.num_layers, self.max_positions = model.hidden, model.layers, positions
@@ -27,30 +27,26 @@ class Encoder(nn.Module):
 
     @property
     def levels(self) -> list[nn.Module]:
-        """The embeddings and each layer, from the input on."""
+        """The embeddings and each layer, lowest first."""
         return [self.embeddings, *self.layers]
 
     def freeze(self) -> None:
-        """Keeps the weights as they are from now on; what is computed has no dropout and leaves no graph."""
+        """Stops the training of its weights; it has no dropout and no gradients from now on."""
         self.requires_grad_(False)
         self.eval()
 
     def train(self, mode: bool = True) -> Encoder:
-        """Sets the mode, which of a frozen encoder is always that of evaluation."""
+        """Sets the mode; a frozen encoder is always in evaluation mode."""
         return super().train(mode and any(value.requires_grad for value in self.parameters()))
 
     def forward(
         self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None
     ) -> Tensor:
-        """The last layer's vectors: (B, T, D), or (B, K, D) at the `positions` (B, K).
-
-        `tokens` and `segments` are (B, T) integers; `lengths` (B,) says where padding begins, None that there is none.
-        With `positions`, the last layer is computed there only, which changes nothing in what is returned.
-        """
+        """The last layer's vectors, as `Backbone`; with `positions`, it computes the last layer only there."""
         return self.encode(self.embeddings(tokens, segments), lengths, positions)
 
     def encode(self, x: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
-        """The same from the embeddings `x` (B, T, D) on."""
+        """As `forward`, from the embeddings `x` (B, T, D)."""
         bias, rotation = self._between_tokens(x, lengths)
         *lower, last = self.layers
         for layer in lower:
@@ -59,7 +55,7 @@ class Encoder(nn.Module):
         return out
 
     def hidden_states(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> list[Tensor]:
-        """The vectors of every level, embeddings first: one (B, T, D) more than there are layers."""
+        """The vectors (B, T, D) of the embeddings and of each layer."""
         x = self.embeddings(tokens, segments)
         bias, rotation = self._between_tokens(x, lengths)
         states = [x]
@@ -68,8 +64,8 @@ class Encoder(nn.Module):
         return states
 
     def _between_tokens(self, x: Tensor, lengths: Tensor | None) -> tuple[Tensor | None, Rotation | None]:
-        """What all layers do to their scores: the bias of padding or the causal one, and the rotation."""
+        """The bias of attention scores, for padding or causal, and the rotation; the same in all layers."""
         tokens = x.shape[1]
         rotation = None if self.rotary is None else self.rotary(tokens)
-        # Padding stands behind what it pads, where no token of a causal encoder looks.
+        # Padding is at the end, which no token of a causal encoder sees.
         return causal_bias(tokens, x) if self.causal else padding_bias(lengths, tokens, x.dtype), rotation

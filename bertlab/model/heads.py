@@ -1,10 +1,10 @@
-"""Heads: what is asked of the encoder's vectors (Devlin et al. 2019, sections 3.1, 4 and appendix A).
+"""Heads on the encoder's vectors (Devlin et al. 2019, sections 3.1, 4 and appendix A).
 
 A language model computes logits at the predicted positions only, with the token embeddings as its output matrix; the
-encoder's last layer is then computed only there and at [CLS]. Losses are sums over predictions, in fp32, or in fp64
-where the weights are.
+encoder computes its last layer only there and at [CLS]. Losses are sums over predictions, in fp32, or in fp64 if the
+weights are.
 
-Shapes: B batch, T tokens, K prediction slots a sequence, D hidden, V vocabulary, C classes.
+Shapes: B batch, T tokens, K prediction slots per sequence, D hidden, V vocabulary, C classes or labels.
 """
 
 from __future__ import annotations
@@ -21,16 +21,14 @@ from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.keyed import key
 from bertlab.model.backbone import Backbone
-from bertlab.model.dropout import set_dropout
 from bertlab.model.encoder import Encoder
 from bertlab.model.initial import HEAD_STD, initialise
-from bertlab.model.kernels.eager import eager_on_cpu
-from bertlab.model.layers import EPSILON, linear_cross_entropy
+from bertlab.model.layers import EPSILON, eager_on_cpu, gather, linear_cross_entropy, set_dropout
 from bertlab.recipe.objective import bert
 
 
 class LMHead(nn.Module):
-    """A language model's transform and output bias; the output matrix is the token embeddings, lent at each call."""
+    """A language model's transform and output bias; each call passes the output matrix, the token embeddings."""
 
     def __init__(self, hidden: int, vocabulary: int) -> None:
         super().__init__()
@@ -46,12 +44,12 @@ class LMHead(nn.Module):
     def loss(self, hidden: Tensor, embeddings: Tensor, targets: Tensor, weights: Tensor, sparse: bool) -> Tensor:
         """The sum of the cross-entropies of `targets` (B, K), times `weights` (B, K), at vectors (B, K, D).
 
-        `sparse` says that many weights are 0; their number is then read where that costs no wait.
+        If `sparse`, many weights are 0: those predictions are left out where reading the weights costs no wait.
         """
         x, targets, weights = hidden.flatten(0, 1), targets.flatten(), weights.flatten()
         if sparse and eager_on_cpu(weights):
-            real = weights.nonzero()[:, 0]
-            x, targets, weights = (each.index_select(0, real) for each in (x, targets, weights))
+            used = weights.nonzero()[:, 0]
+            x, targets, weights = (each.index_select(0, used) for each in (x, targets, weights))
         return linear_cross_entropy(self._transformed(x), embeddings, self.bias, targets, weights)
 
     def _transformed(self, x: Tensor) -> Tensor:
@@ -60,7 +58,7 @@ class LMHead(nn.Module):
 
 
 class Pooler(nn.Module):
-    """[CLS] as one vector of the sequence."""
+    """The vector at [CLS] to one of the whole sequence."""
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
@@ -100,12 +98,6 @@ class TensorBatch:
     """None if there is no padding."""
     arrays: Mapping[str, Mapping[str, Tensor]]
 
-    def take(self, low: int, high: int) -> TensorBatch:
-        """The sequences from `low` up to `high`."""
-        lengths = None if self.lengths is None else self.lengths[low:high]
-        arrays = {kind: {name: value[low:high] for name, value in each.items()} for kind, each in self.arrays.items()}
-        return TensorBatch(self.tokens[low:high], self.segments[low:high], lengths, arrays)
-
 
 class PretrainingModel(nn.Module):
     """The encoder with the heads of an objective."""
@@ -113,7 +105,7 @@ class PretrainingModel(nn.Module):
     def __init__(
         self, model: recipe.Model, vocabulary: int, positions: int, seed: int, objective: Sequence[recipe.Loss] = ()
     ) -> None:
-        """Without an `objective`, that of BERT."""
+        """The `objective` is BERT's by default."""
         super().__init__()
         self.objective = tuple(objective) or bert()
         self.encoder = Encoder(model, vocabulary, positions, any(loss.causal for loss in self.objective))
@@ -125,13 +117,13 @@ class PretrainingModel(nn.Module):
 
     @classmethod
     def of(cls, science: recipe.Recipe, vocabulary: int) -> PretrainingModel:
-        """The model of a recipe with a vocabulary of so many entries, its weights as they start."""
+        """The model of a recipe, with its initial weights; `vocabulary` is the number of entries."""
         positions = science.model.positions_for(science.inputs.longest)
         return cls(science.model, vocabulary, positions, science.seed, science.objective)
 
     @property
     def pooler(self) -> Pooler:
-        """The pooler that a head trained; if there is none, a new one, the same for each call."""
+        """The pooler of a head; if no head has one, a new one, the same for each call."""
         for loss in self.objective:
             pooler = getattr(self.head(loss), "pooler", None)
             if isinstance(pooler, Pooler):
@@ -141,17 +133,17 @@ class PretrainingModel(nn.Module):
         return new
 
     def head(self, loss: recipe.Loss) -> nn.Module:
-        """The head of a loss of the objective."""
+        """The head of a loss."""
         return self.get_submodule(loss.head)
 
     def losses(self, batch: TensorBatch) -> dict[str, Tensor]:
-        """The sum of each loss of the objective over its predictions in a batch, nats, scalars, by its kind."""
+        """The sum of each loss over its predictions in a batch, nats, scalars, by the kind of the loss."""
         return self._losses(self.encoder.embeddings(batch.tokens, batch.segments), batch.lengths, batch.arrays)
 
     def compile_losses(self, graphs: bool = False) -> None:
-        """Has `losses` compiled at its first call for each shape, as one graph; with `graphs`, replayed as CUDA graphs.
+        """Compiles `losses` at its first call for each shape, as one graph; with `graphs`, replays CUDA graphs.
 
-        The embeddings stay outside: there, gradients of the same row are summed in an order that does not change.
+        The embeddings are not compiled: outside, the gradients of an embedding are summed in a fixed order.
         """
         torch.compiler.reset()  # graphs of models before this one count towards a limit
         mode = "reduce-overhead" if graphs else "default"
@@ -172,7 +164,7 @@ class PretrainingModel(nn.Module):
         }
 
     def logits(self, batch: TensorBatch, kind: str, arrays: str = "") -> Tensor:
-        """What the head of the loss `kind` predicts in a batch, in fp32; `arrays` names whose arrays it reads there."""
+        """The logits of the loss `kind` in a batch, in fp32, at the positions of that loss or of the loss `arrays`."""
         loss = next(each for each in self.objective if each.kind == kind)
         x = self.encoder.embeddings(batch.tokens, batch.segments)
         places = {kind: loss.positions(batch.arrays[arrays or kind]), "": None}
@@ -181,9 +173,9 @@ class PretrainingModel(nn.Module):
         return out.float()
 
     def _read(self, x: Tensor, lengths: Tensor | None, places: Mapping[str, Tensor | None]) -> dict[str, Tensor]:
-        """The last layer's vectors at each of `places` (B, K), (B, K, D), or at [CLS], (B, D), for None.
+        """The last layer's vectors at each of `places`: (B, K, D) at positions (B, K), (B, D) at [CLS] for None.
 
-        The last layer is computed there only.
+        The last layer is computed only there.
         """
         read = [each for each in places.values() if each is not None]
         first = any(each is None for each in places.values())
@@ -197,14 +189,14 @@ class PretrainingModel(nn.Module):
         return found
 
     def save(self, path: Path) -> None:
-        """Writes the weights as safetensors; the tied output matrix is there once, as the token embeddings."""
+        """Writes the weights as safetensors; the tied output matrix is in it once, as the token embeddings."""
         from safetensors.torch import save
 
-        # Not `save_file`: of a full disk it tells in an error of its own.
+        # `save_file` reports a full disk as an error of its own, not as an `OSError`.
         path.write_bytes(save({name: value.contiguous() for name, value in self.state_dict().items()}))
 
     def load(self, path: Path) -> None:
-        """Takes the weights that `save` wrote. Raises `BadInput` if the file is not that of a model of this shape."""
+        """Reads the weights that `save` wrote. Raises `BadInput` if the file holds a model of another shape."""
         from safetensors import SafetensorError
         from safetensors.torch import load_file
 
@@ -216,69 +208,60 @@ class PretrainingModel(nn.Module):
             raise BadInput(f"{path} has the weights of another model: load it with the recipe it was made by") from None
 
 
-def _summary(tokens: Tensor, lengths: Tensor | None, causal: bool) -> Tensor:
-    """(B, 1) the position whose vector stands for a sequence: [CLS], or the last token if the encoder is causal."""
-    place = torch.zeros(len(tokens), 1, dtype=torch.long, device=tokens.device)
-    if causal:  # [CLS] has seen nothing
-        place += tokens.shape[1] - 1 if lengths is None else lengths[:, None] - 1
-    return place
+class TaskModel(nn.Module):
+    """An encoder under dropout and a new output layer, perhaps with a pooler for whole sequences."""
 
-
-class ClassificationModel(nn.Module):
-    """A sequence's class, from [CLS] (BERT section 4.1), or from the last token if the encoder is causal."""
-
-    def __init__(self, encoder: Backbone, pooler: Pooler, classes: int, dropout: float, seed: int) -> None:
-        """Takes `encoder` and `pooler` over and sets the dropout of all; the output layer starts from `seed`."""
+    def __init__(self, encoder: Backbone, pooler: Pooler | None, outputs: int, dropout: float, seed: int) -> None:
+        """Takes over `encoder` and `pooler` and sets the dropout of all; the output layer starts from `seed`."""
         super().__init__()
         self.encoder, self.pooler = encoder, pooler
         self.dropout = nn.Dropout()
         set_dropout(self, dropout)
-        self.output = nn.Linear(encoder.hidden_size, classes)
+        self.output = nn.Linear(encoder.hidden_size, outputs)
         initialise(self.output, HEAD_STD, seed)
+
+    def summary_position(self, tokens: Tensor, lengths: Tensor | None) -> Tensor:
+        """(B, 1) the position whose vector represents a sequence: [CLS], or the last token if the encoder is causal."""
+        place = torch.zeros(len(tokens), 1, dtype=torch.long, device=tokens.device)
+        if self.encoder.causal:  # [CLS] has seen nothing
+            place += tokens.shape[1] - 1 if lengths is None else lengths[:, None] - 1
+        return place
+
+
+class ClassificationModel(TaskModel):
+    """A sequence's class, from [CLS] (BERT section 4.1), or from the last token if the encoder is causal."""
+
+    pooler: Pooler
 
     def forward(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(B, T), (B, T), (B,) -> logits (B, C), fp32."""
-        place = _summary(tokens, lengths, self.encoder.causal)
-        x = self.pooler(self.encoder(tokens, segments, lengths, place)[:, 0])
+        x = self.pooler(self.encoder(tokens, segments, lengths, self.summary_position(tokens, lengths))[:, 0])
         logits: Tensor = self.output(self.dropout(x)).float()
         return logits
 
 
-class TaggingModel(nn.Module):
+class TaggingModel(TaskModel):
     """A label for each token (BERT section 5.3)."""
 
     def __init__(self, encoder: Backbone, labels: int, dropout: float, seed: int) -> None:
-        """Takes `encoder` over and sets the dropout of all; the output layer starts from `seed`."""
-        super().__init__()
-        self.encoder = encoder
-        self.dropout = nn.Dropout()
-        set_dropout(self, dropout)
-        self.output = nn.Linear(encoder.hidden_size, labels)
-        initialise(self.output, HEAD_STD, seed)
+        super().__init__(encoder, None, labels, dropout, seed)
 
     def forward(
         self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None
     ) -> Tensor:
-        """(B, T), (B, T), (B,) -> logits (B, T, labels), fp32; with `positions` (B, K), those only, (B, K, labels)."""
-        x = self.dropout(self.encoder(tokens, segments, lengths, positions))
-        logits: Tensor = self.output(x).float()
+        """(B, T), (B, T), (B,) -> logits (B, T, C), fp32; with `positions` (B, K), only at those, (B, K, C)."""
+        logits: Tensor = self.output(self.dropout(self.encoder(tokens, segments, lengths, positions))).float()
         return logits
 
 
-class SpanModel(nn.Module):
+class SpanModel(TaskModel):
     """Where a span starts and ends: the vectors S and E, dotted with every token (BERT section 4.2).
 
     With a `pooler` also whether there is one, from [CLS] as a sequence's class (RoBERTa section 3.3).
     """
 
     def __init__(self, encoder: Backbone, dropout: float, seed: int, pooler: Pooler | None = None) -> None:
-        """Takes `encoder` over and sets the dropout of all; the two vectors start from `seed`."""
-        super().__init__()
-        self.encoder, self.pooler = encoder, pooler
-        self.dropout = nn.Dropout()
-        set_dropout(self, dropout)
-        self.output = nn.Linear(encoder.hidden_size, 2)
-        initialise(self.output, HEAD_STD, seed)
+        super().__init__(encoder, pooler, 2, dropout, seed)
         if pooler is not None:
             self.answerable = nn.Linear(encoder.hidden_size, 2)
             initialise(self.answerable, HEAD_STD, key(seed, "answerable"))
@@ -286,7 +269,7 @@ class SpanModel(nn.Module):
     def forward(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(B, T), (B, T), (B,) -> logits of start and end at every token (B, 2, T), fp32, minus infinity on padding.
 
-        With a pooler (B, 3, T): at the end those of no and yes, with minus infinity behind them.
+        With a pooler (B, 3, T): the last ones are the logits of no and yes, followed by minus infinity.
         """
         states = self.encoder(tokens, segments, lengths)
         logits: Tensor = self.output(states).float().transpose(1, 2)
@@ -295,6 +278,6 @@ class SpanModel(nn.Module):
             logits = logits.masked_fill(padding[:, None], -torch.inf)
         if self.pooler is None:
             return logits
-        x = states.gather(1, _summary(tokens, lengths, self.encoder.causal)[..., None].expand(-1, -1, states.shape[2]))
+        x = gather(states, self.summary_position(tokens, lengths))
         held = self.answerable(self.dropout(self.pooler(x[:, 0]))).float()
         return torch.cat([logits, F.pad(held, (0, tokens.shape[1] - 2), value=-torch.inf)[:, None]], 1)

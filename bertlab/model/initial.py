@@ -8,8 +8,8 @@ from torch import nn
 from bertlab.keyed import key
 
 HEAD_STD = 0.02
-"""Standard deviation of the weights that a task's head starts from: BERT's, at any width."""
-KEYS = {
+"""Standard deviation of the initial weights of a task's head: BERT's, at any width."""
+_FIRST_NAMES = {
     "attention.qkv_proj.": "attention_in.",
     "attention.out_proj.": "attention_out.",
     "mlp.fc1.": "feedforward_in.",
@@ -18,15 +18,15 @@ KEYS = {
     "nsp_head.pooler.": "pooler.",
     "nsp_head.classifier.": "relation.",
 }
-"""Parts of parameter names, and what the keys of their initial values have in their place: first names, which renamed
-modules keep, so that a seed keeps its weights."""
+"""Parts of parameter names and what they were called first: the keys of initial values keep the first names, so that a
+seed gives the same weights after a renaming."""
 
 
 def initialise(module: nn.Module, deviation: float, seed: int) -> None:
     """Sets every parameter of `module` as BERT does, each as a function of `seed` and its own name.
 
-    Weights are a normal of standard deviation `deviation` cut at two of them, biases 0, LayerNorm 1. A parameter that
-    two recipes share starts from the same values in both. On the meta device there is nothing to set.
+    Weights are normal with standard deviation `deviation`, truncated at two of them, biases 0, LayerNorm 1. A parameter
+    that two recipes share has the same initial values in both. Parameters on the meta device have no values.
     """
     norms = {name for name, child in module.named_modules() if isinstance(child, nn.LayerNorm)}
     with torch.no_grad():
@@ -39,14 +39,10 @@ def initialise(module: nn.Module, deviation: float, seed: int) -> None:
             elif owner in norms:
                 parameter.fill_(1.0)
             else:
-                generator = torch.Generator().manual_seed(key(seed, "weights", initial_key(name)) & (2**63 - 1))
+                first = name
+                for now, then in _FIRST_NAMES.items():
+                    first = first.replace(now, then)
+                generator = torch.Generator().manual_seed(key(seed, "weights", first) & (2**63 - 1))
                 start = torch.empty(parameter.shape)
                 nn.init.trunc_normal_(start, 0.0, deviation, -2 * deviation, 2 * deviation, generator=generator)
                 parameter.copy_(start)
-
-
-def initial_key(name: str) -> str:
-    """The name of a parameter as the key of its initial values has it."""
-    for now, first in KEYS.items():
-        name = name.replace(now, first)
-    return name

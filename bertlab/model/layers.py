@@ -2,7 +2,7 @@
 
 Post-norm layers, erf GELU, LayerNorm with epsilon 1e-12; learned positions, or rotary ones (Su et al. 2021).
 
-Shapes: B batch, T tokens, K positions that are read of a sequence, D hidden, H heads, d = D / H.
+Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden, H heads, d = D / H.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from bertlab import recipe
 from bertlab.model.kernels.attention import attention
-from bertlab.model.kernels.eager import eager_on_cpu
 
 SEGMENTS = 2
 EPSILON = 1e-12
@@ -22,7 +21,7 @@ Rotation = tuple[Tensor, Tensor]
 
 
 class Embeddings(nn.Module):
-    """The sum of token, segment and (if learned) position vectors, normalised."""
+    """The sum of token, segment and learned position embeddings, normalised; rotary positions are in the layers."""
 
     def __init__(self, model: recipe.Model, vocabulary: int, positions: int) -> None:
         super().__init__()
@@ -47,7 +46,7 @@ class Embeddings(nn.Module):
 class Layer(nn.Module):
     """Self-attention, then an MLP, each added to its input and normalised.
 
-    `attention_output` and `mlp_output` are applied to what is added: an adaptation may put modules of its own there.
+    `attention_output` and `mlp_output` transform what is added: an adaptation may replace them by its own modules.
     """
 
     def __init__(self, model: recipe.Model) -> None:
@@ -63,9 +62,9 @@ class Layer(nn.Module):
     def forward(
         self, x: Tensor, bias: Tensor | None, rotation: Rotation | None, positions: Tensor | None = None
     ) -> Tensor:
-        """(B, T, D) -> (B, T, D), or (B, K, D) at the `positions` (B, K) only.
+        """(B, T, D) -> (B, T, D), or (B, K, D) only at the `positions` (B, K).
 
-        `bias` is that of padding, (B, 1, 1, T), or the causal one, (1, 1, T, T).
+        `bias` masks padding, (B, 1, 1, T), or later tokens, (1, 1, T, T).
         """
         read = x if positions is None else gather(x, positions)
         attended = self.dropout(self.attention(read, x, bias, rotation, positions))
@@ -75,7 +74,7 @@ class Layer(nn.Module):
 
 
 class SelfAttention(nn.Module):
-    """Heads of scaled dot-product attention, side by side (Vaswani et al. 2017, section 3.2)."""
+    """Multi-head scaled dot-product attention (Vaswani et al. 2017, section 3.2)."""
 
     def __init__(self, model: recipe.Model) -> None:
         super().__init__()
@@ -92,7 +91,7 @@ class SelfAttention(nn.Module):
         rotation: Rotation | None,
         positions: Tensor | None = None,
     ) -> Tensor:
-        """What `read` attends to in `x` (B, T, D), in its shape: `read` is `x` or that at `positions` (B, K)."""
+        """Attention from `read` to `x` (B, T, D), in the shape of `read`: `x`, or its vectors at `positions` (B, K)."""
         causal = bias is not None and bias.shape[-2] > 1
         of_query = rotation
         if positions is None:
@@ -129,7 +128,7 @@ class MLP(nn.Module):
 
 
 class Rotary(nn.Module):
-    """Angles of rotary positions: pair i of a head turns by position x 10,000^(-2i / d) (Su et al. 2021, eq. 15)."""
+    """Angles of rotary positions: position x 10,000^(-2i / d) for pair i of a head (Su et al. 2021, equation 15)."""
 
     cosine: Tensor
     sine: Tensor
@@ -147,7 +146,7 @@ class Rotary(nn.Module):
 
 
 def rotate(x: Tensor, rotation: Rotation) -> Tensor:
-    """`x` (B, H, T, d) with the pair (i, i + d/2) of each head turned by its angle."""
+    """`x` (B, H, T, d) with the pair (i, i + d/2) of each head rotated by its angle."""
     cosine, sine = (each.to(x.dtype) for each in rotation)
     first, second = x.chunk(2, -1)
     return torch.cat((first * cosine - second * sine, second * cosine + first * sine), -1)
@@ -160,7 +159,7 @@ def split_heads(x: Tensor, parts: int, heads: int) -> Tensor:
 
 
 def padding_bias(lengths: Tensor | None, tokens: int, dtype: torch.dtype) -> Tensor | None:
-    """(B, 1, 1, T): minus infinity on padding, 0 elsewhere; None where the CPU sees that there is no padding."""
+    """(B, 1, 1, T): minus infinity on padding, 0 elsewhere; None on the CPU if there is no padding."""
     if lengths is None or (eager_on_cpu(lengths) and bool((lengths >= tokens).all())):
         return None
     padding = torch.arange(tokens, device=lengths.device) >= lengths[:, None]
@@ -169,12 +168,12 @@ def padding_bias(lengths: Tensor | None, tokens: int, dtype: torch.dtype) -> Ten
 
 
 def causal_bias(tokens: int, like: Tensor) -> Tensor:
-    """(1, 1, T, T): minus infinity on what stands behind each token, 0 elsewhere; type and device of `like`."""
+    """(1, 1, T, T): minus infinity on the tokens after each token, 0 elsewhere; type and device of `like`."""
     return like.new_full((tokens, tokens), -torch.inf).triu_(1)[None, None]
 
 
 def gather(x: Tensor, positions: Tensor) -> Tensor:
-    """(B, T, D) at the `positions` (B, K): (B, K, D). Its backward is deterministic, that of indexing is not."""
+    """(B, T, D) at the `positions` (B, K): (B, K, D). Unlike indexing, it has a deterministic backward pass."""
     batch, tokens, width = x.shape
     flat = torch.arange(batch, device=x.device)[:, None] * tokens + positions
     return x.reshape(batch * tokens, width).index_select(0, flat.flatten()).view(batch, -1, width)
@@ -189,3 +188,15 @@ def linear_cross_entropy(x: Tensor, weight: Tensor, bias: Tensor, targets: Tenso
     wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
     losses = F.cross_entropy(wide, targets.long(), reduction="none")
     return torch.dot(losses, weights.to(losses.dtype))
+
+
+def set_dropout(module: nn.Module, probability: float) -> None:
+    """Sets the probability of every dropout in `module`."""
+    for each in module.modules():
+        if isinstance(each, nn.Dropout):
+            each.p = probability
+
+
+def eager_on_cpu(x: Tensor) -> bool:
+    """Whether reading `x` costs no wait: it is neither on an accelerator nor in a graph that is compiled."""
+    return x.device.type == "cpu" and not torch.compiler.is_compiling()

@@ -1,1 +1,1 @@
-"""Words to numbers: sources give documents, these are cut into sentences, these into tokens, kept on disk."""
+"""From text to a tokenised corpus on disk: sources of documents, sentences, tokenizers."""

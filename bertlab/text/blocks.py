@@ -1,4 +1,4 @@
-"""Blocks of documents to packed tokens: in this process, or in several for a large corpus, with the same result."""
+"""Blocks of documents to tokens: in this process, or in several for a large corpus, with the same result."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import functools
 import itertools
 import os
 import signal
-from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Generator, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -23,12 +22,12 @@ from bertlab.text.spool import Block, read
 from bertlab.text.tokenizers.base import TrainedTokenizer
 
 BATCH = 500_000
-"""Characters whose words are looked up at once: a document longer than memory allows as words is done in parts."""
+"""Characters that are tokenised at once: the words of a larger document might not fit into memory."""
 
 
 @dataclass(frozen=True)
 class Tokenised:
-    """A block, tokenised: S sentences of at least one token, in D documents of at least two tokens."""
+    """A tokenised block: S sentences of at least one token, in D documents of at least two tokens."""
 
     tokens: bytes
     """Packed ids of all sentences."""
@@ -36,19 +35,15 @@ class Tokenised:
     """Tokens of each sentence, shape (S,)."""
     documents: npt.NDArray[np.int64]
     """Sentences of each document, shape (D,)."""
-    size: int
-    """Bytes of text that it was, with the documents that were left out."""
 
 
 def tokenise(documents: Iterable[str], tokenizer: TrainedTokenizer) -> Tokenised:
-    """Cuts documents into sentences and these into tokens. Documents of fewer than two tokens are left out."""
+    """Splits documents into sentences and these into tokens. Leaves out documents of fewer than two tokens."""
     packed: list[bytes] = []
     owners: list[int] = []
     texts: list[str] = []
     characters = 0
-    size = 0
     for number, document in enumerate(documents):
-        size += len(document.encode())
         for sentence in sentences(document):
             texts.append(sentence)
             owners.append(number)
@@ -67,62 +62,42 @@ def tokenise(documents: Iterable[str], tokenizer: TrainedTokenizer) -> Tokenised
         tokens=b"".join(itertools.compress(packed, kept.tolist())),
         sentences=lengths[kept],
         documents=counts[counts > 0],
-        size=size,
     )
 
 
 def tokenise_all(
-    spool: Path, blocks: Iterable[Block], tokenizer: TrainedTokenizer, vocabulary: Path, workers: int
+    spool: Path, blocks: Sequence[Block], settings: Tokenizer, vocabulary: Path, workers: int
 ) -> Generator[Tokenised]:
-    """The blocks of a spool, tokenised, in their order, by `workers` processes that read `vocabulary`.
+    """The blocks of a spool, tokenised, in their order, by `workers` processes with the tokenizer in `vocabulary`.
 
-    At most two blocks a process are under way, so that memory does not grow with the corpus. If the processes cannot be
-    started or one is killed, this one does their work.
+    If a process is killed, perhaps for want of memory, this one does the rest.
     """
-    if workers <= 1:
-        yield from (tokenise(read(spool, block), tokenizer) for block in blocks)
-        return
-    # Processes are started afresh: a copy of this one could hold locks of its threads for ever.
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start)
-    work = functools.partial(_work, spool, vocabulary, tokenizer.settings)
-    waiting: deque[tuple[Block, Future[Tokenised] | None]] = deque()
-    try:
-        for block in blocks:
-            waiting.append((block, _submit(pool, work, block)))
-            if len(waiting) > 2 * workers:
-                yield _result(*waiting.popleft(), spool, tokenizer)
-        while waiting:
-            yield _result(*waiting.popleft(), spool, tokenizer)
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _submit(pool: ProcessPoolExecutor, work: Callable[[Block], Tokenised], block: Block) -> Future[Tokenised] | None:
-    try:
-        return pool.submit(work, block)
-    except BrokenProcessPool:
-        return None
-
-
-def _result(block: Block, future: Future[Tokenised] | None, spool: Path, tokenizer: TrainedTokenizer) -> Tokenised:
-    if future is not None:
+    work = functools.partial(_tokenise_block, spool, settings, vocabulary)
+    done = 0
+    if workers > 1:
+        # Processes are started afresh: a copy of this one could hold locks of its threads for ever.
+        pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start)
         try:
-            return future.result()
+            for tokenised in pool.map(work, blocks):
+                yield tokenised
+                done += 1
         except BrokenProcessPool:
             pass
-    return tokenise(read(spool, block), tokenizer)
+        finally:
+            pool.shutdown(cancel_futures=True)
+    yield from map(work, blocks[done:])
 
 
 def _start() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one decides when to end
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one thread a process
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one thread per process
 
 
-def _work(spool: Path, vocabulary: Path, settings: Tokenizer, block: Block) -> Tokenised:
-    return tokenise(read(spool, block), _loaded(vocabulary, settings))
+def _tokenise_block(spool: Path, settings: Tokenizer, vocabulary: Path, block: Block) -> Tokenised:
+    return tokenise(read(spool, block), _loaded(settings, vocabulary))
 
 
-@functools.cache
-def _loaded(vocabulary: Path, settings: Tokenizer) -> TrainedTokenizer:
+@functools.lru_cache(maxsize=1)
+def _loaded(settings: Tokenizer, vocabulary: Path) -> TrainedTokenizer:
     tokenizer: TrainedTokenizer = settings.load(vocabulary)
     return tokenizer

@@ -1,4 +1,4 @@
-"""Documents to sentences, by the rules of the `sentencex` library (no model, nothing downloaded)."""
+"""Documents to sentences, by the English rules of the `sentencex` library (no model, nothing downloaded)."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterator
 
 PIECE = 200_000
-"""Characters that are segmented at once: a longer document is cut first, so that memory stays bounded."""
+"""Characters that are segmented at once: longer documents are cut first, which bounds memory."""
 LONGEST = 2_000
-"""Characters of the longest sentence, about 450 tokens. Text without full stops is cut at spaces: BERT's rule for
-segments truncates a sentence that does not fit, and would drop all but the beginning of such a text."""
+"""Characters of the longest sentence, about 450 tokens. Text without full stops is cut at spaces: BERT truncates a
+sentence that does not fit into a segment, and would drop all of such a text except its beginning."""
 
 _SPACES = re.compile("[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 """White space outside ASCII: `sentencex` 1.0 panics on some of it before a full stop."""
 
 
-def sentences(document: str, language: str = "en") -> Iterator[str]:
+def sentences(document: str) -> Iterator[str]:
     """The sentences of a document, in order, stripped, none empty. A blank line always ends a sentence."""
     import sentencex
 
@@ -24,13 +24,13 @@ def sentences(document: str, language: str = "en") -> Iterator[str]:
     if not document.isascii():
         document = _SPACES.sub(" ", document)
     for piece in cut(document, PIECE):
-        for segment in sentencex.segment(language, piece):
+        for segment in sentencex.segment("en", piece):
             if sentence := segment.strip():
                 yield from (part for each in cut(sentence, LONGEST) if (part := each.strip()))
 
 
 def cut(text: str, longest: int) -> Iterator[str]:
-    """`text` in pieces of at most `longest` characters, cut behind a blank line, else a line end, a space, anywhere."""
+    """`text` in pieces of at most `longest` characters, cut after a blank line, else a line end, a space, anywhere."""
     start = 0
     while len(text) - start > longest:
         end = start + longest

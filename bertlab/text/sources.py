@@ -1,9 +1,9 @@
-"""Where text comes from: local files, the Hugging Face Hub, the embedded microworld. A source gives documents.
+"""Sources of documents: local files, data sets of the Hugging Face Hub, the embedded microworld.
 
 Local files are `.txt`, `.jsonl` and `.parquet`, each also gzipped (`.gz`). A record of a `.jsonl` or `.parquet` file
 is one document, its `text` column; a `.txt` file is one document, or, beyond a million characters, several that are
-cut at blank lines. Of a folder, the files of its training split are read if it has any (`train.jsonl`,
-`train-00000-of-00002.parquet`), else all that are supported, in the order of their names.
+cut at blank lines. A folder stands for the files of its training split if it has any (`train.jsonl`,
+`train-00000-of-00002.parquet`), else for all supported files, in the order of their names.
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ import hashlib
 import json
 import os
 import re
-import shutil
-import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from bertlab.errors import BadInput, unknown, unusable
 from bertlab.hub import datasets as hub
@@ -30,7 +28,7 @@ from bertlab.hub.index import Index
 from bertlab.machine import Machine
 from bertlab.progress import stop_if_asked
 from bertlab.recipe import Source
-from bertlab.store.files import expanded, kind, opened, unzipped
+from bertlab.store.files import digest, expanded, kind, unzipped
 from bertlab.text.sentences import cut
 
 ALIASES = {
@@ -40,10 +38,10 @@ ALIASES = {
 """Short names of data sets of the Hub; each can be followed by `@revision`."""
 SUFFIXES = (".txt", ".jsonl", ".parquet")
 DOCUMENT = 1_000_000
-"""Characters of the longest document that is made of a `.txt` file."""
+"""Characters of the longest document of a `.txt` file."""
 
 _OF_LINES = ("Salesforce/wikitext",)
-"""Data sets whose rows are lines of articles."""
+"""Data sets whose records are single lines of articles."""
 LOCAL = "give local files"
 """What to do without the Hub."""
 _TITLE = re.compile(r"= (?!= )(.+) =")
@@ -51,23 +49,23 @@ _TITLE = re.compile(r"= (?!= )(.+) =")
 
 @dataclass(frozen=True)
 class Located:
-    """A source of documents and where it lies on this machine."""
+    """A source of documents and its place on this machine."""
 
     source: Source
-    """What it is: this part enters ids."""
+    """Its name and content, which ids depend on."""
     origin: Literal["microworld", "files", "hub"]
     files: tuple[Path, ...] = ()
     dataset: Dataset | None = None
     """The data set of the Hub, at its commit."""
     lines: bool = False
-    """Rows are lines, to be joined to articles at ` = Title = ` lines."""
+    """Whether records are single lines, which `articles` joins."""
 
 
 def resolve(name: str, *, machine: Machine, column: str = "text") -> Located:
     """Finds the source called `name`: `microworld`, a path, a folder of the mirror `machine.data`, or on the Hub.
 
-    A data set of the Hub can be had as it was: `name@revision`. Reads local files once for their content id, and asks
-    the Hub for the hashes of its own. `BadInput` if there is no such source, or no usable file in it.
+    `name@revision` is an earlier state of a data set of the Hub. Hashes local files, and fetches the hashes of those of
+    the Hub. Raises `BadInput` if there is no such source, or if it has no usable file.
     """
     if name == "microworld":
         from bertlab import synthetic as microworld
@@ -95,9 +93,9 @@ def resolve(name: str, *, machine: Machine, column: str = "text") -> Located:
 
 
 def documents(located: Located) -> Iterator[str]:
-    """The documents of a source, in order; blank ones are left out.
+    """The documents of a source that are not blank, in order.
 
-    `BadInput` names the file and the line or byte of what cannot be read.
+    Raises `BadInput` with the file and the line or byte of what cannot be read.
     """
     if located.origin == "microworld":
         from bertlab import synthetic as microworld
@@ -116,25 +114,21 @@ def documents(located: Located) -> Iterator[str]:
 
 
 def unchanged(located: Located) -> bool:
-    """Whether the files of a source hold what its content says, by reading them again; what is no file does."""
+    """Whether the files of a source still have its content, by reading them again; True for other sources."""
     if located.origin != "files":
         return True
-    digests = []
-    for path in located.files:
-        with opened(path, "file") as stream:
-            digests.append(hashlib.file_digest(stream, "sha256").hexdigest())
-    return _combined(digests) == located.source.content
+    return _combined([digest(path) for path in located.files]) == located.source.content
 
 
-def articles(rows: Iterable[str]) -> Iterator[str]:
-    """Articles out of rows that are single lines, as WikiText has them: a ` = Title = ` line opens one.
+def articles(records: Iterable[str]) -> Iterator[str]:
+    """Joins records that are single lines, as WikiText has them, to articles.
 
-    A title stands behind a blank row. A row of several lines is an article already.
+    An article begins with a ` = Title = ` line behind a blank one. A record of several lines is an article already.
     """
     lines: list[str] = []
     blank = True
-    for row in rows:
-        line = row.strip()
+    for record in records:
+        line = record.strip()
         if "\n" in line or (blank and _TITLE.fullmatch(line)):
             if lines:
                 yield "\n".join(lines)
@@ -149,7 +143,7 @@ def articles(rows: Iterable[str]) -> Iterator[str]:
 
 
 def content(files: Iterable[Path], machine: Machine) -> str:
-    """`sha256:...` of what is in `files`: of one file its own hash, of several the hash of their hashes in order."""
+    """`sha256:...` of the content of `files`: the hash of a single file, or the hash of the hashes of several."""
     index = Index(machine.cache)
     digests = [index.digest(path) for path in files]
     index.save()
@@ -169,7 +163,7 @@ def _suffix(path: Path) -> str | None:
 
 
 def _files(path: Path) -> tuple[Path, ...]:
-    """The files that a path stands for, in the order of their names."""
+    """The files of a path, in the order of their names."""
     supported = ", ".join(SUFFIXES)
     if kind(path, "corpus") == "file":
         if _suffix(path) is None:
@@ -186,7 +180,7 @@ def _files(path: Path) -> tuple[Path, ...]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """The files of a folder and of those in it. Raises `OSError` for one that cannot be listed."""
+    """The usable files of a folder and its folders. Raises `OSError` for one that cannot be listed."""
 
     def stop(error: OSError) -> None:
         raise error
@@ -257,31 +251,17 @@ def _from_parquet(path: Path, column: str) -> Iterator[str]:
     import pyarrow
     import pyarrow.parquet
 
-    with _seekable(path) as file:
+    with unzipped(path, "file") as stream:
+        file = BytesIO(stream.read()) if path.suffix == ".gz" else stream  # parquet is read in any order
         try:
             table = pyarrow.parquet.ParquetFile(file)
             if column not in table.schema_arrow.names:
                 raise _no_column(str(path), column, table.schema_arrow.names)
-            row = 0
-            for batch in table.iter_batches(batch_size=256, columns=[column]):
-                for value in batch.column(0).to_pylist():
-                    yield _text(value, f"{path}, row {row}", column)
-                    row += 1
+            batches = table.iter_batches(batch_size=256, columns=[column])
+            for row, value in enumerate(value for batch in batches for value in batch.column(0).to_pylist()):
+                yield _text(value, f"{path}, row {row}", column)
         except pyarrow.ArrowInvalid as error:
             raise BadInput(f"{path} is not a parquet file that can be read ({error}): write it again") from None
-
-
-@contextmanager
-def _seekable(path: Path) -> Iterator[IO[bytes]]:
-    """A file that can be read from any place: what is gzipped is unpacked to a temporary file."""
-    with unzipped(path, "file") as stream:
-        if path.suffix != ".gz":
-            yield stream
-            return
-        with tempfile.TemporaryFile() as unpacked:
-            shutil.copyfileobj(stream, unpacked, 1 << 20)
-            unpacked.seek(0)
-            yield unpacked
 
 
 def _no_column(where: str, column: str, names: Iterable[str]) -> BadInput:
@@ -291,6 +271,7 @@ def _no_column(where: str, column: str, names: Iterable[str]) -> BadInput:
 
 
 def _text(value: Any, where: str, column: str) -> str:
+    """A value of the column of text; None, as parquet may have, is empty."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -299,7 +280,7 @@ def _text(value: Any, where: str, column: str) -> str:
 
 
 def _from_hub(located: Located) -> Iterator[str]:
-    """The documents of a data set of the Hub, in the order of its files. `BadInput` if they cannot be had."""
+    """The documents of a data set of the Hub, in the order of its files. Raises `BadInput` if they cannot be read."""
     assert located.dataset is not None
     name, column, row = located.dataset.name, located.source.column, 0
     try:

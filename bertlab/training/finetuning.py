@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import Tensor, nn
 
 from bertlab import keyed, recipe
@@ -19,7 +20,6 @@ from bertlab.adaptation import Adaptation
 from bertlab.adaptation.base import Inputs, trained_parameters
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
-from bertlab.model.dropout import seed_dropout
 from bertlab.model.heads import PretrainingModel
 from bertlab.progress import Progress
 from bertlab.recipe.identity import load
@@ -74,7 +74,8 @@ class FinetuningModule(TrainingModule):
 
     def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
         """The loss of a batch."""
-        seed_dropout(keyed.key(*self.key, "dropout", self.global_step))
+        # A key for each step repeats the dropout to the bit.
+        torch.manual_seed(keyed.key(*self.key, "dropout", self.global_step))
         loss = self.kind.loss(self(batch), batch["targets"])
         self.add_losses(loss)
         return loss

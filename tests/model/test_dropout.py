@@ -3,8 +3,8 @@
 import torch
 
 from bertlab import recipe
-from bertlab.model.dropout import seed_dropout, set_dropout
 from bertlab.model.heads import PretrainingModel, TensorBatch
+from bertlab.model.layers import set_dropout
 
 
 def test_a_step_is_repeated_to_the_bit_whatever_was_drawn_before():
@@ -16,7 +16,7 @@ def test_a_step_is_repeated_to_the_bit_whatever_was_drawn_before():
     batch = TensorBatch(tokens, tokens % 2, None, arrays)
 
     def step(key):
-        seed_dropout(key)
+        torch.manual_seed(key)
         model.zero_grad()
         with torch.autocast("cpu", torch.bfloat16):
             loss = sum(model.losses(batch).values())

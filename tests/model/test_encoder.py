@@ -5,7 +5,6 @@ import torch
 from torch import nn
 
 from bertlab import recipe
-from bertlab.model.dropout import seed_dropout
 from bertlab.model.encoder import Encoder
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.initial import initialise
@@ -106,7 +105,7 @@ def test_dropout_leaves_a_causal_encoder_causal():
     tokens, segments = inputs()
     outputs = []
     for change in (0, 1):
-        seed_dropout(7)
+        torch.manual_seed(7)
         outputs.append(model(torch.cat((tokens[:, :8], tokens[:, 8:] + change), 1), segments))
     assert torch.equal(outputs[0][:, :8], outputs[1][:, :8])
     assert not torch.equal(outputs[0][:, 8:], outputs[1][:, 8:])

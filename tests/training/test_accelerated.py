@@ -20,8 +20,8 @@ from bertlab.inputs.batches import Batches
 from bertlab.lab import scales
 from bertlab.machine import Machine, has_compiler
 from bertlab.model import heads, layers
-from bertlab.model.dropout import set_dropout
 from bertlab.model.heads import PretrainingModel
+from bertlab.model.layers import set_dropout
 from bertlab.objectives import CausalLM, MaskedLM
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Inputs, Optimizer

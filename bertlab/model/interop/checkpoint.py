@@ -14,30 +14,30 @@ from bertlab.text import sources
 from bertlab.text.tokenizers.base import FILES as TOKENIZER_FILES
 
 ADVICE = "give a checkpoint's directory"
-"""What to do without the Hub."""
+"""The advice in errors of the Hub."""
 FILES = ("config.json", *TOKENIZER_FILES, "model.safetensors")
-"""All that is read of a checkpoint, and all that is ever fetched: no code, no pickles."""
+"""The only files of a checkpoint that are read or fetched: no code, no pickles."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint that was found; two with the same content are the same."""
+    """A checkpoint that exists; two with the same content are the same."""
 
     content: str
-    """What is in it: `sha256:...` over its files, or `hub:...` over the hashes of those of the Hub."""
+    """`sha256:...` over its files, or `hub:...` over the hashes of its files on the Hub."""
     name: str = field(compare=False)
     folder: Path | None = field(default=None, compare=False)
-    """Where it lies, if it is a directory."""
+    """Its directory, if it is a local one."""
     commit: str = field(default="", compare=False)
     """The commit on the Hub at which it is fetched."""
 
     @property
     def reachable(self) -> bool:
-        """Whether its files can be had: a run of the store keeps no path to the directory it was taken from."""
+        """Whether its files are known: a run of the store does not record the directory of its checkpoint."""
         return self.folder is not None or bool(self.commit)
 
     def fetch(self) -> Path:
-        """The directory of its files, fetched from the Hub at its commit if need be. Raises `BadInput` if it cannot."""
+        """The directory of its files; fetches them from the Hub if necessary. Raises `BadInput` if that fails."""
         if self.folder is not None:
             return self.folder
         if not self.commit:
@@ -47,14 +47,14 @@ class Checkpoint:
         hub.quiet()
         try:
             return Path(snapshot_download(self.name, revision=self.commit, allow_patterns=list(FILES)))
-        except Exception as error:  # the client raises its own, httpx's and OSError, all with the same meaning here
+        except Exception as error:  # the client raises its own errors, those of httpx and OSError
             raise hub.unreachable(f"the files of checkpoint '{self.name}'", error, ADVICE) from None
 
 
 def locate(name: str, machine: Machine) -> Checkpoint:
-    """The checkpoint called `name`: a directory if there is one of that path, else `owner/name[@revision]` on the Hub.
+    """The checkpoint called `name`: a directory if that path is one, else `owner/name[@revision]` on the Hub.
 
-    Reads no more than it takes to know what is in it. Raises `BadInput` if there is none.
+    Hashes its files, or fetches their hashes. Raises `BadInput` if there is none.
     """
     folder = Path(name)
     if kind(folder, "--from") == "folder":

@@ -2,10 +2,9 @@
 
 A directory holds config.json, model.safetensors and the files of a tokenizer. Learned positions are a
 `BertForPreTraining`, rotary ones a `RoFormerForMaskedLM`; left-to-right models are a `BertLMHeadModel` and a
-`RoFormerForCausalLM`, decoders by their config. All but the first have no sentence relation: pooler and relation go
-into the same file under BERT's names, which `transformers` passes over and `read` takes up. RoFormer turns the pairs
-(2i, 2i + 1) of a head and we turn (i, i + d/2), so the rows of its query and key matrices are those of ours in another
-order. Weights are read from safetensors alone; what has no place in the model is refused.
+`RoFormerForCausalLM`, decoders by their config. Only the first has a next-sentence head: in the others, pooler and
+classifier have BERT's names in the same file, which `transformers` ignores and `read` loads. RoFormer rotates the pairs
+(2i, 2i + 1) of a head and we rotate (i, i + d/2), so its query and key matrices are ours in another order.
 """
 
 from __future__ import annotations
@@ -13,8 +12,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +23,7 @@ from torch import Tensor
 from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel
-from bertlab.model.layers import EPSILON, SEGMENTS
+from bertlab.model.layers import EPSILON, SEGMENTS, Rotary
 from bertlab.names import shown
 from bertlab.recipe.objective import bert
 from bertlab.recipe.ranges import arm
@@ -40,7 +38,7 @@ _ARCHITECTURES = {  # by positions, and whether the encoder is causal
     ("rotary", True): "RoFormerForCausalLM",
 }
 _HEADS = ("classifier.", "qa_outputs.", "sequence_summary.")
-"""What begins the names of heads that transformers adds to these encoders for tasks. They are not read."""
+"""Prefixes of the heads that transformers adds to these encoders for tasks. They are not read."""
 _MOST = {
     "vocab_size": 10_000_000,
     "hidden_size": 65_536,
@@ -49,17 +47,36 @@ _MOST = {
     "intermediate_size": 1_000_000,
     "max_position_embeddings": 1_000_000,
 }
-"""The numbers that config.json must have, and how large they can be."""
+"""The numbers that config.json must have, and the largest allowed values."""
 _FIXED = {"hidden_act": "gelu", "type_vocab_size": SEGMENTS}
-"""What our encoder has no field for: a checkpoint that says otherwise is another model."""
+"""Fields of config.json that are fixed here: a checkpoint with other values is another model."""
+_NAMES = {
+    "encoder.embeddings.tokens.": "{base}.embeddings.word_embeddings.",
+    "encoder.embeddings.segments.": "{base}.embeddings.token_type_embeddings.",
+    "encoder.embeddings.positions.": "{base}.embeddings.position_embeddings.",
+    "encoder.embeddings.norm.": "{base}.embeddings.LayerNorm.",
+    "encoder.layers.": "{base}.encoder.layer.",
+    ".attention.qkv_proj.": ".attention.self.{each}.",
+    ".attention.out_proj.": ".attention.output.dense.",
+    ".attention_norm.": ".attention.output.LayerNorm.",
+    ".mlp.fc1.": ".intermediate.dense.",
+    ".mlp.fc2.": ".output.dense.",
+    ".mlp_norm.": ".output.LayerNorm.",
+    "nsp_head.pooler.": "{base}.pooler.",
+    "nsp_head.classifier.": "cls.seq_relationship.",
+    "lm_head.transform.": "cls.predictions.transform.dense.",
+    "lm_head.norm.": "cls.predictions.transform.LayerNorm.",
+    "lm_head.bias": "cls.predictions.bias",
+}
+"""Parts of our parameters' names, and the published ones; `{each}` is query, key and value."""
 
 
 def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, PretrainingModel, TrainedTokenizer]:
-    """The model and tokenizer of a published checkpoint directory, and as much of a recipe as describes them.
+    """The model and tokenizer of a published checkpoint directory, and the recipe, as far as they determine it.
 
-    Heads that the checkpoint lacks (a bare encoder) start from their initial values; with `fresh`, everything. Rows of
-    the token table behind the vocabulary, which some checkpoints are padded with, are left out. Raises `BadInput` when
-    a file is missing, is not what it should be, or the model is not one of ours.
+    Heads that the checkpoint lacks have their initial values; with `fresh`, everything. Entries of the token table
+    beyond the vocabulary, which pad some checkpoints, are left out. Raises `BadInput` for a file that is missing or
+    damaged, and for a model that is not one of ours.
     """
     config = tokenizers.load_object(directory / "config.json")
     model = _model(config, directory)
@@ -70,16 +87,15 @@ def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, Pretraini
             f"the tokenizer of {directory} has {tokenizer.size} entries, config.json says {vocabulary}: "
             "they are not of one model"
         )
-    _check_sizes(directory / _WEIGHTS, model, vocabulary, positions)
     objective = (arm(recipe.Loss, "causal_lm")(),) if config.get("is_decoder") else bert()
+    with torch.device("meta"):  # allocates nothing: first, the weights have to fit config.json
+        shapes = PretrainingModel(model, vocabulary, positions, 0, objective)
+    state = _state(directory / _WEIGHTS, shapes, model)
     ours = PretrainingModel(model, tokenizer.size, positions, 0, objective)
     if not fresh:
-        theirs = PretrainingModel(model, vocabulary, positions, 0, objective)
-        _fill(theirs, _tensors(directory / _WEIGHTS), model, directory / _WEIGHTS)
-        state = theirs.state_dict()
-        for name in ("encoder.embeddings.tokens.weight", "lm_head.bias"):
+        for name in state.keys() & {"encoder.embeddings.tokens.weight", "lm_head.bias"}:
             state[name] = state[name][: tokenizer.size]
-        ours.load_state_dict(state)
+        ours.load_state_dict(state, strict=False)
     described = recipe.Recipe(
         tokenizer=dataclasses.replace(tokenizer.settings, given=f"sha256:{tokenizer.digest}"),
         objective=objective,
@@ -90,14 +106,12 @@ def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, Pretraini
 
 def predicts(directory: Path) -> bool:
     """Whether the weights of a checkpoint directory have a masked-LM head; a bare encoder has none."""
-    from safetensors import safe_open
-
-    with safe_open(directory / _WEIGHTS, framework="pt") as weights:
-        return _OUTSIDE_LAYERS["lm_head.transform"] + ".weight" in weights.keys()  # noqa: SIM118, it is no mapping
+    with _opened(directory / _WEIGHTS) as weights:
+        return not set(_names("lm_head.transform.weight", "")).isdisjoint(weights.keys())
 
 
 def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokenizer: TrainedTokenizer) -> None:
-    """Writes `model`, which `recipe` describes, as a checkpoint directory. Raises `BadInput` if it is not empty."""
+    """Writes `model`, whose recipe is `recipe`, as a checkpoint. Raises `BadInput` if `directory` is not empty."""
     from safetensors.torch import save
 
     if directory.exists() and not (directory.is_dir() and not any(directory.iterdir())):
@@ -126,7 +140,7 @@ def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokeni
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     tokenizer.write(directory, model.encoder.max_positions)
-    # Not `save_file`: it tells of a full disk in an error of its own, and nobody else can read its files.
+    # `save_file` reports a full disk as an error of its own, and only its owner can read its files.
     (directory / _WEIGHTS).write_bytes(save(_published(model, recipe), metadata={"format": "pt"}))
 
 
@@ -174,28 +188,9 @@ def _model(config: dict[str, Any], directory: Path) -> recipe.Model:
     )
 
 
-def _check_sizes(path: Path, model: recipe.Model, vocabulary: int, positions: int) -> None:
-    """Raises `BadInput` if the sizes in config.json are not those of the weights: before any memory is asked for."""
-    with _opened(path) as weights:
-        names = list(weights.keys())
-        layers = {int(found[1]) for name in names if (found := re.search(r"encoder\.layer\.(\d+)\.", name))}
-        if layers != set(range(model.layers)):
-            raise BadInput(f"{path} has {len(layers)} layers, config.json says {model.layers}: not of one model")
-        for ending, shape in (
-            ("embeddings.word_embeddings.weight", [vocabulary, model.hidden]),
-            ("embeddings.position_embeddings.weight", [positions, model.hidden]),
-            ("encoder.embed_positions.weight", [positions, model.hidden // model.heads]),
-            ("encoder.layer.0.intermediate.dense.weight", [model.feedforward, model.hidden]),
-        ):
-            for name in (name for name in names if name.removeprefix("bert.").removeprefix("roformer.") == ending):
-                found = weights.get_slice(name).get_shape()
-                if found != shape:
-                    raise BadInput(f"{path}: {name} is {tuple(found)}, which does not fit config.json: {tuple(shape)}")
-
-
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """The weights of a checkpoint, none of them read. Raises `BadInput` if it has none, or they are damaged."""
+    """The opened weights of a checkpoint. Raises `BadInput` if it has none, or if they are damaged."""
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
@@ -209,132 +204,102 @@ def _opened(path: Path) -> Iterator[Any]:
         raise BadInput(f"{path} cannot be read: {error}") from None
 
 
-def _tensors(path: Path) -> dict[str, Tensor]:
-    tensors = {}
-    with _opened(path) as weights:
-        for name in weights.keys():  # noqa: SIM118, it is no mapping
-            tensor = weights.get_tensor(name)
-            if tensor.dtype.is_floating_point:
-                tensor = tensor.float()
-                if not tensor.isfinite().all():
-                    raise BadInput(f"{path}: {name} is not finite everywhere: give a checkpoint that was not damaged")
-            # Checkpoints converted from TensorFlow call LayerNorm's parameters gamma and beta.
-            name = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
-            tensors[name] = tensor
-    return tensors
-
-
-_OUTSIDE_LAYERS = {
-    "encoder.embeddings.tokens.weight": "{base}.embeddings.word_embeddings.weight",
-    "encoder.embeddings.segments.weight": "{base}.embeddings.token_type_embeddings.weight",
-    "encoder.embeddings.positions.weight": "{base}.embeddings.position_embeddings.weight",
-    "encoder.embeddings.norm": "{base}.embeddings.LayerNorm",
-    "nsp_head.pooler.dense": "{base}.pooler.dense",
-    "lm_head.transform": "cls.predictions.transform.dense",
-    "lm_head.norm": "cls.predictions.transform.LayerNorm",
-    "lm_head.bias": "cls.predictions.bias",
-    "nsp_head.classifier": "cls.seq_relationship",
-}
-"""Our names, whole or up to `.weight` and `.bias`, and theirs."""
-_IN_LAYER = {
-    "attention.out_proj": "attention.output.dense",
-    "attention_norm": "attention.output.LayerNorm",
-    "mlp.fc1": "intermediate.dense",
-    "mlp.fc2": "output.dense",
-    "mlp_norm": "output.LayerNorm",
-}
-
-
 def _names(ours: str, base: str) -> list[str]:
-    """The published names of what we call `ours`: three for the fused queries, keys and values, otherwise one."""
-    if ours.startswith("encoder.layers."):
-        layer, _, name = ours.removeprefix("encoder.layers.").partition(".")
-        part, _, kind = name.rpartition(".")
-        prefix = f"{base}.encoder.layer.{layer}"
-        if part == "attention.qkv_proj":
-            return [f"{prefix}.attention.self.{each}.{kind}" for each in ("query", "key", "value")]
-        return [f"{prefix}.{_IN_LAYER[part]}.{kind}"]
-    stem, _, kind = ours.rpartition(".")
-    theirs = _OUTSIDE_LAYERS.get(ours) or f"{_OUTSIDE_LAYERS[stem]}.{kind}"
-    return [theirs.format(base=base)]
+    """The published names of our parameter: three for fused queries, keys and values, otherwise one."""
+    for part, theirs in _NAMES.items():
+        ours = ours.replace(part, theirs)
+    return list(dict.fromkeys(ours.format(base=base, each=each) for each in ("query", "key", "value")))
 
 
-def _to_interleaved(x: Tensor, heads: int) -> Tensor:
-    """Rows of a query or key matrix or bias, from pairs (i, i + d/2) to pairs (2i, 2i + 1)."""
-    rows = len(x) // heads
-    return x.view(heads, 2, rows // 2, -1).transpose(1, 2).reshape(x.shape)
+def _base(described: recipe.Model) -> str:
+    return "roformer" if described.positions == "rotary" else "bert"
 
 
-def _from_interleaved(x: Tensor, heads: int) -> Tensor:
-    """The inverse of `_to_interleaved`."""
-    rows = len(x) // heads
-    return x.view(heads, rows // 2, 2, -1).transpose(1, 2).reshape(x.shape)
+def _rotated(name: str, described: recipe.Model) -> bool:
+    """Whether a published tensor is a query or key matrix or bias of rotary positions."""
+    return described.positions == "rotary" and (".self.query." in name or ".self.key." in name)
 
 
 def _published(model: PretrainingModel, described: recipe.Model) -> dict[str, Tensor]:
-    rotary = described.positions == "rotary"
-    base = "roformer" if rotary else "bert"
+    """The parameters of `model` under their published names."""
     tensors = {}
     for ours, value in model.state_dict().items():
-        names = _names(ours, base)
+        names = _names(ours, _base(described))
         for name, part in zip(names, value.detach().float().cpu().chunk(len(names)), strict=True):
-            turned = rotary and ".self." in name and ".value." not in name
-            tensors[name] = (_to_interleaved(part, described.heads) if turned else part).clone()
-    if model.encoder.rotary is not None:  # fixed numbers, which transformers keeps among the weights
-        angles = model.encoder.rotary
-        tensors["roformer.encoder.embed_positions.weight"] = torch.cat((angles.sine, angles.cosine), 1).cpu()
+            if _rotated(name, described):  # from pairs (i, i + d/2) to (2i, 2i + 1)
+                part = part.view(described.heads, 2, -1, *part.shape[1:]).transpose(1, 2).reshape(part.shape)
+            tensors[name] = part.clone()
+    if model.encoder.rotary is not None:
+        tensors["roformer.encoder.embed_positions.weight"] = _angles(model.encoder.rotary).cpu()
     return tensors
 
 
-def _fill(model: PretrainingModel, tensors: dict[str, Tensor], described: recipe.Model, path: Path) -> None:
-    """Sets `model` from published `tensors`; parameters of heads that are not among them stay as they are.
+def _angles(rotary: Rotary) -> Tensor:
+    """The sines and cosines of rotary angles, which `transformers` keeps among the weights."""
+    return torch.cat((rotary.sine, rotary.cosine), 1)
 
-    Raises `BadInput` for a tensor of the encoder that is missing, and for one that no parameter takes up.
+
+def _state(path: Path, shapes: PretrainingModel, described: recipe.Model) -> dict[str, Tensor]:
+    """The published tensors as our parameters, which have the shapes of `shapes`; heads may be missing.
+
+    Raises `BadInput` for a tensor of another shape, for a missing one of the encoder, and for one that would be lost.
     """
-    rotary = described.positions == "rotary"
-    base = "roformer" if rotary else "bert"
-    bare = not any(name.startswith(f"{base}.") for name in tensors)  # an encoder saved without heads has no prefix
-    state = model.state_dict()
-    unused = dict(tensors)
-    for ours, value in state.items():
-        names = _names(ours, base)
-        if bare:
-            names = [name.removeprefix(f"{base}.") for name in names]
-        missing = [name for name in names if name not in tensors]
-        if missing:
-            if ours.startswith("encoder."):
+    base, state = _base(described), {}
+    with _opened(path) as weights:
+        # Checkpoints converted from TensorFlow call LayerNorm's parameters gamma and beta.
+        found = {
+            name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias"): name
+            for name in weights.keys()  # noqa: SIM118, it is no mapping
+        }
+        if not any(name.startswith(f"{base}.") for name in found):  # an encoder saved without heads has no prefix
+            found = {f"{base}.{name}": original for name, original in found.items()}
+        for ours, value in shapes.state_dict().items():
+            names = _names(ours, base)
+            missing = [name for name in names if name not in found]
+            if missing and ours.startswith("encoder."):
                 raise BadInput(f"{path} lacks {missing[0]}: it is not the model of its config.json")
-            continue
-        for name in names:
-            if unused.pop(name).dtype != torch.float32:
-                raise BadInput(f"{path}: {name} is {tensors[name].dtype}: weights must be floating-point numbers")
-        parts = []
-        for name in names:
-            turned = rotary and ".self." in name and ".value." not in name
-            parts.append(_from_interleaved(tensors[name], described.heads) if turned else tensors[name])
-        if any(part.dim() != value.dim() for part in parts) or (joined := torch.cat(parts)).shape != value.shape:
-            raise BadInput(f"{path}: {names[0]} is {tuple(tensors[names[0]].shape)}, which does not fit config.json")
-        state[ours] = joined
-    model.load_state_dict(state)
-    for name, tensor in unused.items():
-        _check_unused(name.removeprefix(f"{base}."), tensor, model, path)
+            if missing:
+                continue
+            parts = []
+            for name in names:
+                part = _tensor(weights, found.pop(name), [len(value) // len(names), *value.shape[1:]], path)
+                if _rotated(name, described):  # from pairs (2i, 2i + 1) to (i, i + d/2)
+                    part = part.view(described.heads, -1, 2, *part.shape[1:]).transpose(1, 2).reshape(part.shape)
+                parts.append(part)
+            state[ours] = torch.cat(parts)
+        copies = {
+            "embeddings.position_ids": torch.arange(shapes.encoder.max_positions)[None],
+            "cls.predictions.decoder.weight": state["encoder.embeddings.tokens.weight"],
+        }
+        if "lm_head.bias" in state:
+            copies["cls.predictions.decoder.bias"] = state["lm_head.bias"]
+        if described.positions == "rotary":
+            rotary = Rotary(shapes.encoder.max_positions, described.hidden // described.heads)
+            copies["encoder.embed_positions.weight"] = _angles(rotary)
+        for name, original in found.items():
+            _check_unused(name.removeprefix(f"{base}."), weights.get_tensor(original), copies, path)
+    return state
 
 
-def _check_unused(name: str, tensor: Tensor, model: PretrainingModel, path: Path) -> None:
+def _tensor(weights: Any, name: str, shape: list[int], path: Path) -> Tensor:
+    """A tensor of floating-point numbers, in fp32. Raises `BadInput` for another shape or type."""
+    found = weights.get_slice(name).get_shape()
+    if found != shape:
+        raise BadInput(f"{path}: {name} is {tuple(found)}, which does not fit config.json: {tuple(shape)}")
+    tensor: Tensor = weights.get_tensor(name)
+    if not tensor.dtype.is_floating_point:
+        raise BadInput(f"{path}: {name} is {tensor.dtype}: weights must be floating-point numbers")
+    if not tensor.isfinite().all():
+        raise BadInput(f"{path}: {name} is not finite everywhere: give a checkpoint that was not damaged")
+    return tensor.float()
+
+
+def _check_unused(name: str, tensor: Tensor, copies: dict[str, Tensor], path: Path) -> None:
     """Raises `BadInput` for a tensor that would be lost: neither a task's head nor a copy of what the model has."""
-    copies: dict[str, Callable[[], Tensor]] = {
-        "embeddings.position_ids": lambda: torch.arange(model.encoder.max_positions)[None],
-        "cls.predictions.decoder.weight": lambda: model.encoder.embeddings.tokens.weight,
-        "cls.predictions.decoder.bias": lambda: model.get_parameter("lm_head.bias"),
-    }
-    tolerance = 0.0
-    if (angles := model.encoder.rotary) is not None and name == "encoder.embed_positions.weight":
-        copies[name] = lambda: torch.cat((angles.sine, angles.cosine), 1)
-        tolerance = 0.01  # they may have been saved in bf16
     if name.startswith(_HEADS):
         return
     if name not in copies:
         raise BadInput(f"{path}: the model of config.json has no place for {name}: it is not the model of its weights")
-    ours = copies[name]().float()
+    ours, tolerance = copies[name].float(), 0.01 if "embed_positions" in name else 0.0  # some are in bf16
     if tensor.shape != ours.shape or not torch.allclose(tensor.float(), ours, rtol=0, atol=tolerance):
-        raise BadInput(f"{path}: {name} is not what it is in BERT, a copy: only tied and fixed ones can be read")
+        raise BadInput(f"{path}: {name} is not a copy, as it is in BERT: only tied and fixed ones can be read")

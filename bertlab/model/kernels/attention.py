@@ -13,16 +13,16 @@ import torch.nn.functional as F
 from torch import Tensor
 
 SHORT = 128
-"""Tokens up to which products are the faster way without dropout too."""
+"""Tokens up to which products are faster also without dropout."""
 
 
 def attention(
     query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, *, causal: bool = False, dropout: float = 0.0
 ) -> Tensor:
-    """softmax(query key' / sqrt(d) + bias) value, with dropout on the probabilities: (B, H, K, d), by the faster way.
+    """softmax(query key' / sqrt(d) + bias) value, with dropout on the probabilities, (B, H, K, d): the faster version.
 
-    `query` is (B, H, K, d), `key` and `value` (B, H, T, d), `bias` (B or 1, 1, K or 1, T). `causal` says that `bias` is
-    the causal mask of all tokens, which fused kernels apply without reading it.
+    `query` is (B, H, K, d), `key` and `value` (B, H, T, d), `bias` (B or 1, 1, K or 1, T). With `causal`, `bias` is the
+    causal mask of all tokens, which fused kernels need not read.
     """
     if query.device.type == "cpu" and (dropout or key.shape[-2] <= SHORT):
         return by_products(query, key, value, bias, dropout=dropout)
@@ -32,7 +32,7 @@ def attention(
 def fused(
     query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, *, causal: bool = False, dropout: float = 0.0
 ) -> Tensor:
-    """The plain version: torch's own."""
+    """The plain version, of torch."""
     mask = None if causal else bias
     return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal, dropout_p=dropout)
 

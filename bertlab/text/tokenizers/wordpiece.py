@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -35,12 +35,8 @@ LONGEST_WORD = 100
 ALPHABET = 1_000
 """Single characters in a trained vocabulary at most, the most frequent ones."""
 
-_MEMORY = 1_500_000
-"""Characters of the words whose ids are remembered, some 200,000 words."""
-_TEXTS = 100
-"""Texts that are split into words at once: their words stay in the processor's cache until they are looked up."""
-_WORDS = 500
-"""New words that are split into pieces at once."""
+_MEMORY = 200_000
+"""Words whose ids are remembered."""
 _NO_SPACES = re.compile("[\x00\x0b\x0c\x1c-\x1f\x85]")
 """What `str.split` takes for spaces and BERT removes as control characters; and NUL, put between texts here."""
 _PUNCTUATION = f"{string.punctuation}–—‘’“”…"
@@ -193,10 +189,7 @@ _AS_IN_BERT: dict[str, dict[str, Any]] = {
 
 
 class TrainedWordPiece(TrainedTokenizer):
-    """WordPiece with its vocabulary.
-
-    Each word is looked up in a table of the words seen before; only new ones go through the `tokenizers` library.
-    """
+    """WordPiece with its vocabulary; only words that are new go through the `tokenizers` library."""
 
     settings: WordPiece
 
@@ -206,8 +199,7 @@ class TrainedWordPiece(TrainedTokenizer):
         ids = {piece: number for number, piece in enumerate(vocabulary)}
         model = models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD)
         super().__init__(settings, vocabulary, settings._bert(Tokenizer(model)))
-        self._seen: dict[str, bytes] = {}
-        self._seen_characters = 0
+        self._ids = _WordIds(lambda word: super(TrainedWordPiece, self).pack([word])[0])
 
     @cached_property
     def word_starts(self) -> npt.NDArray[np.bool_]:
@@ -236,25 +228,10 @@ class TrainedWordPiece(TrainedTokenizer):
 
     def pack(self, texts: Sequence[str]) -> list[bytes]:
         """The ids of each text, without special tokens, as the bytes of an array of `dtype`."""
-        if self._seen_characters > _MEMORY:
-            self._seen.clear()
-            self._seen_characters = 0
-        packed: list[bytes] = []
-        waiting: dict[int, list[str]] = {}
-        pieces = self._seen.__getitem__
-        for start in range(0, len(texts), _TEXTS):
-            for words in self._words(texts[start : start + _TEXTS]):
-                try:
-                    packed.append(b"".join(map(pieces, words)))
-                except KeyError:  # a new word: rare, except in the first texts
-                    waiting[len(packed)] = words
-                    packed.append(b"")
-        unseen = list(set[str]().union(*waiting.values()).difference(self._seen))
-        self._seen.update(self._lookup(unseen))
-        self._seen_characters += sum(map(len, unseen))
-        for number, words in waiting.items():
-            packed[number] = b"".join(map(pieces, words))
-        return packed
+        if len(self._ids) > _MEMORY:
+            self._ids.clear()
+        ids = self._ids.__getitem__
+        return [b"".join(map(ids, words)) for words in self._words(texts)]
 
     def _words(self, texts: Sequence[str]) -> list[list[str]]:
         """The texts split at spaces and frequent punctuation, where BERT splits too: no piece is longer than a word."""
@@ -266,22 +243,17 @@ class TrainedWordPiece(TrainedTokenizer):
             joined = joined.replace(mark, f" {mark} ")
         return [text.split() for text in joined.split("\x00")] if texts else []
 
-    def _lookup(self, words: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-        """Each word with its packed ids."""
-        plain: list[str] = []
-        others: list[str] = []
-        for word in words:
-            (plain if word.isascii() and word.isalnum() else others).append(word)
-        yield from zip(plain, self._cut(plain), strict=True)
-        yield from zip(others, super().pack(others), strict=True)
 
-    def _cut(self, plain: Sequence[str]) -> Iterator[bytes]:
-        """The packed ids of words of ASCII letters and digits: many are one text, in which first pieces have no ##."""
-        texts = [" ".join(plain[start : start + _WORDS]) for start in range(0, len(plain), _WORDS)]
-        for encoding in self.backend.encode_batch_fast(texts, add_special_tokens=False):
-            ids = np.array(encoding.ids, dtype=self.dtype)
-            packed, starts = ids.tobytes(), (np.flatnonzero(self.word_starts[ids]) * ids.itemsize).tolist()
-            yield from (packed[start:end] for start, end in zip(starts, [*starts[1:], len(packed)], strict=True))
+class _WordIds(dict[str, bytes]):
+    """The packed ids of words; those of a new word are computed."""
+
+    def __init__(self, compute: Callable[[str], bytes]) -> None:
+        super().__init__()
+        self._compute = compute
+
+    def __missing__(self, word: str) -> bytes:
+        ids = self[word] = self._compute(word)
+        return ids
 
 
 def _wrapped(text: str) -> str:
