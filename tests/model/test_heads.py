@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.model.heads import ClassificationModel, PretrainingModel, SpanModel, TaggingModel, TensorBatch
+from bertlab.model.layers import set_dropout
 from bertlab.objectives import CausalLM, MaskedLM, NextSentence
 from bertlab.recipe.objective import bert
 
@@ -188,3 +189,37 @@ def test_spans_have_a_start_and_an_end_at_every_token_but_padding():
     assert torch.equal(both[:, 2] == -torch.inf, (torch.arange(TOKENS) > 1).expand(BATCH, -1))
     held = joint.answerable(source.pooler(source.encoder(tokens, segments, lengths)[:, 0]))
     torch.testing.assert_close(both[:, 2, :2], held, rtol=0, atol=1e-5)
+
+
+def test_a_step_is_repeated_to_the_bit_whatever_was_drawn_before():
+    model = PretrainingModel(recipe.Model(layers=2, hidden=64, heads=2, dropout=0.1), 200, 32, seed=0).train()
+    tokens = torch.randint(0, 200, (8, 32), generator=torch.Generator().manual_seed(0))
+    positions = torch.arange(5).expand(8, 5) + 1
+    slots = {"positions": positions, "targets": tokens[:, :5], "weights": torch.ones(8, 5)}
+    arrays = {"masked_lm": slots, "next_sentence": {"labels": tokens[:, 0] % 2}}
+    batch = TensorBatch(tokens, tokens % 2, None, arrays)
+
+    def step(key):
+        torch.manual_seed(key)
+        model.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = sum(model.losses(batch).values())
+        loss.backward()
+        return loss.item(), [each.grad.clone() for each in model.parameters()]
+
+    loss, gradients = step(2**64 - 3)
+    other, _ = step(1)
+    torch.rand(10)
+    again, repeated = step(2**64 - 3)
+    assert loss == again != other
+    assert all(torch.equal(one, two) for one, two in zip(gradients, repeated, strict=True))
+
+
+def test_every_dropout_of_a_model_is_set():
+    """Of embeddings, attention probabilities and both sublayers: at 0, training computes what evaluation does."""
+    model = PretrainingModel(recipe.Model(layers=2, hidden=64, heads=2, dropout=0.5), 50, 16, seed=0)
+    tokens = torch.arange(32).view(2, 16)
+    plain = model.eval().encoder(tokens, tokens % 2)
+    assert not torch.equal(model.train().encoder(tokens, tokens % 2), plain)
+    set_dropout(model, 0.0)
+    assert torch.equal(model.train().encoder(tokens, tokens % 2), plain)

@@ -26,8 +26,8 @@ def world(count, seed=0):
     draw = np.random.Generator(np.random.PCG64(seed))
     found = []
     for number in range(count):
-        reports = [" ".join(draw.choice(WORDS, size=draw.integers(2, 9))) + "." for _ in range(draw.integers(1, 7))]
-        found.append(" ".join(reports).capitalize() + f" Number {number}.")
+        drawn = [" ".join(draw.choice(WORDS, size=draw.integers(2, 9))) + "." for _ in range(draw.integers(1, 7))]
+        found.append(" ".join(drawn).capitalize() + f" Number {number}.")
     return found
 
 

@@ -92,8 +92,8 @@ def test_theirs_is_read_with_its_logits(positions, padded, causal, tmp_path, tok
     theirs = reference(positions, causal)
     theirs.save_pretrained(tmp_path)
     tokenizer.save(tmp_path / "vocab.txt")
-    described_by, ours, read = huggingface.read(tmp_path)
-    model = described_by.model
+    found, ours, read = huggingface.read(tmp_path)
+    model = found.model
     assert (model.layers, model.hidden, model.heads, model.positions) == (3, 64, 4, positions)
     assert read.vocabulary == WORDS
     assert ours.encoder.causal == causal
@@ -116,8 +116,8 @@ def test_ours_is_written_with_its_logits(positions, padded, causal, tmp_path, to
 def test_what_is_written_is_read_back_whole(positions, causal, tmp_path, tokenizer):
     ours = perturbed(PretrainingModel(described(positions), len(WORDS), TOKENS, 0, (CausalLM(),) if causal else ()))
     huggingface.write(tmp_path / "out", ours, described(positions), tokenizer)
-    described_by, again, read = huggingface.read(tmp_path / "out")
-    assert described_by.model == described(positions)
+    found, again, read = huggingface.read(tmp_path / "out")
+    assert found.model == described(positions)
     assert again.encoder.causal == causal
     assert (read.vocabulary, read.settings.lowercase) == (WORDS, False)
     assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), again.parameters(), strict=True))
