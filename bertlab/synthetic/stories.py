@@ -17,7 +17,7 @@ from bertlab.synthetic.lexicon import Verbs, lexicon, names
 from bertlab.synthetic.world import Being, fate, named, trait, unnamed
 
 DOCUMENTS = 12_000
-"""The documents of the default corpus: about 1.6 million WordPieces with a vocabulary of 4,096."""
+"""The documents of the default corpus: about 1.6 million tokens with a vocabulary of 4,096."""
 BYTES = 6_811_157
 """The size of their text."""
 
