@@ -1,0 +1,140 @@
+"""The synthetic tasks: the same everywhere, splits apart, columns right, and no task solved by a shortcut."""
+
+import hashlib
+import json
+import re
+import runpy
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from bertlab import synthetic as microworld
+from bertlab.errors import BadInput
+from bertlab.machine import Machine
+from bertlab.synthetic.lexicon import lexicon
+from bertlab.tasks import catalog
+from bertlab.tasks.data import load
+
+SPLITS = ("train", "validation", "test")
+GOLDEN = {
+    "1/inference@4": "0e15db82834fefb0",
+    "1/question-inference@3": "dae5e09aa4de10e7",
+    "1/paraphrase@3": "af2a8d1c0bca41d2",
+    "1/similarity@3": "02e5c5b67daac2f2",
+    "1/sentiment@4": "4a26784eb8329551",
+    "1/acceptability@3": "dc383942a533328a",
+    "1/entities@3": "270be18020588bc3",
+    "1/questions@3": "983976b7ad62d4eb",
+    "1/questions-unanswerable@3": "876da2f82daa1596",
+    "1/completion@5": "763c261d22b3c5e1",
+    "1/parts-of-speech@4": "5d69e37e43b8db06",
+}
+COLUMNS = {
+    "inference": {"premise", "hypothesis", "label"},
+    "question-inference": {"question", "sentence", "label"},
+    "paraphrase": {"sentence1", "sentence2", "label"},
+    "similarity": {"sentence1", "sentence2", "label"},
+    "sentiment": {"sentence", "label"},
+    "acceptability": {"sentence", "label"},
+    "entities": {"tokens", "ner_tags"},
+    "questions": {"id", "title", "context", "question", "answers"},
+    "questions-unanswerable": {"id", "title", "context", "question", "answers"},
+    "completion": {"startphrase", "ending0", "ending1", "ending2", "ending3", "label"},
+    "parts-of-speech": {"tokens", "upos"},
+}
+CLASSIFIED = {name: task for name, task in catalog.WORLD.items() if task.kind == "classification"}
+
+
+def test_golden_examples(rows):
+    """A change here changes what a task measures: raise its `revision` with it, and no other."""
+
+    def fingerprint(task):
+        examples = rows(task, "test")[:20] + rows(task, "train")[:20]
+        return hashlib.sha256(json.dumps(examples, sort_keys=True).encode()).hexdigest()[:16]
+
+    assert {microworld.version(task): fingerprint(task) for task in microworld.TASKS} == GOLDEN
+
+
+@pytest.mark.parametrize("task", microworld.TASKS)
+def test_columns_and_repetition(rows, task):
+    """Few examples repeat, no evaluated example occurs in training, and no name occurs in two splits."""
+    names = {name.lower() for name in lexicon().names}
+    seen, used = [], []
+    for split in SPLITS:
+        examples = rows(task, split)
+        assert all(set(row) == COLUMNS[task] for row in examples)
+        assert split == "train" or len(examples) >= 4_000
+        inputs = [{name: row[name] for name in row.keys() - {"id", "title", "label"}} for row in examples]
+        seen.append({json.dumps(row, sort_keys=True) for row in inputs})
+        assert len(seen[-1]) > 0.95 * len(examples)
+        used.append(names.intersection(re.findall(r"[a-z-]+", json.dumps(examples).lower())))
+    assert all(len(part) > (100 if task != "parts-of-speech" else 30) for part in used)
+    for one, two in ((0, 1), (0, 2), (1, 2)):
+        assert used[one].isdisjoint(used[two])
+        assert one or seen[one].isdisjoint(seen[two])
+    assert microworld.rows(task, "train")[:50] == microworld.rows(task, "train")[:50]
+
+
+@pytest.mark.parametrize("task", sorted({*CLASSIFIED, "completion"}))
+def test_labels_are_balanced(rows, task):
+    for split in SPLITS:
+        count = Counter(row["label"] for row in rows(task, split))
+        assert set(count) == set(range(len(count)))
+        assert len(count) == {"inference": 3, "completion": 4}.get(task, 2)
+        assert max(count.values()) < 1.1 * sum(count.values()) / len(count)
+
+
+CEILINGS = {
+    "inference": 70, "question-inference": 68, "paraphrase": 60, "sentiment": 64, "acceptability": 62, "similarity": 25,
+    "completion": 58, "questions": 50, "questions-unanswerable": 52, "entities": 70, "parts-of-speech": 75,
+}  # fmt: skip
+"""Points that no floor may reach: well below what a small pre-trained encoder does."""
+
+
+@pytest.mark.parametrize("task", CEILINGS)
+def test_neither_half_nor_words_alone_solve_a_task(task):
+    """Half a pair stays within 3 points of the majority, counts of words below a ceiling: trained as the model is."""
+    floors = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "floors.py"))["floors"]
+    data = load(catalog.WORLD[task], machine=Machine(), world=True)
+    majority = {"inference": 33.3, "completion": 25, "similarity": 0, "questions-unanswerable": 66.7}.get(task, 50)
+    for name, reached in floors(data):
+        assert reached < (CEILINGS[task] if name == "lexical" else majority + 3), name
+
+
+@pytest.mark.parametrize("task", sorted({*CLASSIFIED, "completion", "similarity"}))
+def test_the_number_of_words_tells_no_label(rows, task):
+    """Each text has the same mean number of words and sentences for every label."""
+    for column in catalog.WORLD[task].text:
+        lengths = {}
+        for row in rows(task, "test"):
+            label = round(row["label"] / 2.5) if task == "similarity" else row["label"]
+            lengths.setdefault(label, []).append(len(re.findall(r"\w+|[.?!]", str(row[column]))))
+        means = [sum(found) / len(found) for found in lengths.values()]
+        assert max(means) - min(means) < 0.25
+
+
+@pytest.mark.parametrize("task", CLASSIFIED)
+def test_the_lengths_of_all_texts_together_tell_no_label(rows, task):
+    """Boosted trees learn nothing from the numbers of words and sentences: a leak can lie in two texts together."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    def lengths(split):
+        found = [
+            [len(re.findall(pattern, row[column])) for column in CLASSIFIED[task].text for pattern in (r"\w+", "[.?!]")]
+            for row in rows(task, split)
+        ]
+        return found, [row["label"] for row in rows(task, split)]
+
+    features, labels = lengths("test")
+    majority = max(Counter(labels).values()) / len(labels)
+    for split in ("validation", "train"):
+        trees = HistGradientBoostingClassifier(max_depth=3, max_iter=50, random_state=0).fit(*lengths(split))
+        assert trees.score(features, labels) < majority + 0.03
+
+
+def test_unknown_task_and_split():
+    with pytest.raises(BadInput, match="did you mean 'entities'"):
+        microworld.rows("entitys", "train")
+    with pytest.raises(BadInput, match="split"):
+        microworld.rows("entities", "dev")
