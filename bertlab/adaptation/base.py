@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -139,6 +140,11 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     def lr_multipliers(self, model: nn.Module) -> dict[nn.Parameter, float]:
         """The learning rates of parameters of a prepared model that differ from `peak_lr`, as multiples of it."""
         return {}
+
+    def steps(self, examples: int) -> int:
+        """Updates in all epochs of training on this many examples."""
+        steps = max(1, math.ceil(self.epochs * math.ceil(examples / self.batch_size)))
+        return min(self.max_steps or steps, steps)
 
     @abstractmethod
     def flops(self, model: Model, trained: float, evaluated: float, passes: float, *, causal: bool = False) -> float:

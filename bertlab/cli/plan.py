@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,8 +14,9 @@ from bertlab.cli.options import ClusterOptions, Json, StudyOptions, option
 from bertlab.wording import count, megabytes, roughly
 
 if TYPE_CHECKING:
-    from bertlab.estimates.estimate import Amount, Estimate, Gpu
+    from bertlab.estimates.estimate import Amount, Estimate
     from bertlab.estimates.trials import Trials
+    from bertlab.recipe import Recipe
 
 
 def plan(
@@ -37,7 +39,7 @@ def plan(
     """
     from bertlab.cli import plan_table
     from bertlab.errors import BadInput
-    from bertlab.estimates.estimate import Gpu, estimate
+    from bertlab.estimates.estimate import estimate, gpu_seconds
     from bertlab.estimates.trials import Trials
     from bertlab.lab import plan as planning
     from bertlab.names import visible
@@ -55,12 +57,14 @@ def plan(
         devices = dataclasses.replace(devices, gpus=devices.gpus or 1)
     machine, store = devices.machine(options), Store(options.runs)
     made = planning.make(options.study_request(machine), machine)
+    pending = made.pending(store)
+    recipes = plan_table.trained(pending)
+    basis: dict[str, Any]
     if peak_tflops is not None:
-        gpu = Gpu(peak_flops=1e12 * peak_tflops, memory_bytes=device_memory_gb and 1e9 * device_memory_gb)
-        found = estimate(made, store, machine, gpu.seconds(machine))
-        lines = [*_expected(gpu, found)]
-        basis: dict[str, Any] = {"times_from": ["peak FLOP/s"], "trial_seconds": 0.0}
-        basis |= {"peak_flops_per_second": gpu.peak_flops}
+        peak = 1e12 * peak_tflops
+        found = estimate(made, store, machine, gpu_seconds(peak))
+        lines = _expected(peak_tflops, device_memory_gb, recipes)
+        basis = {"times_from": ["peak FLOP/s"], "trial_seconds": 0.0, "peak_flops_per_second": peak}
     else:
         machine.check()
         status = console().status("")
@@ -76,23 +80,23 @@ def plan(
                 found = estimate(made, store, machine, trials.seconds)
             finally:
                 status.stop()
-        lines = [*_timed(trials)]
-        sources = ["finished runs"] * bool(trials.from_runs) + ["trials"] * bool(trials.from_trials)
-        basis = {"times_from": sources, "trial_seconds": trials.spent, "peak_flops_per_second": trials.peak or None}
+        lines = _timed(trials)
+        basis = {"times_from": sorted(trials.sources), "trial_seconds": trials.spent}
+        basis["peak_flops_per_second"] = trials.peak or None
     if json:
-        request = {"studies": [study.name for study in made.request.studies], "scale": made.request.scale.name}
-        print_json(request | {"corpus": list(made.corpora), "devices": machine.devices} | basis | _record(found))
+        request: dict[str, Any] = {"studies": [study.name for study in made.request.studies]}
+        request |= {"scale": made.request.scale.name, "corpus": list(made.corpora), "devices": machine.devices}
+        print_json(request | basis | dataclasses.asdict(found) | {"models": _models(recipes)})
         return 0
-    plan_table.table(made, found.done, found.kinds)
-    for line in (*plan_table.models(found.pending), *_totals(found), *lines):
-        say(line)
+    plan_table.table(made, found.done, found.jobs)
+    say("\n".join([*plan_table.models(pending), *_totals(found), *lines]))
     return 0
 
 
 def _timed(trials: Trials) -> Iterator[str]:
     """Where the times of jobs come from."""
-    parts = ["similar finished runs"] * bool(trials.from_runs)
-    if trials.from_trials:
+    parts = ["similar finished runs"] * ("finished runs" in trials.sources)
+    if "trials" in trials.sources:
         products = f"matrix products: {trials.peak / 1e9:,.0f} GFLOP/s"
         parts.append(f"{roughly(trials.spent)} of trials on this machine ({products})")
     yield f"Times come from {' and '.join(parts)}."
@@ -100,30 +104,32 @@ def _timed(trials: Trials) -> Iterator[str]:
         yield f"Other processes were running ({trials.load:.1f} per core): on an idle machine, jobs take less time."
 
 
-def _expected(gpu: Gpu, found: Estimate) -> Iterator[str]:
+def _expected(peak_tflops: float, memory_gb: float | None, recipes: list[Recipe]) -> Iterator[str]:
     """How times on other GPUs are estimated, and whether the models fit."""
-    from bertlab.cli.plan_table import parameters
+    from bertlab.estimates.estimate import LAYER_SECONDS
     from bertlab.estimates.measure import TYPICAL_MFU
-    from bertlab.lab.jobs import Pretrain
+    from bertlab.recipe import cost
 
     yield (
-        f"Estimated, not measured: {TYPICAL_MFU:.0%} of {gpu.peak_flops / 1e12:g} TFLOP/s per GPU, and at least "
-        f"{1000 * gpu.LAYER_SECONDS:g} ms per layer and step. The time to prepare text is left out."
+        f"Estimated, not measured: {TYPICAL_MFU:.0%} of {peak_tflops:g} TFLOP/s per GPU, and at least "
+        f"{1000 * LAYER_SECONDS:g} ms per layer and step. The time to prepare text is left out."
     )
-    largest = max((parameters(job.recipe) for job in found.pending if isinstance(job, Pretrain)), default=0)
-    if 16 * largest > (gpu.memory_bytes or float("inf")):  # weights, gradients and two moments in fp32
-        yield f"The largest model does not fit: weights, gradients and moments take {16 * largest / 1e9:.0f} GB."
+    # weights, gradients and two moments in fp32
+    largest_gb = 16 * max(map(cost.trained_parameters, recipes), default=0) / 1e9
+    if memory_gb is not None and largest_gb > memory_gb:
+        yield f"The largest model does not fit: weights, gradients and moments take {largest_gb:.0f} GB."
 
 
 def _totals(found: Estimate) -> Iterator[str]:
     """What all studies, each study and one more seed cost."""
-    yield f"Total: {_stated(found.to_do)}." if found.pending else "All runs are finished: nothing is left to do."
-    if len(found.studies) > 1:
-        yield from (f"  {name} alone: {_stated(amount)}" for name, amount in found.studies.items())
+    yield f"Total: {_stated(found.to_do)}." if found.to_do.jobs else "All runs are finished: nothing is left to do."
+    if len(found.by_study) > 1:
+        yield from (f"  {name} alone: {_stated(amount)}" for name, amount in found.by_study.items())
     if found.one_more_seed is not None:
         yield f"One more seed: {_stated(found.one_more_seed)}."
-    if found.shared.pretrainings or found.shared.measurements:
-        yield f"Saved because variants share runs: {_stated(found.shared)}."
+    saved = found.saved_by_sharing
+    if saved.pretrainings or saved.measurements:
+        yield f"Saved because variants share runs: {_stated(saved)}."
 
 
 def _stated(amount: Amount) -> str:
@@ -134,22 +140,13 @@ def _stated(amount: Amount) -> str:
     return ", ".join([*parts, f"{megabytes(amount.disk_bytes)} of disk"])
 
 
-def _record(found: Estimate) -> dict[str, Any]:
-    """An estimate as JSON.
+def _models(recipes: list[Recipe]) -> list[dict[str, Any]]:
+    """The shapes of pre-trained models, their parameters and their number."""
+    from bertlab.recipe import cost
 
-    `jobs` (by kind), `to_do`, `by_study`, `one_more_seed` and `saved_by_sharing` are amounts: `pretrainings`,
-    `measurements`, `others` (corpora, checkpoints), `tokens` (trained on), `flops`, `seconds` (from start to end; of
-    `saved_by_sharing` on one device; null if unknown) and `disk_bytes`. `done` counts finished jobs by kind, `models`
-    the pending pre-trainings by shape.
-    """
-    from bertlab.cli.plan_table import trained_models
-
-    return {
-        "done": dict(found.done),
-        "jobs": {kind: dataclasses.asdict(each) for kind, each in found.kinds.items()},
-        "to_do": dataclasses.asdict(found.to_do),
-        "models": trained_models(found.pending),
-        "by_study": {name: dataclasses.asdict(each) for name, each in found.studies.items()},
-        "one_more_seed": found.one_more_seed and dataclasses.asdict(found.one_more_seed),
-        "saved_by_sharing": dataclasses.asdict(found.shared),
-    }
+    shapes = Counter((recipe.model, cost.trained_parameters(recipe)) for recipe in recipes)
+    return [
+        {"layers": model.layers, "hidden": model.hidden, "heads": model.heads}
+        | {"parameters": size, "pretrainings": number}
+        for (model, size), number in shapes.items()
+    ]

@@ -5,19 +5,18 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bertlab.cli.console import print_table, say
 from bertlab.errors import BadInput
 from bertlab.lab.jobs import Job, Pretrain
-from bertlab.recipe import cost
+from bertlab.recipe import Recipe, cost
 from bertlab.wording import megabytes, roughly
 
 if TYPE_CHECKING:
     from bertlab.estimates.estimate import Amount
     from bertlab.lab.plan import Plan
     from bertlab.machine import Machine
-    from bertlab.recipe import Recipe
     from bertlab.store.runs import Store
 
 KINDS = {
@@ -34,16 +33,12 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "") -> None:
 
     Times are those of similar finished runs; without any, they are left out.
     """
-    from bertlab.estimates.estimate import amount
+    from bertlab.estimates.estimate import amount, by_kind, finished
     from bertlab.estimates.recorded import Recorded
 
     pending, seconds = plan.pending(store), Recorded(store, machine).seconds
-    planned, waiting = (Counter(job.kind for job in jobs) for jobs in (plan.jobs, pending))
-    amounts = {
-        kind: amount([job for job in pending if job.kind == kind], machine, seconds, read_tasks=False)
-        for kind in planned
-    }
-    table(plan, planned - waiting, amounts, what)
+    amounts = {kind: amount(jobs, machine, seconds, read_tasks=False) for kind, jobs in by_kind(plan, pending).items()}
+    table(plan, finished(plan, pending), amounts, what)
     for line in models(pending):
         say(line)
     (trainings, measurements), (trained, measured) = plan.requested, plan.distinct
@@ -71,36 +66,30 @@ def unlike_paper(plan: Plan) -> list[str]:
 
 
 def table(plan: Plan, done: Mapping[str, int], amounts: Mapping[str, Amount], what: str = "") -> None:
-    """Prints the number of finished jobs of each kind, and the costs of the pending ones."""
+    """Prints for each kind the number of finished jobs, and the costs of the pending ones as far as they are known."""
     names = ", ".join([*(study.name for study in plan.request.studies), *([what] if what else [])])
     given = plan.request.pretrained
     text = f"from {given.label}" if given else f"on {' + '.join(plan.corpora)}"
-    print_table(
-        ("job", "done", "to run", "tokens", "FLOPs", "disk", "time"),
-        [(name, str(done.get(kind, 0)), *_costs(amounts[kind])) for kind, name in KINDS.items() if kind in amounts],
-        f"{names}: scale {plan.request.scale.name} {text}",
-    )
-
-
-def _costs(amount: Amount) -> tuple[str, ...]:
-    """Number of jobs, tokens, FLOPs, disk and time, as far as they are known."""
-    return (
-        str(amount.pretrainings + amount.measurements + amount.others),
-        f"{amount.tokens:,.0f}" if amount.tokens else "",
-        f"{amount.flops:.1e}" if amount.flops else "",
-        megabytes(amount.disk_bytes) if amount.disk_bytes else "",
-        roughly(amount.seconds) if amount.seconds else "",
-    )
+    lines = []
+    for kind, name in KINDS.items():
+        if kind in amounts:
+            each = amounts[kind]
+            tokens = f"{each.tokens:,.0f}" if each.tokens else ""
+            flops = f"{each.flops:.1e}" if each.flops else ""
+            disk = megabytes(each.disk_bytes) if each.disk_bytes else ""
+            time = roughly(each.seconds) if each.seconds else ""
+            lines.append((name, str(done[kind]), str(each.jobs), tokens, flops, disk, time))
+    columns = ("job", "done", "to run", "tokens", "FLOPs", "disk", "time")
+    print_table(columns, lines, f"{names}: scale {plan.request.scale.name} {text}")
 
 
 def models(jobs: Iterable[Job]) -> list[str]:
     """A line for each model and schedule that jobs pre-train: shape and parameters; batch, steps and lengths."""
-    lines = Counter(_described(recipe) for recipe in _trained(jobs))
-    return [f"{count} x {line}" for line, count in lines.items()]
+    return [f"{count} x {line}" for line, count in Counter(map(_described, trained(jobs))).items()]
 
 
 def _described(recipe: Recipe) -> str:
-    model, count = recipe.model, parameters(recipe) / 1e6
+    model, count = recipe.model, cost.trained_parameters(recipe) / 1e6
     batch = f"{recipe.schedule.batch_size:,} sequences"
     batch += " or as many tokens" if recipe.inputs.token_matched_to else ""
     lengths = ", then ".join(f"{steps:,} steps of {length}" for length, steps in cost.phases(recipe))
@@ -110,32 +99,17 @@ def _described(recipe: Recipe) -> str:
     )
 
 
-def trained_models(jobs: Iterable[Job]) -> list[dict[str, Any]]:
-    """The shapes that jobs pre-train, their parameters and their number, as JSON."""
-    shapes = Counter((recipe.model, parameters(recipe)) for recipe in _trained(jobs))
-    return [
-        {name: getattr(model, name) for name in ("layers", "hidden", "heads")}
-        | {"parameters": size, "pretrainings": count}
-        for (model, size), count in shapes.items()
-    ]
-
-
-def _trained(jobs: Iterable[Job]) -> list[Recipe]:
+def trained(jobs: Iterable[Job]) -> list[Recipe]:
+    """The recipes that jobs pre-train."""
     return [job.recipe for job in jobs if isinstance(job, Pretrain) and job.steps]
-
-
-def parameters(recipe: Recipe) -> int:
-    """The number of parameters of a recipe's model."""
-    positions = recipe.model.positions_for(recipe.inputs.longest)
-    return cost.parameters(recipe.model, recipe.tokenizer.vocabulary, positions, recipe.objective)
 
 
 def require_room(jobs: list[Job], store: Store) -> None:
     """Raises `BadInput` if the weights of the jobs do not fit on the disk of the store."""
-    trained = [job for job in jobs if isinstance(job, Pretrain)]
+    pretrainings = [job for job in jobs if isinstance(job, Pretrain)]
     # The weights at each milestone, and during training two checkpoints of weights and moments.
-    needed = sum(cost.weight_bytes(job.recipe) * len(job.milestones) for job in trained)
-    needed += 6 * max((cost.weight_bytes(job.recipe) for job in trained), default=0)
+    needed = sum(cost.weight_bytes(job.recipe) * len(job.milestones) for job in pretrainings)
+    needed += 6 * max((cost.weight_bytes(job.recipe) for job in pretrainings), default=0)
     place = next(path for path in (store.root.absolute(), *store.root.absolute().parents) if path.exists())
     free = shutil.disk_usage(place).free
     if needed > free:

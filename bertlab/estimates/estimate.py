@@ -1,18 +1,14 @@
-"""The cost of a plan: jobs done and to do, tokens, FLOPs, time and disk, and the cost of one more seed.
-
-Times come from similar finished runs, else from short trials on this machine, or from the peak of GPUs elsewhere.
-"""
+"""The cost of a plan: jobs done and to do, tokens, FLOPs, time and disk, and the cost of one more seed."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from bertlab import synthetic as microworld
-from bertlab.adaptation import Adaptation
 from bertlab.estimates.measure import TYPICAL_MFU
 from bertlab.lab import plan as planning
 from bertlab.lab.jobs import (
@@ -32,7 +28,7 @@ from bertlab.recipe import Recipe, cost
 from bertlab.store.runs import Store
 from bertlab.tasks import kinds
 from bertlab.tasks.data import held_back
-from bertlab.tasks.raw import RawExamples, TaskData
+from bertlab.tasks.raw import RawExamples
 
 Seconds = Callable[[Job, int], float | None]
 """The time of a job on a number of devices; `None` if unknown."""
@@ -41,41 +37,13 @@ JOB_SECONDS = 3.0
 """Outside of a job's steps: reading and tokenising, building the model, saving."""
 RAY_START_SECONDS = 8.0
 """Starting Ray, and importing torch in each worker."""
+LAYER_SECONDS = 1.5e-3
+"""A step on a GPU takes at least this per layer: some hundred kernel launches of about 10 microseconds each."""
 PIECES_PER_WORD = 1.3
 MEASUREMENT_BYTES = 200_000
 """Typical size of the result and the predictions of a measurement."""
 CORPUS_BYTES = 2 / 3
 """Typical size of a tokenised corpus per byte of its text."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Gpu:
-    """A GPU that is not in this machine, as the user describes it."""
-
-    peak_flops: float
-    """FLOP/s of dense matrix products."""
-    memory_bytes: float | None = None
-
-    LAYER_SECONDS = 1.5e-3
-    """A step takes at least this per layer: some hundred kernel launches of about 10 microseconds each."""
-
-    def seconds(self, machine: Machine) -> Seconds:
-        """Times of jobs at `TYPICAL_MFU`. Preparing text takes no time; many GPUs launch kernels as slowly as one."""
-
-        def estimated(job: Job, devices: int) -> float:
-            if isinstance(job, Pretrain):
-                steps, layers = job.steps, job.recipe.model.layers
-            elif isinstance(job, Measure):
-                trained = (trained_examples(job.settings, data) for data in _trained_on(job))
-                steps = sum(training_steps(job.settings, examples) for examples in trained)
-                layers = recipe_of(job).model.layers
-            else:
-                return 0.0
-            _, flops = work(job)
-            computing = flops / devices / (TYPICAL_MFU * self.peak_flops)
-            return JOB_SECONDS + computing + steps * (layers + 1) * self.LAYER_SECONDS
-
-        return estimated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,46 +61,62 @@ class Amount:
     """From the start of the first job to the end of the last; `None` if unknown."""
     disk_bytes: float = 0.0
 
+    @property
+    def jobs(self) -> int:
+        """The number of jobs."""
+        return self.pretrainings + self.measurements + self.others
+
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """What a plan costs."""
+    """What a plan costs; `bertlab plan --json` prints these fields."""
 
     done: Mapping[str, int]
     """Finished jobs by kind."""
-    pending: Sequence[Job]
-    kinds: Mapping[str, Amount]
+    jobs: Mapping[str, Amount]
     """Pending jobs by kind."""
     to_do: Amount
-    studies: Mapping[str, Amount]
+    by_study: Mapping[str, Amount]
     """The cost of each study alone."""
     one_more_seed: Amount | None
     """`None` if nothing is pre-trained."""
-    shared: Amount
+    saved_by_sharing: Amount
     """Jobs that several variants or studies need and that run once; the time is that of one device."""
 
 
 def estimate(plan: Plan, store: Store, machine: Machine, seconds: Seconds) -> Estimate:
     """Estimates what a plan costs beyond the finished runs of a store. Reads the tasks."""
-    pending = {job.id: job for job in plan.pending(store)}
-    kinds = list(dict.fromkeys(job.kind for job in plan.jobs))
+    pending = plan.pending(store)
+    ids = {job.id for job in pending}
 
     def cost_of(jobs: Sequence[Job]) -> Amount:
         return amount(jobs, machine, seconds)
 
-    def alone(study: str) -> list[Job]:
+    def alone(study: str) -> Amount:
         jobs = planning.in_order([cell.job for cell in plan.cells if cell.study.name == study])
-        return [job for job in jobs if job.id in pending]
+        return cost_of([job for job in jobs if job.id in ids])
 
     return Estimate(
-        done={kind: sum(job.kind == kind and job.id not in pending for job in plan.jobs) for kind in kinds},
-        pending=[*pending.values()],
-        kinds={kind: cost_of([job for job in pending.values() if job.kind == kind]) for kind in kinds},
-        to_do=cost_of([*pending.values()]),
-        studies={study.name: cost_of(alone(study.name)) for study in plan.request.studies},
+        done=finished(plan, pending),
+        jobs={kind: cost_of(jobs) for kind, jobs in by_kind(plan, pending).items()},
+        to_do=cost_of(pending),
+        by_study={study.name: alone(study.name) for study in plan.request.studies},
         one_more_seed=None if plan.request.pretrained else cost_of(_next_seed(plan, store, machine)),
-        shared=amount(_repeated(plan), Machine(), seconds),
+        saved_by_sharing=amount(_repeated(plan), Machine(), seconds),
     )
+
+
+def finished(plan: Plan, pending: Sequence[Job]) -> dict[str, int]:
+    """The number of finished jobs of each kind."""
+    counts = Counter(job.kind for job in plan.jobs)
+    counts.subtract(job.kind for job in pending)
+    return dict(counts)
+
+
+def by_kind(plan: Plan, pending: Sequence[Job]) -> dict[str, list[Job]]:
+    """The pending jobs of each kind of the plan."""
+    kinds = dict.fromkeys(job.kind for job in plan.jobs)
+    return {kind: [job for job in pending if job.kind == kind] for kind in kinds}
 
 
 def _next_seed(plan: Plan, store: Store, machine: Machine) -> list[Job]:
@@ -159,15 +143,15 @@ def amount(jobs: Sequence[Job], machine: Machine, seconds: Seconds, *, read_task
     Without `read_tasks`, tokens, FLOPs and disk are those of the pre-trainings alone.
     """
     counted = [job for job in jobs if read_tasks or isinstance(job, Pretrain)]
-    worked = [work(job) for job in counted]
+    works = [work(job) for job in counted]
     trained = sum(isinstance(job, Pretrain | ImportCheckpoint) for job in jobs)
     measured = sum(isinstance(job, Measure) for job in jobs)
     return Amount(
         pretrainings=trained,
         measurements=measured,
         others=len(jobs) - trained - measured,
-        tokens=sum(tokens for tokens, _ in worked),
-        flops=sum(flops for _, flops in worked),
+        tokens=sum(each.tokens for each in works),
+        flops=sum(each.flops for each in works),
         seconds=wall_seconds(jobs, machine, seconds),
         disk_bytes=sum(map(disk_bytes, counted)),
     )
@@ -181,59 +165,85 @@ def wall_seconds(jobs: Sequence[Job], machine: Machine, seconds: Seconds) -> flo
     """
     per_run = devices_per_pretraining(machine, jobs)
     devices = {job.id: per_run if isinstance(job, Pretrain) and job.steps else 1 for job in jobs}
-    known = {job.id: seconds(job, devices[job.id]) for job in jobs}
-    times = {name: time for name, time in known.items() if time is not None}
-    if len(times) < len(known):
-        return None
-    if machine.is_single_process:
-        return sum(times.values())
-    # Text and checkpoints are prepared by this process, before there are workers.
+    times: dict[str, float] = {}
+    for job in jobs:
+        time = seconds(job, devices[job.id])
+        if time is None:
+            return None
+        times[job.id] = time
+    # This process prepares text and checkpoints, before there are workers.
     parallel = [job for job in jobs if not isinstance(job, PrepareCorpus | ImportCheckpoint)]
-    before = sum(times.values()) - sum(times[job.id] for job in parallel)
-    if not parallel:
-        return before
+    total = sum(times.values())
+    if machine.is_single_process or not parallel:
+        return total
+    before = total - sum(times[job.id] for job in parallel)
     waited = {job.id: times[job.id] for job in parallel}
     longest = max(times[job.id] + sum(waited.get(need.id, 0.0) for need in needs(job)) for job in parallel)
     evenly = sum(times[job.id] * devices[job.id] for job in parallel) / machine.devices
     return before + RAY_START_SECONDS + max(evenly, longest)
 
 
-def work(job: Job) -> tuple[float, float]:
-    """The tokens that a job trains on, and its FLOPs. Reads the examples of a task."""
+def gpu_seconds(peak_flops: float) -> Seconds:
+    """Times of jobs on GPUs with a peak of `peak_flops` FLOP/s for dense matrix products, at `TYPICAL_MFU`.
+
+    Preparing text takes no time. Several GPUs launch kernels as slowly as one.
+    """
+
+    def seconds(job: Job, devices: int) -> float:
+        if isinstance(job, PrepareCorpus | ImportCheckpoint):
+            return 0.0
+        whole = work(job)
+        launching = whole.steps * (recipe_of(job).model.layers + 1) * LAYER_SECONDS
+        return JOB_SECONDS + whole.flops / devices / (TYPICAL_MFU * peak_flops) + launching
+
+    return seconds
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a job computes."""
+
+    tokens: float = 0.0
+    """Trained on, counted again in every epoch."""
+    flops: float = 0.0
+    steps: int = 0
+    """Updates."""
+
+
+def work(job: Job) -> Work:
+    """What a job computes; reads the examples of a task."""
     if isinstance(job, Pretrain):
-        return float(cost.tokens(job.recipe)), cost.flops(job.recipe)
+        return Work(float(cost.tokens(job.recipe)), cost.flops(job.recipe), job.steps)
     if not isinstance(job, Measure):
-        return 0.0, 0.0
-    recipe, settings, tasks = recipe_of(job), job.settings, _trained_on(job)
-    evaluated = sum(
-        _tokens(part, min(settings.max_eval_examples or len(part), len(part)), tasks[0].kind, settings.length)
-        for part in (tasks[0].evaluation, tasks[0].test)
-        if part is not None
-    )
-    tokens, flops = 0.0, 0.0
-    for each in tasks:
-        examples = trained_examples(settings, each)
-        trained = _tokens(each.train, examples, each.kind, settings.length)
-        epochs = training_steps(settings, examples) * settings.batch_size / examples
-        flops += settings.flops(recipe.model, trained, evaluated, epochs, causal=recipe.causal)
-        tokens, evaluated = tokens + epochs * trained, 0.0  # an intermediate task is not evaluated
-    return tokens, flops
+        return Work()
+    recipe, settings, data = recipe_of(job), job.settings, _read(job.data)
+
+    def tokens(part: RawExamples, kind: str, most: int) -> float:
+        """About the tokens of at most `most` examples (0 for all), [CLS] and [SEP] included."""
+        words = kinds.find(kind).words(part)
+        return min(most or len(part), len(part)) * min(settings.length, PIECES_PER_WORD * words + 3)
+
+    data = held_back(data) if job.held_back else data
+    parts = [part for part in (data.evaluation, data.test) if part is not None]
+    evaluated = sum(tokens(part, data.kind, settings.max_eval_examples) for part in parts)
+    total = Work()
+    for each in (data, *([_read(job.intermediate_task)] if job.intermediate_task else ())):
+        examples = min(settings.max_train_examples or len(each.train), len(each.train))
+        trained, steps = tokens(each.train, each.kind, examples), settings.steps(examples)
+        epochs = steps * settings.batch_size / examples
+        flops = settings.flops(recipe.model, trained, evaluated, epochs, causal=recipe.causal)
+        total = Work(total.tokens + epochs * trained, total.flops + flops, total.steps + steps)
+        evaluated = 0.0  # an intermediate task is not evaluated
+    return total
 
 
-def trained_examples(settings: Adaptation, data: TaskData) -> int:
-    """Examples of a task that are trained on."""
-    return min(settings.max_train_examples or len(data.train), len(data.train))
+_read = lru_cache(maxsize=64)(read_task)
 
 
-def training_steps(settings: Adaptation, examples: int) -> int:
-    """Updates in all epochs over `examples` examples."""
-    steps = max(1, math.ceil(settings.epochs * math.ceil(examples / settings.batch_size)))
-    return min(steps, settings.max_steps) if settings.max_steps else steps
-
-
-def recipe_of(job: Measure) -> Recipe:
-    """The recipe of the measured model; that of an imported checkpoint is read from its files."""
-    return job.pretrain.recipe if isinstance(job.pretrain, Pretrain) else _imported(job.pretrain.checkpoint)
+def recipe_of(job: Pretrain | Measure) -> Recipe:
+    """The recipe of the model; that of an imported checkpoint is read from its files."""
+    pretrain = job.pretrain if isinstance(job, Measure) else job
+    return pretrain.recipe if isinstance(pretrain, Pretrain) else _imported(pretrain.checkpoint)
 
 
 @lru_cache(maxsize=4)
@@ -249,30 +259,13 @@ def disk_bytes(job: Job) -> float:
     if isinstance(job, Pretrain):
         return float(cost.weight_bytes(job.recipe) * len(job.milestones))
     if isinstance(job, PrepareCorpus):
-        return CORPUS_BYTES * (text_bytes(job) or 0)
+        return CORPUS_BYTES * text_bytes(job)
     return float(MEASUREMENT_BYTES if isinstance(job, Measure) else 0)
 
 
-def text_bytes(job: PrepareCorpus) -> int | None:
-    """Bytes of the text of a corpus; `None` for text on the Hub, whose size is unknown."""
+def text_bytes(job: PrepareCorpus) -> int:
+    """Bytes of the text of a corpus; 0 for text on the Hub, whose size is unknown."""
     if any(located.origin == "hub" for located in job.located):
-        return None
-    return sum(
-        sum(path.stat().st_size for path in located.files) if located.files else microworld.BYTES
-        for located in job.located
-    )
-
-
-_read = lru_cache(maxsize=64)(read_task)
-
-
-def _trained_on(job: Measure) -> list[TaskData]:
-    """The task of a measurement and its intermediate task, if any."""
-    data = _read(job.data)
-    intermediate = [_read(job.intermediate_task)] if job.intermediate_task else []
-    return [held_back(data) if job.held_back else data, *intermediate]
-
-
-def _tokens(part: RawExamples, count: int, kind: str, length: int) -> float:
-    """About the tokens of `count` examples, [CLS] and [SEP] included, each cut to `length`."""
-    return count * min(float(length), PIECES_PER_WORD * kinds.find(kind).words(part) + 3)
+        return 0
+    files = [located.files for located in job.located]
+    return sum(sum(path.stat().st_size for path in each) if each else microworld.BYTES for each in files)

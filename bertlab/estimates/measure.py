@@ -1,11 +1,10 @@
-"""Times this machine: matrix products, and some steps of pre-trainings as jobs run them."""
+"""Times this machine: matrix products, and steps of pre-trainings as jobs run them."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 import os
-import statistics
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,24 +28,26 @@ PRODUCT = (4096, 768, 3072)
 """The matrix product that measures the peak: 4,096 tokens and a feed-forward layer of BERT-base."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Speed:
-    """The seconds of a pre-training."""
+def peak(machine: Machine, precision: str, product: tuple[int, int, int] = PRODUCT) -> float:
+    """FLOP/s of a matrix product in `precision`, bf16 or fp32, on one device: the median over half a second.
 
-    start: float
-    """Before the first step: building the model, laying out sequences."""
-    step: float
-    evaluation: float
-    """After the last step; a milestone takes a quarter of it."""
-    flops_per_second: float
+    The entries are random: equal ones draw less power, and a GPU then runs faster than it does on real data.
+    """
+    import torch
+    from torch.utils.benchmark import Timer
 
-    def seconds(self, steps: int, milestones: int) -> float:
-        """The time of `steps` steps and `milestones` milestones, the last of which is the result."""
-        return self.start + steps * self.step + self.evaluation * (1 + milestones / 4)
+    kind = {"bf16": torch.bfloat16, "fp32": torch.float32}[precision]
+    rows, inner, columns = product
+    generator = torch.Generator(machine.device).manual_seed(0)
+    left = torch.randn(rows, inner, device=machine.device, generator=generator).to(kind)
+    right = torch.randn(columns, inner, device=machine.device, generator=generator).to(kind)
+    values = {"linear": torch.nn.functional.linear, "left": left, "right": right}
+    timer = Timer("linear(left, right)", globals=values, num_threads=machine.num_threads)
+    return 2.0 * rows * inner * columns / timer.blocked_autorange(min_run_time=0.5).median
 
 
 class _Timed(Exception):
-    """Ends a pre-training of which enough steps are timed."""
+    """Ends a pre-training when enough steps are timed."""
 
 
 class StepTimer:
@@ -57,9 +58,8 @@ class StepTimer:
 
     def __init__(self, machine: Machine, max_steps: int = MAX_STEPS) -> None:
         self._machine, self._max_steps = machine, max_steps
-        self._began = self._first = time.perf_counter()
-        self._steps = 0
-        self.start = self.step = 0.0
+        self._first, self._steps = time.perf_counter(), 0
+        self.step = 0.0
         """Seconds."""
 
     def __call__(self, done: int, total: int, stage: str = "", /, **figures: float) -> None:
@@ -72,57 +72,24 @@ class StepTimer:
         long = timed >= self._max_steps or time.perf_counter() - self._first >= TIMED_SECONDS
         if done == total or (timed >= MIN_STEPS and long):
             self.step = (self._now() - self._first) / timed
-            self.start = max(0.0, self._first - self._began - warm_up * self.step)
             raise _Timed
 
     def _now(self) -> float:
-        _synchronise(self._machine)
+        if self._machine.gpus:
+            import torch
+
+            torch.cuda.synchronize()
         return time.perf_counter()
 
 
-def _synchronise(machine: Machine) -> None:
-    """Waits until a GPU has finished its work."""
-    if machine.gpus:
-        import torch
-
-        torch.cuda.synchronize()
-
-
-def peak(machine: Machine, precision: str, product: tuple[int, int, int] = PRODUCT) -> float:
-    """FLOP/s of a matrix product in `precision`, bf16 or fp32, on one device: the median over half a second.
-
-    The entries are random: equal ones draw less power, and a GPU then runs faster than it does on real data.
-    """
-    import torch
-
-    torch.set_num_threads(machine.num_threads)
-    kind = {"bf16": torch.bfloat16, "fp32": torch.float32}[precision]
-    rows, inner, columns = product
-    generator = torch.Generator(machine.device).manual_seed(0)
-    left = torch.randn(rows, inner, device=machine.device, generator=generator).to(kind)
-    right = torch.randn(columns, inner, device=machine.device, generator=generator).to(kind)
-    repeats = 50 if machine.gpus else 1  # a single product on a GPU is over before the clock is read
-    times: list[float] = []
-    with torch.inference_mode():
-        torch.nn.functional.linear(left, right)
-        began = time.perf_counter()
-        while len(times) < 5 or time.perf_counter() - began < 0.5:
-            since = time.perf_counter()
-            for _ in range(repeats):
-                torch.nn.functional.linear(left, right)
-            _synchronise(machine)
-            times.append((time.perf_counter() - since) / repeats)
-    return 2.0 * rows * inner * columns / statistics.median(times)
-
-
-def _timed(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Machine, max_steps: int) -> StepTimer:
-    """Pre-trains `recipe` in the empty directory `work` until `max_steps` steps are timed, or fewer long ones."""
+def step_seconds(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Machine, max_steps: int) -> float:
+    """Seconds per step of pre-training `recipe` in the empty directory `work`, over at most `max_steps` steps."""
     from bertlab.training.pretraining import pretrain
 
     timer = StepTimer(machine, max_steps)
     with suppress(_Timed):
         pretrain(recipe, corpus, work, machine, (100,), timer)
-    return timer
+    return timer.step
 
 
 def _of_one_length(recipe: Recipe, length: int) -> Recipe:
@@ -132,11 +99,12 @@ def _of_one_length(recipe: Recipe, length: int) -> Recipe:
     return dataclasses.replace(recipe, model=model, inputs=inputs)
 
 
-def pretraining(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Machine, peak_flops: float) -> Speed:
-    """Times pre-training `recipe` in the empty directory `work`, on as many sequences as take about `STEP_SECONDS`."""
-    from bertlab.training.data import EVALUATION_SEQUENCES
+def flops_per_second(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Machine, peak_flops: float) -> float:
+    """The speed of pre-training `recipe`, timed in the empty directory `work`.
 
-    size, step, start = recipe.schedule.batch_size, 0.0, 0.0
+    A step is timed on as many sequences as take about `STEP_SECONDS`.
+    """
+    size, seconds = recipe.schedule.batch_size, 0.0
     for length, steps in cost.phases(recipe):
         short = _of_one_length(recipe, length)
         possible = STEP_SECONDS * TYPICAL_MFU * peak_flops / (length * cost.flops_per_token(short))
@@ -144,20 +112,13 @@ def pretraining(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Ma
         short = dataclasses.replace(short, schedule=dataclasses.replace(recipe.schedule, batch_size=batch))
         folder = work / f"length-{length}"
         folder.mkdir()
-        timer = _timed(short, corpus, folder, machine, MAX_STEPS)
-        step += timer.step * size / batch * steps / recipe.schedule.steps
-        start = start or timer.start
-    return Speed(
-        start=start,
-        step=step,
-        evaluation=EVALUATION_SEQUENCES * step / size / 3,  # a forward pass is a third of training on a sequence
-        flops_per_second=cost.flops(recipe) / recipe.schedule.steps / step,
-    )
+        seconds += steps * step_seconds(short, corpus, folder, machine, MAX_STEPS) * size / batch
+    return cost.flops(recipe) / seconds
 
 
 @dataclass(frozen=True, kw_only=True)
 class Throughput:
-    """How fast a machine pre-trains."""
+    """How fast a machine pre-trains; `bertlab bench --json` prints these fields."""
 
     seconds_per_step: float
     sequences_per_step: int
@@ -186,7 +147,7 @@ def throughput(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Mac
     precision, batch = machine.precision_used, recipe.schedule.batch_size
     machine = dataclasses.replace(machine, micro_batch=machine.micro_batch or micro_batch(recipe, machine))
     before = peak(machine, precision)
-    step = _timed(recipe, corpus, work, machine, 10 * MAX_STEPS).step
+    step = step_seconds(recipe, corpus, work, machine, 10 * MAX_STEPS)
     highest = (before + peak(machine, precision)) / 2
     data, tokens = _batches(recipe, corpus)
     flops = tokens * cost.flops_per_token(recipe, vocabulary=corpus.tokenizer.size)

@@ -21,20 +21,21 @@ class Recorded:
 
     def __init__(self, store: Store, machine: Machine) -> None:
         self._machine = machine
-        self._runs = {run.id: run for run in store.runs()}
         self._own: dict[str, float] = {}
+        runs = {run.id: run for run in store.runs()}
         found: dict[str, list[tuple[float, float]]] = {}
-        for run in self._runs.values():
+        for run in runs.values():
             try:
                 self._own[run.id] = run.seconds()
                 if run.kind != "corpus" and _same_machine(run.environment(), machine):
-                    found.setdefault(self._similarity(run), []).append(_times(run))
-            except (AttributeError, BadInput, KeyError, OSError, TypeError):  # a run of another version
+                    found.setdefault(_similarity_of(run, runs), []).append(_times(run))
+            except (AttributeError, BadInput, KeyError, OSError, TypeError):
                 continue
-        self._similar = {
-            key: (statistics.median(step for step, _ in times), statistics.median(rest for _, rest in times))
-            for key, times in found.items()
-        }
+        self._similar: dict[str, list[float]] = {}
+        for key, times in found.items():
+            self._similar[key] = [statistics.median(each) for each in zip(*times, strict=True)]
+
+    # (map(statistics.median, zip(*each, strict=True))) for key, each in found.items()}
 
     def seconds(self, job: Job, devices: int = 1) -> float | None:
         """The time of a job on `devices` devices: its own if it is finished, else the median of similar runs.
@@ -43,20 +44,11 @@ class Recorded:
         """
         if job.id in self._own:
             return self._own[job.id] / devices
-        known = self._similar.get(similarity(job, self._machine))
-        if known is None:
+        key = similarity(job, self._machine)
+        if key not in self._similar:
             return None
-        step, rest = known
+        step, rest = self._similar[key]
         return (step * (job.steps if isinstance(job, Pretrain) else 0) + rest) / devices
-
-    def _similarity(self, run: Run) -> str:
-        science = run.science()
-        if run.kind == "pretrain":
-            compiled = run.environment()["numerics"].get("compiled") == "yes"
-            return _pretraining(load(Recipe, science["recipe"]), science["corpus"], compiled)
-        if run.kind == "import":
-            return canonical(science)
-        return _measurement(science, load(Recipe, self._runs[science["pretrain"]].science()["recipe"]))
 
 
 def _times(run: Run) -> tuple[float, float]:
@@ -69,28 +61,35 @@ def _times(run: Run) -> tuple[float, float]:
 
 def similarity(job: Job, machine: Machine) -> str:
     """Equal for jobs that take equally long, apart from the number of steps of a pre-training."""
-    if isinstance(job, Pretrain):
-        return _pretraining(job.recipe, job.corpus.id, machine.compiles(job.recipe))
-    if isinstance(job, Measure):
-        return _measurement(job.science(), job.pretrain.recipe if isinstance(job.pretrain, Pretrain) else None)
-    return canonical(job.science())
+    pretrain = job.pretrain if isinstance(job, Measure) else job
+    recipe = pretrain.recipe if isinstance(pretrain, Pretrain) else None
+    return _similarity(job.science(), recipe, recipe is not None and machine.compiles(recipe))
 
 
-def _measurement(science: Mapping[str, Any], recipe: Recipe | None) -> str:
-    """For a model of `recipe`, or for an imported checkpoint, which its id stands for."""
+def _similarity_of(run: Run, runs: Mapping[str, Run]) -> str:
+    """The similarity of a job that is a finished run."""
+    science = run.science()
+    pretrain = runs[science["pretrain"]] if "pretrain" in science else run
+    recipe = load(Recipe, pretrain.science()["recipe"]) if pretrain.kind == "pretrain" else None
+    compiled = run.environment()["numerics"].get("compiled") == "yes"
+    return _similarity(science, recipe, compiled)
+
+
+def _similarity(science: Mapping[str, Any], recipe: Recipe | None, compiled: bool) -> str:
+    """`recipe` is that of the model, `None` for a corpus or an imported checkpoint.
+
+    Losses that cost the same time are alike, see `Loss.alike`.
+    """
+    if recipe is None:
+        return canonical({name: value for name, value in science.items() if name != "finetune_seed"})
+    if "pretrain" not in science:
+        schedule = Schedule(batch_size=recipe.schedule.batch_size, steps=min(1, recipe.schedule.steps))
+        objective = tuple(loss.alike() for loss in recipe.objective)
+        recipe = dataclasses.replace(recipe, seed=0, objective=objective, schedule=schedule)
+        return canonical([recipe, science["corpus"], compiled])
     same = {name: value for name, value in science.items() if name not in ("finetune_seed", "milestone", "pretrain")}
-    encoder: Any = science["pretrain"]
-    if recipe is not None:
-        positions = recipe.model.positions_for(recipe.inputs.longest)
-        encoder = [recipe.model, recipe.corpus, recipe.tokenizer, recipe.causal, positions]
-    return canonical({**same, "encoder": encoder})
-
-
-def _pretraining(recipe: Recipe, corpus: str, compiled: bool) -> str:
-    """The losses leave out what costs no time, see `Loss.alike`."""
-    schedule = Schedule(batch_size=recipe.schedule.batch_size, steps=min(1, recipe.schedule.steps))
-    objective = tuple(loss.alike() for loss in recipe.objective)
-    return canonical([dataclasses.replace(recipe, seed=0, objective=objective, schedule=schedule), corpus, compiled])
+    positions = recipe.model.positions_for(recipe.inputs.longest)
+    return canonical([same, recipe.model, recipe.corpus, recipe.tokenizer, recipe.causal, positions])
 
 
 def _same_machine(environment: Mapping[str, Any], machine: Machine) -> bool:

@@ -13,9 +13,8 @@ from pathlib import Path
 from bertlab import synthetic as microworld
 from bertlab.estimates import measure
 from bertlab.estimates.estimate import JOB_SECONDS, text_bytes, work
-from bertlab.estimates.measure import Speed
 from bertlab.estimates.recorded import Recorded, similarity
-from bertlab.lab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain
+from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain
 from bertlab.machine import Machine
 from bertlab.progress import silent
 from bertlab.recipe import Corpus, Tokenizer
@@ -42,9 +41,9 @@ class Trials:
         self._recorded = Recorded(store, machine)
         self._known: dict[str, float] = {}
         self._texts: dict[str, tuple[TokenisedCorpus, float]] = {}
-        self._speeds: dict[str, Speed] = {}
-        self.from_runs = self.from_trials = 0
-        """The numbers of jobs with the time of finished runs, and of trials."""
+        self._speeds: dict[str, float] = {}
+        self.sources: set[str] = set()
+        """Where the times come from: `finished runs`, `trials`."""
         self.spent = 0.0
         """The seconds of all trials."""
         self.peak = 0.0
@@ -56,13 +55,9 @@ class Trials:
         """The time of a job on some devices."""
         if job.id not in self._known:
             found = self._recorded.seconds(job)
-            self.from_runs, self.from_trials = self.from_runs + (found is not None), self.from_trials + (found is None)
+            self.sources.add("trials" if found is None else "finished runs")
             if found is None:
                 began = time.perf_counter()
-                if not self.peak:
-                    self.load = os.getloadavg()[0] / (os.cpu_count() or 1)
-                    self._status("matrix products")
-                    self.peak = measure.peak(self._machine, self._machine.precision_used)
                 found = self._tried(job)
                 self.spent += time.perf_counter() - began
             self._known[job.id] = found
@@ -70,24 +65,26 @@ class Trials:
 
     def _tried(self, job: Job) -> float:
         """The time of a job from trials. Preparing text of the Hub counts as nothing."""
+        if not self.peak:
+            self.load = os.getloadavg()[0] / (os.cpu_count() or 1)
+            self._status("matrix products")
+            self.peak = measure.peak(self._machine, self._machine.precision_used)
         if isinstance(job, PrepareCorpus):
             return self._text(job)[1]
-        if isinstance(job, ImportCheckpoint):
-            return JOB_SECONDS
-        if isinstance(job, Measure):
-            _, flops = work(job)
-            rate = measure.TYPICAL_MFU * self.peak
-            if isinstance(job.pretrain, Pretrain) and job.pretrain.steps:
-                rate = self._speed(job.pretrain).flops_per_second
-            return JOB_SECONDS + flops / rate
-        return self._speed(job).seconds(job.steps, len(job.milestones)) if job.steps else JOB_SECONDS
+        pretrain = job.pretrain if isinstance(job, Measure) else job
+        speed = measure.TYPICAL_MFU * self.peak
+        if isinstance(pretrain, Pretrain) and pretrain.steps:
+            speed = self._speed(pretrain)
+        return JOB_SECONDS + work(job).flops / speed
 
-    def _speed(self, job: Pretrain) -> Speed:
+    def _speed(self, job: Pretrain) -> float:
+        """FLOP/s of a pre-training."""
         key = similarity(job, self._machine)
         if key not in self._speeds:
             corpus, _ = self._text(job.corpus)
             self._status(job.label)
-            self._speeds[key] = measure.pretraining(job.recipe, corpus, self._new(), self._machine, self.peak)
+            folder = Path(tempfile.mkdtemp(dir=self._directory))
+            self._speeds[key] = measure.flops_per_second(job.recipe, corpus, folder, self._machine, self.peak)
         return self._speeds[key]
 
     def _text(self, job: PrepareCorpus) -> tuple[TokenisedCorpus, float]:
@@ -102,17 +99,13 @@ class Trials:
             else:
                 self._status("text")
                 remote = any(located.origin == "hub" for located in job.located)
-                found = itertools.chain.from_iterable(map(sources.documents, () if remote else job.located))
+                found = itertools.chain.from_iterable(map(sources.documents, job.located))
                 texts = microworld.documents(DOCUMENTS) if remote else itertools.islice(found, DOCUMENTS)
                 began = time.perf_counter()
-                corpus = sample(texts, job.tokenizer, self._new(), given=job.given)
+                corpus = sample(texts, job.tokenizer, Path(tempfile.mkdtemp(dir=self._directory)), given=job.given)
                 seconds = time.perf_counter() - began
-                self._texts[job.id] = corpus, seconds * (text_bytes(job) or 0) / corpus.facts["bytes"]
+                self._texts[job.id] = corpus, seconds * text_bytes(job) / corpus.facts["bytes"]
         return self._texts[job.id]
-
-    def _new(self) -> Path:
-        """A new directory."""
-        return Path(tempfile.mkdtemp(dir=self._directory))
 
 
 def sample(

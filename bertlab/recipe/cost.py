@@ -79,7 +79,12 @@ def recurrent_flops(inputs: int, units: int, layers: int) -> float:
     return sum(2.0 * 2 * 4 * units * (width + units) for width in widths)
 
 
+def trained_parameters(recipe: Recipe) -> int:
+    """The number of parameters of a recipe's model with its heads."""
+    positions = recipe.model.positions_for(recipe.inputs.longest)
+    return parameters(recipe.model, recipe.tokenizer.vocabulary, positions, recipe.objective)
+
+
 def weight_bytes(recipe: Recipe) -> int:
     """Bytes of the saved weights, in fp32."""
-    positions = recipe.model.positions_for(recipe.inputs.longest)
-    return FLOAT_BYTES * parameters(recipe.model, recipe.tokenizer.vocabulary, positions, recipe.objective)
+    return FLOAT_BYTES * trained_parameters(recipe)

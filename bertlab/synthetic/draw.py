@@ -38,12 +38,12 @@ class Draw:
         """One of `items`."""
         return items[int(self.uniform() * len(items))]
 
-    def other(self, items: Sequence[T], *than: T) -> T:
-        """One of `items`, none of `than`."""
-        while True:
+    def other(self, items: Sequence[T], than: T) -> T:
+        """One of `items` that differs from `than`."""
+        item = self.one(items)
+        while item == than:
             item = self.one(items)
-            if item not in than:
-                return item
+        return item
 
     def some(self, items: Sequence[T], count: int) -> list[T]:
         """`count` different `items`, in random order."""

@@ -80,11 +80,9 @@ def transfer(draw: Draw, giver: str, receiver: str, verbs: Verbs, thing: str, si
 def comparative(word: str) -> str:
     """`taller`, `bigger`, `happier`, `more careful`."""
     groups = len(re.findall(r"[aeiouy]+", word.rstrip("e"))) or 1
-    if word in ("ill", "fit", "unused", "worn") or "-" in word or word.endswith(("ed", "ing")):
-        return f"more {word}"
     if word.endswith("y") and groups == 2 and word[-2] not in "aeiou":
         return f"{word[:-1]}ier"
-    if groups > 1:
+    if groups > 1 or word.endswith(("ed", "ing")):
         return f"more {word}"
     if word.endswith("e"):
         return f"{word}r"

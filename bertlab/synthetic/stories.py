@@ -124,10 +124,6 @@ class Story:
             values["other"] = unnamed(draw, being.on) if unnamed_too else named(draw, being.on, self.pool)
         return self.clauses(_TEMPLATES["quality"][form], values)
 
-    def pair(self) -> list[Being]:
-        """Two people."""
-        return self.draw.some(self.people, 2)
-
     def verbs(self, verbs: Verbs, side: int) -> dict[str, Any]:
         """Two verbs of one side with their effect, and one of the opposite side."""
         verb = self.draw.one(verbs.sides[side])
@@ -137,7 +133,7 @@ class Story:
 
     def act(self) -> list[str]:
         """One person does something to another; restated, or contrasted with the opposite."""
-        one, two = self.pair()
+        one, two = self.draw.some(self.people, 2)
         verbs = self.draw.one(lexicon().deeds)
         values = self.verbs(verbs, fate(self.draw, two))
         values |= {"one": one, "two": two, "agent": self.refer(one)}
@@ -160,7 +156,7 @@ class Story:
     def exchange(self) -> list[str]:
         """A thing changes hands, from both perspectives."""
         draw = self.draw
-        giver, receiver = (being.name for being in self.pair())
+        giver, receiver = (being.name for being in draw.some(self.people, 2))
         thing = draw.one(self.things)
         verbs = draw.one(lexicon().transfers)
         side = draw.below(2)
@@ -186,7 +182,7 @@ class Story:
 
     def compare(self) -> list[str]:
         """Compares two people, from both perspectives."""
-        one, two = self.pair()
+        one, two = self.draw.some(self.people, 2)
         scale = self.draw.one(lexicon().scales["person"])
         more, less = (language.comparative(self.draw.one(pole)) for pole in scale.poles)
         self.topic = None
@@ -196,7 +192,9 @@ class Story:
     def sequence(self) -> list[str]:
         """Two events in order, stated twice; the order is the same in the whole document."""
         draw = self.draw
-        self.events = self.events or [f"{being.name} {draw.one(being.category.deeds)}" for being in self.pair()]
+        self.events = self.events or [
+            f"{being.name} {draw.one(being.category.deeds)}" for being in draw.some(self.people, 2)
+        ]
         self.topic = None
         events = {"first": self.events[0], "second": self.events[1]}
         first = text(draw, _TEMPLATES["order"], events)

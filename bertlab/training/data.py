@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -142,9 +141,7 @@ class TaskDataModule(LightningDataModule):
         """`key` orders the training examples; `evaluation` is what `trainer.validate` and `trainer.predict` read."""
         super().__init__()
         self.train, self.adaptation, self.key, self.evaluation = train, adaptation, tuple(key), evaluation
-        batches = -(-len(train.lengths) // adaptation.batch_size)
-        steps = max(1, math.ceil(adaptation.epochs * batches))
-        self.steps = min(adaptation.max_steps or steps, steps)
+        self.steps = adaptation.steps(len(train.lengths))
         """Updates of the training."""
 
     def train_dataloader(self) -> DataLoader[dict[str, Tensor]]:

@@ -6,7 +6,7 @@ import pytest
 
 from bertlab.adaptation import FineTuning
 from bertlab.estimates import estimate
-from bertlab.estimates.estimate import Gpu
+from bertlab.estimates.estimate import LAYER_SECONDS, gpu_seconds
 from bertlab.estimates.recorded import similarity
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import Measure, Pretrain
@@ -67,18 +67,19 @@ def test_kinds_studies_seeds_and_sharing(machine, tmp_path):
     asked = made(machine, studies=(MASKING, other), only=("80/10/10", "0/0/100", "the same"), seeds=(0, 1))
     found = estimate.estimate(asked, Store(tmp_path / "runs"), machine, seconds)
     assert found.done == dict.fromkeys(("corpus", "pretrain", "finetune", "features"), 0)
-    assert found.kinds["pretrain"].pretrainings == 4
-    assert found.kinds["finetune"].seconds == 8 * 20
+    assert found.jobs["pretrain"].pretrainings == 4
+    assert found.jobs["finetune"].seconds == 8 * 20
     to_do = found.to_do
     assert (to_do.pretrainings, to_do.measurements, to_do.others) == (4, 12, 1)
     assert to_do.seconds == 10 + 2 * (100 + 60 + 4 * 20 + 2 * 5)
-    assert {name: each.seconds for name, each in found.studies.items()} == {
+    assert {name: each.seconds for name, each in found.by_study.items()} == {
         "masking": to_do.seconds,
         "other": 10 + 2 * (100 + 20),
     }
     more = found.one_more_seed
     assert (more.pretrainings, more.measurements, more.others, more.seconds) == (2, 6, 0, 250)
-    assert (found.shared.pretrainings, found.shared.measurements, found.shared.seconds) == (2, 2, 240)
+    saved = found.saved_by_sharing
+    assert (saved.pretrainings, saved.measurements, saved.seconds) == (2, 2, 240)
 
 
 def test_tokens_operations_and_disk(machine):
@@ -114,11 +115,10 @@ def test_operations_of_measurements():
 
 def test_a_gpu_elsewhere_takes_what_its_peak_says(machine):
     """Two GPUs for two trainings: each takes its FLOPs at 30 % of the peak, and at least its steps' kernel launches."""
-    gpu = Gpu(peak_flops=1e9)
     jobs = made(machine).jobs
     pretrain = next(job for job in jobs if isinstance(job, Pretrain))
-    taken = gpu.seconds(dataclasses.replace(machine, gpus=2, threads=0))
-    work, launching = cost.flops(pretrain.recipe), 20 * 5 * gpu.LAYER_SECONDS
+    taken = gpu_seconds(1e9)
+    work, launching = cost.flops(pretrain.recipe), 20 * 5 * LAYER_SECONDS
     assert taken(pretrain, 1) == pytest.approx(estimate.JOB_SECONDS + work / 0.3e9 + launching)
     assert taken(pretrain, 4) == pytest.approx(estimate.JOB_SECONDS + work / 1.2e9 + launching)
     assert taken(jobs[0], 1) == 0
@@ -131,8 +131,8 @@ def test_shared_jobs_take_one_gpu_as_long_however_many_there_are(machine, tmp_pa
     for gpus in (1, 8):
         many = dataclasses.replace(machine, gpus=gpus, threads=0)
         asked = made(many, studies=(MASKING, other))
-        taken = Gpu(peak_flops=1e9).seconds(many)
-        saved.add(estimate.estimate(asked, Store(tmp_path / "runs"), many, taken).shared.seconds)
+        taken = gpu_seconds(1e9)
+        saved.add(estimate.estimate(asked, Store(tmp_path / "runs"), many, taken).saved_by_sharing.seconds)
         alone = sum(taken(job, 1) for job in asked.jobs)
     assert saved == {alone}
 
@@ -145,13 +145,12 @@ def test_an_intermediate_task_costs_as_much_as_a_task(machine):
         for first in ({}, {"conll2003": "entities"})
     )
     assert both.intermediate_task is not None
-    tokens, flops = estimate.work(alone)
-    all_tokens, all_flops = estimate.work(both)
-    assert all_tokens == pytest.approx(2 * tokens, rel=0.2)
+    one, two = estimate.work(alone), estimate.work(both)
+    assert two.tokens == pytest.approx(2 * one.tokens, rel=0.2)
     forward = cost.encoder_flops_per_token(estimate.recipe_of(both).model, both.settings.length)
-    assert all_flops - flops == pytest.approx(3 * (all_tokens - tokens) * forward)
-    taken = Gpu(peak_flops=1e30).seconds(machine)  # only kernel launches take time
-    assert taken(both, 1) - taken(alone, 1) == pytest.approx(6 * 5 * Gpu.LAYER_SECONDS)
+    assert two.flops - one.flops == pytest.approx(3 * (two.tokens - one.tokens) * forward)
+    taken = gpu_seconds(1e30)  # only kernel launches take time
+    assert taken(both, 1) - taken(alone, 1) == pytest.approx(6 * 5 * LAYER_SECONDS)
 
 
 def test_jobs_alike_take_as_long(machine):
@@ -164,7 +163,6 @@ def test_jobs_alike_take_as_long(machine):
 
 
 def test_steps_of_a_training():
-    settings = FineTuning(batch_size=32, epochs=2.5)
-    assert estimate.training_steps(settings, 100) == 10
-    assert estimate.training_steps(FineTuning(batch_size=32, epochs=3, max_steps=7), 100) == 7
-    assert estimate.training_steps(FineTuning(batch_size=32, epochs=0.01), 100) == 1
+    assert FineTuning(batch_size=32, epochs=2.5).steps(100) == 10
+    assert FineTuning(batch_size=32, epochs=3, max_steps=7).steps(100) == 7
+    assert FineTuning(batch_size=32, epochs=0.01).steps(100) == 1

@@ -6,18 +6,14 @@ import pytest
 import torch
 
 from bertlab.estimates import measure
-from bertlab.estimates.measure import Speed, StepTimer
+from bertlab.estimates.estimate import JOB_SECONDS
+from bertlab.estimates.measure import StepTimer
 from bertlab.estimates.trials import Trials
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.scales import find
 from bertlab.machine import Machine
+from bertlab.recipe import cost
 from bertlab.store.runs import Store
-
-
-def test_seconds_of_a_pretraining():
-    speed = Speed(start=1.0, step=0.5, evaluation=2.0, flops_per_second=1.0)
-    assert speed.seconds(10, 1) == 1 + 5 + 2 + 0.5
-    assert speed.seconds(10, 4) == 1 + 5 + 2 + 4 * 0.5
 
 
 @pytest.fixture
@@ -43,7 +39,6 @@ def test_the_clock_starts_after_warm_up_steps(clock, machine):
     timer = StepTimer(machine)
     assert stopped(timer, clock, [10.0, 8.0, *[1.0] * 50], 1000) == 2 + 3
     assert timer.step == 1.0
-    assert timer.start == 16.0
 
 
 def test_short_steps_are_timed_until_there_are_enough(clock, machine):
@@ -60,16 +55,14 @@ def test_a_gpu_is_waited_for_twice_only(clock, machine, monkeypatch):
 
 
 def timed(monkeypatch):
-    """Replaces trainings by those of a second a step; the recipes and machines that they are called with."""
+    """Replaces trainings by steps of one second; returns the recipes and machines of the calls."""
     seen = []
 
     def train(recipe, corpus, work, machine, max_steps):
         seen.append((recipe, machine))
-        timer = StepTimer(machine)
-        timer.step, timer.start = 1.0, 2.0
-        return timer
+        return 1.0
 
-    monkeypatch.setattr(measure, "_timed", train)
+    monkeypatch.setattr(measure, "step_seconds", train)
     return seen
 
 
@@ -77,19 +70,20 @@ def test_a_plan_times_large_steps_on_fewer_sequences(corpus, machine, tmp_path, 
     """A step of 8 sequences would take this machine long: it is timed with 2, and takes four times as long."""
     seen = timed(monkeypatch)
     recipe = find("smoke").recipe
-    speed = measure.pretraining(recipe, corpus, tmp_path, machine, 1.0)
+    speed = measure.flops_per_second(recipe, corpus, tmp_path, machine, 1.0)
     assert [each.schedule.batch_size for each, _ in seen] == [2]
     assert [each.schedule.steps for each, _ in seen] == [recipe.schedule.steps]  # compiled as the whole one would be
-    assert (speed.start, speed.step) == (2.0, 4.0)
+    assert speed == cost.flops(recipe) / (4 * recipe.schedule.steps)
 
 
 def test_phases_count_by_their_steps(corpus, machine, tmp_path, monkeypatch):
     seen = timed(monkeypatch)
     recipe = find("smoke").recipe
     inputs = dataclasses.replace(recipe.inputs, phase2_length=64, phase2_share=0.5)
-    speed = measure.pretraining(dataclasses.replace(recipe, inputs=inputs), corpus, tmp_path, machine, 1e15)
+    recipe = dataclasses.replace(recipe, inputs=inputs)
+    speed = measure.flops_per_second(recipe, corpus, tmp_path, machine, 1e15)
     assert [each.inputs.length for each, _ in seen] == [32, 64]
-    assert speed.step == 1.0
+    assert speed == cost.flops(recipe) / recipe.schedule.steps
 
 
 def test_throughput_is_that_of_the_scales_own_batch(corpus, machine, tmp_path, monkeypatch):
@@ -141,4 +135,4 @@ def test_trials_time_each_shape_once(machine, tmp_path, monkeypatch):
     assert all(seconds > 0 for seconds in times.values())
     trained = {seconds for job, seconds in times.items() if job.kind == "pretrain" and job.steps}
     assert trained == {trials.seconds(next(job for job in jobs if job.kind == "pretrain"))}
-    assert max(trained) > 20
+    assert max(trained) > JOB_SECONDS

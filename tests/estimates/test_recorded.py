@@ -7,11 +7,13 @@ import os
 import pytest
 
 from bertlab.estimates.recorded import Recorded, _same_machine
-from bertlab.lab.jobs import Measure, PrepareCorpus, Pretrain
+from bertlab.lab.jobs import ImportCheckpoint, Measure, PrepareCorpus, Pretrain
 from bertlab.lab.plan import Request, make
 from bertlab.lab.scales import find
 from bertlab.lab.studies import find as study
 from bertlab.machine import Machine, processor
+from bertlab.model.interop.checkpoint import Checkpoint
+from bertlab.recipe.identity import science
 from bertlab.store.runs import Store
 
 
@@ -21,28 +23,43 @@ def planned(machine):
     return make(request, machine).jobs
 
 
+def finish(store, job, times, science=None):
+    """Adds a finished run of a job with times by stage."""
+    work = store.work(job.kind, job.id)
+    lines = [json.dumps({"stage": stage, "step": 0, "seconds": seconds}) for stage, seconds in times]
+    (work / "timing.jsonl").write_text("\n".join(lines) + "\n")
+    (work / "recipe.json").write_text(json.dumps({"science": science or job.science()}))
+    numerics = {"torch": "2", "device": "cpu", "precision": "fp32", "threads": 1}
+    environment = {"numerics": numerics, "processor": processor(), "cores": os.cpu_count()}
+    (work / "environment.json").write_text(json.dumps(environment))
+    (work / "result.json").write_text(json.dumps({"steps": 20}))
+    store.finish(job.kind, job.id, job.label)
+
+
 @pytest.fixture
 def store(planned, machine, tmp_path):
     """The first seed, finished: 2 s a step and 3 s beside for the baseline, 7 s a fine-tuning, 4 s on features."""
     store = Store(tmp_path / "runs")
     store.prepare()
-    numerics = {"torch": "2", "device": "cpu", "precision": "fp32", "threads": 1}
     for job in planned:
         if isinstance(job, PrepareCorpus) or (job.seed if isinstance(job, Pretrain) else job.pretrain.seed):
             continue
-        work = store.work(job.kind, job.id)
         times = [("train", 20.0), ("evaluate", 1.0), ("train", 20.0), ("evaluate", 2.0)]
         if isinstance(job, Measure):
             times = [(job.kind, 7.0 if job.kind == "finetune" else 4.0)]
-        lines = [json.dumps({"stage": stage, "step": 0, "seconds": seconds}) for stage, seconds in times]
-        (work / "timing.jsonl").write_text("\n".join(lines) + "\n")
-        (work / "recipe.json").write_text(json.dumps({"science": job.science()}))
-        (work / "environment.json").write_text(
-            json.dumps({"numerics": numerics, "processor": processor(), "cores": os.cpu_count()})
-        )
-        (work / "result.json").write_text(json.dumps({"steps": 20}))
-        store.finish(job.kind, job.id, job.label)
+        finish(store, job, times)
     return store
+
+
+def test_measurements_of_the_same_checkpoint_are_similar(planned, store, machine):
+    given = ImportCheckpoint(Checkpoint("sha256:1", "bert"))
+    finish(store, given, [("import", 1.0)], given.science() | {"recipe": science(planned[1].recipe)})
+    first = dataclasses.replace(next(job for job in planned if isinstance(job, Measure)), pretrain=given)
+    finish(store, first, [("finetune", 9.0)])
+    recorded = Recorded(store, machine)
+    assert recorded.seconds(dataclasses.replace(first, finetune_seed=5)) == 9.0
+    other = ImportCheckpoint(Checkpoint("sha256:2", "bert"))
+    assert recorded.seconds(dataclasses.replace(first, pretrain=other)) is None
 
 
 def test_finished_runs_tell_of_those_alike(planned, store, machine):

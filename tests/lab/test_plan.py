@@ -13,7 +13,7 @@ from bertlab.lab.jobs import Measure, PrepareCorpus, Pretrain, needs
 from bertlab.lab.record import records
 from bertlab.lab.study import Measurement, Study, Task, Variant
 from bertlab.objectives import Corruption, MaskedLM, NextSentence
-from bertlab.recipe import Schedule
+from bertlab.recipe import Schedule, cost
 from bertlab.store import union
 from bertlab.store.runs import Store
 
@@ -426,7 +426,6 @@ def test_seeds_that_cannot_be_read_are_refused(text):
 def test_parameters_are_those_of_the_model_that_is_built(scale):
     import torch
 
-    from bertlab.cli.plan_table import parameters
     from bertlab.model.heads import PretrainingModel
 
     every = [studies.find(name) for name in studies.names()]
@@ -435,4 +434,4 @@ def test_parameters_are_those_of_the_model_that_is_built(scale):
     for recipe in recipes:
         with torch.device("meta"):
             model = PretrainingModel.of(recipe, recipe.tokenizer.vocabulary)
-        assert parameters(recipe) == sum(each.numel() for each in model.parameters()), recipe
+        assert cost.trained_parameters(recipe) == sum(each.numel() for each in model.parameters()), recipe
