@@ -36,8 +36,8 @@ def fact(sample: Sample, one: Being, two: Being, topic: str) -> tuple[str, str, 
         other = sample.named(draw.one(("place", "group", "work")))
         values |= {"other": other, "dealt": words.dealings[other.on], "noun": [other.kind, other.category.name]}
     clause = text(draw, _TEMPLATES[topic]["clause"], values)
-    asked = _TEMPLATES[topic]["asked"]
-    question, answer = draw.one(asked) if len(asked) > 1 else asked[0]
+    questions = _TEMPLATES[topic]["questions"]
+    question, answer = draw.one(questions) if len(questions) > 1 else questions[0]
     return clause, text(draw, question, values), text(draw, answer, values)
 
 
@@ -50,12 +50,12 @@ def extractive(sample: Sample) -> dict[str, Any]:
         about, beside = draw.one(((one, two), (two, one), (one, three)))
         facts.append(fact(sample, about, beside, topic))
     spare, _, _ = facts.pop()  # replaces the fact in question if that is not answerable
-    asked = draw.below(len(facts))
-    clause, question, answer = facts[asked]
+    number = draw.below(len(facts))
+    clause, question, answer = facts[number]
     clauses = [each for each, _, _ in facts]
     answers: dict[str, list[Any]] = {"text": [], "answer_start": []}
     if not sample.label:
-        clauses[asked] = spare
+        clauses[number] = spare
     context = " ".join(map(sentence, clauses))
     if sample.label:
         stated = sentence(clause)

@@ -1,8 +1,8 @@
-"""Tasks on what people say: most have a claim, and a word that decides whether it is true.
+"""Tasks on sayings: most examples have a claim, and a word that decides whether it is true.
 
 A verb ("knew that", "denied that") or a noun ("a fact that", "a myth that") gives a claim its status. The documents
-show which words imply truth; evaluation examples of most tasks use words that no training example has. Labels are
-independent of everything else in an example, so its length or one half of a pair does not predict them.
+show which words imply truth; evaluation examples of most tasks use words that no training example has. Neither the
+length of an example nor one half of a pair predicts its label.
 """
 
 from __future__ import annotations
