@@ -1,4 +1,4 @@
-"""The parts of a command as functions, for notebooks and scripts: `from bertlab import make_recipe, results`."""
+"""Functions for notebooks and scripts: `from bertlab import make_recipe, results`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def make_recipe(scale: str = "tiny", **fields: Any) -> Recipe:
-    """The recipe of a scale with other values of some fields, as `objective=(MaskedLM(mask_prob=0.4),)`.
+    """The recipe of a scale with other values of some fields, such as `objective=(MaskedLM(mask_prob=0.4),)`.
 
-    Raises `BadInput` for an unknown scale, or values out of range.
+    Raises `BadInput` for an unknown scale or values out of range.
     """
     from bertlab.lab import scales
 
@@ -28,10 +28,10 @@ def make_recipe(scale: str = "tiny", **fields: Any) -> Recipe:
 def prepare_corpus(
     directory: str | Path, recipe: Recipe, text: Sequence[str] = ("microworld",), column: str = "text"
 ) -> TokenisedCorpus:
-    """The tokenised corpus in `directory`, which is built first if there is none.
+    """The tokenised corpus in `directory`, which is built first if there is none, with the recipe's tokenizer.
 
-    `text` names files, folders or data sets of the Hub, whose documents are in `column`, or the embedded corpus. The
-    vocabulary is trained on it as `recipe.tokenizer` says. Raises `BadInput` for text that cannot be used.
+    `text` names files, folders or data sets of the Hub, whose documents are in `column`, or the embedded corpus.
+    Raises `BadInput` for text that cannot be used.
     """
     from bertlab.machine import Machine
     from bertlab.progress import silent
@@ -62,7 +62,7 @@ def open_run(store: str | Path, name: str) -> Pretrained:
 
 
 def results(store: str | Path) -> pandas.DataFrame:
-    """All measured values of a store in points, a line each, with the columns of a report's `<study>.csv`."""
+    """All measured values of a store in points, with the columns of a report's `<study>.csv`."""
     from bertlab.report import tidy
     from bertlab.report.gather import gather_all
     from bertlab.store.runs import Store

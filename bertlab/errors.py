@@ -13,12 +13,11 @@ from pathlib import Path
 from bertlab.names import plain
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""Error numbers of a full disk, or of a limit on a user or a process."""
+"""A full disk, or a limit on a user or a process."""
 FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
-"""Error numbers of a directory that is not writable."""
-
+"""A directory that is not writable."""
 LONGEST = 900
-"""The length of the longest message in characters; longer ones lose their middle."""
+"""The longest message in characters; longer ones lose their middle."""
 
 
 class BadInput(ValueError):
@@ -34,10 +33,10 @@ class Unwritable(BadInput):
 
     def __init__(self, directory: Path, error: OSError) -> None:
         self.directory, self.error = directory, error
+        why, what = error.strerror or str(error), "allow it"
         if error.errno in FULL:
-            why, what = f"{error.strerror}; {_free(directory)} MB are free", "make room"
-        else:
-            why, what = error.strerror or str(error), "allow it"
+            existing = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
+            why, what = f"{why}; {shutil.disk_usage(existing).free / 1e6:,.0f} MB are free", "make room"
         super().__init__(
             f"'{directory}' cannot be written ({why}): {what} and give the same command again, or name another "
             "directory with --runs or --out"
@@ -75,7 +74,7 @@ def unusable(error: OSError, what: str = "", path: Path | str = "") -> Unusable:
 
 @contextmanager
 def writing(directory: Path) -> Iterator[None]:
-    """Within it, errors of a full disk or a read-only directory become `Unwritable`, naming `directory`."""
+    """Turns errors of a full disk or a read-only directory into `Unwritable`, which names `directory`."""
     try:
         yield
     except OSError as error:
@@ -86,7 +85,7 @@ def writing(directory: Path) -> Iterator[None]:
 
 @contextmanager
 def filling(what: str, path: Path | str) -> Iterator[None]:
-    """Within it, the error of a full disk names `path`, given as `what`, instead of the file that did not fit."""
+    """The error of a full disk names `path`, given as `what`, instead of the file that did not fit."""
     try:
         yield
     except (OSError, Unwritable) as error:
@@ -96,13 +95,8 @@ def filling(what: str, path: Path | str) -> Iterator[None]:
         raise
 
 
-def _free(directory: Path) -> str:
-    existing = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
-    return f"{shutil.disk_usage(existing).free / 1e6:,.0f}"
-
-
 class RunFailed(RuntimeError):
-    """A run that ended without a result for another reason than the user's input, for example because it diverged."""
+    """A run that ended without a result for another reason than the user's input, such as divergence."""
 
     def __init__(self, message: str, *, status: str = "failed") -> None:
         super().__init__(message)

@@ -1,8 +1,10 @@
-"""The machine: devices, precision, threads and paths, none of which is part of an id."""
+"""The machine: devices, precision, threads and paths, which are no part of an id."""
 
 from __future__ import annotations
 
 import os
+import platform
+import re
 import subprocess
 import sysconfig
 from dataclasses import dataclass, field, replace
@@ -25,7 +27,7 @@ CACHE = "~/.cache/bertlab"
 COMPILE_MIN_STEPS = 5000
 """Compiling takes about a minute, which shorter trainings do not save."""
 LOGGERS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",)}
-"""Loggers for training curves, each with the packages of which one must be installed."""
+"""Loggers for training curves; each needs one of its packages."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,25 +35,24 @@ class Machine:
     """The settings of this machine. No id of a run contains them; results record the numerics."""
 
     runs: Path = Path("runs")
-    """The store of runs."""
     data: Path | None = None
     """A local copy of tasks and corpora, searched before the Hub."""
     cache: Path = field(default_factory=lambda: expanded(os.environ.get("BERTLAB_CACHE") or CACHE, "BERTLAB_CACHE"))
     """The index of file hashes, which may be deleted. `BERTLAB_CACHE` sets the default."""
     precision: str = "auto"
-    """`auto` is bf16 where the hardware supports it, else fp32."""
+    """`auto` is bf16 if the hardware supports it, else fp32."""
     compile: str = "auto"
     """Whether pre-training is compiled: `yes`, `no`, or `auto` (on a GPU if it is long); `graphs` adds CUDA graphs."""
     threads: int = 0
     """CPU threads; 0 for one per core."""
     gpus: int = 0
-    """Number of GPUs; 0 for the CPU."""
+    """0 for the CPU."""
     gpus_per_run: int = 0
     """GPUs per pre-training; 0 to share them evenly among the pre-trainings, at least one each."""
     workers: int = 0
     """Parallel runs on the CPU, one process and one thread each; 0 for this process alone."""
     cluster: str = ""
-    """The address of a Ray cluster."""
+    """The address of a Ray cluster; empty for this machine."""
     micro_batch: int = 0
     """Sequences per forward pass; 0 for the whole batch of a step."""
     loggers: tuple[str, ...] = ()
@@ -96,9 +97,7 @@ class Machine:
     @property
     def num_threads(self) -> int:
         """CPU threads in use."""
-        if self.threads:
-            return self.threads
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return self.threads or len(os.sched_getaffinity(0))
 
     def check(self) -> None:
         """Raises `BadInput` if torch finds fewer GPUs than `gpus`."""
@@ -115,7 +114,7 @@ class Machine:
 
     @property
     def devices(self) -> int:
-        """Devices that runs share: GPUs, or CPU workers."""
+        """The number of devices that runs share: GPUs, or CPU workers."""
         return self.gpus or self.workers or 1
 
     def cpu_only(self) -> Machine:
@@ -123,9 +122,9 @@ class Machine:
         return replace(self, gpus=0, gpus_per_run=0, workers=0, cluster="")
 
     def per_worker(self) -> Machine:
-        """The machine as a worker process with one of these devices sees it."""
+        """The settings of a worker process, which has one of these devices."""
         threads = self.threads or (max(1, self.num_threads // self.gpus) if self.gpus else 1)
-        return replace(self, gpus=min(self.gpus, 1), gpus_per_run=0, workers=0, cluster="", threads=threads)
+        return replace(self.cpu_only(), gpus=min(self.gpus, 1), threads=threads)
 
     @property
     def device(self) -> str:
@@ -140,9 +139,9 @@ class Machine:
         """Whether pre-training `recipe` is compiled; not if its batch size varies, as each size needs its own graph."""
         if self.compile == "no" or recipe.inputs.token_matched_to:
             return False
-        return self.compile != "auto" or (
-            self.gpus > 0 and recipe.schedule.steps >= COMPILE_MIN_STEPS and has_compiler()
-        )
+        if self.compile != "auto":
+            return True
+        return self.gpus > 0 and recipe.schedule.steps >= COMPILE_MIN_STEPS and has_compiler()
 
     @property
     def device_name(self) -> str:
@@ -159,10 +158,7 @@ class Machine:
         return "bf16" if self.bf16() else "fp32"
 
     def numerics(self, pretrained: Recipe | None = None) -> dict[str, str | int]:
-        """Everything that can change the last bits of a number; `pretrained` is the recipe of a pre-training.
-
-        Results record it; ids do not contain it.
-        """
+        """Everything that can change the last bits of a number; `pretrained` is the recipe of a pre-training."""
         import torch
 
         numerics: dict[str, str | int] = {
@@ -174,8 +170,7 @@ class Machine:
         return numerics | {"compiled": "yes"} if pretrained and self.compiles(pretrained) else numerics
 
     def environment(self, pretrained: Recipe | None = None) -> dict[str, Any]:
-        """The numerics and the machine of a result, for its readers."""
-        import platform
+        """The record of the machine with a result."""
         from importlib.metadata import version
 
         names = ("torch", "lightning", "tokenizers", "numpy")
@@ -190,16 +185,15 @@ class Machine:
 
 
 @cache
+def _cpuinfo() -> str:
+    path = Path("/proc/cpuinfo")
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
 def processor() -> str:
     """The name of the processor."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    import platform
-
-    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return named[0] if named else platform.processor() or platform.machine()
+    name = re.search(r"^model name\s*:\s*(.*\S)", _cpuinfo(), re.MULTILINE)
+    return name[1] if name else platform.processor() or platform.machine()
 
 
 @cache
@@ -224,8 +218,4 @@ def has_bf16(device: str) -> bool:
         import torch
 
         return torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
-    try:
-        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return False
-    return "amx_bf16" in flags or "avx512_bf16" in flags
+    return "amx_bf16" in _cpuinfo() or "avx512_bf16" in _cpuinfo()

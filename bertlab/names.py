@@ -8,7 +8,7 @@ import unicodedata
 from typing import Any
 
 _TAKEN = re.compile(r"index|compare|con|prn|aux|nul|(com|lpt)\d")
-"""Stems of other pages, and of devices on some systems."""
+"""Stems of the report's own pages, and of devices on some systems."""
 
 
 def visible(text: str) -> str:

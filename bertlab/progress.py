@@ -16,7 +16,7 @@ class Progress(Protocol):
     """Called by long work with its progress; the command line shows it."""
 
     def __call__(self, done: int, total: int, stage: str = "", /, **figures: float) -> None:
-        """Reports that `done` of `total` units of `stage` are finished, with `figures` such as loss and tokens/s."""
+        """Shows that `done` of `total` units of `stage` are finished, with `figures` such as loss and tokens/s."""
 
 
 def silent(done: int, total: int, stage: str = "", /, **figures: float) -> None:
@@ -39,7 +39,6 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
 SECONDS_BETWEEN_LOOKS = 0.3
 """Time between two checks of the flag file."""
-
 _received: list[int] = []
 
 
@@ -54,12 +53,10 @@ _flag = _Flag()
 
 def asked_to_stop() -> bool:
     """Whether a signal stops this process, or its parent through a flag file."""
-    if not _received and _flag.path is not None:
-        now = time.monotonic()
-        if now - _flag.looked > SECONDS_BETWEEN_LOOKS:
-            _flag.looked = now
-            if _flag.path.exists():
-                _received.append(signal.SIGTERM)
+    if _flag.path is not None and (now := time.monotonic()) - _flag.looked > SECONDS_BETWEEN_LOOKS:
+        _flag.looked = now
+        if not _received and _flag.path.exists():
+            _received.append(signal.SIGTERM)
     return bool(_received)
 
 
@@ -71,7 +68,7 @@ def stop_if_asked() -> None:
 
 @contextmanager
 def listening_to(flag: Path) -> Iterator[None]:
-    """Within it, the existence of the file `flag` stops this process. Signals reach only its parent."""
+    """The existence of the file `flag` stops this process; signals reach only its parent."""
     _received.clear()
     _flag.path = flag
     try:
@@ -82,7 +79,7 @@ def listening_to(flag: Path) -> Iterator[None]:
 
 @contextmanager
 def signals_as_flags() -> Iterator[None]:
-    """Within it, a signal only sets a flag that loops check; a second signal ends the process at once."""
+    """A signal only sets a flag that loops check; a second signal ends the process at once."""
 
     def note(number: int, frame: FrameType | None) -> None:
         if _received:

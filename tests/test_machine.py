@@ -1,4 +1,4 @@
-"""What a command line may say of devices, and what the processes that it starts are told."""
+"""The devices of a command line, and those of the processes that it starts."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from bertlab.machine import Machine, has_compiler
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "options",
     [
         {"gpus": 8},
         {"gpus": 8, "gpus_per_run": 8},
@@ -16,14 +16,14 @@ from bertlab.machine import Machine, has_compiler
         {"workers": 4, "cluster": "auto", "gpus_per_run": 4},
     ],
 )
-def test_many_devices_are_one_here_and_one_for_each_process(asked):
-    machine = Machine(**asked)
+def test_many_devices_are_one_here_and_one_for_each_process(options):
+    machine = Machine(**options)
     assert not machine.is_single_process
-    assert machine.devices == (asked.get("gpus") or asked["workers"])
+    assert machine.devices == (options.get("gpus") or options["workers"])
     assert machine.cpu_only().is_single_process
     assert machine.cpu_only().device == "cpu"
     assert machine.per_worker().is_single_process
-    assert machine.per_worker().device == ("cuda" if "gpus" in asked else "cpu")
+    assert machine.per_worker().device == ("cuda" if "gpus" in options else "cpu")
     assert machine.per_worker().num_threads >= 1
 
 
@@ -33,15 +33,15 @@ def test_a_worker_on_the_cpu_has_one_thread_unless_said_otherwise(monkeypatch):
     assert Machine(workers=2, threads=3).per_worker().num_threads == 3
 
 
-@pytest.mark.parametrize("asked", [{}, {"gpus": 1}, {"threads": 4}])
-def test_one_device_needs_no_other_process(monkeypatch, asked):
+@pytest.mark.parametrize("options", [{}, {"gpus": 1}, {"threads": 4}])
+def test_one_device_needs_no_other_process(monkeypatch, options):
     monkeypatch.setattr("os.cpu_count", lambda: 8)
-    assert Machine(**asked).is_single_process
-    assert Machine(**asked).devices == 1
+    assert Machine(**options).is_single_process
+    assert Machine(**options).devices == 1
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "options",
     [
         {"gpus": 2, "workers": 2},
         {"gpus": 2, "gpus_per_run": 3},
@@ -51,9 +51,9 @@ def test_one_device_needs_no_other_process(monkeypatch, asked):
         {"compile": "always"},
     ],
 )
-def test_what_cannot_be_is_refused(asked):
+def test_what_cannot_be_is_refused(options):
     with pytest.raises(BadInput):
-        Machine(**asked)
+        Machine(**options)
 
 
 def test_a_compiler_that_does_not_work_is_none(tmp_path, monkeypatch):

@@ -1,13 +1,13 @@
-"""How numbers are told."""
+"""Numbers and times as text."""
 
 import pytest
 
 from bertlab.wording import count, duration, megabytes, roughly
 
 
-@pytest.mark.parametrize(("number", "told"), [(0, "0 seeds"), (1, "1 seed"), (3, "3 seeds"), (1200, "1,200 seeds")])
-def test_things_are_counted(number, told):
-    assert count(number, "seed") == told
+@pytest.mark.parametrize(("number", "text"), [(0, "0 seeds"), (1, "1 seed"), (3, "3 seeds"), (1200, "1,200 seeds")])
+def test_things_are_counted(number, text):
+    assert count(number, "seed") == text
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol, Self
 
@@ -166,12 +166,3 @@ def tensors(batch: Batch) -> dict[str, Tensor]:
     if (batch.lengths == batch.tokens.shape[1]).all():
         del parts["lengths"]
     return parts
-
-
-def varied(given: Iterable[Adaptation]) -> dict[type[Adaptation], set[str]]:
-    """For each arm the fields that any of these settings does not leave at its default."""
-    found: dict[type[Adaptation], set[str]] = {}
-    for each in given:
-        changed = (field.name for field in dataclasses.fields(each) if getattr(each, field.name) != field.default)
-        found.setdefault(type(each), set()).update(changed)
-    return found

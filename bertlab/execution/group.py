@@ -127,7 +127,7 @@ def _process(
     strategy = RayDDPStrategy(cluster_environment=RayLightningEnvironment(), **REDUCTION)
     writes = store.claimed_by_group(job.id) if group.first else nullcontext()
     with listening(), writing(store.root), writes:
-        result = job.train(work, store, machine, progress if group.first else silent, group, strategy)
+        result = job.run(work, store, machine, progress if group.first else silent, group, strategy)
     return result if group.first else None
 
 

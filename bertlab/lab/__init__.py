@@ -1,1 +1,1 @@
-"""What is run: studies, scales, plans, jobs."""
+"""Studies, scales, plans and jobs."""

@@ -6,17 +6,15 @@ the papers' own. Device, precision and numbers of seeds do not count as differen
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from bertlab.lab import scales
 from bertlab.lab.jobs import ImportCheckpoint, Measure, Pretrain
-from bertlab.lab.plan import Cell, Plan
+from bertlab.lab.plan import Plan
 from bertlab.lab.scales import Scale
 from bertlab.lab.study import Measurement, Study
-from bertlab.recipe import Recipe
-from bertlab.recipe.ranges import Arm
+from bertlab.recipe.identity import by_kind, leaves
 from bertlab.tasks import kinds
 
 GOOGLE = "google-bert/bert-base-"
@@ -25,12 +23,11 @@ GOOGLE = "google-bert/bert-base-"
 
 def differences(plan: Plan, study: Study) -> list[dict[str, str]]:
     """Each difference as `what`, and its measurement as `on`, which is empty for all measurements."""
-    cells = [cell for cell in plan.cells if cell.study.name == study.name]
     paper = scales.find("paper").following(study.at_paper)
     found = [{"on": "", "what": what} for what in (*study.unlike, *_pretraining(plan, study, paper), *_text(plan))]
     for measurement in study.measurements:
-        own = [cell for cell in cells if cell.measurement.name == measurement.name]
-        found += [{"on": measurement.name, "what": what} for what in _measured(plan, study, measurement, own, paper)]
+        each = dict.fromkeys(_measured(plan, study, measurement, paper))
+        found += [{"on": measurement.name, "what": what} for what in each]
     return found
 
 
@@ -42,12 +39,11 @@ def _pretraining(plan: Plan, study: Study, paper: Scale) -> Iterator[str]:
         return
     scale = plan.request.scale.following(study.at_paper)
     baseline = study.variant(study.baseline)
-    ours = pretrained.recipe if isinstance(pretrained, Pretrain) else study.recipe(baseline, scale.recipe)
-    theirs = study.recipe(baseline, paper.recipe)
-    ignored = {"seed", "tokenizer.lowercase", "tokenizer.given"} | (
-        {"tokenizer.vocabulary"} if ours.tokenizer.given else set()
-    )
-    yield from _fields(ours, theirs, ignored)
+    ours = pretrained.recipe if pretrained else study.recipe(baseline, scale.recipe)
+    ignored = {"seed", "corpus.sources", "corpus.heldout", "tokenizer.lowercase", "tokenizer.given"}
+    if ours.tokenizer.given:
+        ignored.add("tokenizer.vocabulary")
+    yield from _fields(ours, study.recipe(baseline, paper.recipe), "", ignored)
 
 
 def _text(plan: Plan) -> Iterator[str]:
@@ -62,50 +58,48 @@ def _text(plan: Plan) -> Iterator[str]:
         yield f"text: {' and '.join(names)}, not Wikipedia and BooksCorpus"
 
 
-def _measured(plan: Plan, study: Study, measurement: Measurement, cells: Sequence[Cell], paper: Scale) -> Iterator[str]:
-    variants = {variant.name: variant for variant in study.variants}
-    known = [(variants[cell.variant], cell.job) for cell in cells if cell.variant in variants]
-    jobs = [(variant, job) for variant, job in known if isinstance(job, Measure)]
+def _measured(plan: Plan, study: Study, measurement: Measurement, paper: Scale) -> Iterator[str]:
+    jobs = [
+        (variant, cell.job)
+        for cell in plan.cells
+        for variant in study.variants
+        if (cell.study.name, cell.measurement.name, cell.variant) == (study.name, measurement.name, variant.name)
+        if isinstance(cell.job, Measure)
+    ]
     if not jobs:
         return
-    variant, job = jobs[0]
-    task = job.data.task
+    job = jobs[0][1]
+    task, kind = job.data.task, kinds.find(job.data.task.kind)
     if job.data.origin == "microworld":
         yield f"task: {task.microworld}, synthetic"
     elif job.data.name in plan.request.substitutes:
         yield f"task: {task.dataset} in place of {job.data.name}"
     if job.intermediate_task is not None:
         yield f"first trained on {job.intermediate_task.name}"
-    if kinds.find(task.kind).cased and _uncased(job):
+    if kind.cased and _uncased(job):
         yield "text in lower case"
-    searched = set(plan.request.searched.get(job.data.name, ()))
-    found: dict[str, None] = {}
     for variant, job in {job.settings.kind: (variant, job) for variant, job in jobs}.values():
         theirs = study.adaptation(variant, measurement, paper, task.kind, job.data.name)
-        group = job.settings.group(kinds.find(task.kind))
-        found |= dict.fromkeys(_fields(job.settings, theirs, searched, prefix=f"{group}."))
-    yield from found
+        prefix = f"{job.settings.group(kind)}."
+        searched = {f"{prefix}{name}" for name in plan.request.searched.get(job.data.name, ())}
+        yield from _fields(job.settings, theirs, prefix, searched)
 
 
 def _uncased(job: Measure) -> bool:
-    if isinstance(job.pretrain, ImportCheckpoint):
-        return "uncased" in job.pretrain.checkpoint.name
-    return not job.pretrain.recipe.tokenizer.cased
+    if isinstance(job.pretrain, Pretrain):
+        return not job.pretrain.recipe.tokenizer.cased
+    return "uncased" in job.pretrain.checkpoint.name
 
 
-def _fields(ours: Any, theirs: Any, ignored: Collection[str], prefix: str = "") -> Iterator[str]:
-    """The fields of a dataclass that differ, as `model.layers 4 (paper: 12)`, except its corpus and `ignored` ones."""
-    for each in dataclasses.fields(ours):
-        path, mine, paper = f"{prefix}{each.name}", getattr(ours, each.name), getattr(theirs, each.name)
-        if mine == paper or path in ignored or each.name in ignored or (path == "corpus" and isinstance(ours, Recipe)):
-            continue
-        if dataclasses.is_dataclass(mine) and type(mine) is type(paper):
-            yield from _fields(mine, paper, ignored, f"{path}.")
-        else:
-            yield f"{path} {_shown(mine)} (paper: {_shown(paper)})"
+def _fields(ours: Any, theirs: Any, prefix: str, ignored: Collection[str]) -> Iterator[str]:
+    """The fields of a dataclass that differ, except `ignored` ones: `model.layers 4 (paper: 12)`."""
+    mine, paper = ({path: by_kind(leaf) for path, leaf in leaves(each, prefix).items()} for each in (ours, theirs))
+    for path in mine:
+        if path in paper and path not in ignored and mine[path] != paper[path]:
+            yield f"{path} {_shown(mine[path])} (paper: {_shown(paper[path])})"
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, Arm):
-        return value.kind
-    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+def _shown(leaf: Any) -> str:
+    if isinstance(leaf, tuple):
+        return ",".join(leaf)
+    return str(leaf).lower() if isinstance(leaf, bool) else f"{leaf:g}" if isinstance(leaf, float) else str(leaf)

@@ -1,7 +1,6 @@
-"""Jobs: what they compute, what they need, and their ids.
+"""Jobs: frozen values whose ids depend only on their science.
 
-A job is a frozen value whose id depends only on its science. Running it fills a working directory of the store and
-returns the result, which the store then seals.
+`run` fills a working directory of the store and returns the result, which the store then seals.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput
@@ -34,8 +33,15 @@ if TYPE_CHECKING:
     from bertlab.tasks.raw import TaskData
     from bertlab.tasks.task import Task
     from bertlab.text.sources import Located
-    from bertlab.text.tokens import TokenisedCorpus
     from bertlab.training.outcome import EvalResult
+
+
+def _id(job: Any) -> str:
+    return identity(job.kind, **job.science())
+
+
+def _given(**facts: Any) -> dict[str, Any]:
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -49,11 +55,11 @@ class PrepareCorpus:
     """The vocabulary file whose hash `tokenizer.given` holds."""
     code: Code | None = None
     """A study file that may change the corpus and what is trained on it."""
-    kind: Literal["corpus"] = "corpus"
+    kind: ClassVar[str] = "corpus"
 
     @cached_property
     def id(self) -> str:
-        """The id of the corpus."""
+        """The id of the corpus, which also depends on the version of the text code."""
         from bertlab.text.tokens import TEXT_VERSION
 
         return identity(self.kind, **self.science(), text_version=TEXT_VERSION)
@@ -64,9 +70,10 @@ class PrepareCorpus:
         return f"{'+'.join(source.name for source in self.corpus.sources)}-{self.tokenizer.vocabulary}"
 
     def science(self) -> dict[str, Any]:
-        """What the id depends on."""
+        """The data from which the id follows."""
+        code = self.code and self.code.sha256
         tokenizer = science(self.tokenizer, Recipe().tokenizer)
-        return {"corpus": science(self.corpus), "tokenizer": tokenizer} | _coded(self.code)
+        return {"corpus": science(self.corpus), "tokenizer": tokenizer, **_given(code=code)}
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
         """Tokenises the corpus into `work`."""
@@ -82,7 +89,7 @@ class PrepareCorpus:
             progress=progress,
         )
         commits = {each.source.name: each.dataset.commit for each in self.located if each.dataset is not None}
-        return {"status": "done", **facts, **({"commits": commits} if commits else {})}
+        return {"status": "done", **facts, **_given(commits=commits or None)}
 
 
 @dataclass(frozen=True)
@@ -95,7 +102,8 @@ class Pretrain:
     """The first study and variant that need it."""
     milestones: tuple[int, ...] = field(default=(100,), compare=False)
     """Percentages of the steps after which weights are saved."""
-    kind: Literal["pretrain"] = "pretrain"
+    kind: ClassVar[str] = "pretrain"
+    id = cached_property(_id)
 
     @property
     def code(self) -> Code | None:
@@ -112,25 +120,17 @@ class Pretrain:
         """The number of updates."""
         return self.recipe.schedule.steps
 
-    @cached_property
-    def id(self) -> str:
-        """The id of the pre-training; through that of the corpus it depends on the version of the text code."""
-        return identity(self.kind, **self.science())
-
     @property
     def label(self) -> str:
         """Study, variant and seed."""
         return f"{self.name}-seed{self.recipe.seed}"
 
     def science(self) -> dict[str, Any]:
-        """What the id depends on."""
-        return {"recipe": science(self.recipe), "corpus": self.corpus.id} | _coded(self.code)
+        """The data from which the id follows."""
+        code = self.code and self.code.sha256
+        return {"recipe": science(self.recipe), "corpus": self.corpus.id, **_given(code=code)}
 
-    def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
-        """Trains in `work`, from the checkpoint of an earlier attempt if there is one."""
-        return self.train(work, store, machine, progress)
-
-    def train(
+    def run(
         self,
         work: Path,
         store: Store,
@@ -139,11 +139,16 @@ class Pretrain:
         group: ProcessGroup = SINGLE,
         strategy: Strategy | None = None,
     ) -> dict[str, Any]:
-        """Trains as `run` does, as one process of a `group` with the `strategy` that sums gradients."""
+        """Trains in `work`, from the checkpoint of an earlier attempt if there is one.
+
+        On several processes it runs in each process of a `group`, with the `strategy` that sums gradients.
+        """
+        from bertlab.text.tokens import open_corpus
         from bertlab.training.loggers import opened
         from bertlab.training.pretraining import pretrain
 
-        corpus = _corpus(store.get_verified(self.corpus.id).path, self.recipe.tokenizer)
+        directory = store.get_verified(self.corpus.id).path
+        corpus = open_corpus(directory, self.recipe.tokenizer, check=False)
         fields = self.science() | {"recipe": dataclasses.asdict(self.recipe)}
         first = opened(self.kind, self.id, self.label, fields, store, machine)
         with first if group.first else nullcontext(()) as loggers:
@@ -157,16 +162,12 @@ class ImportCheckpoint:
     checkpoint: Checkpoint
     fresh: bool = False
     """Whether to replace its weights by new ones, for the variant without pre-training."""
-    kind: Literal["import"] = "import"
-    seed: int = 0
-    steps: int = 0
-    milestones: tuple[int, ...] = (100,)
-    code: None = None
-
-    @cached_property
-    def id(self) -> str:
-        """The id of the import."""
-        return identity(self.kind, **self.science())
+    kind: ClassVar[str] = "import"
+    seed: ClassVar[int] = 0
+    steps: ClassVar[int] = 0
+    milestones: ClassVar[tuple[int, ...]] = (100,)
+    code: ClassVar[None] = None
+    id = cached_property(_id)
 
     @property
     def label(self) -> str:
@@ -174,8 +175,8 @@ class ImportCheckpoint:
         return f"{self.checkpoint.name}-fresh" if self.fresh else self.checkpoint.name
 
     def science(self) -> dict[str, Any]:
-        """What the id depends on."""
-        return {"checkpoint": self.checkpoint.content} | ({"fresh": True} if self.fresh else {})
+        """The data from which the id follows."""
+        return {"checkpoint": self.checkpoint.content, **_given(fresh=self.fresh or None)}
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
         """Reads the checkpoint, and writes weights, vocabulary and recipe into `work`."""
@@ -192,7 +193,7 @@ class ImportCheckpoint:
             "status": "done",
             "checkpoint": self.checkpoint.name,
             "content": self.checkpoint.content,
-            **({"commit": self.checkpoint.commit} if self.checkpoint.commit else {}),
+            **_given(commit=self.checkpoint.commit or None),
             "fresh": self.fresh,
             "predicts": self.fresh or huggingface.predicts(directory),
             "parameters": sum(value.numel() for value in model.parameters()),
@@ -223,16 +224,12 @@ class Measure:
     """Whether to evaluate on held-back training examples: a trial of the settings, not a result."""
     code: Code | None = None
     """A study file that may change the measurement."""
+    id = cached_property(_id)
 
     @property
     def kind(self) -> str:
         """The folder of the store that holds its run."""
         return self.settings.runs
-
-    @cached_property
-    def id(self) -> str:
-        """The id of the measurement."""
-        return identity(self.kind, **self.science())
 
     @property
     def label(self) -> str:
@@ -240,24 +237,21 @@ class Measure:
         return f"{self.name}-seed{self.pretrain.seed}-finetune{self.finetune_seed}"
 
     def science(self) -> dict[str, Any]:
-        """What the id depends on; of the task, only the fields that change results."""
-        made: dict[str, Any] = {
+        """The data from which the id follows; of the task, only the fields that change results."""
+        before = self.intermediate_task
+        return {
             "pretrain": self.pretrain.id,
             "data": self.data.content,
             "task": _task_science(self.data.task),
             "settings": science(self.settings),
             "finetune_seed": self.finetune_seed,
+            **_given(
+                milestone=self.milestone if self.milestone < 100 else None,
+                intermediate_task=before and {"data": before.content, "task": _task_science(before.task)},
+                held_back=self.held_back or None,
+                code=self.code and self.code.sha256,
+            ),
         }
-        if self.milestone < 100:
-            made["milestone"] = self.milestone
-        if self.intermediate_task is not None:
-            made["intermediate_task"] = {
-                "data": self.intermediate_task.content,
-                "task": _task_science(self.intermediate_task.task),
-            }
-        if self.held_back:
-            made["held_back"] = True
-        return made | _coded(self.code)
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
         """Trains, evaluates, and writes the predictions into `work`."""
@@ -266,8 +260,8 @@ class Measure:
         from bertlab.training.finetuning import finetune
         from bertlab.training.loggers import opened
 
-        pretrained, task = store.get_verified(self.pretrain.id), self.data.task
-        self._unchanged(machine)
+        pretrained, task, before = store.get_verified(self.pretrain.id), self.data.task, self.intermediate_task
+        self._check_unchanged(machine)
         data = read_task(self.data)
         if self.held_back:
             data = held_back(data)
@@ -282,7 +276,7 @@ class Measure:
                 finetune_seed=self.finetune_seed,
                 machine=machine,
                 progress=progress,
-                intermediate_task=None if self.intermediate_task is None else read_task(self.intermediate_task),
+                intermediate_task=None if before is None else read_task(before),
                 loggers=loggers,
             )
             for logger in loggers:
@@ -290,22 +284,17 @@ class Measure:
         lexical: list[dict[str, float]] = []
         if not self.held_back:
             lexical = kinds.find(data.kind).lexical_floor(data, self.settings.max_train_examples)
-        predictions, tested = outcome.predictions, {}
+        predictions, tested = outcome.predictions, None
         if outcome.test is not None:
             predictions = predictions | {f"test_{name}": each for name, each in outcome.test.predictions.items()}
-            tested = {"split": task.test, "rows": outcome.test.examples}
-            tested |= {"metrics": outcome.test.metrics, **_floors(outcome.test, lexical, 1)}
-        before = {}
-        if self.intermediate_task is not None:
-            before["intermediate_task"] = self.intermediate_task.name
-            if self.intermediate_task.hub:
-                before["intermediate_commit"] = self.intermediate_task.hub.commit
+            tested = {"split": task.test, "rows": outcome.test.examples, "metrics": outcome.test.metrics}
+            tested |= _floors(outcome.test, lexical, 1)
         _save_predictions(work / "predictions.npz", predictions)
         return {
             "status": "collapsed" if outcome.collapsed else "done",
             "task": self.data.name,
             "dataset": task.dataset,
-            **({"commit": self.data.hub.commit} if self.data.hub else {}),
+            **_given(commit=self.data.hub and self.data.hub.commit),
             "split": "held back" if self.held_back else task.evaluation,
             "method": self.settings.kind,
             "trained_parameters": outcome.trained_parameters,
@@ -320,9 +309,12 @@ class Measure:
             "settings": science(self.settings),
             "length": self.settings.length,
             "curve": outcome.curve,
-            **before,
-            **({"test": tested} if tested else {}),
-            **({} if outcome.threshold is None else {"threshold": outcome.threshold}),
+            **_given(
+                intermediate_task=before and before.name,
+                intermediate_commit=before and before.hub and before.hub.commit,
+                test=tested,
+                threshold=outcome.threshold,
+            ),
         }
 
     @property
@@ -330,8 +322,7 @@ class Measure:
         """The task, and the intermediate task if there is one."""
         return (self.data,) if self.intermediate_task is None else (self.data, self.intermediate_task)
 
-    def _unchanged(self, machine: Machine) -> None:
-        """Raises `BadInput` if the files of the examples changed since the plan."""
+    def _check_unchanged(self, machine: Machine) -> None:
         from bertlab.tasks.locate import content_of
 
         for data in self.tasks:
@@ -358,16 +349,10 @@ def devices_per_pretraining(machine: Machine, jobs: Iterable[Job]) -> int:
     return max(1, machine.gpus // runs) if runs else 1
 
 
-def _coded(code: Code | None) -> dict[str, str]:
-    """What a study file adds to the science of a run."""
-    return {} if code is None else {"code": code.sha256}
-
-
 def _floors(result: EvalResult, lexical: list[dict[str, float]], part: int) -> dict[str, dict[str, float]]:
     """The metrics of baselines on the same examples, by the name of the baseline."""
-    found = {"majority": result.majority}
-    found |= {"lexical": lexical[part]} if lexical else {}
-    return found | ({} if result.exchanged is None else {"exchanged": result.exchanged})
+    floors = {"majority": result.majority, "lexical": lexical[part] if lexical else None, "exchanged": result.exchanged}
+    return _given(**floors)
 
 
 def _task_science(task: Task) -> dict[str, Any]:
@@ -381,13 +366,6 @@ def read_task(data: TaskRows) -> TaskData:
     from bertlab.tasks.data import read
 
     return read(data)
-
-
-@lru_cache(maxsize=2)
-def _corpus(directory: Path, tokenizer: Tokenizer) -> TokenisedCorpus:
-    from bertlab.text.tokens import open_corpus
-
-    return open_corpus(directory, tokenizer)
 
 
 def _save_predictions(path: Path, predictions: dict[str, np.ndarray]) -> None:

@@ -1,7 +1,7 @@
 """Plans: the distinct jobs of studies at a scale over seeds, in the order in which they run.
 
-Planning trains nothing and does not import torch. Hashes identify sources and tasks, so that a plan shows which jobs
-the store has already finished.
+Planning trains nothing and does not import torch. It hashes texts and tasks, so that a plan shows which jobs the store
+has already finished.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput, unknown
@@ -20,7 +19,7 @@ from bertlab.lab.scales import Scale
 from bertlab.lab.study import Measurement, Study, Variant
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
-from bertlab.recipe import Corpus, Recipe, Tokenizer
+from bertlab.recipe import Corpus, Recipe
 from bertlab.recipe.identity import canonical
 from bertlab.store.files import digest, kind
 from bertlab.store.runs import Store
@@ -91,20 +90,6 @@ class Cell:
         """The pre-training of the value."""
         return self.job.pretrain if isinstance(self.job, Measure) else self.job
 
-    def facts(self) -> dict[str, Any]:
-        """Task, data set, split, method, milestone and seed, for reports."""
-        if not isinstance(self.job, Measure):
-            named = {"task": "held-out text", "dataset": "held-out text", "split": "held-out", "method": "pretraining"}
-            return named | {"milestone": 100, "finetune_seed": 0}
-        task = self.job.data.task
-        split = task.test if self.measurement.split == "test" else task.evaluation
-        named = {"task": self.job.data.name, "dataset": task.dataset, "split": split}
-        return named | {
-            "method": self.job.settings.kind,
-            "milestone": self.job.milestone,
-            "finetune_seed": self.job.finetune_seed,
-        }
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -144,72 +129,63 @@ def make(request: Request, machine: Machine) -> Plan:
     if request.pretrained is not None and request.scale.recipe != scales.find(request.scale.name).recipe:
         groups = ", ".join(f"{group}." for group in (*scales.GROUPS, "tasks"))
         raise BadInput(f"--from: the pre-training is finished, so --set cannot change it: set only {groups}")
-    located, world = _text(request, machine)
-    corpus = Corpus(sources=tuple(each.source for each in located), heldout=request.scale.recipe.corpus.heldout)
-    used = {catalog.find(each.task).name for study in request.studies for each in study.measurements if each.task}
-    tuned = request.scale.given.keys() - set(scales.FINETUNED)
-    for option, names in (
-        ("substitute", request.substitutes),
-        ("intermediate-task", request.intermediate_task),
-        ("set tasks.", tuned),
-    ):
-        for name in names:
-            if name not in used:
-                raise unknown(f"task in --{option}", name, sorted(used))
-    tasks = Tasks(request.substitutes, request.intermediate_task, machine, world)
-    planner = _Planner(request, located, corpus, tasks, _code(request.studies))
+    planner = _Planner(request, machine)
+    _check_tasks(request)
     cells = [cell for study in request.studies for cell in planner.cells(study)]
     jobs = in_order([cell.job for cell in cells])
     if not request.held_back:  # a trial of settings measures only the baseline
-        unused.check_data(machine, located, jobs, world)
+        unused.check_data(machine, planner.located, jobs, planner.world)
         unused.check_settings(request.scale, jobs)
     if isinstance(request.pretrained, Pretrain):  # it has finished, and so has its corpus
         jobs = tuple(job for job in jobs if isinstance(job, Measure))
     return Plan(
         request=request,
-        corpora=tuple(each.source.name for each in located),
-        text=planner.prepare(corpus, planner.tokenizer(request.scale.recipe.tokenizer)).id,
-        world=world,
+        corpora=tuple(each.source.name for each in planner.located),
+        text=planner.prepare(planner.base(request.scale)).id,
+        world=planner.world,
         cells=tuple(cells),
         jobs=jobs,
     )
 
 
-@dataclass(frozen=True)
 class _Planner:
-    """What the studies of a request share."""
+    """Plans the studies of a request, which share texts, tasks and code."""
 
-    request: Request
-    located: tuple[sources.Located, ...]
-    corpus: Corpus
-    tasks: Tasks
-    code: Code | None
+    def __init__(self, request: Request, machine: Machine) -> None:
+        self.request = request
+        self.located, self.world = _text(request, machine)
+        self.tasks = Tasks(request.substitutes, request.intermediate_task, machine, self.world)
+        self.code = _code(request.studies)
+        vocabulary = request.vocabulary
+        if vocabulary is not None and kind(vocabulary, "--vocab") != "file":
+            raise BadInput(f"vocabulary '{vocabulary}' does not exist: give the path of a vocab.txt")
+        self.given = "" if vocabulary is None else f"sha256:{digest(vocabulary)}"
 
-    def tokenizer(self, tokenizer: Tokenizer) -> Tokenizer:
-        """The tokenizer with the vocabulary of `--vocab`."""
-        path = self.request.vocabulary
-        if path is None:
-            return tokenizer
-        if kind(path, "--vocab") != "file":
-            raise BadInput(f"vocabulary '{path}' does not exist: give the path of a vocab.txt")
-        return dataclasses.replace(tokenizer, given=f"sha256:{digest(path)}")
+    def base(self, scale: Scale) -> Recipe:
+        """The recipe of a scale on the text of the request."""
+        recipe, sources_ = scale.recipe, tuple(each.source for each in self.located)
+        return dataclasses.replace(
+            recipe,
+            corpus=Corpus(sources=sources_, heldout=self.request.scale.recipe.corpus.heldout),
+            tokenizer=dataclasses.replace(recipe.tokenizer, given=self.given or recipe.tokenizer.given),
+        )
 
-    def prepare(self, corpus: Corpus, tokenizer: Tokenizer) -> PrepareCorpus:
-        """The job of a corpus."""
-        return PrepareCorpus(corpus, tokenizer, self.located, self.request.vocabulary, self.code)
+    def prepare(self, recipe: Recipe) -> PrepareCorpus:
+        """The job of the corpus of a recipe."""
+        return PrepareCorpus(recipe.corpus, recipe.tokenizer, self.located, self.request.vocabulary, self.code)
 
     def cells(self, study: Study) -> Iterator[Cell]:
         """The values of a study. Raises `BadInput` for a study that cannot run."""
         request, scale = self.request, self.request.scale.following(study.at_paper)
-        base = dataclasses.replace(scale.recipe, corpus=self.corpus, tokenizer=self.tokenizer(scale.recipe.tokenizer))
-        _reaches(study, request.scale)
+        base = self.base(scale)
+        _check_assigned(study, request.scale)
         recipes = _recipes(study, base, request)
         if request.pretrained:
-            _same(recipes, study, base)
+            _check_same(recipes, study, base)
         else:
             _check_positions(recipes, study)
         if request.measured:
-            _differ(study, base, scale, self.tasks)  # last: it looks tasks up, perhaps on the Hub
+            self.check_different(study, base, scale)  # last: it looks tasks up, perhaps on the Hub
         seeds = len(request.seeds) * (request.finetune_seeds or scale.finetune_seeds)
         if (values := len(recipes) * len(study.measurements) * seeds) > MOST:
             raise BadInput(
@@ -219,7 +195,7 @@ class _Planner:
             for seed in request.seeds:
                 pretrain = _given_to(variant, request.pretrained) or Pretrain(
                     dataclasses.replace(recipe, seed=seed),
-                    self.prepare(recipe.corpus, recipe.tokenizer),
+                    self.prepare(recipe),
                     f"{study.name}-{variant.name}",
                     request.scale.milestones,
                 )
@@ -236,17 +212,47 @@ class _Planner:
             return
         request = self.request
         data = self.tasks.find(measurement.task)
-        _has(data, measurement, data.task.labels)
+        _check_metric(data, measurement, data.task.labels)
         if measurement.split == "test" and not data.task.test:
             raise BadInput(f"measurement '{measurement.name}' reports a test split: {untested(data)}")
         measured = study.adaptation(variant, measurement, scale, data.task.kind, data.name)
-        _check(pretrain, measurement, measured, data.task.kind)
+        _check_adaptation(pretrain, measurement, measured, data.task.kind)
         before = self.tasks.intermediate(measurement.task) if measured.intermediate else None
         for milestone in _milestones(pretrain, measurement):
             parts = (study.name, variant.name, measurement.name, *([f"{milestone}%"] if milestone < 100 else []))
             for seed in range(request.finetune_seeds or scale.finetune_seeds):
                 shared = (pretrain, data, measured, seed, "-".join(parts), milestone, before)
                 yield Measure(*shared, request.held_back, self.code)
+
+    def check_different(self, study: Study, base: Recipe, scale: Scale) -> None:
+        """Raises `BadInput` for a study whose variants are all the same runs."""
+        made = set()
+        for variant in study.variants:
+            adapted = []
+            for measurement in study.measurements:
+                if measurement.task:
+                    data = self.tasks.find(measurement.task)
+                    adapted.append(study.adaptation(variant, measurement, scale, data.task.kind, data.name))
+            made.add(canonical([study.recipe(variant, base), adapted]))
+        if len(made) < min(2, len(study.variants)):
+            raise BadInput(
+                f"study '{study.name}': all its variants are the same runs at scale {scale.name}: let them differ in "
+                "fields of the recipe, or in their adaptation"
+            )
+
+
+def _check_tasks(request: Request) -> None:
+    """Raises `BadInput` for an option that names a task which no study measures."""
+    used = {catalog.find(each.task).name for study in request.studies for each in study.measurements if each.task}
+    options = {
+        "substitute": request.substitutes,
+        "intermediate-task": request.intermediate_task,
+        "set tasks.": request.scale.given.keys() - set(scales.FINETUNED),
+    }
+    for option, names in options.items():
+        for name in names:
+            if name not in used:
+                raise unknown(f"task in --{option}", name, sorted(used))
 
 
 def _measurable(study: Study, recipe: Recipe) -> list[Measurement]:
@@ -258,12 +264,10 @@ def _measurable(study: Study, recipe: Recipe) -> list[Measurement]:
 
 def _code(studies: Sequence[Study]) -> Code | None:
     """The code of a study file. Raises `BadInput` if it could change runs of other studies."""
-    for study in studies:
-        if study.file is not None and study.file.code is not None:
-            if len(studies) > 1:
-                raise BadInput(f"study file '{study.file.given}' defines code, which may change any run: run it alone")
-            return study.file.code
-    return None
+    files = [study.file for study in studies if study.file is not None and study.file.code is not None]
+    if files and len(studies) > 1:
+        raise BadInput(f"study file '{files[0].given}' defines code, which may change any run: run it alone")
+    return files[0].code if files else None
 
 
 def _text(request: Request, machine: Machine) -> tuple[tuple[sources.Located, ...], bool]:
@@ -288,7 +292,7 @@ def _check_positions(recipes: Sequence[tuple[Variant, Recipe]], study: Study) ->
             )
 
 
-def _same(recipes: Sequence[tuple[Variant, Recipe]], study: Study, base: Recipe) -> None:
+def _check_same(recipes: Sequence[tuple[Variant, Recipe]], study: Study, base: Recipe) -> None:
     """Raises `BadInput` for variants that differ in their pre-training, and for measurements of it."""
     baseline = study.recipe(study.variant(study.baseline), base)
     other = [variant.name for variant, recipe in recipes if recipe != baseline and variant.name != RANDOM_INIT]
@@ -321,10 +325,10 @@ def check_metrics(plan: Plan, store: Store, machine: Machine) -> None:
         if isinstance(job, Measure) and job.id in pending and metric != "accuracy":
             task = job.data.task
             if kinds.find(task.kind).labelled and not task.labels:
-                _has(job.data, cell.measurement, read_task(job.data).labels)
+                _check_metric(job.data, cell.measurement, read_task(job.data).labels)
 
 
-def _has(data: TaskRows, measurement: Measurement, labels: tuple[str, ...]) -> None:
+def _check_metric(data: TaskRows, measurement: Measurement, labels: tuple[str, ...]) -> None:
     """Raises `BadInput` for a metric that does not fit a task with these labels; without labels, its kind."""
     found = kinds.find(data.task.kind).known(labels)
     if measurement.metric not in found:
@@ -332,7 +336,7 @@ def _has(data: TaskRows, measurement: Measurement, labels: tuple[str, ...]) -> N
         raise unknown(what, measurement.metric, found)
 
 
-def _reaches(study: Study, scale: Scale) -> None:
+def _check_assigned(study: Study, scale: Scale) -> None:
     """Raises `BadInput` if `--set` names a field that the variants of a study set."""
     varied = study.varied() | {path for variant in study.variants for path in variant.fields}
     for arm, fields in study.varied_adaptation().items():
@@ -342,27 +346,7 @@ def _reaches(study: Study, scale: Scale) -> None:
             raise BadInput(f"--set {path}: study '{study.name}' varies it between its variants: leave it out")
 
 
-def _differ(study: Study, base: Recipe, scale: Scale, tasks: Tasks) -> None:
-    """Raises `BadInput` for a study whose variants are all the same runs."""
-
-    def adapted(variant: Variant, measurement: Measurement) -> object:
-        if not measurement.task:
-            return ""
-        data = tasks.find(measurement.task)
-        return study.adaptation(variant, measurement, scale, data.task.kind, data.name)
-
-    made = {
-        canonical([study.recipe(variant, base), [adapted(variant, each) for each in study.measurements]])
-        for variant in study.variants
-    }
-    if len(made) < min(2, len(study.variants)):
-        raise BadInput(
-            f"study '{study.name}': all its variants are the same runs at scale {scale.name}: let them differ in "
-            "fields of the recipe, or in their adaptation"
-        )
-
-
-def _check(pretrain: Pretrained, measurement: Measurement, measured: Adaptation, kind: str) -> None:
+def _check_adaptation(pretrain: Pretrained, measurement: Measurement, measured: Adaptation, kind: str) -> None:
     """Raises `BadInput` for an adaptation that does not fit the kind of task, and for sequences longer than the model's
     positions. Checkpoints are checked when they are read."""
     length = measured.length
@@ -404,20 +388,15 @@ def _recipes(study: Study, base: Recipe, request: Request) -> list[tuple[Variant
 def in_order(jobs: Sequence[Job]) -> tuple[Job, ...]:
     """The jobs and those that they need: corpora first, then each pre-training followed by its measurements."""
     found: dict[str, Job] = {}
-
-    def add(job: Job) -> None:
-        for needed in needs(job):
-            add(needed)
-        found.setdefault(job.id, job)
-
     for job in jobs:
-        add(job)
+        pretrain = job.pretrain if isinstance(job, Measure) else job
+        for each in (*needs(pretrain), pretrain, job):
+            found.setdefault(each.id, each)
     order = {id_: number for number, id_ in enumerate(found)}
-    trained = {id_: number for number, id_ in enumerate(found) if isinstance(found[id_], Pretrain | ImportCheckpoint)}
 
-    def place(job: Job) -> tuple[int, int]:
+    def place(job: Job) -> int:
         if isinstance(job, PrepareCorpus):
-            return (-1, order[job.id])
-        return (trained[job.pretrain.id if isinstance(job, Measure) else job.id], order[job.id])
+            return -1
+        return order[job.pretrain.id if isinstance(job, Measure) else job.id]
 
     return tuple(sorted(found.values(), key=place))

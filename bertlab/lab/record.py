@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 from bertlab.lab.differences import differences
@@ -23,10 +22,7 @@ def records(plan: Plan, options: str = "") -> dict[str, dict[str, Any]]:
 
     `options` are the options of the command line that define the setting, quoted for a shell.
     """
-    made = [
-        _record(plan, study, [cell for cell in plan.cells if cell.study.name == study.name], options)
-        for study in plan.request.studies
-    ]
+    made = [_record(plan, study, options) for study in plan.request.studies]
     return {union.name_of(record): record for record in made}
 
 
@@ -43,17 +39,6 @@ def _setting(plan: Plan, study: Study) -> str:
     )
 
 
-def _definition(study: Study) -> dict[str, Any]:
-    """The identity of a study: its baseline, its code, and the definitions of variants and measurements."""
-    code = study.file.code if study.file is not None else None
-    return {
-        "baseline": study.baseline,
-        "code": code.sha256 if code is not None else "",
-        "variants": {each.name: science(each) for each in study.variants},
-        "measurements": {each.name: _measured(each) for each in study.measurements},
-    }
-
-
 def _measured(measurement: Measurement) -> Any:
     """A measurement without its milestones, which may change, and without the path of its examples."""
     task = measurement.task
@@ -65,11 +50,12 @@ def _measured(measurement: Measurement) -> Any:
     return found
 
 
-def _record(plan: Plan, study: Study, cells: Sequence[Cell], options: str) -> dict[str, Any]:
-    request = plan.request
+def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
+    request, file = plan.request, study.file
+    cells = [cell for cell in plan.cells if cell.study.name == study.name]
     pretrained = {(cell.variant, cell.pretrain.id): cell for cell in cells}
     request_options = {
-        "study": study.file.given if study.file is not None else study.name,
+        "study": file.given if file else study.name,
         "options": options,
         "seeds": list(request.seeds),
         "finetune_seeds": request.finetune_seeds,
@@ -79,9 +65,14 @@ def _record(plan: Plan, study: Study, cells: Sequence[Cell], options: str) -> di
     return {
         "study": study.name,
         "setting": _setting(plan, study),
-        "definition": _definition(study),
+        "definition": {
+            "baseline": study.baseline,
+            "code": file.code.sha256 if file and file.code else "",
+            "variants": {each.name: science(each) for each in study.variants},
+            "measurements": {each.name: _measured(each) for each in study.measurements},
+        },
         "requests": [request_options],
-        "sources": [dict(study.file.sources)] if study.file is not None else [],
+        "sources": [dict(file.sources)] if file else [],
         "question": study.question,
         "source": study.source,
         "baseline": study.baseline,
@@ -100,33 +91,45 @@ def _record(plan: Plan, study: Study, cells: Sequence[Cell], options: str) -> di
         "searched": {task: dict(changes) for task, changes in request.searched.items()},
         "positions": request.scale.recipe.model.positions,
         "rows": [
-            {"variant": variant, "pretrain_seed": cell.pretrain.seed, "pretrain_id": run_id, "corpus_id": _corpus(cell)}
-            for (variant, run_id), cell in pretrained.items()
-        ],
-        "cells": [
             {
                 "variant": cell.variant,
-                "measurement": cell.measurement.name,
-                "metric": cell.measurement.metric,
                 "pretrain_seed": cell.pretrain.seed,
                 "pretrain_id": cell.pretrain.id,
-                "run_id": cell.job.id,
-                "content": _content(cell),
-                "published": study.figure(cell.variant, cell.measurement.name, cell.facts()["milestone"]),
+                "corpus_id": cell.pretrain.corpus.id if isinstance(cell.pretrain, Pretrain) else "",
             }
-            | cell.facts()
-            for cell in cells
+            for cell in pretrained.values()
         ],
+        "cells": [_cell(study, cell) for cell in cells],
     }
 
 
-def _corpus(cell: Cell) -> str:
-    """The id of the corpus of a pre-training; empty for an import."""
-    return cell.pretrain.corpus.id if isinstance(cell.pretrain, Pretrain) else ""
-
-
-def _content(cell: Cell) -> str:
-    """The version of the examples of a value."""
-    if not isinstance(cell.job, Measure):
-        return ""
-    return " after ".join(each.content for each in cell.job.tasks)
+def _cell(study: Study, cell: Cell) -> dict[str, Any]:
+    job = cell.job
+    milestone = job.milestone if isinstance(job, Measure) else 100
+    value = {
+        "variant": cell.variant,
+        "measurement": cell.measurement.name,
+        "metric": cell.measurement.metric,
+        "pretrain_seed": cell.pretrain.seed,
+        "pretrain_id": cell.pretrain.id,
+        "run_id": job.id,
+        "content": "",
+        "published": study.figure(cell.variant, cell.measurement.name, milestone),
+        "task": "held-out text",
+        "dataset": "held-out text",
+        "split": "held-out",
+        "method": "pretraining",
+        "milestone": milestone,
+        "finetune_seed": 0,
+    }
+    if isinstance(job, Measure):
+        task = job.data.task
+        value |= {
+            "content": " after ".join(each.content for each in job.tasks),
+            "task": job.data.name,
+            "dataset": task.dataset,
+            "split": task.test if cell.measurement.split == "test" else task.evaluation,
+            "method": job.settings.kind,
+            "finetune_seed": job.finetune_seed,
+        }
+    return value

@@ -10,6 +10,7 @@ import dataclasses
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from bertlab.errors import BadInput
 from bertlab.lab import plan as planning
@@ -30,18 +31,15 @@ class Search:
     request: Request
     plan: Plan
     """The trials and the jobs that they need."""
-    tries: Mapping[str, tuple[tuple[Setting, Measure, str], ...]]
+    tries: Mapping[str, list[tuple[Setting, Measure, str]]]
     """By task: a setting, the job of its trial, and the metric that decides."""
 
     def chosen(self, store: Store) -> Request:
         """The request with the best finished setting of each task; the first one of equal ones."""
         scale, searched = self.request.scale, {}
         for task, tries in self.tries.items():
-            scores = []
-            for setting, job, metric in tries:
-                run = store.get(job.id)
-                if run is not None:
-                    scores.append((run.result()["metrics"][metric], setting))
+            finished = [(setting, metric, run) for setting, job, metric in tries if (run := store.get(job.id))]
+            scores = [(run.result()["metrics"][metric], setting) for setting, metric, run in finished]
             if scores:
                 _, best = max(scores, key=lambda found: found[0])
                 scale, searched[task] = scale.give(task, best), best
@@ -59,39 +57,31 @@ def make(request: Request, machine: Machine) -> Search:
         for name in given.keys() & grid.keys():
             raise BadInput(f"--search chooses {name}, and --set sets it: leave one of the two out")
     tries: dict[str, list[tuple[Setting, Measure, str]]] = {}
-    plans = []
     for values in itertools.product(*grid.values()):
         setting = dict(zip(grid, values, strict=True))
+        described = "-".join(f"{name} {value:g}" for name, value in setting.items())
         plan = planning.make(_trying(request, setting), machine)
-        plans.append(plan)
         seen = set()
         for cell in plan.cells:
-            job, baseline = cell.job, cell.variant == cell.study.baseline
-            if baseline and isinstance(job, Measure) and job.settings.searched and job.milestone == 100:
-                task = job.data.name
-                if task not in seen:
-                    described = "-".join(f"{name} {value:g}" for name, value in setting.items())
-                    job = dataclasses.replace(job, name=f"{job.name}-held back-{described}")
-                    tries.setdefault(task, []).append((setting, job, cell.measurement.metric))
-                    seen.add(task)
+            job = cell.job
+            if cell.variant != cell.study.baseline or not isinstance(job, Measure):
+                continue
+            task = job.data.name
+            if job.settings.searched and job.milestone == 100 and task not in seen:
+                job = dataclasses.replace(job, name=f"{job.name}-held back-{described}")
+                tries.setdefault(task, []).append((setting, job, cell.measurement.metric))
+                seen.add(task)
     if not tries:
         raise BadInput("--search has no effect: no study fine-tunes its baseline on a task, leave it out")
     jobs = planning.in_order([job for found in tries.values() for _, job, _ in found])
-    plan = dataclasses.replace(plans[0], cells=(), jobs=jobs)
-    return Search(request, plan, {task: tuple(found) for task, found in tries.items()})
+    return Search(request, dataclasses.replace(plan, cells=(), jobs=jobs), tries)
 
 
 def _trying(request: Request, setting: Setting) -> Request:
-    scale, baselines = request.scale, tuple({study.baseline: None for study in request.studies})
+    """The request of one setting: the baselines, evaluated on held-back training examples."""
+    scale = request.scale
     for group in FINETUNED:
         scale = scale.give(group, setting)
-    return dataclasses.replace(
-        request,
-        scale=scale,
-        seeds=(0,),
-        finetune_seeds=1,
-        only=baselines,
-        random_init=False,
-        held_back=True,
-        searched={},
-    )
+    only = tuple(dict.fromkeys(study.baseline for study in request.studies))
+    single: dict[str, Any] = {"seeds": (0,), "finetune_seeds": 1, "random_init": False, "searched": {}}
+    return dataclasses.replace(request, scale=scale, only=only, held_back=True, **single)

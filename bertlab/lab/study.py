@@ -12,16 +12,13 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar
 
 from bertlab.adaptation import Adaptation, FineTuning
-from bertlab.adaptation.base import varied
 from bertlab.errors import BadInput, unknown
 from bertlab.lab import scales
 from bertlab.lab.study_file import StudyFile
 from bertlab.names import plain
 from bertlab.recipe import OPTIONS, Inputs, Loss, Model, Optimizer, Recipe, Schedule, Tokenizer
-from bertlab.recipe.identity import field_paths, set_fields
-from bertlab.recipe.objective import bert
-from bertlab.recipe.ranges import Arm, Checked, Range, arms
-from bertlab.recipe.tokenizer import wordpiece
+from bertlab.recipe.identity import by_kind, default_of, field_paths, leaves, put, science, set_fields
+from bertlab.recipe.ranges import Checked, Range, arms
 from bertlab.tasks import kinds
 from bertlab.tasks.task import Task
 
@@ -44,14 +41,12 @@ class Size(Checked, group="size"):
 
     def of(self, model: Model) -> Model:
         """`model` in this size, with at least one layer and one head."""
-        head = model.hidden // model.heads
         across = max(1, round(self.width * model.heads))
-        hidden = across * head
         return dataclasses.replace(
             model,
             layers=max(1, round(self.layers * model.layers)),
             heads=max(1, int(self.heads * across)),
-            hidden=hidden,
+            hidden=across * (model.hidden // model.heads),
         )
 
 
@@ -78,8 +73,8 @@ class Variant(Checked, group="variant "):
     size: Size = Size()
     """The size of the model."""
     adaptation: Adaptation | None = None
-    """How the model is adapted to its tasks; of its fields those in which the variants differ. It overrides that of a
-    measurement, which is of the same kind if it gives one."""
+    """How the model is adapted to its tasks. It overrides the adaptation of a measurement, of the same kind, in the
+    fields in which the variants differ."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -88,10 +83,10 @@ class Variant(Checked, group="variant "):
             if path not in settable:
                 raise BadInput(f"variant '{self.name}': fields: {unknown('field', path, settable)}")
 
-    def groups(self) -> dict[str, Any]:
-        """The groups of the recipe that this variant gives."""
-        values = {name: getattr(self, name, None) for name in Recipe.__dataclass_fields__}
-        return {name: value for name, value in values.items() if value is not None}
+    def leaves(self) -> dict[str, Any]:
+        """The fields of the recipe that this variant gives, by dotted path."""
+        groups = {name: getattr(self, name, None) for name in Recipe.__dataclass_fields__}
+        return leaves({name: value for name, value in groups.items() if value is not None})
 
 
 @dataclass(frozen=True)
@@ -103,8 +98,8 @@ class Measurement(Checked, group="measurement "):
     task: str | Task = ""
     """A name of the catalogue, or a task of the study's own; empty to measure the pre-training itself."""
     adaptation: Adaptation | None = None
-    """How the model is adapted to the task, `FineTuning` if neither the measurement nor the variant says so; a field at
-    its default is as the scale has it."""
+    """How the model is adapted to the task, `FineTuning` if neither measurement nor variant gives an adaptation. The
+    scale sets fields at their defaults."""
     metric: str = ""
     """A metric of the task, `accuracy` unless given; without a task, a held-out figure of the pre-training."""
     split: Split = "evaluation"
@@ -131,7 +126,7 @@ class Claim(Checked, group="claim "):
     worse: str | tuple[str, ...] = ()
     """A variant or several, or `GUESS`."""
     rising: tuple[str, ...] = ()
-    """Instead of these two: variants of which each is above the one before."""
+    """Instead of `better` and `worse`: each variant is above the one before."""
     on: str
     within: Annotated[float | None, Range(0, 1e6, above=True)] = None
     """A margin in points: the claim is then that the variants differ by less."""
@@ -178,7 +173,7 @@ class Study(Checked, group="study "):
     at_paper: Mapping[str, str] = field(default_factory=dict)
     """Settings of the study's own paper at scale paper, as in `--set`: `{"inputs.dupe_factor": "1"}`."""
     unlike: list[str] = field(default_factory=list)
-    """What the paper does and no field expresses, a phrase each: at every scale, only directions compare."""
+    """Differences from the paper that no field expresses, a phrase each: at every scale, only directions compare."""
     summary: Literal["mean", "median"] = "mean"
     """How the published values summarise runs; tables summarise the measured values in the same way."""
     notes: list[str] = field(default_factory=list)
@@ -244,8 +239,8 @@ class Study(Checked, group="study "):
 
     def figure(self, variant: str, measurement: str, milestone: int = 100) -> float | None:
         """The published value of a variant and a measurement at a milestone (per cent), if there is one."""
-        given = self.published.get((variant, measurement, milestone))
-        return self.published.get((variant, measurement)) if given is None and milestone == 100 else given
+        end = self.published.get((variant, measurement)) if milestone == 100 else None
+        return self.published.get((variant, measurement, milestone), end)
 
     def variant(self, name: str) -> Variant:
         """The variant with this name. Raises `BadInput` with the nearest name if there is none."""
@@ -263,22 +258,22 @@ class Study(Checked, group="study "):
 
     def varied(self) -> set[str]:
         """The dotted paths of the recipe's fields in which the variants of this study differ, as in `--set`."""
-        given: dict[str, list[Any]] = {}
+        usual = leaves(Recipe())
         for variant in self.variants:
-            for group, value in variant.groups().items():
-                for path, leaf in _leaves(group, value).items():
-                    given.setdefault(path, []).append(leaf)
-        usual = _leaves("objective", bert()) | _leaves("tokenizer", wordpiece())
-        for variant in self.variants:
-            for group, value in variant.groups().items():
-                several = {each.kind: each for each in value} if isinstance(value, tuple) else {group: value}
-                for path, each in several.items():
-                    usual = _leaves(path, _default(each)) | usual
-        return {path for path, leaves in given.items() if any(leaf != usual.get(path) for leaf in leaves)}
+            arms_given = {loss.kind: loss for loss in variant.objective or ()} | {"tokenizer": variant.tokenizer}
+            for path, each in arms_given.items():
+                if each is not None:
+                    usual = leaves(_default(each), f"{path}.") | usual
+        given = [(path, leaf) for variant in self.variants for path, leaf in variant.leaves().items()]
+        return {path for path, leaf in given if path not in usual or by_kind(leaf) != by_kind(usual[path])}
 
     def varied_adaptation(self) -> dict[type[Adaptation], set[str]]:
         """For each adaptation the fields in which the variants of this study differ."""
-        return varied([variant.adaptation for variant in self.variants if variant.adaptation is not None])
+        found: dict[type[Adaptation], set[str]] = {}
+        for variant in self.variants:
+            if variant.adaptation is not None:
+                found.setdefault(type(variant.adaptation), set()).update(_changed(variant.adaptation))
+        return found
 
     def adaptation(
         self, variant: Variant, measurement: Measurement, scale: scales.Scale, kind: str, task: str
@@ -291,7 +286,7 @@ class Study(Checked, group="study "):
         shared, own = measurement.adaptation, variant.adaptation
         changes: dict[str, Any] = {}
         if shared is not None:
-            changes |= {name: getattr(shared, name) for name in varied([shared])[type(shared)]}
+            changes |= {name: getattr(shared, name) for name in _changed(shared)}
         if own is not None:
             changes |= {name: getattr(own, name) for name in self.varied_adaptation()[type(own)]}
         arm = type(own or shared or FineTuning())
@@ -300,30 +295,18 @@ class Study(Checked, group="study "):
     def recipe(self, variant: Variant, scale: Recipe) -> Recipe:
         """The scale's recipe with a variant's values of all fields that this study varies."""
         varied = self.varied()
-        groups = {
-            group: _merged(group, getattr(scale, group), value, varied) for group, value in variant.groups().items()
-        }
-        groups["model"] = variant.size.of(groups.get("model", scale.model))
+        given = {path: leaf for path, leaf in variant.leaves().items() if path in varied}
         try:
-            recipe = dataclasses.replace(scale, **groups)  # together: some groups are valid only in combination
+            recipe = put(scale, given)
+            recipe = dataclasses.replace(recipe, model=variant.size.of(recipe.model))
             return set_fields(recipe, variant.fields)
         except BadInput as error:
             raise BadInput(f"variant '{variant.name}' of study '{self.name}': {error}") from None
 
 
-def _leaves(path: str, value: Any) -> dict[str, Any]:
-    """The fields of a group or of arms by their dotted paths; the path of the arms themselves has their kinds."""
-    if isinstance(value, tuple) and value and all(isinstance(each, Arm) for each in value):
-        found: dict[str, Any] = {path: tuple(each.kind for each in value)}
-        for each in value:
-            found |= {name: leaf for name, leaf in _leaves(each.kind, each).items() if name != each.kind}
-        return found
-    if not dataclasses.is_dataclass(value):
-        return {path: value}
-    found = {path: value.kind} if isinstance(value, Arm) else {}
-    for field_ in dataclasses.fields(value):
-        found |= _leaves(f"{path}.{field_.name}", getattr(value, field_.name))
-    return found
+def _changed(adaptation: Adaptation) -> set[str]:
+    """The fields that are not at their defaults."""
+    return {name for name in science(adaptation) if name != "kind"}
 
 
 def _default(value: Any) -> Any:
@@ -331,31 +314,9 @@ def _default(value: Any) -> Any:
     required = {
         each.name: getattr(value, each.name)
         for each in dataclasses.fields(value)
-        if each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING
+        if default_of(each) is dataclasses.MISSING
     }
     return type(value)(**required)
-
-
-def _merged(path: str, base: Any, value: Any, varied: set[str]) -> Any:
-    """`base` with the fields at the `varied` paths from `value`."""
-    if isinstance(value, tuple) and value and all(isinstance(each, Arm) for each in value):
-        ours, theirs = ({each.kind: each for each in several} for several in (value, base))
-        kinds = ours if path in varied else theirs
-        return tuple(
-            _merged(kind, theirs[kind], ours[kind], varied)
-            if kind in theirs and kind in ours
-            else (ours | theirs)[kind]
-            for kind in kinds
-        )
-    if not dataclasses.is_dataclass(value) or not dataclasses.is_dataclass(base):
-        return value if path in varied else base
-    chosen = value if type(value) is not type(base) and path in varied else base
-    changes = {
-        each.name: _merged(f"{path}.{each.name}", getattr(base, each.name), getattr(value, each.name), varied)
-        for each in dataclasses.fields(chosen)
-        if hasattr(base, each.name) and hasattr(value, each.name)
-    }
-    return dataclasses.replace(chosen, **changes)  # type: ignore[type-var]
 
 
 def _check_name(what: str, name: str) -> None:
@@ -369,5 +330,5 @@ def _check_name(what: str, name: str) -> None:
 def table(
     columns: Sequence[str], rows: Mapping[str, Sequence[float]]
 ) -> dict[tuple[str, str] | tuple[str, str, int], float]:
-    """Published values by (variant, measurement), from the rows and columns of a printed table."""
+    """Published values by (variant, measurement), from the lines and columns of a printed table."""
     return {(row, column): value for row, values in rows.items() for column, value in zip(columns, values, strict=True)}

@@ -1,15 +1,13 @@
 """A user's study file and the modules beside it, and whether they contain code or only data.
 
-A data file imports public classes of `bertlab` and assigns values to names. Everything else (a function, a class, an
-assignment to an attribute, another import) is code and may change what runs compute: the SHA-256 of its source is then
-part of their ids, and every process that computes one runs the file first. For a data file that imports code from a
-module beside it, the id contains the source of that module.
+A data file imports from `bertlab` and assigns values to names. A function, a class, an assignment to an attribute or
+another import is code, which may change what runs compute. If the file or a module beside it contains code, the SHA-256
+of their sources is part of the ids of all runs, and every process that computes one runs the file first.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 import hashlib
 import importlib.util
 import sys
@@ -17,44 +15,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from bertlab.errors import BadInput
-from bertlab.public import MODULES
 
 DATA = (
     "__future__",
+    "bertlab",
     "bertlab.adaptation",
+    "bertlab.lab.study",
     "bertlab.objectives",
     "bertlab.recipe",
-    "bertlab.lab.study",
-    "bertlab.lab.studies",
+    "bertlab.text.tokenizers",
 )
-"""Modules that a data file may import, besides some of the standard library."""
+"""Modules that a data file may import, besides `PLAIN`."""
 PLAIN = ("collections", "dataclasses", "decimal", "fractions", "itertools", "math", "pathlib", "typing")
-_FUNCTIONS: list[Any] = [
-    abs,
-    all,
-    any,
-    bool,
-    dict,
-    enumerate,
-    float,
-    frozenset,
-    int,
-    len,
-    list,
-    max,
-    min,
-    print,
-    range,
-    reversed,
-]
-_FUNCTIONS += [round, set, sorted, str, sum, tuple, zip]
-FUNCTIONS = frozenset(function.__name__ for function in _FUNCTIONS)
-"""The built-in functions that a data file may call."""
-NAMES = frozenset({"__file__", "__name__", "__doc__", "__all__"})
-FORBIDDEN = frozenset(dir(builtins)) - FUNCTIONS - NAMES
+"""Packages of the standard library that a data file may import."""
+CODE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Delete)
+CHANGING = ("setattr", "delattr", "getattr", "vars", "globals", "type", "exec", "eval", "compile")
+"""Built-in functions that can make or change a class, or run text."""
+NAMES = ("__file__", "__name__", "__doc__", "__all__")
+"""Names with two underscores that a data file may use."""
 
 _run: set[str] = set()
 """Hashes of the code that this process has run."""
@@ -94,29 +74,26 @@ class StudyFile:
 
     @classmethod
     def read(cls, given: str) -> StudyFile:
-        """Reads the file at a path. Raises `BadInput` if that fails."""
+        """Reads the file at a path. Raises `BadInput` if that fails, and `SyntaxError` for a file that is no Python."""
         path = Path(given)
-        texts: dict[str, str] = {}
-        trees: dict[str, ast.Module] = {}
+        sources: dict[str, str] = {}
+        is_code = False
         waiting = [path.name]
         while waiting:
             name = waiting.pop()
-            if name not in texts:
-                texts[name] = _text(path.parent / name)
-                trees[name] = _parsed(texts[name])
-                waiting += _beside(trees[name], path.parent).values()
-        coded = {name for name in texts if _defines(trees[name], path.parent, frozenset())}
-        while more := {
-            name for name in texts.keys() - coded if _defines(trees[name], path.parent, frozenset(coded))
-        }:  # a module that uses code is code
-            coded |= more
-        digest = hashlib.sha256(repr(sorted((name, texts[name]) for name in coded)).encode(errors="surrogatepass"))
-        code = Code(path.resolve(), digest.hexdigest()) if coded else None
-        return cls(given, dict(sorted(texts.items())), code)
+            if name not in sources:
+                sources[name] = _source(path.parent / name)
+                tree = ast.parse(sources[name], name)
+                beside = dict(_beside(tree, path.parent))
+                waiting += beside.values()
+                is_code = is_code or _is_code(tree, beside)
+        sources = dict(sorted(sources.items()))
+        digest = hashlib.sha256(repr(list(sources.items())).encode(errors="surrogatepass")).hexdigest()
+        return cls(given, sources, Code(path.resolve(), digest) if is_code else None)
 
     def run(self) -> ModuleType:
         """Runs the file, which can import modules beside it. Raises whatever it raises."""
-        path = self.code.path if self.code is not None else Path(self.given)
+        path = Path(self.given)
         folder = str(path.resolve().parent)
         for name in self.sources:  # another study may have imported modules of the same names
             stem = name.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
@@ -146,80 +123,40 @@ def executed(path: Path) -> ModuleType:
     return module
 
 
-def _text(path: Path) -> str:
+def _source(path: Path) -> str:
     try:
-        content = path.read_bytes()
+        return importlib.util.decode_source(path.read_bytes())
     except OSError as error:
         raise BadInput(f"'{path}' cannot be read: {error.strerror}") from error
-    try:
-        return importlib.util.decode_source(content)
-    except (SyntaxError, ValueError):  # running it reports the error
-        return content.decode("latin-1")
 
 
-def _parsed(text: str) -> ast.Module:
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # running it reports the error
-        return ast.Module([], [])
-
-
-def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """The modules that a file imports, each with the name that the import binds."""
+def _imports(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for each in node.names:
-                yield each.name, each.asname or each.name.partition(".")[0]
+            yield from (each.name for each in node.names)
         elif isinstance(node, ast.ImportFrom):
-            for each in node.names:
-                home = MODULES.get(each.name) if node.module == "bertlab" else None
-                yield home or "." * node.level + (node.module or ""), each.asname or each.name
-                if home is None and node.module in ("bertlab", None):
-                    yield f"{node.module}.{each.name}", each.asname or each.name
+            yield "." * node.level + (node.module or "")
 
 
-def _beside(tree: ast.Module, folder: Path) -> dict[str, str]:
+def _beside(tree: ast.Module, folder: Path) -> Iterator[tuple[str, str]]:
     """The imported modules in the folder of a file, with their paths there."""
-    found = {}
-    for module, _ in _imports(tree):
+    for module in _imports(tree):
         stem = module.replace(".", "/")
         for name in (f"{stem}.py", f"{stem}/__init__.py"):
-            if not module.startswith((".", "bertlab.")) and (folder / name).is_file():
-                found[module] = name
-    return found
+            if not module.startswith((".", "bertlab")) and (folder / name).is_file():
+                yield module, name
 
 
-def _defines(tree: ast.Module, folder: Path, coded: frozenset[str]) -> bool:
-    """Whether a file contains code; `coded` are files in its folder that do."""
-    beside = _beside(tree, folder)
-    callable_, touched = {*FUNCTIONS}, set[str]()
-    for module, name in _imports(tree):
-        if module in beside:
-            (touched if beside[module] in coded else callable_).add(name)
-        elif module in DATA or module.partition(".")[0] in PLAIN:
-            callable_.add(name)
-        elif module != "bertlab" or name == "bertlab":
+def _is_code(tree: ast.Module, beside: Mapping[str, str]) -> bool:
+    for module in _imports(tree):
+        if not (module in DATA or module in beside or module.partition(".")[0] in PLAIN):
             return True
-    return any(_acts(node, callable_, touched) for node in ast.walk(tree))
+    return any(_acts(node) for node in ast.walk(tree))
 
 
-def _acts(node: ast.AST, callable_: set[str], touched: set[str]) -> bool:
-    """Whether a node is code. Data may call names in `callable_`, and must not use names in `touched`."""
+def _acts(node: ast.AST) -> bool:
     if isinstance(node, ast.Name):
-        return node.id in FORBIDDEN or node.id in touched or (node.id.startswith("__") and node.id not in NAMES)
+        return node.id in CHANGING or (node.id.startswith("__") and node.id not in NAMES)
     if isinstance(node, ast.Attribute):
         return not isinstance(node.ctx, ast.Load) or node.attr.startswith("__")
-    if isinstance(node, ast.Subscript):
-        return not isinstance(node.ctx, ast.Load) and _root(node) in callable_
-    if isinstance(node, ast.Call):
-        named = isinstance(node.func, ast.Name) and node.func.id in callable_
-        return not (named or isinstance(node.func, ast.Attribute))
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Delete, ast.With, ast.Global)
-    return isinstance(node, kinds)
-
-
-def _root(node: ast.AST) -> str:
-    """The name before attributes and subscripts."""
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
+    return isinstance(node, CODE)

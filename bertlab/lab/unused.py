@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from bertlab.errors import BadInput
 from bertlab.lab import scales
@@ -20,8 +19,8 @@ def check_data(machine: Machine, located: Sequence[Located], jobs: Sequence[Job]
     if machine.data is None or os.environ.get("BERTLAB_DATA") == str(machine.data):
         return
     measured = [each for job in jobs if isinstance(job, Measure) for each in job.tasks]
-    folders = [*(path for each in located for path in each.files), *(each.folder for each in measured if each.folder)]
-    inside = any(Path(machine.data).resolve() in path.resolve().parents for path in folders)
+    paths = [*(path for each in located for path in each.files), *(each.folder for each in measured if each.folder)]
+    inside = any(machine.data.resolve() in path.resolve().parents for path in paths)
     if not inside and (world or not measured):
         raise BadInput(
             f"--data {machine.data} has no effect: neither text nor tasks come from there; name a corpus with "
@@ -31,10 +30,9 @@ def check_data(machine: Machine, located: Sequence[Located], jobs: Sequence[Job]
 
 def check_settings(scale: Scale, jobs: Sequence[Job]) -> None:
     """Raises `BadInput` if `--set` names settings that no measurement uses."""
-    measured = [job for job in jobs if isinstance(job, Measure)]
-    made = {job.settings.group(kinds.find(job.data.task.kind)) for job in measured}
+    used = {job.settings.group(kinds.find(job.data.task.kind)) for job in jobs if isinstance(job, Measure)}
     for path in scale.assigned:
-        if path.partition(".")[0] in set(scales.GROUPS) - made:
+        if path.partition(".")[0] in set(scales.GROUPS) - used:
             raise BadInput(f"--set {path} has no effect: no measurement uses it, leave it out")
 
 

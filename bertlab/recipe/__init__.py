@@ -1,4 +1,4 @@
-"""What defines a training run: frozen dataclasses, their ranges and their identity. No torch."""
+"""Recipes of pre-trainings: frozen dataclasses, the ranges of their fields, their ids and their cost. No torch."""
 
 from bertlab.recipe.objective import Loss, Pairing
 from bertlab.recipe.recipe import (

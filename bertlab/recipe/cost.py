@@ -1,8 +1,7 @@
-"""What a recipe costs: parameters, tokens, floating-point operations and bytes. Arithmetic, without torch.
+"""The cost of a recipe: parameters, tokens, floating-point operations and bytes. Arithmetic, without torch.
 
-A multiply-add counts as two operations and training as three times the forward pass. Padding, recomputation, what a
-causal mask hides and logits where nothing is predicted are waste, not work, and are never counted; so shares of a
-machine's peak stay comparable.
+A multiply-add counts as two operations and training as three times the forward pass. Padding, recomputation, masked
+attention and unused logits do not count, so that shares of a machine's peak stay comparable.
 """
 
 from __future__ import annotations
@@ -12,44 +11,39 @@ from collections.abc import Sequence
 from bertlab.recipe import Loss, Model, Recipe
 
 SEGMENTS = 2
-"""Rows of the segment table."""
 FLOAT_BYTES = 4
 
 
 def parameters(model: Model, vocabulary: int, positions: int, objective: Sequence[Loss] = ()) -> int:
-    """Trained numbers of the encoder with the heads of an objective; the tied output matrix counts once.
+    """Parameters of the encoder with the heads of an objective; the tied output matrix counts once.
 
-    `positions` are the rows of the position table, which a rotary model does not have.
+    `positions` is the size of the position table, which a rotary model does not have.
     """
     hidden, wide = model.hidden, model.feedforward
     norm = 2 * hidden
-    table = vocabulary + SEGMENTS + (positions if model.positions == "learned" else 0)
+    embeddings = (vocabulary + SEGMENTS + (positions if model.positions == "learned" else 0)) * hidden
     attention = 4 * (hidden * hidden + hidden)
     feedforward = hidden * wide + wide + wide * hidden + hidden
-    layer = attention + feedforward + 2 * norm
     heads = {loss.head: loss.parameters(model, vocabulary) for loss in objective}
-    return table * hidden + norm + model.layers * layer + sum(heads.values())
+    return embeddings + norm + model.layers * (attention + feedforward + 2 * norm) + sum(heads.values())
 
 
 def phases(recipe: Recipe) -> list[tuple[int, int]]:
-    """The lengths (tokens a sequence) that are trained at, in order, each with its number of steps."""
+    """The lengths of sequences in training (tokens), in order, each with its number of steps."""
     steps, inputs = recipe.schedule.steps, recipe.inputs
     last = round(inputs.phase2_share * steps) if inputs.phase2_length else 0
     return [(inputs.length, steps - last), (inputs.phase2_length, last)] if last else [(inputs.length, steps)]
 
 
 def tokens(recipe: Recipe) -> int:
-    """Tokens of training, specials and padding included, if every sequence is as long as it may be.
-
-    What a corpus leaves of them is known once it is laid out: `inputs.batches.Batches.tokens`.
-    """
+    """Tokens of training if every sequence has the full length; `inputs.batches.Batches.tokens` counts a corpus's."""
     return sum(steps * recipe.schedule.batch_size * length for length, steps in phases(recipe))
 
 
 def flops_per_token(recipe: Recipe, *, length: int = 0, vocabulary: int = 0) -> float:
-    """Operations that training on one token takes, in sequences of `length` tokens (0 for the recipe's).
+    """Operations of training on one token, in sequences of `length` tokens.
 
-    `vocabulary` is the number of entries; 0 for the recipe's, which a small corpus does not fill.
+    A `length` or a `vocabulary` of 0 is the recipe's; a small corpus does not fill the recipe's vocabulary.
     """
     length, vocabulary = length or recipe.inputs.length, vocabulary or recipe.tokenizer.vocabulary
     encoder = encoder_flops_per_token(recipe.model, length, causal=recipe.causal)

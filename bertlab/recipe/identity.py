@@ -1,23 +1,20 @@
 """Recipes to canonical JSON and ids, back again, and their fields by dotted paths.
 
-The identity of a run is the SHA-256 of the canonical JSON of its science, with fields at their defaults left out:
-adding a field keeps old ids.
+The identity of a run is the SHA-256 of the canonical JSON of its science, without fields at their defaults: a new field
+keeps old ids.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import json
-import math
-import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
 from bertlab.errors import BadInput, unknown
-from bertlab.recipe.ranges import Arm, FieldError, arm, arms, axis_of
+from bertlab.recipe.ranges import Arm, FieldError, arm, arms, axis_of, hints
 
 SCIENCE_VERSION = 3
 """Raised by hand whenever the code changes the meaning of a recipe; results of another version are never mixed in."""
@@ -26,22 +23,23 @@ T = TypeVar("T")
 
 
 def science(value: Any, default: Any = None) -> Any:
-    """`value` as JSON-ready data, without the dataclass fields at their defaults.
+    """`value` as JSON-ready data without dataclass fields at their defaults.
 
-    The `kind` of an arm is left out too where it is that of the `default` of its field.
-    What a value says is not used is left out too: it is taken as its `declared` property has it, if it has one.
+    An arm has its `kind`, unless it is of the kind of its field's `default`. A value with a `declared` property leaves
+    out the fields that this property leaves out.
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         used: Any = getattr(value, "declared", value)
         kept: dict[str, Any] = {}
         if isinstance(value, Arm) and type(value) is not type(default):
             kept["kind"] = value.kind
-        hints = _hints(type(value))
+        kind: Any = type(value)
+        known = hints(kind)
         for each in dataclasses.fields(value):
             item = getattr(used, each.name)
-            if hints[each.name] is float:  # 1 and 1.0 are the same science
+            if known[each.name][0] is float:  # 1 and 1.0 are the same science
                 item = float(item)
-            usual = _default(each)
+            usual = default_of(each)
             if usual is dataclasses.MISSING or item != usual:
                 kept[each.name] = science(item, usual)
         return kept
@@ -63,14 +61,9 @@ def identity(kind: str, **parts: Any) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
-def _default(field: dataclasses.Field[Any]) -> Any:
+def default_of(field: dataclasses.Field[Any]) -> Any:
     """The default of a field; `MISSING` if it has none."""
     return field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
-
-
-@functools.cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
 
 
 def load(kind: type[T], data: Any) -> T:
@@ -79,127 +72,166 @@ def load(kind: type[T], data: Any) -> T:
 
 
 def _load(kind: Any, data: Any, default: Any = None) -> Any:
-    if isinstance(kind, type) and issubclass(kind, Arm):
-        kind = type(default) if "kind" not in data and isinstance(default, kind) else arm(kind, data.get("kind"))
-        data = {name: item for name, item in data.items() if name != "kind"}
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        hints = _hints(kind)
-        for name in data:
-            if name not in hints:
-                raise unknown(f"field of {kind.__name__}", name, hints)
-        defaults = {each.name: _default(each) for each in dataclasses.fields(kind)}
-        return kind(**{name: _load(hints[name], item, defaults[name]) for name, item in data.items()})
+    inner = typing.get_args(kind)
     if typing.get_origin(kind) is tuple:
-        return tuple(_load(typing.get_args(kind)[0], item) for item in data)
-    if typing.get_origin(kind) in (typing.Union, types.UnionType) and data is not None:
-        return _load(next(arm for arm in typing.get_args(kind) if arm is not type(None)), data)
-    return data
+        return tuple(_load(inner[0], item) for item in data)
+    if typing.get_origin(kind) is Mapping:
+        return {key: _load(inner[1], item) for key, item in data.items()}
+    if axis_of(kind)[0]:
+        usual = default if isinstance(default, kind) else kind
+        kind = arm(kind, str(data.get("kind", usual.kind)))
+        data = {name: item for name, item in data.items() if name != "kind"}
+    if not hasattr(kind, "__dataclass_fields__"):
+        return data
+    known = hints(kind)
+    for name in data:
+        if name not in known:
+            raise unknown(f"field of {kind.__name__}", name, known)
+    defaults = {each.name: default_of(each) for each in dataclasses.fields(kind)}
+    return kind(**{name: _load(known[name][0], item, defaults[name]) for name, item in data.items()})
+
+
+def leaves(parts: Any, prefix: str = "") -> dict[str, Any]:
+    """The fields of a dataclass, or of named parts, and the fields of these by dotted path, as `put` sets them.
+
+    The leaf of a field of arms is the arms. Their own fields are below their kind if a field holds several arms
+    (`masked_lm.mask_prob`), and below the name of a field that holds one (`masked_lm.selection.p`).
+    """
+    if not isinstance(parts, Mapping):
+        parts = {each.name: getattr(parts, each.name) for each in dataclasses.fields(parts)}
+    found: dict[str, Any] = {}
+    for name, item in parts.items():
+        if isinstance(item, Arm) or not dataclasses.is_dataclass(item):
+            found[f"{prefix}{name}"] = item
+        if dataclasses.is_dataclass(item):
+            found |= leaves(item, f"{prefix}{name}.")
+        for each in item if isinstance(item, tuple) else ():
+            if isinstance(each, Arm):
+                found |= leaves(each, f"{prefix}{each.kind}.")
+    return found
+
+
+def by_kind(leaf: Any) -> Any:
+    """A leaf with the kinds of its arms instead of the arms."""
+    if isinstance(leaf, tuple):
+        return tuple(map(by_kind, leaf))
+    return leaf.kind if isinstance(leaf, Arm) else leaf
+
+
+def put(value: T, changes: Mapping[str, Any]) -> T:
+    """`value` with other leaves; an arm of a kind that it already holds keeps its fields.
+
+    It changes all leaves at once, because some values are valid only in combination. Raises `BadInput` for values out
+    of range or without effect.
+    """
+    return typing.cast(T, _put(value, changes, "", lambda hint, path, leaf: leaf))
 
 
 def set_fields(value: T, texts: Mapping[str, str], prefix: str = "") -> T:
-    """`value` with the fields at dotted paths set to what the texts say in each field's type.
+    """`put` with texts that a user writes: `objective=masked_lm`, `masked_lm.mask_prob=0.4`.
 
-    All at once, as some values go together only: the order of `texts` does not matter. A field that holds arms takes
-    their kinds (`objective=masked_lm`). The fields of an arm stand below its kind where a field holds
-    several (`masked_lm.mask_prob=0.4`), and below the name of a field that holds one. `prefix` is what errors write
-    before each path. Raises `BadInput` for an unknown field (with the nearest name), for an arm that is not there, for
-    text that is not of the field's type, and for values that do not go together.
+    Errors write `prefix` before each path. Raises `BadInput` also for an unknown field (with the nearest name) and for
+    text that is not of the field's type.
     """
-    return typing.cast(T, _set(value, texts, prefix))
+    return typing.cast(T, _put(value, texts, prefix, _parse))
 
 
-def _set(value: Any, texts: Mapping[str, str], prefix: str) -> Any:
+def _put(value: Any, changes: Mapping[str, Any], prefix: str, read: Callable[[Any, str, Any], Any]) -> Any:
     kind: Any = type(value)
-    hints = _hints(kind)
-    changes: dict[str, Any] = {}
-    groups: dict[str, dict[str, str]] = {}
-    for path, text in texts.items():
+    known = hints(kind)
+    replaced: dict[str, Any] = {}
+    below: dict[str, dict[str, Any]] = {}
+    for path, leaf in changes.items():
         name, _, deeper = path.partition(".")
-        group = name in hints and dataclasses.is_dataclass(getattr(value, name))
-        if deeper and (group or _holder(hints, name)):
-            groups.setdefault(name, {})[deeper] = text
-        elif name not in hints or deeper:
+        if deeper and _holder(known, name):
+            below.setdefault(name, {})[deeper] = leaf
+            continue
+        if deeper or name not in known:
             raise unknown("field", prefix + path, field_paths(kind, prefix))
-        elif axis_of(hints[name])[0] is not None:
-            changes[name] = _chosen(hints[name], getattr(value, name), prefix + path, text)
-        elif group:
-            known = ", ".join(field_paths(hints[name], f"{prefix}{name}."))
-            raise BadInput(f"field '{prefix}{path}' is a group: set one of {known}")
+        hint, held = known[name][0], getattr(value, name)
+        if axis_of(hint)[0]:
+            replaced[name] = _kept(held, read(hint, prefix + path, leaf))
+        elif dataclasses.is_dataclass(hint):
+            paths = ", ".join(field_paths(hint, f"{prefix}{name}."))
+            raise BadInput(f"field '{prefix}{path}' is a group: set one of {paths}")
         else:
-            changes[name] = _parse(hints[name], prefix + path, text)
-    for name, inner in groups.items():
-        field = name if name in hints else _holder(hints, name)
-        held = changes.get(field, getattr(value, field))
+            replaced[name] = read(hint, prefix + path, leaf)
+    for name, inner in below.items():
+        field = _holder(known, name)
+        held = replaced.get(field, getattr(value, field))
         deep = f"{prefix}{name}."
-        if name in hints:
-            changes[field] = _set(held, inner, deep)
+        if name == field:
+            replaced[field] = _put(held, inner, deep, read)
             continue
         if name not in (kinds := [each.kind for each in held]):
-            raise BadInput(f"{deep}{next(iter(inner))} has no effect: {prefix}{field} is {', '.join(kinds) or 'empty'}")
-        changes[field] = tuple(_set(each, inner, deep) if each.kind == name else each for each in held)
+            raise BadInput(f"{deep}{next(iter(inner))} has no effect: {prefix}{field} is {', '.join(kinds)}")
+        replaced[field] = tuple(_put(each, inner, deep, read) if each.kind == name else each for each in held)
     try:
-        return dataclasses.replace(value, **changes)
+        return dataclasses.replace(value, **replaced)
     except FieldError as error:
         raise error.named(prefix) from None
 
 
-def _holder(hints: Mapping[str, Any], kind: str) -> str:
-    """The field that may hold an arm of this kind among several; empty if none may."""
-    for name, hint in hints.items():
+def _holder(known: Mapping[str, tuple[Any, Any]], name: str) -> str:
+    """The field whose parts have paths below `name`: itself, or one of several arms with this kind; empty if none."""
+    for field, (hint, _) in known.items():
         axis, many = axis_of(hint)
-        if axis is not None and many and kind in arms(axis):
-            return name
+        if axis and many:
+            if name in arms(axis):
+                return field
+        elif name == field and (axis or dataclasses.is_dataclass(hint)):
+            return field
     return ""
 
 
-def _chosen(hint: Any, held: Any, path: str, text: str) -> Any:
-    """The arms whose kinds `text` lists: those that a field already holds, and others as their defaults have them."""
-    axis, many = axis_of(hint)
-    assert axis is not None
-    has = {each.kind: each for each in (held if many else (held,))}
-    kinds = [each.strip() for each in text.split(",") if each.strip()] if many else [text]
-    if not kinds:
-        raise BadInput(f"{path} is empty: give one or several of {', '.join(arms(axis))}")
-    for kind in kinds:
-        if kind not in arms(axis):
-            raise unknown(f"value of {path}", kind, arms(axis))
-    chosen = tuple(has[kind] if kind in has else arm(axis, kind)() for kind in kinds)
-    return chosen if many else chosen[0]
+def _kept(held: Any, chosen: Any) -> Any:
+    """The chosen arms; those that a field holds already replace others of the same kind.
+
+    Another arm in a field that holds one keeps the fields that both have, such as the size of a vocabulary.
+    """
+    if not isinstance(chosen, tuple):
+        if held.kind == chosen.kind:
+            return held
+        both = {each.name for each in dataclasses.fields(held)} & {each.name for each in dataclasses.fields(chosen)}
+        return dataclasses.replace(chosen, **{name: getattr(held, name) for name in both})
+    kept = {each.kind: each for each in held}
+    return tuple(kept.get(each.kind, each) for each in chosen)
 
 
 def field_paths(kind: Any, prefix: str = "") -> list[str]:
     """The dotted paths of all fields of a dataclass type that `set_fields` can set."""
     paths: dict[str, None] = {}
-    for name, hint in _hints(kind).items():
+    for name, (hint, _) in hints(kind).items():
         axis, many = axis_of(hint)
-        if axis is not None:
+        if axis or hint in (int, float, bool, str) or typing.get_origin(hint) is Literal:
             paths[f"{prefix}{name}"] = None
-            for each, found in arms(axis).items():
-                paths |= dict.fromkeys(field_paths(found, f"{prefix}{each if many else name}."))
-        elif dataclasses.is_dataclass(hint):
-            paths |= dict.fromkeys(field_paths(hint, f"{prefix}{name}."))
-        elif hint in (int, float, bool, str) or typing.get_origin(hint) is Literal:
-            paths[f"{prefix}{name}"] = None
+        parts = arms(axis) if axis else {name: hint} if dataclasses.is_dataclass(hint) else {}
+        for each, part in parts.items():
+            paths |= dict.fromkeys(field_paths(part, f"{prefix}{each if many else name}."))
     return list(paths)
 
 
 def _parse(hint: Any, path: str, text: str) -> Any:
-    if typing.get_origin(hint) is Literal:
-        if text not in typing.get_args(hint):
-            raise unknown(f"value of {path}", text, typing.get_args(hint))
-        return text
+    """A text in the type of a field, or as it is if it does not fit: the check of the field then refuses it."""
+    axis, many = axis_of(hint)
+    if axis:
+        kinds = [each.strip() for each in text.split(",") if each.strip()] if many else [text]
+        known = arms(axis)
+        if not kinds:
+            raise BadInput(f"{path} is empty: give one or several of {', '.join(known)}")
+        for kind in kinds:
+            if kind not in known:
+                raise unknown(f"value of {path}", kind, known)
+        chosen = tuple(known[kind]() for kind in kinds)
+        return chosen if many else chosen[0]
     if hint is bool:
-        if text.lower() not in ("true", "false"):
-            raise BadInput(f"{path} is '{text}': give true or false")
-        return text.lower() == "true"
+        return {"true": True, "false": False}.get(text.lower(), text)
     if hint in (int, float):
         try:
             number = float(text.replace("_", ""))
         except ValueError:
-            raise BadInput(f"{path} is '{text}': give a number") from None
-        if not math.isfinite(number) or (hint is int and number != int(number)):
-            raise BadInput(f"{path} is '{text}': give {'a whole number' if hint is int else 'a finite number'}")
-        return int(number) if hint is int else number
-    if hint is str:
+            return text
+        return int(number) if hint is int and number.is_integer() else number
+    if hint is str or typing.get_origin(hint) is Literal:
         return text
     raise BadInput(f"field '{path}' cannot be set from the command line")

@@ -1,6 +1,6 @@
-"""What a loss of an objective has to say for itself: the protocol of `bertlab.objectives`, one file a loss.
+"""The protocol of a loss, which `bertlab.objectives` implements: one file a loss.
 
-Batches, models, training, evaluation, cost and audit go through these methods and never ask which loss they have.
+Batches, models, training, evaluation, cost and audit call these methods and never ask which loss they have.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bertlab.recipe.recipe import Model, Recipe
 
 Arrays = Mapping[str, Any]
-"""What a loss adds to a batch, by name: NumPy arrays in a batch, tensors on a device, the first axis over sequences."""
+"""The arrays that a loss adds to a batch, by name; tensors on a device. The first axis is over sequences."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,14 +28,13 @@ class Pairing(Checked, group="pairing"):
     random: Annotated[float, SHARE] = 0.5
     """Share of the sequences whose second segment is from another document."""
     exchanged: Annotated[float, SHARE] = 0.0
-    """Of the other sequences, the share whose two segments, which follow each other, stand in exchanged order."""
+    """Of the other sequences, the share whose two consecutive segments exchange places."""
 
 
 class Loss(Arm, ABC, home="bertlab.objectives"):
-    """One loss of an objective, a frozen dataclass with a `kind`. `<kind>_loss` names its loss wherever it is kept.
+    """One loss of an objective, a frozen dataclass with a `kind`. Records name its value `<kind>_loss`.
 
-    The loss of a step is the sum, over the losses of the objective, of each one's sum over the global batch divided by
-    its count there.
+    The loss of a step adds up the losses of the objective, each its sum over the global batch divided by its count.
     """
 
     head: ClassVar[str] = ""
@@ -43,14 +42,11 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     causal: ClassVar[bool] = False
     """Whether no token may see a later one, in pre-training and wherever the backbone is used."""
     labels_only: ClassVar[bool] = False
-    """Whether it adds labels to a batch whose tokens stay as they are for every other loss."""
+    """Whether it adds labels to a batch and leaves the tokens as they are."""
     pairing: ClassVar[Pairing | None] = None
-    """How segments have to be paired for it; None if any pairing will do, or none."""
+    """How segments have to be paired for it; None if any pairing will do."""
     figures: ClassVar[Mapping[str, str]] = {}
-    """What its held-out evaluation measures: the label of each figure by its name.
-
-    A figure `..._loss` is in nats, `...accuracy` is a share, others have no unit.
-    """
+    """The label of each figure of its held-out evaluation: `..._loss` in nats, `...accuracy` a share."""
     meaning: ClassVar[str] = ""
     """How a report explains these figures, in whole sentences."""
 
@@ -64,10 +60,7 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
 
     @property
     def unseen(self) -> tuple[str, ...]:
-        """Figures whose held-out inputs differ in kind from those that a model trained with it has seen.
-
-        Curves leave them out.
-        """
+        """Figures that curves leave out, because their held-out inputs differ in kind from those of training."""
         return ()
 
     @property
@@ -75,29 +68,21 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
         """All held-out figures of a model that is trained with it, as `figures`."""
         return self.figures
 
-    def untrained(self) -> Loss:
-        """What is left of it in a model that is not trained."""
-        return type(self)()
-
     def alike(self) -> Loss:
-        """A loss that costs as much time as this one: the same for all that do."""
+        """The representative of all losses that take as much time as this one."""
         return self
-
-    # Data. `Sequences` and `Batch` are those of `inputs.collator`.
 
     @abstractmethod
     def prepare(self, tokenizer: Any, length: int, seed: int | str) -> Callable[[Any], Arrays]:
-        """Returns what makes its inputs and labels for `Sequences` of at most `length` tokens.
+        """Returns a function that makes its inputs and labels for `Sequences` of at most `length` tokens.
 
-        It may change the tokens of the sequences in place. Everything random in it is a function of `seed`, the names
-        of the sequences and the epoch.
+        The function may change the tokens in place. Every random draw depends only on `seed`, the keys of the sequences
+        and the epoch.
         """
 
     @abstractmethod
     def count(self, arrays: Arrays) -> float:
         """The number of predictions in its arrays, by which the sum of its losses is divided."""
-
-    # Model.
 
     @abstractmethod
     def new_head(self, model: Model, vocabulary: int) -> Any:
@@ -118,8 +103,6 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
         """Its fixed held-out `Evaluation`s of at most `size` sequences each; `final` ones follow the last step."""
         return ()
 
-    # Cost.
-
     @abstractmethod
     def parameters(self, model: Model, vocabulary: int) -> int:
         """Trained numbers of its head."""
@@ -132,29 +115,24 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
         """Logits of a sequence of `length` tokens, which take memory; 0 where they are few."""
         return 0.0
 
-    # Audit. A sample is the `Sample` of `inputs.audit.sample`.
-
     def restore(self, tokens: Any, arrays: Arrays) -> None:
         """Restores in place the `tokens` (R, T) that it changed."""
 
     def audit(self, sample: Any) -> list[Any]:
-        """Checks of what it added to the sequences of one epoch."""
+        """Checks of its additions to the sequences of one epoch, an `inputs.audit.sample.Sample`."""
         return []
 
     def audit_again(self, sample: Any, later: Any) -> list[Any]:
-        """Checks of what it added to the same sequences in a later epoch."""
+        """Checks of its additions to the same sequences in a later epoch."""
         return []
 
     def period(self, epochs: int) -> int:
-        """Epochs after which its inputs may come again, where sequences do after `epochs`."""
+        """Epochs after which its inputs may repeat, where sequences repeat after `epochs`."""
         return epochs
 
 
 def pairing(objective: Iterable[Loss]) -> Pairing:
-    """How segments are paired for an objective: as its losses need it, and as BERT's where none says.
-
-    Raises `BadInput` for losses that need different pairings.
-    """
+    """The pairing that the losses need, or else BERT's. Raises `BadInput` for losses that need different pairings."""
     needed = [loss for loss in objective if loss.pairing is not None]
     other = next((loss for loss in needed if loss.pairing != needed[0].pairing), None)
     if other is not None:
@@ -163,6 +141,6 @@ def pairing(objective: Iterable[Loss]) -> Pairing:
 
 
 def bert() -> tuple[Loss, ...]:
-    """The objective of BERT, which a recipe has where none is given."""
+    """The objective of BERT, the default of a recipe."""
     objective: tuple[Loss, ...] = importlib.import_module(Loss._home).BERT
     return objective

@@ -1,12 +1,10 @@
-"""What the fields of a dataclass may hold: types from their hints, ranges beside them, checked in one place."""
+"""Checks the fields of dataclasses: types by their hints, numbers by their ranges, arms by their axes."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import importlib
-import math
-import re
 import types
 import typing
 from collections.abc import Mapping
@@ -21,7 +19,7 @@ A = TypeVar("A", bound="Arm")
 
 @dataclass(frozen=True)
 class Range:
-    """The numbers that a field may hold: `low` to `high`, the ends included unless they are `above` or `below`."""
+    """The numbers from `low` to `high`; not-a-number is outside."""
 
     low: float
     high: float
@@ -34,7 +32,7 @@ class Range:
     """Whether 0, which then has a meaning of its own, is inside too."""
 
     def holds(self, value: float) -> bool:
-        """Whether a number is inside; not-a-number is not."""
+        """Whether a number is inside."""
         if value == 0 and self.or_zero:
             return True
         low = value > self.low if self.above else value >= self.low
@@ -42,36 +40,29 @@ class Range:
 
     def __str__(self) -> str:
         low, high = (f"{end:,}" if isinstance(end, int) else f"{end:g}" for end in (self.low, self.high))
-        span = f"more than {low}" if self.above else low
-        if self.above:
-            span += f" and less than {high}" if self.below else f" and at most {high}"
-        else:
-            span += f" to less than {high}" if self.below else f" to {high}"
-        return f"{'0 or ' * self.or_zero}{span}{' ' * bool(self.unit)}{self.unit}"
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """The texts that a field may hold: those that match `expression` as a whole."""
-
-    expression: str
-    meaning: str
+        span = f"{low} to {high}"
+        if self.above or self.below:
+            span = f"{'more than' if self.above else 'at least'} {low}"
+            span += f" and {'less than' if self.below else 'at most'} {high}"
+        return f"{'0 or ' * self.or_zero}{span} {self.unit}".rstrip()
 
 
 SHARE = Range(0, 1)
 POSITIVE_SHARE = Range(0, 1, above=True, below=True)
 DROPOUT = Range(0, 0.99)
+PLAIN = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", types.NoneType: "None"}
+"""Types without parts, with the advice of an error."""
 
 
 class FieldError(BadInput):
-    """A value that a field cannot hold. `named` says it of the path that the user wrote."""
+    """A value that a field cannot hold."""
 
     def __init__(self, group: str, field: str, problem: str) -> None:
         self.field, self.problem = field, problem
         super().__init__(f"{group}{field} {problem}")
 
     def named(self, group: str) -> FieldError:
-        """The same error for the field under the dotted path `group`."""
+        """The same error for the field under the dotted path `group`, as the user wrote it."""
         return FieldError(group, self.field, self.problem)
 
     def __reduce__(self) -> tuple[type[BadInput], tuple[str]]:
@@ -79,35 +70,31 @@ class FieldError(BadInput):
 
 
 class Checked:
-    """A dataclass whose fields are checked by type and range when one is made. Raises `FieldError`."""
+    """A dataclass that checks its fields when one is made. Raises `FieldError`."""
 
     _group: ClassVar[str] = ""
-    """What an error writes before the name of a field: the group of the recipe, or what has a name of its own."""
+    """The text before the name of a field in errors: a dotted path, or a noun before the value's own name."""
 
     def __init_subclass__(cls, group: str = "") -> None:
         cls._group = f"{group}." if group and not group.endswith(" ") else group
 
     def __post_init__(self) -> None:
         kind: Any = type(self)
-        for name, hint, allowed in _fields(kind):
+        for name, (hint, allowed) in hints(kind).items():
             value = getattr(self, name)
-            problem = _problem(hint, allowed, value)
-            if problem:
-                raise FieldError(self._where(), name, f"is {shown(value)}: {problem}")
-
-    def _where(self) -> str:
-        if not self._group.endswith(" "):
-            return self._group
-        own = getattr(self, "name", getattr(self, "text", ""))
-        return f"{self._group}{shown(own)}: "
+            if problem := _problem(hint, allowed, value):
+                group = self._group
+                if group.endswith(" "):
+                    group += f"{shown(getattr(self, 'name', getattr(self, 'text', '')))}: "
+                raise FieldError(group, name, f"is {shown(value)}: {problem}")
 
 
 class Arm(Checked):
     """A value that is one of several kinds: a frozen dataclass below the base class of its axis.
 
     An axis is a base class without a `kind`: `class Loss(Arm, home="bertlab.objectives")`, where importing `home`
-    defines the package's own arms. An arm is a dataclass below it with a `kind`, which its JSON holds and by which it
-    is read back. Arms that a user's file defines are found too: every subclass of the axis is an arm of it.
+    defines the package's own arms. An arm is a dataclass below it with a `kind`, which its JSON holds. Arms that a
+    user's file defines are found too: every subclass of the axis is an arm of it.
     """
 
     kind: ClassVar[str] = ""
@@ -137,11 +124,11 @@ def _complete(kind: type[Arm]) -> bool:
     return {"kind", "__dataclass_params__"} <= vars(kind).keys()
 
 
-def arm(axis: type[A], kind: object) -> type[A]:
-    """The arm called `kind`; `BadInput` with the nearest name if there is none."""
+def arm(axis: type[A], kind: str) -> type[A]:
+    """The arm of this kind. Raises `BadInput` with the nearest name if there is none."""
     known = arms(axis)
-    if not isinstance(kind, str) or kind not in known:
-        raise unknown(f"kind of {axis.__name__}", kind if isinstance(kind, str) else "", known)
+    if kind not in known:
+        raise unknown(f"kind of {axis.__name__}", kind, known)
     return known[kind]
 
 
@@ -153,67 +140,51 @@ def axis_of(hint: Any) -> tuple[type[Arm] | None, bool]:
 
 
 @functools.cache
-def _fields(kind: Any) -> list[tuple[str, Any, Any]]:
-    """The fields of a dataclass, each with its bare type and its `Range` or `Pattern`, if it has one."""
-    found = []
-    for name, hint in typing.get_type_hints(kind, include_extras=True).items():
-        if name in getattr(kind, "__dataclass_fields__", {}) and typing.get_origin(hint) is not ClassVar:
-            bare, *allowed = typing.get_args(hint) if typing.get_origin(hint) is typing.Annotated else (hint,)
-            found.append((name, bare, allowed[0] if allowed else None))
+def hints(kind: Any) -> dict[str, tuple[Any, Range | None]]:
+    """The bare type of each field of a dataclass, with its `Range` if it has one."""
+    found = {}
+    written = typing.get_type_hints(kind, include_extras=True)
+    for each in dataclasses.fields(kind):
+        hint = written[each.name]
+        bare, *allowed = typing.get_args(hint) if typing.get_origin(hint) is typing.Annotated else (hint,)
+        found[each.name] = bare, allowed[0] if allowed else None
     return found
 
 
-def _problem(hint: Any, allowed: Range | Pattern | None, value: Any) -> str:
-    """What is wrong with a value of a field; empty if nothing is."""
-    if typing.get_origin(hint) is Literal:
-        if type(value) is str and value in typing.get_args(hint):
-            return ""
-        advice = str(unknown("value", value if type(value) is str else "", typing.get_args(hint)))
-        return advice.partition(": ")[2]
-    if hint is bool:
-        return "" if type(value) is bool else "give True or False"
-    if hint is int or hint is float:
-        kinds = (int,) if hint is int else (int, float)
-        if type(value) not in kinds:
-            return "give a whole number" if hint is int else "give a number"
-        if isinstance(allowed, Range):
-            return "" if allowed.holds(value) else f"give {allowed}"
-        return "" if math.isfinite(value) else "give a finite number"
-    if hint is str:
-        if type(value) is not str:
-            return "give a text"
-        fits = not isinstance(allowed, Pattern) or re.fullmatch(allowed.expression, value)
-        return "" if fits or not isinstance(allowed, Pattern) else f"give {allowed.meaning}"
-    axis, many = axis_of(hint)
-    if axis is not None:
-        values = value if many else (value,)
-        if not isinstance(values, tuple) or not all(isinstance(each, axis) for each in values):
-            names = ", ".join(each.__name__ for each in arms(axis).values())
-            return f"give {'a tuple of ' * many}{axis.__name__}: {names}"
-        for each in values:
-            if not _complete(type(each)) or type(each).__name__ != arms(axis)[each.kind].__name__:
-                return f"make {type(each).__name__} a dataclass with a kind of its own"
-        return "" if len({each.kind for each in values}) == len(values) else "give each kind once"
+def _problem(hint: Any, allowed: Range | None, value: Any) -> str:
+    """Advice on a value that a field cannot hold; empty for a value that it can."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if hint in PLAIN:
+        if type(value) is not hint and (hint is not float or type(value) is not int):
+            return f"give {PLAIN[hint]}"
+        return "" if allowed is None or value is None or allowed.holds(value) else f"give {allowed}"
+    if origin is Literal:
+        text = value if type(value) is str else ""
+        return "" if text in inner else str(unknown("value", text, inner)).partition(": ")[2]
     if origin in (typing.Union, types.UnionType):
-        problems = [_problem(each, allowed, value) for each in inner]
-        told = [problem for each, problem in zip(inner, problems, strict=True) if each is not type(None)]
-        return "" if "" in problems else " or ".join(told)
-    if hint is type(None):
-        return "" if value is None else "give None"
-    if origin is tuple and inner[-1] is not Ellipsis:
-        if type(value) is not tuple or len(value) != len(inner):
-            return f"give a tuple of {len(inner)}"
-        return next(filter(None, (_problem(kind, None, each) for kind, each in zip(inner, value, strict=True))), "")
-    if origin in (tuple, list):
-        if not isinstance(value, tuple if origin is tuple else (list, tuple)):
-            return f"give a {origin.__name__}"
-        return next(filter(None, (_problem(inner[0], allowed, each) for each in value)), "")
+        problems = {each: _problem(each, allowed, value) for each in inner}
+        advice = [problem for each, problem in problems.items() if each is not types.NoneType]
+        return "" if "" in problems.values() else " or ".join(advice)
     if origin is Mapping:
         if not isinstance(value, Mapping):
             return "give a dict"
-        found = (_problem(inner[0], None, key) or _problem(inner[1], allowed, each) for key, each in value.items())
-        return next(filter(None, found), "")
-    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        return "" if type(value) is hint else f"give a {hint.__name__}"
+        parts = [_problem(inner[0], None, key) or _problem(inner[1], allowed, item) for key, item in value.items()]
+        return next(filter(None, parts), "")
+    if origin in (tuple, list):
+        if not isinstance(value, tuple if origin is tuple else (list, tuple)):
+            return f"give a {origin.__name__} of {inner[0].__name__}"
+        kinds = inner if origin is tuple and inner[-1] is not Ellipsis else inner[:1] * len(value)
+        if len(kinds) != len(value):
+            return f"give a tuple of {len(kinds)}"
+        parts = [_problem(kind, allowed, item) for kind, item in zip(kinds, value, strict=True)]
+        if not any(parts) and axis_of(hint)[0] and len({item.kind for item in value}) < len(value):
+            return "give each kind once"
+        return next(filter(None, parts), "")
+    if axis_of(hint)[0]:
+        if not isinstance(value, hint):
+            return f"give {hint.__name__}: {', '.join(each.__name__ for each in arms(hint).values())}"
+        known = _complete(type(value)) and type(value).__name__ == arms(hint)[value.kind].__name__
+        return "" if known else f"make {type(value).__name__} a dataclass with a kind of its own"
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint) and type(value) is not hint:
+        return f"give a {hint.__name__}"
     return ""

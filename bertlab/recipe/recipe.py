@@ -1,8 +1,6 @@
-"""What defines a training run: the science, apart from the machine.
+"""A `Recipe` holds everything that changes the result of a pre-training. `identity.py` makes its id.
 
-A `Recipe` holds everything that changes the result of a pre-training; `bertlab.adaptation` has what changes the result
-of a measurement. All are frozen, free of torch, and default to BERT's own values (Devlin et al. 2019,
-appendix A.2), so that what a scale or a study says is exactly what it changes. `identity.py` makes ids of them.
+All fields default to BERT's own values (Devlin et al. 2019, appendix A.2).
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ Positions = Literal["learned", "rotary"]
 Format = Literal["segment-pair", "sentence-pair", "full-sentences", "doc-sentences"]
 
 OPTIONS = {"seed": "--seeds or --seed", "corpus.sources": "--corpus", "tokenizer.given": "--vocab"}
-"""Fields of a recipe that options of their own set."""
+"""Fields of a recipe that have their own options."""
 SEED = Range(0, 2**63 - 1)
 """Seeds, which random generators take as 64 bits."""
 Length = Annotated[int, Range(8, 8192, "tokens")]
@@ -31,29 +29,24 @@ Decay = Annotated[float, Range(0, 10)]
 """A weight decay."""
 Epochs = Annotated[float, Range(0.001, 1000)]
 Count = Annotated[int, Range(0, 1_000_000_000)]
-"""A number of rows or steps at most; 0 for all."""
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise BadInput(message)
+"""A number of examples or steps at most; 0 for all."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source(Checked, group="corpus.sources"):
-    """One source of documents, named by what it contains and not by where it lies."""
+    """One source of documents, named by its content and not by its location."""
 
     name: str
     """Display name: `microworld`, a Hub data set as `owner/name[:config]`, or the name of a local file or folder."""
     content: str
-    """What is in it: `sha256:...` over local files, `hub:...` over the hashes of the files of a Hub data set, or
+    """`sha256:...` over local files, `hub:...` over the hashes of the files of a Hub data set, or
     `microworld:<version>`."""
     column: str = "text"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus(Checked, group="corpus"):
-    """The text that is trained on: its sources, joined, with some documents held out."""
+    """The training text: its sources, joined, with some documents held out."""
 
     sources: tuple[Source, ...] = ()
     heldout: Annotated[float, Range(0, 0.5, above=True, below=True)] = 0.02
@@ -62,21 +55,21 @@ class Corpus(Checked, group="corpus"):
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs(Checked, group="inputs"):
-    """How sequences are cut out of documents."""
+    """How documents become sequences."""
 
     format: Format = "segment-pair"
-    """RoBERTa section 4.2: `segment-pair` is BERT's, `sentence-pair` has one sentence a segment; `full-sentences` are
-    packed across documents into one segment, `doc-sentences` within them."""
+    """RoBERTa section 4.2: `segment-pair` is BERT's, `sentence-pair` has one sentence a segment; `full-sentences` packs
+    sentences across documents into one segment, `doc-sentences` within a document."""
     length: Length = 128
-    """Tokens a sequence, specials included."""
+    """Tokens per sequence, special tokens included."""
     short_seq_prob: Annotated[float, SHARE] = 0.1
     """Share of segment pairs cut to a random shorter length, as in BERT's released code."""
     dupe_factor: Copies = 10
-    """Pairs are drawn anew in each of this many passes over the data, then repeat (BERT's `dupe_factor`)."""
+    """Passes over the data with new pairs, before pairs repeat (BERT's `dupe_factor`)."""
     epochs: Annotated[int, Range(0, 100_000)] = 0
-    """Passes over the data that the steps come to: the first documents are used, as many as that takes; 0 for all."""
+    """Passes over the data within all steps: as many of the first documents are used as that takes; 0 for all."""
     phase2_length: Annotated[int, Range(8, 8192, "tokens", or_zero=True)] = 0
-    """Tokens a sequence in the last `phase2_share` of the steps; 0 keeps `length` throughout."""
+    """Tokens per sequence in the last `phase2_share` of the steps; 0 keeps `length` throughout."""
     phase2_share: Annotated[float, Range(0, 1, below=True)] = 0.0
 
     @property
@@ -86,16 +79,13 @@ class Inputs(Checked, group="inputs"):
 
     @property
     def token_matched_to(self) -> Format | None:
-        """The format whose batches have as many tokens as this one's; None if a batch is a number of sequences.
-
-        RoBERTa: batches of sentence pairs grow to the tokens of segment pairs, of doc sentences to full sentences'.
-        """
+        """The format whose batches have as many tokens (RoBERTa); None if a batch is a number of sequences."""
         matches: dict[Format, Format] = {"sentence-pair": "segment-pair", "doc-sentences": "full-sentences"}
         return matches.get(self.format)
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest sequence that is ever built."""
+        """Tokens of the longest sequence."""
         return max(self.length, self.phase2_length if self.phase2_share else 0)
 
 
@@ -118,14 +108,13 @@ class Model(Checked, group="model"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _require(
-            self.hidden % self.heads == 0,
-            f"model.hidden is {self.hidden} and model.heads {self.heads}: hidden must be a multiple of heads",
-        )
-        _require(
-            self.positions != "rotary" or (self.hidden // self.heads) % 2 == 0,
-            f"model.positions is rotary with heads of {self.hidden // self.heads}: rotary needs an even head size",
-        )
+        size, rest = divmod(self.hidden, self.heads)
+        if rest:
+            raise BadInput(
+                f"model.hidden is {self.hidden} and model.heads {self.heads}: hidden must be a multiple of heads"
+            )
+        if self.positions == "rotary" and size % 2:
+            raise BadInput(f"model.positions is rotary with heads of {size}: rotary needs an even head size")
 
     @property
     def feedforward(self) -> int:
@@ -144,12 +133,12 @@ class Model(Checked, group="model"):
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule(Checked, group="schedule"):
-    """How long and how fast: batch, steps and the learning rate over them."""
+    """The batch size, the steps and the learning rate."""
 
     batch_size: Annotated[int, Range(1, 1_000_000, "sequences")] = 256
-    """Sequences between two updates, over all devices; more where `inputs.format` has shorter ones."""
+    """Sequences per update, over all devices; more if `inputs.format` has shorter ones."""
     steps: Annotated[int, Range(0, 100_000_000)] = 1_000_000
-    """Updates; 0 keeps the initial weights (the row without pre-training)."""
+    """Updates; 0 keeps the initial weights (the variant without pre-training)."""
     peak_lr: Rate = 1e-4
     """Learning rate at the end of the warm-up."""
     warmup: Annotated[float, SHARE] = 0.01
@@ -182,13 +171,13 @@ class Optimizer(Checked, group="optimizer"):
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe(Checked):
-    """A pre-training: two runs with equal recipes are the same run."""
+    """A pre-training. Two runs with equal recipes are the same run."""
 
     corpus: Corpus = field(default_factory=Corpus)
     tokenizer: Tokenizer = field(default_factory=wordpiece)
     inputs: Inputs = field(default_factory=Inputs)
     objective: tuple[Loss, ...] = field(default_factory=bert)
-    """The losses, which are added: each is a mean over its own predictions in the global batch."""
+    """The losses, whose values are added: each is a mean over its own predictions in the global batch."""
     model: Model = field(default_factory=Model)
     schedule: Schedule = field(default_factory=Schedule)
     optimizer: Optimizer = field(default_factory=Optimizer)
@@ -196,13 +185,12 @@ class Recipe(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _require(bool(self.objective), "objective is empty: give one loss or several, as (MaskedLM(), NextSentence())")
+        if not self.objective:
+            raise BadInput("objective is empty: give one loss or several, as (MaskedLM(), NextSentence())")
         for loss in self.objective:
             loss.check(self)
-        _require(
-            not self.pairing.exchanged or self.inputs.format == "segment-pair",
-            f"inputs.format {self.inputs.format} exchanges no segments: set it to segment-pair",
-        )
+        if self.pairing.exchanged and self.inputs.format != "segment-pair":
+            raise BadInput(f"inputs.format {self.inputs.format} exchanges no segments: set it to segment-pair")
 
     @property
     def pairing(self) -> Pairing:
@@ -216,10 +204,10 @@ class Recipe(Checked):
 
     @property
     def declared(self) -> Recipe:
-        """The recipe without what it does not use, which its id is made of.
+        """The recipe without fields that it does not use, from which its id follows.
 
         A model that is not trained depends on its vocabulary, its shape, the lengths that decide its positions, its
-        seed, and on the kind of the first loss, which says what it can be evaluated by.
+        seed, and on the kind of the first loss, which decides its held-out figures.
         """
         if self.schedule.steps:
             return self
@@ -228,7 +216,7 @@ class Recipe(Checked):
             corpus=self.corpus,
             tokenizer=self.tokenizer,
             inputs=Inputs(length=inputs.length, phase2_length=inputs.phase2_length, phase2_share=inputs.phase2_share),
-            objective=tuple(loss.untrained() for loss in self.objective[:1]),
+            objective=tuple(type(loss)() for loss in self.objective[:1]),
             model=self.model,
             schedule=Schedule(steps=0),
             seed=self.seed,

@@ -1,17 +1,19 @@
-"""What defines a tokenizer: the protocol of `bertlab.text.tokenizers`, one file per tokenizer.
+"""The protocol of a tokenizer, which `bertlab.text.tokenizers` implements: one file per tokenizer.
 
 The corpus, the tasks, interop and the command line use these methods and never ask which tokenizer they have.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from bertlab.recipe.ranges import Arm, Pattern, Range, arm
+from bertlab.names import shown
+from bertlab.recipe.ranges import Arm, FieldError, Range, arm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,12 +24,18 @@ class Tokenizer(Arm, ABC, home="bertlab.text.tokenizers"):
     """The name of the file that holds it once it is trained, in a corpus and in a run."""
     vocabulary: Annotated[int, Range(64, 1_000_000, "entries")] = 30_522
     """Entries at most; a small corpus yields fewer."""
-    given: Annotated[str, Pattern("|sha256:[0-9a-f]{64}", "the SHA-256 of a vocabulary file, or nothing")] = ""
+    given: str = ""
     """`sha256:...` of the file of a trained tokenizer, which is used unchanged; empty to train one."""
 
     def __init_subclass__(cls, home: str = "") -> None:
         super().__init_subclass__(home)
         cls._group = "tokenizer."  # as `--set` names its fields
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not re.fullmatch("|sha256:[0-9a-f]{64}", self.given):
+            problem = f"is {shown(self.given)}: give the SHA-256 of a vocabulary file, or nothing"
+            raise FieldError(self._group, "given", problem)
 
     @property
     def cased(self) -> bool:

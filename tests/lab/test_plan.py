@@ -67,7 +67,7 @@ def test_all_studies_share_one_model_that_is_not_trained(machine):
     assert made.distinct == (1, 9), "whatever the studies' baselines would be trained on"
 
 
-def test_seeds_are_paired_across_rows(machine):
+def test_seeds_are_paired_across_variants(machine):
     made = plan.make(request(seeds=(0, 1, 2)), machine)
     seeds = {}
     for cell in made.cells:
@@ -75,7 +75,7 @@ def test_seeds_are_paired_across_rows(machine):
     assert set(map(frozenset, seeds.values())) == {frozenset({0, 1, 2})}
 
 
-def test_the_row_without_pretraining_is_the_baseline_of_no_steps(machine):
+def test_the_variant_without_pretraining_is_the_baseline_of_no_steps(machine):
     made = plan.make(request(random_init=True, only=("80/10/10",)), machine)
     trained, untrained = (job for job in made.jobs if isinstance(job, Pretrain))
     assert untrained.recipe == dataclasses.replace(
@@ -168,12 +168,12 @@ def test_a_wrong_request_says_what_to_do(machine, changes, message):
     ],
 )
 def test_a_metric_that_the_task_does_not_have_is_refused_before_anything_is_trained(machine, task, message):
-    rows = dataclasses.replace(MASKING, measurements=[Measurement("m", task=task)], published={}, claims=[])
+    study = dataclasses.replace(MASKING, measurements=[Measurement("m", task=task)], published={}, claims=[])
     with pytest.raises(BadInput, match=message):
-        plan.make(request(studies=(rows,)), machine)
+        plan.make(request(studies=(study,)), machine)
 
 
-def test_rows_that_are_only_measured_otherwise_share_a_pre_training(machine):
+def test_variants_that_differ_only_in_their_adaptation_share_a_pre_training(machine):
     made = plan.make(request(studies=(studies.find("features"),), finetune_seeds=2, random_init=True), machine)
     assert [kinds(made).count(kind) for kind in ("pretrain", "finetune", "features")] == [2, 2 * 2, 6 * 2]
     read = {cell.variant: cell.job.settings for cell in made.cells}
@@ -211,7 +211,8 @@ def test_a_test_split_that_is_not_there_is_named_before_anything_is_trained(mach
     with pytest.raises(BadInput, match=rf"{folder} has no test.jsonl"):
         tested("conll2003", **mine)
     (folder / "test.jsonl").write_text('{"tokens": ["b"], "ner_tags": ["B-Disease"]}\n')
-    assert {cell.facts()["split"] for cell in tested("conll2003", **mine).cells} == {"test"}
+    (record,) = records(tested("conll2003", **mine)).values()
+    assert {cell["split"] for cell in record["cells"]} == {"test"}
 
 
 def test_a_figure_of_the_pre_training_is_a_cell_without_a_job_of_its_own(machine):
@@ -226,13 +227,13 @@ def test_milestones_are_those_that_the_scale_keeps_and_the_end(machine):
     column = Measurement("MNLI", task="mnli", milestones=(10, 50, 75))
     curves = dataclasses.replace(MASKING, measurements=[column], published={}, claims=[])
     made = plan.make(request(studies=(curves,), only=("80/10/10",), random_init=True), machine)
-    asked = [(cell.variant, cell.job.milestone) for cell in made.cells]
+    found = [(cell.variant, cell.job.milestone) for cell in made.cells]
     few = scales.find("tiny").set(["schedule.steps=20"])
     column = Measurement("MNLI", task="mnli", milestones=(1, 3, 99))
     short = dataclasses.replace(curves, measurements=[column])
     cells = plan.make(request(studies=(short,), scale=few, only=("80/10/10",)), machine).cells
     assert [cell.job.milestone for cell in cells] == [3, 100], "after step 1; weights after 1 and 99 % are not kept"
-    assert asked == [("80/10/10", 50), ("80/10/10", 100), (plan.RANDOM_INIT, 100)]
+    assert found == [("80/10/10", 50), ("80/10/10", 100), (plan.RANDOM_INIT, 100)]
     assert len({cell.job.id for cell in made.cells}) == 3
     assert all(("milestone" in cell.job.science()) is (cell.job.milestone < 100) for cell in made.cells)
 
@@ -247,9 +248,9 @@ def test_a_figure_is_published_at_its_own_milestone(machine):
     assert figures["left-to-right", 30] is figures["BERT", 3] is None
 
 
-def test_a_recurrent_row_is_fine_tuned_otherwise(machine):
-    rows = [Variant("plain"), Variant("with a BiLSTM", adaptation=FineTuning(bilstm=True))]
-    changes = {"variants": rows, "measurements": MASKING.measurements[:2], "baseline": "plain"}
+def test_a_variant_with_a_bilstm_differs_in_its_fine_tuning(machine):
+    variants = [Variant("plain"), Variant("with a BiLSTM", adaptation=FineTuning(bilstm=True))]
+    changes = {"variants": variants, "measurements": MASKING.measurements[:2], "baseline": "plain"}
     made = plan.make(request(studies=(dataclasses.replace(MASKING, **changes, published={}, claims=[]),)), machine)
     assert kinds(made).count("pretrain") == 1
     settings = {cell.job.settings for cell in made.cells if cell.variant == "with a BiLSTM"}
@@ -280,8 +281,14 @@ def test_a_measurement_gives_the_fields_in_which_it_differs_from_the_scale(machi
         Measurement("frozen", task="mnli", adaptation=FineTuning(frozen=True, dropout=0.0)),
     ]
     features = Measurement("features", task="conll2003", metric="f1", adaptation=Features(lstm_size=7))
-    rows = [Variant("a"), Variant("b", adaptation=FineTuning(layer_decay=0.5)), Variant("c", adaptation=FineTuning())]
-    changed = dataclasses.replace(MASKING, variants=rows, measurements=columns, baseline="a", published={}, claims=[])
+    variants = [
+        Variant("a"),
+        Variant("b", adaptation=FineTuning(layer_decay=0.5)),
+        Variant("c", adaptation=FineTuning()),
+    ]
+    changed = dataclasses.replace(
+        MASKING, variants=variants, measurements=columns, baseline="a", published={}, claims=[]
+    )
     other = dataclasses.replace(MASKING, name="other", measurements=[features], published={}, claims=[])
     scale = scales.find("smoke").set(["finetune.peak_lr=0.25", "features.epochs=4"])
     made = plan.make(request(studies=(changed, other), scale=scale), machine)
@@ -327,8 +334,8 @@ def test_an_option_of_another_kind_of_task_is_refused(machine, assignment):
 
 def test_at_the_papers_scale_each_study_measures_as_its_paper(machine):
     chosen = tuple(map(studies.find, ("nsp", "formats", "features")))
-    rows = {"only": ("BERT", "segment pair", "last"), "corpora": ("microworld",)}
-    made = plan.make(request(studies=chosen, scale=scales.find("paper"), **rows), machine)
+    options = {"only": ("BERT", "segment pair", "last"), "corpora": ("microworld",)}
+    made = plan.make(request(studies=chosen, scale=scales.find("paper"), **options), machine)
     found = {(cell.study.name, cell.job.data.name): cell.job.settings for cell in made.cells}
     bert, roberta = found["nsp", "squad"], found["formats", "squad_v2"]
     assert (bert.answerability, bert.bias_correction, bert.length) == (False, False, 384)
@@ -368,9 +375,9 @@ def test_a_setting_of_a_task_goes_before_that_of_its_kind_and_what_is_set_before
     assert scale.finetuning("regression", "stsb") == scale.finetune
     plain = scale.finetuning("span", "squad_v2")
     assert (plain.epochs, plain.batch_size, plain.length) == (2.0, 48, scale.span.length)
-    asked = scale.set(["span.epochs=7", "finetune.epochs=1"])
-    assert asked.finetuning("span", "squad_v2").epochs == asked.finetuning("span", "squad").epochs == 7
-    assert asked.finetuning("span", "squad_v2").batch_size == 48
+    found = scale.set(["span.epochs=7", "finetune.epochs=1"])
+    assert found.finetuning("span", "squad_v2").epochs == found.finetuning("span", "squad").epochs == 7
+    assert found.finetuning("span", "squad_v2").batch_size == 48
     one = scale.set(["tasks.squad_v2.epochs=9", "span.epochs=7"])
     assert (one.finetuning("span", "squad_v2").epochs, one.finetuning("span", "squad").epochs) == (9, 7)
     for wrong, message in (("tasks.squad_v2.lr=1", "did you mean"), ("tasks.epochs=1", "tasks.TASK.FIELD")):

@@ -1,4 +1,4 @@
-"""The search: every setting once on the baseline, evaluated on what is held back; what wins is what all rows get."""
+"""The search tries every setting once on the baseline, on held-back examples; all variants get the best one."""
 
 import dataclasses
 
@@ -31,7 +31,7 @@ def finish(store, job, value):
     store.finish(job.kind, job.id, job.label)
 
 
-def test_the_grid_is_tried_on_the_baseline_and_on_rows_held_back(machine):
+def test_the_grid_is_tried_on_the_baseline_and_on_held_back_examples(machine):
     made = search.make(request("masking", seeds=(0, 1, 2), finetune_seeds=2, random_init=True), machine)
     assert made.tries.keys() == {"mnli", "conll2003"}
     (pretrain,) = (job for job in made.plan.jobs if job.kind == "pretrain")
@@ -47,7 +47,7 @@ def test_the_grid_is_tried_on_the_baseline_and_on_rows_held_back(machine):
     assert not {job.id for job in measured} & {job.id for job in results.jobs}, "a try is no result"
 
 
-def test_the_best_of_each_task_is_what_every_row_gets(machine, tmp_path):
+def test_every_variant_gets_the_best_setting_of_each_task(machine, tmp_path):
     made, store = search.make(request("masking"), machine), Store(tmp_path / "runs")
     best = {
         "mnli": {"batch_size": 32, "peak_lr": 1e-4, "epochs": 3},

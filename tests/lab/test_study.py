@@ -1,4 +1,4 @@
-"""Studies: rows as frozen differences, checked when they are made; and finding them."""
+"""Studies: variants as frozen differences, with their checks; and finding studies."""
 
 import dataclasses
 import sys
@@ -76,21 +76,21 @@ def test_masking_is_table_8():
 
 
 @pytest.mark.parametrize("name", studies.names())
-def test_every_study_expands_at_every_scale_and_no_two_rows_are_the_same_at_all(name):
+def test_every_study_expands_at_every_scale_and_no_two_variants_are_the_same_everywhere(name):
     found = studies.find(name)
     recipes = {
         scale.name: [found.recipe(variant, scale.recipe) for variant in found.variants]
         for scale in scales.SCALES.values()
     }
-    told_apart = {
+    distinct = {
         (
-            identity("pretrain", recipe=recipes["tiny"][row]),
-            identity("pretrain", recipe=recipes["paper"][row]),
+            identity("pretrain", recipe=recipes["tiny"][number]),
+            identity("pretrain", recipe=recipes["paper"][number]),
             variant.adaptation,
         )
-        for row, variant in enumerate(found.variants)
+        for number, variant in enumerate(found.variants)
     }
-    assert len(told_apart) == len(found.variants)
+    assert len(distinct) == len(found.variants)
 
 
 def test_size_is_table_6_at_the_scale_of_the_paper():
@@ -123,7 +123,7 @@ def test_features_is_table_7():
     ]
 
 
-def test_a_table_is_read_row_by_row_and_a_ragged_one_refused():
+def test_a_table_is_read_line_by_line_and_a_ragged_one_refused():
     assert table(("x", "y"), {"a": (1.5, 2), "b": (3, 4)}) == {
         ("a", "x"): 1.5, ("a", "y"): 2, ("b", "x"): 3, ("b", "y"): 4,
     }  # fmt: skip
@@ -157,22 +157,24 @@ def test_the_other_tables_as_they_are_printed():
             "dynamic": (78.7, 84.0, 92.9),
         },
     }
-    for name, rows in printed.items():
+    for name, published in printed.items():
         table = studies.find(name)
         columns = [each.name for each in table.measurements]
         assert {
             variant.name: tuple(table.published.get((variant.name, column)) for column in columns)
             for variant in table.variants
-        } == rows
+        } == published
 
 
 def test_convergence_is_figure_5_by_milestone():
     table = studies.find("convergence")
     printed = {
-        row: [
-            (at, table.figure(row, "MNLI", at)) for at in table.measurements[0].milestones if at not in (30, 50, 70, 90)
+        name: [
+            (at, table.figure(name, "MNLI", at))
+            for at in table.measurements[0].milestones
+            if at not in (30, 50, 70, 90)
         ]
-        for row in ("masked LM", "left-to-right")
+        for name in ("masked LM", "left-to-right")
     }
     assert printed == {
         "masked LM": [(3, 78.6), (5, 79.6), (10, 80.5), (20, 82.2), (40, 83.2), (60, 84.0), (80, 84.3), (100, 84.4)],
@@ -185,7 +187,7 @@ def test_convergence_is_figure_5_by_milestone():
 
 @pytest.mark.parametrize("name", studies.names())
 def test_no_claim_of_a_study_is_against_the_papers_own_figures(name):
-    """Of the pairs with figures of both rows; the lower of perplexities is the better."""
+    """For pairs with published values of both variants; a lower perplexity is better."""
     table = studies.find(name)
     for claim in table.claims:
         for better, worse in claim.pairs:
@@ -195,7 +197,7 @@ def test_no_claim_of_a_study_is_against_the_papers_own_figures(name):
                 assert apart > 0 if claim.within is None else abs(apart) < claim.within, claim
 
 
-def test_a_claim_may_be_of_one_row_at_two_milestones():
+def test_a_claim_may_compare_a_variant_at_two_milestones():
     claim = Claim("x", better="a", on="MNLI", since=50)
     assert (claim.pairs, claim.at, claim.before) == ((("a", "a"),), 100, 50)
     plain = Claim("x", better="a", worse="b", on="MNLI", at=20)
@@ -235,24 +237,24 @@ def test_groups_that_go_together_are_set_together():
     )
 
 
-def test_a_row_takes_only_the_fields_that_vary():
+def test_a_variant_takes_only_the_fields_that_vary():
     scale = dataclasses.replace(
         Recipe(), objective=(MaskedLM(mask_prob=0.3, schedule="static"), NextSentence()), inputs=Inputs(length=64)
     )
-    row = studies.find("masking").recipe(
+    recipe = studies.find("masking").recipe(
         Variant("x", objective=(MaskedLM(corruption=Corruption(mask=1.0, keep=0.0, random=0.0)), NextSentence())), scale
     )
     masked = MaskedLM(mask_prob=0.3, schedule="static", corruption=Corruption(mask=1.0, keep=0.0, random=0.0))
-    assert row.objective == (masked, NextSentence())
-    assert row.inputs.length == 64
+    assert recipe.objective == (masked, NextSentence())
+    assert recipe.inputs.length == 64
 
 
-def test_a_row_may_go_back_to_the_default_of_a_field_that_others_change():
-    rows = [Variant("a", model=Model(layers=12)), Variant("b", model=Model(layers=2))]
+def test_a_variant_may_go_back_to_the_default_of_a_field_that_others_change():
+    variants = [Variant("a", model=Model(layers=12)), Variant("b", model=Model(layers=2))]
     scale = Recipe(model=Model(layers=4, hidden=128, heads=2))
-    made = study(variants=rows)
-    assert [made.recipe(row, scale).model.layers for row in rows] == [12, 2]
-    assert {made.recipe(row, scale).model.hidden for row in rows} == {128}
+    made = study(variants=variants)
+    assert [made.recipe(variant, scale).model.layers for variant in variants] == [12, 2]
+    assert {made.recipe(variant, scale).model.hidden for variant in variants} == {128}
 
 
 @pytest.mark.parametrize(
@@ -356,7 +358,7 @@ def test_the_papers_scale_is_the_papers():
 
 
 def test_nothing_is_left_beside_a_file_that_is_read(tmp_path, monkeypatch):
-    """Whether or not Python is told to write bytecode."""
+    """Whether or not Python writes bytecode."""
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     path = tmp_path / "mine.py"
     path.write_bytes((studies.folder() / "masking.py").read_bytes())

@@ -1,4 +1,4 @@
-"""A user's study file: data are told from code, code enters ids, and what a run would not see is refused."""
+"""A user's study file: code and data, the ids of runs with code, and values that a recipe refuses."""
 
 import pytest
 
@@ -14,19 +14,20 @@ DATA = """
 import dataclasses, math
 from pathlib import Path
 from bertlab.lab.study import Claim, Measurement, Study, Task, Variant
+from bertlab import WordPiece
 from bertlab.objectives import Corruption, MaskedLM, NextSentence
 
 RATES = [0.15, *(rate / 100 for rate in range(40, 60, 10))]
 names = {rate: f"{math.floor(100 * rate)} %" for rate in RATES}
-rows = []
+variants = []
 for rate in RATES:
-    rows.append(Variant(names[rate], objective=(MaskedLM(mask_prob=rate), NextSentence())))
+    variants.append(Variant(names[rate], objective=(MaskedLM(mask_prob=rate), NextSentence())))
 published: dict[tuple[str, str], float] = {}
 published["15 %", "loss"] = 84.2
-if len(rows) > 1:
+if len(variants) > 1:
     other = MaskedLM(corruption=Corruption(mask=0.9, keep=0.1, random=0.0))
-    rows += [dataclasses.replace(rows[0], name=" ".join(("one", "more")), objective=(other, NextSentence()))]
-study = Study(name="rate", question="?", source="me", baseline=rows[0].name, variants=rows, published=published,
+    variants += [dataclasses.replace(variants[0], name=" ".join(("one", "more")), objective=(other, NextSentence()))]
+study = Study(name="rate", question="?", source="me", baseline=variants[0].name, variants=variants, published=published,
               measurements=[Measurement("loss", metric="masked_lm_loss")])
 HERE = Path(__file__).parent
 """
@@ -41,6 +42,7 @@ CODE = {
     "setattr": "setattr(MaskedLM, 'x', 1)",
     "setattr as a value": "f = setattr\nf(MaskedLM, 'x', 1)",
     "setattr mapped": "list(map(setattr, [MaskedLM], 'x', [1]))",
+    "a class that is no statement": "Mine = type('Mine', (MaskedLM,), {})",
     "what is hidden": "MaskedLM.__init__.__globals__.update({})",
     "deletion": "del MaskedLM.kind",
     "exec": "exec('1')",
@@ -69,15 +71,15 @@ def test_what_may_change_a_run_is_code(tmp_path, what):
     assert written(tmp_path, f"{DATA}\n{CODE[what]}\n").code is not None
 
 
-def test_modules_beside_are_kept_and_only_code_is_hashed(tmp_path):
+def test_modules_beside_are_kept_and_hashed_if_one_of_them_is_code(tmp_path):
     data, code = "RATES = [0.4]\n", "from bertlab.inputs import batches\nimport deeper\n"
     plain = written(tmp_path, f"import more_rates\n{DATA}", more_rates=data)
     assert plain.code is None
     assert sorted(plain.sources) == ["mine.py", "more_rates.py"]
     first = written(tmp_path, f"import patches\n{DATA}", patches=code, deeper="")
     assert sorted(first.sources) == ["deeper.py", "mine.py", "patches.py"]
-    grown = written(tmp_path, f"import patches\n{DATA}\nx = 1\n", patches=code, deeper="")
-    assert first.code == grown.code is not None
+    again = written(tmp_path, f"import patches\n{DATA}", patches=code, deeper="")
+    assert first.code == again.code is not None
     changed = written(tmp_path, f"import patches\n{DATA}", patches=f"{code}\nx = 1\n", deeper="")
     called = written(tmp_path, f"import patches\n{DATA}\npatches.install(0.3)\n", patches=code, deeper="")
     assert len({each.code.sha256 for each in (first, changed, called)}) == 3
@@ -113,7 +115,7 @@ def test_code_that_has_changed_is_refused(tmp_path):
 REFUSED = {
     "class WholeWord(MaskedLM):\n    unit = 'word'\nrows.append(Variant('w', objective=(WholeWord(),)))":
         r"variant 'w': objective is .*: make WholeWord a dataclass with a kind of its own",
-    "rows.append(Variant('w', objective=(MaskedLM(unit='word'),)))": r"raises TypeError: .*unit",
+    "variants.append(Variant('w', objective=(MaskedLM(unit='word'),)))": r"raises TypeError: .*unit",
     "class Row(Variant):\n    pass\nrows.append(Row('w'))": r"study 'rate': variants is .*: give a Variant",
 }  # fmt: skip
 
@@ -125,7 +127,7 @@ def test_what_a_recipe_does_not_know_is_refused(tmp_path, text):
         studies.find(file.given)
 
 
-def asked(study, machine, sets=(), scale="smoke"):
+def planned(study, machine, sets=(), scale="smoke"):
     return plan.make(plan.Request(studies=(study,), scale=scales.find(scale).set(list(sets))), machine)
 
 
@@ -140,7 +142,7 @@ def asked(study, machine, sets=(), scale="smoke"):
 )
 def test_fields_that_a_study_varies_cannot_be_set(machine, study, path):
     with pytest.raises(BadInput, match=rf"--set {path.partition('=')[0]}: study '{study}' varies it"):
-        asked(studies.find(study), machine, [path, *["masked_lm.corruption.mask=0.6"] * path.endswith("0.3")])
+        planned(studies.find(study), machine, [path, *["masked_lm.corruption.mask=0.6"] * path.endswith("0.3")])
 
 
 def test_a_study_whose_variants_are_all_the_same_runs_is_refused(tmp_path, machine):
@@ -149,8 +151,8 @@ def test_a_study_whose_variants_are_all_the_same_runs_is_refused(tmp_path, machi
         written(tmp_path, text.replace("mask=0.9", "mask=0.8").replace(", objective=(other, NextSentence())", "")).given
     )
     with pytest.raises(BadInput, match=r"study 'rate': all its variants are the same runs at scale smoke"):
-        asked(same, machine)
-    asked(studies.find("size"), machine)  # of which some are, at this scale
+        planned(same, machine)
+    planned(studies.find("size"), machine)  # of which some are, at this scale
 
 
 def test_a_task_lies_beside_its_study_file(tmp_path, machine, monkeypatch):
@@ -162,7 +164,7 @@ def test_a_task_lies_beside_its_study_file(tmp_path, machine, monkeypatch):
     for metric in ("accuracy", "f1"):
         text = DATA.replace("measurements=[", f"measurements=[{task.replace('METRIC', metric)}")
         (tmp_path / "deep" / "mine.py").write_text(text)
-        made = asked(studies.find("deep/mine.py"), machine)
+        made = planned(studies.find("deep/mine.py"), machine)
         assert {str(job.data.folder) for job in made.jobs if isinstance(job, Measure)} == {"deep/task"}
     from bertlab.store.runs import Store
 
@@ -178,4 +180,4 @@ def test_a_metric_of_two_labels_is_refused_for_three(machine):
     with pytest.raises(
         BadInput, match=r"metric of a classification task in measurement 'm' 'f1': choose from accuracy"
     ):
-        asked(study, machine)
+        planned(study, machine)

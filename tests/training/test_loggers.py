@@ -181,12 +181,12 @@ def test_off_by_default(trained, loggers, store):
 def test_only_the_first_of_a_group_logs(monkeypatch, machine, store, loggers, tmp_path):
     """Also where SLURM gave a rank to what started it."""
     monkeypatch.setattr(rank_zero_only, "rank", 3)
-    monkeypatch.setattr("bertlab.lab.jobs._corpus", lambda directory: None)
+    monkeypatch.setattr("bertlab.text.tokens.open_corpus", lambda *arguments, **options: None)
     monkeypatch.setattr(Store, "get_verified", lambda self, run_id: SimpleNamespace(path=tmp_path))
     found = []
     monkeypatch.setattr(pretraining, "pretrain", lambda *arguments: found.append(arguments[-1]) or {})
     for rank in (1, 0):
-        JOB.train(tmp_path, store, dataclasses.replace(machine, **LOGGING), silent, ProcessGroup(rank, 2))
+        JOB.run(tmp_path, store, dataclasses.replace(machine, **LOGGING), silent, ProcessGroup(rank, 2))
     assert found[0] == ()
     assert [each.logger for each in found[1]] == loggers
     assert rank_zero_only.rank == 0

@@ -167,12 +167,12 @@ def test_types_of_fields_that_code_sets(kind):
 
 
 def test_every_number_has_a_range():
-    from bertlab.recipe.ranges import Range, _fields
+    from bertlab.recipe.ranges import Range, hints
 
     bare = [
         f"{kind.__name__}.{name}"
         for kind in CHECKED
-        for name, hint, allowed in _fields(kind)
+        for name, (hint, allowed) in hints(kind).items()
         if hint in (int, float) and not isinstance(allowed, Range)
     ]
     assert not bare, f"give {', '.join(bare)} a Range"
