@@ -113,10 +113,10 @@ def test_code_that_has_changed_is_refused(tmp_path):
 
 
 REFUSED = {
-    "class WholeWord(MaskedLM):\n    unit = 'word'\nrows.append(Variant('w', objective=(WholeWord(),)))":
+    "class WholeWord(MaskedLM):\n    unit = 'word'\nvariants.append(Variant('w', objective=(WholeWord(),)))":
         r"variant 'w': objective is .*: make WholeWord a dataclass with a kind of its own",
     "variants.append(Variant('w', objective=(MaskedLM(unit='word'),)))": r"raises TypeError: .*unit",
-    "class Row(Variant):\n    pass\nrows.append(Row('w'))": r"study 'rate': variants is .*: give a Variant",
+    "class Row(Variant):\n    pass\nvariants.append(Row('w'))": r"study 'rate': variants is .*: give a Variant",
 }  # fmt: skip
 
 
