@@ -50,8 +50,8 @@ def examples() -> Examples:
     """Random ids, in rows as long as MNLI's."""
     draw = np.random.default_rng(0)
     lengths = np.clip(np.exp(draw.normal(3.59, 0.48, ROWS)).astype(int), 8, TOKENS)
-    return Examples.of(
-        [draw.integers(5, VOCABULARY, length) for length in lengths],
+    return Examples(
+        sequences=[draw.integers(5, VOCABULARY, length) for length in lengths],
         second_starts=lengths * 2 // 3,
         positions=[np.zeros(1, np.int32)] * ROWS,
         targets=draw.integers(0, LABELS, ROWS),

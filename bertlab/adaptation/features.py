@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal, Self, cast
 
-import numpy as np
-
 from bertlab.adaptation.base import EVALUATION_TOKENS, Adaptation, Inputs, Settings, tensors
 from bertlab.keyed import key as keyed
 from bertlab.progress import stop_if_asked
@@ -107,7 +105,7 @@ class Features(Adaptation):
             targets = torch.from_numpy(batch.targets).long()
             return {"features": found, "words": (slots >= 0).sum(1), "targets": targets}
 
-        return Inputs(np.diff(part.target_offsets), build, EVALUATION_TOKENS)
+        return Inputs(part.counts, build, EVALUATION_TOKENS)
 
     def logits(self, model: nn.Module, kind: TaskKind, batch: Mapping[str, Tensor]) -> Tensor:
         """(B, K, C) at the words of a batch."""

@@ -1,4 +1,4 @@
-"""Encoded examples as ragged arrays of word pieces, and their batches: of similar length, padded to the longest.
+"""Encoded examples as sequences of word pieces, and their batches: of similar length, padded to the longest.
 
 Most sequences of a task are far shorter than the maximum. Padding each batch only to its own longest sequence, and
 batching sequences of similar length, speeds training up two- to ninefold.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,20 +34,16 @@ WIDTH_STEP = 8
 class Examples:
     """E examples with W targets: one per sequence for classification, one per word for tagging.
 
-    They hold R sequences of N tokens in total. In multiple choice, `choices` consecutive sequences form an example with
-    one target; elsewhere every sequence is an example.
+    In multiple choice, `choices` consecutive sequences form an example with one target; elsewhere every sequence is an
+    example.
     """
 
-    tokens: Integers
-    """(N,) ids, sequence after sequence, special tokens included."""
-    offsets: Integers
-    """(R + 1,) where each sequence starts in `tokens`."""
+    sequences: list[Integers]
+    """The ids of each of R sequences, special tokens included."""
     second_starts: Integers
     """(R,) the position where the second segment starts; at least the length of the sequence if there is none."""
-    positions: Integers
-    """(W,) the position of the token that carries the target, in its sequence."""
-    target_offsets: Integers
-    """(E + 1,) where the targets of each example start."""
+    positions: list[Integers]
+    """For each of E examples the positions of the tokens that carry its targets, in their sequence."""
     targets: Numbers
     """(W,) labels, or the values of a regression."""
     owners: Integers
@@ -57,60 +54,44 @@ class Examples:
     choices: int = 1
     """Sequences per example."""
 
-    @classmethod
-    def of(
-        cls,
-        sequences: Sequence[Sequence[int] | Integers],
-        *,
-        second_starts: Integers,
-        positions: Sequence[Integers],
-        targets: Numbers,
-        owners: Integers,
-        pad: int,
-        raw_count: int,
-    ) -> Examples:
-        """Joins the ids of each sequence, and the positions of its targets, into the arrays."""
-        nothing = np.zeros(0, np.int32)
-        return cls(
-            tokens=np.concatenate([nothing, *(np.asarray(sequence, np.int32) for sequence in sequences)]),
-            offsets=_offsets([len(sequence) for sequence in sequences]),
-            second_starts=second_starts,
-            positions=np.concatenate([nothing, *positions]),
-            target_offsets=_offsets([len(each) for each in positions]),
-            targets=targets,
-            owners=np.asarray(owners, np.int64),
-            pad=pad,
-            raw_count=raw_count,
-        )
-
-    @property
+    @cached_property
     def lengths(self) -> Integers:
         """(E,) tokens of the longest sequence of each example."""
-        lengths: Integers = np.diff(self.offsets).reshape(-1, self.choices).max(1, initial=0)
+        lengths: Integers = _sizes(self.sequences).reshape(-1, self.choices).max(1, initial=0)
         return lengths
 
+    @cached_property
+    def counts(self) -> Integers:
+        """(E,) the number of targets of each example."""
+        return _sizes(self.positions)
+
+    @cached_property
+    def first_targets(self) -> Integers:
+        """(E,) the index of the first target of each example."""
+        return np.cumsum(self.counts) - self.counts
+
     def __len__(self) -> int:
-        return len(self.target_offsets) - 1
+        return len(self.positions)
 
     def batch(self, examples: Integers) -> Batch:
         """The examples at these indices as one batch, padded to the longest or up to `WIDTH_STEP` - 1 tokens more."""
-        sequences = (examples[:, None] * self.choices + np.arange(self.choices)).ravel()
-        starts, lengths = self.offsets[sequences], np.diff(self.offsets)[sequences]
-        longest = _rounded(lengths, self.lengths)
-        column = np.arange(longest)
-        real = column < lengths[:, None]
-        tokens = np.where(real, self.tokens[np.where(real, starts[:, None] + column, 0)], self.pad)
-        all_counts = np.diff(self.target_offsets)
-        counts = all_counts[examples]
-        real_slot = np.arange(_rounded(counts, all_counts)) < counts[:, None]
-        slots = np.where(real_slot, self.target_offsets[examples][:, None] + np.arange(real_slot.shape[1]), 0)
+        indices = (examples[:, None] * self.choices + np.arange(self.choices)).ravel()
+        sequences = [self.sequences[index] for index in indices]
+        lengths, counts = _sizes(sequences), self.counts[examples]
+        tokens = _padded(sequences, lengths, _rounded(lengths, self.lengths), self.pad)
+        column = np.arange(tokens.shape[1])
+        second = (column < lengths[:, None]) & (column >= self.second_starts[indices][:, None])
+        width = _rounded(counts, self.counts)
+        positions = _padded([self.positions[index] for index in examples], counts, width, 0)
+        slot = np.arange(width)
+        slots = np.where(slot < counts[:, None], self.first_targets[examples][:, None] + slot, -1)
         return Batch(
-            tokens=tokens.astype(np.int32),
-            segments=(real & (column >= self.second_starts[sequences][:, None])).astype(np.int32),
+            tokens=tokens,
+            segments=second.astype(np.int32),
             lengths=lengths.astype(np.int32),
-            positions=np.where(real_slot, self.positions[slots], 0).astype(np.int32),
-            targets=np.where(real_slot, self.targets[slots], IGNORED).astype(_compact(self.targets)),
-            slots=np.where(real_slot, slots, -1),
+            positions=positions,
+            targets=np.where(slots < 0, IGNORED, self.targets[slots]).astype(_compact(self.targets)),
+            slots=slots,
         )
 
 
@@ -141,8 +122,15 @@ def _compact(targets: Numbers) -> npt.DTypeLike:
     return np.float32 if np.issubdtype(targets.dtype, np.floating) else np.int32
 
 
-def _offsets(lengths: Sequence[int]) -> Integers:
-    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
+def _sizes(arrays: Sequence[Integers]) -> Integers:
+    return np.array([len(each) for each in arrays], np.int64)
+
+
+def _padded(arrays: Sequence[Integers], sizes: Integers, width: int, filling: int) -> Integers:
+    """Arrays of these sizes as the beginnings of the rows of one, int32."""
+    found = np.full((len(arrays), width), filling, np.int32)
+    found[np.arange(width) < sizes[:, None]] = np.concatenate(arrays)
+    return found
 
 
 def epoch(lengths: Integers, batch_size: int, *key: int | str) -> list[Integers]:

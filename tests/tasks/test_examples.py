@@ -38,10 +38,10 @@ def test_evaluation_batches_keep_to_their_budget(lengths, tokens):
 
 
 def test_widths_are_few():
-    sequences = [[1] * length for length in range(1, 41)]
+    sequences = [np.ones(length, int) for length in range(1, 41)]
     nothing = [np.array([0])] * 40
-    found = examples.Examples.of(
-        sequences,
+    found = examples.Examples(
+        sequences=sequences,
         second_starts=np.ones(40, int),
         positions=nothing,
         targets=np.zeros(40, int),
@@ -54,8 +54,8 @@ def test_widths_are_few():
 
 
 def test_a_batch_is_cut_to_its_longest_row():
-    found = examples.Examples.of(
-        [[2, 5, 3], [2, 3], [2, 6, 7, 8, 3]],
+    found = examples.Examples(
+        sequences=[np.array(each) for each in ([2, 5, 3], [2, 3], [2, 6, 7, 8, 3])],
         second_starts=np.array([3, 2, 3]),
         positions=[np.array([1]), np.array([], int), np.array([1, 3])],
         targets=np.array([4, 5, 6]),

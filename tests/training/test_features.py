@@ -53,7 +53,7 @@ def test_activations_are_the_top_layers_at_first_pieces(pretrained, entities, ma
     train = encode_training(entities, opened, Features(length=32))
     found = activations(opened.model, train, range(1, 3), machine, silent)
     assert found.shape == (len(train.targets), 2 * 32), "two levels side by side"
-    row = int(np.argmax(np.diff(train.target_offsets)))
+    row = int(np.argmax(train.counts))
     batch = train.batch(np.array([row]))
     with torch.inference_mode():
         states = opened.model.encoder.eval().hidden_states(

@@ -60,8 +60,7 @@ class MultipleChoice(TaskKind):
         found = pairs.encode(_pairs(raw.text), np.repeat(labels, choices), tokenizer, length)
         return dataclasses.replace(
             found,
-            positions=np.zeros(len(raw), np.int32),
-            target_offsets=np.arange(len(raw) + 1),
+            positions=found.positions[: len(raw)],
             targets=labels,
             owners=np.arange(len(raw)),
             raw_count=len(raw),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bertlab.tasks.examples import Examples, Numbers
+from bertlab.tasks.examples import Examples, Integers, Numbers
 
 if TYPE_CHECKING:
     from bertlab.text.tokenizers.base import TrainedTokenizer
@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 def encode(text: Sequence[Sequence[str]], labels: Numbers, tokenizer: TrainedTokenizer, length: int) -> Examples:
     """Encodes one or two text columns, truncated to `length` tokens per sequence; the target is at [CLS]."""
     first, *second = (tokenizer.encode(column) for column in text)
-    sequences: list[list[int]] = []
+    sequences: list[Integers] = []
     second_starts = np.empty(len(labels), np.int32)
     for number, one in enumerate(first):
         two = [*second[0][number], tokenizer.sep] if second else []
         keep, keep_second = truncated(len(one), max(0, len(two) - 1), length - (3 if second else 2))
         second_starts[number] = keep + 2
-        sequences.append([tokenizer.cls, *one[:keep], tokenizer.sep, *two[:keep_second], *two[-1:]])
-    return Examples.of(
-        sequences,
+        sequence = [tokenizer.cls, *one[:keep], tokenizer.sep, *two[:keep_second], *two[-1:]]
+        sequences.append(np.array(sequence, np.int32))
+    return Examples(
+        sequences=sequences,
         second_starts=second_starts,
         positions=[np.zeros(1, np.int32)] * len(sequences),
         targets=labels,

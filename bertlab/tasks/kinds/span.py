@@ -210,7 +210,8 @@ def windows(
         context: (pieces, np.array(places, np.int32).reshape(-1, 2))
         for context, (pieces, places) in zip(distinct, tokenizer.offsets(distinct), strict=True)
     }
-    sequences, spans, targets, owners = [], [], [], []
+    sequences: list[Integers] = []
+    spans, targets, owners = [], [], []
     for number, (query, context, answer) in enumerate(zip(queries, contexts, raw.labels, strict=True)):
         pieces, places = encoded[context]
         first = len(query) + 2
@@ -221,20 +222,22 @@ def windows(
             span: Integers = np.pad(inside, ((first, length - first - len(inside)), (0, 0)), constant_values=-1)
             found.append((start, span, tokens_of(answer, span)[0]))
         for start, span, target in _trained_on(found, questions[number]) if training else found:
-            sequences.append([tokenizer.cls, *query, tokenizer.sep, *pieces[start : start + room], tokenizer.sep])
+            sequence = [tokenizer.cls, *query, tokenizer.sep, *pieces[start : start + room], tokenizer.sep]
+            sequences.append(np.array(sequence, np.int32))
             spans.append(span)
             targets.append((*target, int(target[0] > 0)) if answerability else target)
             owners.append(number)
-    base = Examples.of(
-        sequences,
+    longest = max(len(sequence) for sequence in sequences)
+    return Windows(
+        sequences=sequences,
         second_starts=np.array([len(queries[number]) + 2 for number in owners], np.int32),
         positions=[np.zeros(2 + answerability, np.int32)] * len(sequences),
         targets=np.array(targets, np.int64).ravel(),
         owners=np.repeat(owners, 2 + answerability),
         pad=tokenizer.pad,
         raw_count=len(questions),
+        spans=np.stack(spans)[:, :longest],
     )
-    return Windows(**vars(base), spans=np.stack(spans)[:, : base.lengths.max()])
 
 
 _Window = tuple[int, Integers, tuple[int, int]]

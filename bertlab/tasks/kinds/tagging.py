@@ -294,12 +294,12 @@ def examples(raw: RawExamples, tokenizer: TrainedTokenizer, length: int, *, cont
             left = min(before, max(room // 2, room - behind))
             right = min(behind, room - left)
             sequence = text[at + begin - left : at + end + right]
-            sequences.append(np.concatenate([[tokenizer.cls], sequence, [tokenizer.sep]]))
+            sequences.append(np.concatenate([[tokenizer.cls], sequence, [tokenizer.sep]]).astype(np.int32))
             positions.append((starts[word:after] - begin + 1 + left).astype(np.int32))
             owners += [number] * (after - word)
             word = after
-    return Examples.of(
-        sequences,
+    return Examples(
+        sequences=sequences,
         second_starts=np.array([len(sequence) for sequence in sequences], np.int32),
         positions=positions,
         targets=np.concatenate([np.zeros(0, np.int64), *raw.labels]),

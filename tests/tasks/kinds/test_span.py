@@ -55,14 +55,13 @@ def test_windows_cover_every_token_and_overlap(tokenizer, contexts, question, le
     for number, context in enumerate(contexts):
         covered = []
         for row in np.flatnonzero(windows.questions == number):
-            part = slice(windows.offsets[row], windows.offsets[row + 1])
             places = windows.spans[row, : windows.lengths[row], 0]
             assert (windows.spans[row, windows.lengths[row] :] == -1).all()
             inside = places >= 0
             assert inside.sum() == windows.lengths[row] - query - 3
             assert inside[query + 2 : -1].all(), "the context is one piece between [SEP] and [SEP]"
             begins = places[inside].tolist()
-            letters = [tokenizer.vocabulary[token][-1] for token in windows.tokens[part][inside]]
+            letters = [tokenizer.vocabulary[token][-1] for token in windows.sequences[row][inside]]
             assert letters == [context[begin] for begin in begins]
             assert not covered or begins[0] <= covered[-1], "no overlap"
             covered += [begin for begin in begins if begin not in covered]
@@ -73,7 +72,7 @@ def test_arrays_of_a_question(tokenizer):
     windows = encode(
         [["ab"], ["c dEf g"]], [Answers(("dEf", "g"), (2, 6))], tokenizer, 16
     )  # fmt: skip
-    ids = [tokenizer.vocabulary[token] for token in windows.tokens]
+    ids = [tokenizer.vocabulary[token] for token in windows.sequences[0]]
     assert ids == ["[CLS]", "a", "##b", "[SEP]", "c", "d", "##e", "##f", "g", "[SEP]"]
     assert windows.batch(np.array([0])).segments.tolist() == [[0] * 4 + [1] * 6]
     assert windows.targets.tolist() == [5, 7]
@@ -96,7 +95,7 @@ def test_few_windows_without_the_answer_are_trained_on(tokenizer):
     assert np.bincount(some.questions).tolist() == [1 + span.SPARE_WINDOWS, span.SPARE_WINDOWS]
     assert (some.targets != 0).sum() == (every.targets != 0).sum() == 2
     again = encode(text, right, tokenizer, 12, training=True)
-    assert (again.tokens == some.tokens).all()
+    assert all((one == two).all() for one, two in zip(again.sequences, some.sequences, strict=True))
 
 
 def scored(windows, *placed):

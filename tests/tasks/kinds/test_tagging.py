@@ -104,7 +104,7 @@ def test_windows_cover_every_word_once_and_in_order(tokenizer, words, length):
     assert found.raw_count == len(words)
     assert found.owners.tolist() == [number for number, row in enumerate(words) for _ in row]
     everything = [word for row in words for word in row]
-    assert len(found.positions) == len(everything) == len(found.targets)
+    assert found.counts.sum() == len(everything) == len(found.targets)
     if not everything:
         return
     batch = found.batch(np.arange(len(found)))
@@ -163,7 +163,7 @@ def test_a_context_changes_no_target_and_reads_the_text_as_it_stands(tokenizer, 
     tags = [np.arange(len(row)) for row in words]
     alone, found = (tagging.examples(raw(words, tags), tokenizer, length, context=each) for each in (False, True))
     assert (found.lengths <= length).all()
-    for name in ("targets", "owners", "target_offsets"):
+    for name in ("targets", "owners", "counts"):
         assert getattr(found, name).tolist() == getattr(alone, name).tolist()
     text = "".join(word for row in words for word in row)
     rows = [row.lower() for row in shown(found, tokenizer)]
