@@ -233,6 +233,7 @@ def test_workers_train_the_loss_of_a_study_file(tmp_path):
         ends[name] = run.id, run.result()["heldout"]
     assert ends["worker"] == ends["alone"]
     assert ends["group"][0] == ends["alone"][0]
-    assert ends["group"][1] == pytest.approx(ends["alone"][1], rel=1e-3)
+    losses = [ends[name][1]["masked_lm_loss"] for name in ("group", "alone")]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3)  # dropout differs between processes
     assert ends["plain"][0] != ends["alone"][0]
     assert ends["plain"][1] != ends["alone"][1]
