@@ -14,8 +14,8 @@ import hashlib
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from datasets import IterableDataset
 
 Kind = Literal["dataset", "model"]
+Files = Mapping[str, str]
+"""The hash of each file by its path: `sha256:...` of the bytes of a large file, else `git:...`, the id of its blob."""
 SECONDS = 30
 """The time limit for an answer of the Hub."""
 
@@ -47,7 +49,7 @@ class Reference:
 
     @classmethod
     def parse(cls, name: str, owned: bool = True) -> Reference | None:
-        """Reads `owner/name[:config][@revision]`, without owner if not `owned`; None for another form."""
+        """Reads `owner/name[:config][@revision]`; the owner is optional if not `owned`. None for another form."""
         found = _NAME.fullmatch(name)
         if found is None or (owned and "/" not in found["repository"]):
             return None
@@ -65,65 +67,53 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class File:
-    """A file of a repository."""
-
-    path: str
-    content: str
-    """`sha256:...` of the bytes of a large file, else `git:...`, the id of its blob."""
-
-
-@dataclass(frozen=True)
 class Dataset:
-    """A configuration of a data set at a commit: its files by split, and how to read them. Plain data."""
+    """A configuration of a data set at a commit: its files by split, and how to read them. All fields are JSON."""
 
+    repository: str
     name: str
     """`owner/name[:config]`."""
     commit: str
-    splits: tuple[tuple[str, tuple[File, ...]], ...]
+    splits: Mapping[str, Files] = field(hash=False)
     reader: str
     """The reader of the `datasets` library: parquet, json, csv, text."""
-    options: str = "{}"
-    """The options of that reader from the card, as JSON."""
-    features: str = ""
-    """The columns from the card, as JSON; empty if it declares none."""
+    options: Mapping[str, Any] = field(hash=False)
+    """The options of that reader from the card."""
+    features: Mapping[str, Any] = field(hash=False)
+    """The columns from the card; empty if it declares none."""
 
     def content(self, splits: Sequence[str], labels: str = "") -> str:
         """A hash of some splits: of the hashes of their files, and of the label names of column `labels`."""
-        read = [[file.content for file in self.files(split)] for split in splits]
-        names = _names(json.loads(self.features).get(labels)) if self.features and labels else []
+        read = [list(self.files(split).values()) for split in splits]
+        names = _label_names(self.features.get(labels, {}))
         return f"hub:{hashlib.sha256(json.dumps([read, names] if names else read).encode()).hexdigest()}"
 
-    def files(self, split: str) -> tuple[File, ...]:
+    def files(self, split: str) -> Files:
         """The files of a split. Raises `BadInput` for an unknown split."""
-        known = dict(self.splits)
-        if split not in known:
-            raise unknown(f"split of '{self.name}' on the Hub", split, known)
-        return known[split]
-
-    def fetch(self, split: str, advice: str) -> list[str]:
-        """Downloads the files of a split and returns their paths. Raises `BadInput` with `advice` if that fails."""
-        repository = self.name.partition(":")[0]
-        try:
-            return [_fetch("dataset", repository, self.commit, file.path) for file in self.files(split)]
-        except BadInput:
-            raise
-        except Exception as error:  # the client's own errors, httpx's and OSError, all with the same meaning
-            raise unreachable(f"the files of data set '{self.name}'", error, advice) from None
+        if split not in self.splits:
+            raise unknown(f"split of '{self.name}' on the Hub", split, self.splits)
+        return self.splits[split]
 
     def open(self, split: str, advice: str) -> IterableDataset:
-        """The examples of a split, read from its files during iteration. Raises `BadInput` as `fetch` does."""
+        """Downloads the files of a split and returns its examples, which are read during iteration.
+
+        Raises `BadInput` with `advice` if the download fails.
+        """
         import datasets
 
-        paths = self.fetch(split, advice)
+        files = self.files(split)
+        try:
+            paths = [str(_fetch(self.repository, self.commit, path)) for path in files]
+        except Exception as error:  # the client's own errors, httpx's and OSError, all with the same meaning
+            raise unreachable(f"the files of data set '{self.name}'", error, advice) from None
         datasets.disable_progress_bars()  # the command line shows progress
         return datasets.load_dataset(
             self.reader,
             data_files={split: paths},
             split=split,
             streaming=True,
-            features=datasets.Features.from_dict(json.loads(self.features)) if self.features else None,
-            **json.loads(self.options),
+            features=datasets.Features.from_dict(self.features) if self.features else None,
+            **self.options,
         )
 
 
@@ -132,89 +122,75 @@ def dataset(reference: Reference, cache: Path, what: str, advice: str) -> Datase
 
     Raises `BadInput`, with `what` is missing and `advice`, if neither the Hub nor an earlier answer has it.
     """
-    index, key = Index(cache), f"hub dataset {reference.full_name}"
-    known = _remembered(index.entries.get(key))
-    if known is not None and _COMMIT.fullmatch(reference.revision):
-        return known  # a commit never changes
-    try:
-        found = _resolve(reference)
-    except BadInput:
-        raise
-    except Exception as error:  # of the network, the Hub or an unreadable card, of many classes
-        if known is not None and not _denied(error):
-            return known
-        raise unreachable(what, error, advice) from None
-    for name in (reference.full_name, f"{found.name}@{found.commit}"):
-        index.remember(f"hub dataset {name}", json.loads(json.dumps(dataclasses.asdict(found))))
-    index.save()
-    return found
+    return Dataset(**_answer("dataset", reference, cache, what, advice, functools.partial(_resolve, reference)))
 
 
 def checkpoint(
     reference: Reference, names: Sequence[str], cache: Path, what: str, advice: str
-) -> tuple[str, tuple[File, ...]]:
+) -> tuple[str, dict[str, str]]:
     """The commit of a model, and its files with these names. Raises `BadInput` as `dataset` does."""
+    found = _answer("model", reference, cache, what, advice, lambda commit, files: {"commit": commit, "files": files})
+    return found["commit"], {path: found["files"][path] for path in names if path in found["files"]}
+
+
+def _answer(
+    kind: Kind,
+    reference: Reference,
+    cache: Path,
+    what: str,
+    advice: str,
+    resolve: Callable[[str, Files], dict[str, Any]],
+) -> dict[str, Any]:
+    """The result of `resolve` for the commit and the files of a repository; without the Hub, the stored one."""
+    from huggingface_hub import errors
+
     index = Index(cache)
+    known = index.entries.get(f"{kind} {reference.full_name}")
+    if known is not None and _COMMIT.fullmatch(reference.revision):
+        return dict(known)  # a commit never changes
     try:
-        commit, listed = _listed("model", reference.repository, reference.revision)
-    except Exception as error:  # of many classes, see `dataset`
-        known = index.entries.get(f"hub model {reference.full_name}")
-        if not isinstance(known, dict) or _denied(error):
+        commit, listed = _listed(kind, reference.repository, reference.revision)
+        found: dict[str, Any] = json.loads(json.dumps(resolve(commit, listed)))
+    except Exception as error:  # of the network, the Hub or an unreadable card, of many classes
+        if known is None or isinstance(error, errors.RepositoryNotFoundError | errors.RevisionNotFoundError):
             raise unreachable(what, error, advice) from None
-        return str(known.get("commit")), tuple(File(path, str(known[path])) for path in names if path in known)
-    files = {path: listed[path] for path in names if path in listed}
+        return dict(known)
     for revised in (reference, dataclasses.replace(reference, revision=commit)):
-        index.remember(f"hub model {revised.full_name}", {"commit": commit, **files})
+        index.entries[f"{kind} {revised.full_name}"] = found
     index.save()
-    return commit, tuple(File(path, content) for path, content in files.items())
+    return found
 
 
 def unreachable(what: str, error: Exception, advice: str) -> BadInput:
     """The error for something that the Hub does not provide, ending with advice."""
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        LocalEntryNotFoundError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
+    from huggingface_hub import errors
 
-    if isinstance(error, GatedRepoError):
-        return BadInput(
-            f"{what} is gated on the Hugging Face Hub: accept its terms there and set HF_TOKEN, or {advice}"
-        )
-    if isinstance(error, RevisionNotFoundError):
-        return BadInput(f"{what}: the Hugging Face Hub has no such revision: give a branch, a tag or a commit")
-    if isinstance(error, RepositoryNotFoundError):
-        return BadInput(
-            f"{what} is not on the Hugging Face Hub: check its spelling (a private one needs HF_TOKEN), or {advice}"
-        )
-    if isinstance(error, LocalEntryNotFoundError):
-        return BadInput(
-            f"{what} is neither on the Hub, which cannot be reached, nor in its cache: connect once, or {advice}"
-        )
     first = next(iter(str(error).strip().splitlines()), "")[:200]
-    if isinstance(error, FileNotFoundError):
-        return BadInput(f"{what} has no data files that can be read without running a script: {advice}")
-    if isinstance(error, ValueError | TypeError | KeyError):
-        return BadInput(f"{what} on the Hub cannot be read ({first}): {advice}")
-    return BadInput(f"{what} cannot be downloaded from the Hub ({type(error).__name__}: {first}): connect, or {advice}")
-
-
-def _denied(error: Exception) -> bool:
-    """Whether the Hub answered that there is no such repository or revision."""
-    from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
-
-    return isinstance(error, RepositoryNotFoundError | RevisionNotFoundError)
+    reasons: dict[type | tuple[type, ...], str] = {
+        errors.GatedRepoError: (
+            f" is gated on the Hugging Face Hub: accept its terms there and set HF_TOKEN, or {advice}"
+        ),
+        errors.RevisionNotFoundError: ": the Hugging Face Hub has no such revision: give a branch, a tag or a commit",
+        errors.RepositoryNotFoundError: (
+            f" is not on the Hugging Face Hub: check its spelling (a private one needs HF_TOKEN), or {advice}"
+        ),
+        errors.LocalEntryNotFoundError: (
+            f" is neither on the Hub, which cannot be reached, nor in its cache: connect once, or {advice}"
+        ),
+        FileNotFoundError: f" has no data files that can be read without running a script: {advice}",
+        (ValueError, TypeError, KeyError): f" on the Hub cannot be read ({first}): {advice}",
+        Exception: f" cannot be downloaded from the Hub ({type(error).__name__}: {first}): connect, or {advice}",
+    }
+    return BadInput(what + next(reason for kind, reason in reasons.items() if isinstance(error, kind)))
 
 
 @functools.lru_cache
-def _listed(kind: Kind, repository: str, revision: str) -> tuple[str, Mapping[str, str]]:
-    """The commit of a repository, and the hashes of its files; cached for the process."""
+def _listed(kind: Kind, repository: str, revision: str) -> tuple[str, Files]:
+    """The commit of a repository, and its files; cached for the process."""
     from huggingface_hub import HfApi
 
-    api = HfApi()
-    get_info = api.dataset_info if kind == "dataset" else api.model_info
-    info = get_info(repository, revision=revision or None, files_metadata=True, timeout=SECONDS)
+    ask = HfApi().dataset_info if kind == "dataset" else HfApi().model_info
+    info = ask(repository, revision=revision or None, files_metadata=True, timeout=SECONDS)
     files = {
         each.rfilename: f"sha256:{each.lfs.sha256}" if each.lfs else f"git:{each.blob_id}"
         for each in info.siblings or ()
@@ -224,11 +200,12 @@ def _listed(kind: Kind, repository: str, revision: str) -> tuple[str, Mapping[st
     return info.sha, files
 
 
-def _fetch(kind: Kind, repository: str, commit: str, path: str) -> str:
+def _fetch(repository: str, commit: str, path: str) -> Path:
+    """Downloads a file of a data set, unless it is in the cache of the library."""
     from huggingface_hub import hf_hub_download
 
     quiet()
-    return str(hf_hub_download(repository, path, repo_type=kind, revision=commit))
+    return Path(hf_hub_download(repository, path, repo_type="dataset", revision=commit))
 
 
 def quiet() -> None:
@@ -238,63 +215,42 @@ def quiet() -> None:
     disable_progress_bars()
 
 
-def _resolve(reference: Reference) -> Dataset:
-    """Lets the `datasets` library assign files to splits by their names, using empty files."""
+def _resolve(reference: Reference, commit: str, listed: Files) -> dict[str, Any]:
+    """The fields of a `Dataset`: the `datasets` library assigns empty files of the same names to splits."""
     import datasets
 
-    commit, listed = _listed("dataset", reference.repository, reference.revision)
     with tempfile.TemporaryDirectory(prefix="bertlab-") as temporary:
-        folder = Path(temporary) / "dataset"
+        folder = Path(temporary).resolve() / "dataset"
         for path in listed:
             place = folder / path
-            if not place.resolve().is_relative_to(folder.resolve()):
+            if not place.resolve().is_relative_to(folder):
                 raise ValueError(f"a file is called {path!r}")
             place.parent.mkdir(parents=True, exist_ok=True)
             if path in _CARDS:
-                place.write_bytes(Path(_fetch("dataset", reference.repository, commit, path)).read_bytes())
+                place.write_bytes(_fetch(reference.repository, commit, path).read_bytes())
             else:
                 place.touch()
         builder = datasets.load_dataset_builder(str(folder), reference.configuration or None)
-        splits = tuple(
-            (str(split), tuple(File(path, listed[path]) for path in _within(folder, files)))
+        splits = {
+            str(split): [Path(file).resolve().relative_to(folder).as_posix() for file in files]
             for split, files in (builder.config.data_files or {}).items()
-        )
-    usual = type(builder.config)()
+        }
+    usual, options = type(builder.config)(), dataclasses.fields(builder.config)
     ours = {"name", "version", "data_dir", "data_files", "description", "features"}
-    options = {
-        each.name: value
-        for each in dataclasses.fields(builder.config)
-        if each.name not in ours and (value := getattr(builder.config, each.name)) != getattr(usual, each.name)
+    chosen = {each.name: getattr(builder.config, each.name) for each in options if each.name not in ours}
+    return {
+        "repository": reference.repository,
+        "name": reference.name,
+        "commit": commit,
+        "splits": {split: {path: listed[path] for path in paths} for split, paths in splits.items()},
+        "reader": type(builder).__module__.rpartition(".")[2],
+        "options": {name: value for name, value in chosen.items() if value != getattr(usual, name)},
+        "features": builder.info.features.to_dict() if builder.info.features else {},
     }
-    features = builder.info.features
-    return Dataset(
-        name=reference.name,
-        commit=commit,
-        splits=splits,
-        reader=type(builder).__module__.rpartition(".")[2],
-        options=json.dumps(options, sort_keys=True),
-        features=json.dumps(features.to_dict()) if features else "",
-    )
 
 
-def _within(folder: Path, files: Sequence[str]) -> Iterator[str]:
-    for file in files:
-        yield Path(file).resolve().relative_to(folder.resolve()).as_posix()
-
-
-def _remembered(entry: Any) -> Dataset | None:
-    """A data set from an entry of an index; None for another entry."""
-    try:
-        splits = tuple((split, tuple(File(**file) for file in files)) for split, files in entry["splits"])
-        return Dataset(**{**entry, "splits": splits})
-    except (TypeError, KeyError, ValueError):
-        return None
-
-
-def _names(feature: Any) -> list[str]:
+def _label_names(feature: Mapping[str, Any]) -> list[str]:
     """The label names that a column, or a list in it, declares."""
-    if isinstance(feature, list):
-        return _names(feature[0]) if feature else []
-    if not isinstance(feature, dict):
-        return []
-    return list(feature["names"]) if feature.get("_type") == "ClassLabel" else _names(feature.get("feature"))
+    while "feature" in feature:
+        feature = feature["feature"]
+    return list(feature["names"]) if feature.get("_type") == "ClassLabel" else []

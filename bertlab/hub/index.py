@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from bertlab.errors import Unwritable, unusable
-from bertlab.store.files import content, opened, write_json
+from bertlab.store.files import content, digest, write_json
 
 
 class Index:
@@ -17,7 +17,6 @@ class Index:
 
     def __init__(self, cache: Path) -> None:
         self._path = cache / "hashes.json"
-        self._new: dict[str, Any] = {}
         self.entries = self._read()
 
     def _read(self) -> dict[str, Any]:
@@ -32,32 +31,25 @@ class Index:
 
         A user can restore size and modification time, but not the change time.
         """
+        name = str(path.resolve())
         try:
             found = path.stat()
             state = [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
-            known = self.entries.get(str(path.resolve()))
-            if isinstance(known, list) and len(known) == 5 and known[:4] == state:
+            known = self.entries.get(name)
+            if isinstance(known, list) and known[:4] == state:
                 return str(known[4])
-            with opened(path, "file") as stream:
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            sha256 = digest(path)
         except OSError as error:
             raise unusable(error, "file", path) from None
         if time.time_ns() - found.st_mtime_ns > 2e9:  # a recent file may change again within the resolution of its time
-            self.remember(str(path.resolve()), [*state, digest])
-        return digest
-
-    def remember(self, name: str, value: Any) -> None:
-        """Adds an entry, which `save` writes."""
-        if self.entries.get(name) != value:
-            self.entries[name] = self._new[name] = value
+            self.entries[name] = [*state, sha256]
+        return sha256
 
     def save(self) -> None:
-        """Writes the new entries, if that is possible."""
-        if not self._new:
+        """Writes the entries, if there are new ones and the cache can be written."""
+        stored = self._read()  # another command may have written
+        if stored | self.entries == stored:
             return
-        entries = self._read() | self._new  # another command may have written
-        try:
+        with suppress(OSError, Unwritable):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            write_json(self._path, entries)
-        except (OSError, Unwritable):
-            pass  # the next command computes them again
+            write_json(self._path, stored | self.entries)

@@ -151,7 +151,7 @@ def test_remembered_hashes_are_used_only_while_the_file_is_unchanged(tmp_path, m
 def test_what_two_commands_remember_at_once_is_remembered(tmp_path):
     one, other = Index(tmp_path), Index(tmp_path)
     for index, name in ((one, "a"), (other, "b")):
-        index.remember(name, name)
+        index.entries[name] = name
         index.save()
     assert Index(tmp_path).entries == {"a": "a", "b": "b"}
 

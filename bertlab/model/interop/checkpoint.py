@@ -71,5 +71,5 @@ def locate(name: str, machine: Machine) -> Checkpoint:
     commit, listed = hub.checkpoint(reference, FILES, machine.cache, what, ADVICE)
     if not listed:
         raise BadInput(f"'{name}' has none of {', '.join(FILES)} on the Hub: {ADVICE}")
-    text = "\n".join(f"{file.path} {file.content}" for file in listed)
+    text = "\n".join(f"{path} {digest}" for path, digest in listed.items())
     return Checkpoint(f"hub:{hashlib.sha256(text.encode()).hexdigest()}", reference.name, commit=commit)
