@@ -7,8 +7,7 @@ from typing import Any
 from rows import Row
 from table import Results, measured
 
-from bertlab.report.plots import svg
-from bertlab.report.plots.layout import blank, label, legend
+from bertlab.report.plots.layout import blank, label, legend, svg
 from bertlab.report.plots.style import COLOURS, INK, PALE, SMALL, applied
 
 _FOUND: dict[str, Any] = {"color": COLOURS[0], "marker": "o", "markersize": 6, "linewidth": 2.2}

@@ -15,8 +15,8 @@ from bertlab.report import tidy
 from bertlab.report.compare import Changes, compare
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
-from bertlab.report.pages import html, latex, markdown
-from bertlab.report.section import chapter
+from bertlab.report.pages import html, latex, render
+from bertlab.report.section import chapter, summary
 from bertlab.store import files
 from bertlab.store.runs import Store
 
@@ -97,7 +97,7 @@ def _files(
         yield f"{made.stem}-summary.csv", tidy.csv(tidy.summary(evidences))
         yield f"{made.stem}-claims.csv", tidy.csv(tidy.claims(evidences))
         if "md" in formats:
-            yield f"{made.stem}.md", markdown.study(made)
+            yield f"{made.stem}.md", render("study.md.j2", chapter=made)
         if "latex" in formats:
             yield f"{made.stem}.tex", latex.study(made)
     if changes:
@@ -106,7 +106,8 @@ def _files(
         yield "index.html", html.page(chapters, changes)
     if "md" in formats:
         written = {each.stem for each in chapters if (out / f"{each.stem}.md").is_file()}
-        yield "index.md", markdown.index(chapters, written, changes)
+        context = {"summary": summary(chapters), "chapters": chapters, "written": written, "changes": changes}
+        yield "index.md", render("index.md.j2", **context)
 
 
 def _older(root: Path, studies: Sequence[str]) -> list[Evidence]:

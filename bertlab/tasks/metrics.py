@@ -11,9 +11,10 @@ Shapes: E examples, B weightings, K statistics per example. Values are in points
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,40 +24,34 @@ from bertlab.tasks.examples import Floats as Floats
 Labels = npt.NDArray[np.integer[Any]]
 
 
-class Metric(Protocol):
+class Metric(ABC):
     """A metric of one model on E examples."""
 
     @property
     def examples(self) -> int:
         """E."""
+        return len(self.contributions())
 
     @property
     def value(self) -> float:
         """The metric of all examples."""
+        return float(self.contributions().mean())
 
+    @abstractmethod
     def weighted(self, weights: Floats) -> Floats:
         """The metric with the examples weighted by (B, E): (B,)."""
 
+    @abstractmethod
     def contributions(self) -> Floats:
         """The contribution of each example, (E,); their mean is the metric."""
 
 
 @dataclass(frozen=True, eq=False)
-class Mean:
+class Mean(Metric):
     """A mean of scores: accuracy, exact match and F1 of answers (points), log-likelihood of the right label (nats)."""
 
     scores: Floats
     """(E,)"""
-
-    @property
-    def examples(self) -> int:
-        """E."""
-        return len(self.scores)
-
-    @property
-    def value(self) -> float:
-        """The mean."""
-        return float(self.scores.mean())
 
     def weighted(self, weights: Floats) -> Floats:
         """The weighted means, (B,)."""
@@ -68,7 +63,7 @@ class Mean:
 
 
 @dataclass(frozen=True, eq=False)
-class MetricOfMeans:
+class MetricOfMeans(Metric):
     """A smooth function of the means of sufficient statistics: F1 of entities, Matthews and Pearson correlation."""
 
     statistics: Floats
@@ -100,7 +95,7 @@ class MetricOfMeans:
 
 
 @dataclass(frozen=True, eq=False)
-class Grouped:
+class Grouped(Metric):
     """A metric whose examples are groups of another's: a resample draws or leaves out whole groups.
 
     Groups differ in size, and their metric is a ratio, so a group contributes what its examples add beyond the value
@@ -111,16 +106,6 @@ class Grouped:
     group: Labels
     """(E,) the number of the group, 0 to G - 1, of each example."""
 
-    @property
-    def examples(self) -> int:
-        """G."""
-        return 1 + int(self.group.max())
-
-    @property
-    def value(self) -> float:
-        """The metric of all examples."""
-        return self.metric.value
-
     def weighted(self, weights: Floats) -> Floats:
         """The metric with weights (B, G) on the groups: (B,)."""
         return self.metric.weighted(weights[:, self.group])
@@ -129,7 +114,7 @@ class Grouped:
         """The contribution of each group, (G,)."""
         own = self.metric.contributions()
         value = own.mean()
-        return np.asarray(value + np.bincount(self.group, own - value) * self.examples / len(own))
+        return np.asarray(value + np.bincount(self.group, own - value) * (1 + self.group.max()) / len(own))
 
 
 def ratio(means: Floats) -> Floats:

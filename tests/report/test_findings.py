@@ -11,7 +11,7 @@ from bertlab.lab.study import Claim
 from bertlab.report import findings, tidy
 from bertlab.report.gather import gather_all
 from bertlab.report.notes import notes
-from bertlab.report.pages import markdown
+from bertlab.report.pages import render
 from bertlab.report.section import chapter
 from bertlab.store.runs import Store
 
@@ -37,7 +37,7 @@ def outcomes(builder):
         builder.record(claims=[dataclasses.asdict(each) for each in claims], **record)
         evidence = gather_all(Store(builder.root))[0]
         found = findings.findings(evidence)
-        text = markdown.study(chapter([evidence], written=False))
+        text = render("study.md.j2", chapter=chapter([evidence], written=False))
         assert ("### What the paper claims" in text) is bool(claims)
         return [row[-1] for row in findings.table(found).rows], " ".join(notes("verdicts", evidence, found))
 

@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas
@@ -31,8 +32,7 @@ from bertlab.names import plain, visible
 from bertlab.report import page, tidy
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
-from bertlab.report.pages import html, latex, markdown
-from bertlab.report.plots import Picture
+from bertlab.report.pages import html, latex, render
 from bertlab.report.section import Chapter, chapter
 from bertlab.store.runs import Store
 
@@ -112,8 +112,9 @@ def unseen(text: str) -> set[str]:
 def pictured(evidence: Evidence, alt: str) -> Chapter:
     """The study on one page, with figures that are none."""
     made = chapter([evidence], written=False)
-    pictures = tuple(
-        Picture(kind, alt, alt, b'<svg viewBox="0 0 1 1"></svg>') for kind in ("effects", "points", "curves")
+    pictures: Any = tuple(
+        SimpleNamespace(kind=kind, title=alt, alt=alt, svg=b'<svg viewBox="0 0 1 1"></svg>')
+        for kind in ("effects", "points", "curves")
     )
     sections = tuple(dataclasses.replace(each, stem="stem", pictures=pictures) for each in made.sections)
     return dataclasses.replace(made, stem="stem", sections=sections, written=True)
@@ -136,7 +137,7 @@ def test_all_that_is_written_of_a_name_has_the_structure_of_a_plain_one(
     named: Callable[[str], Evidence], hostile_names: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     usual = named(PLAIN)
-    usual_page = Page.of(markdown.study(pictured(usual, "a figure")))
+    usual_page = Page.of(render("study.md.j2", chapter=pictured(usual, "a figure")))
     usual_html = Page(html.page([pictured(usual, PLAIN)]))
     usual_latex = latex_structure(latex.study(pictured(usual, PLAIN)))
     assert {"table", "h1", "blockquote", "code", "img", "a"} <= {tag for tag, _ in usual_page.tags}
@@ -152,7 +153,7 @@ def test_all_that_is_written_of_a_name_has_the_structure_of_a_plain_one(
 
 
 def in_markdown(evidence: Evidence, name: str, usual: Page) -> None:
-    text = markdown.study(pictured(evidence, "a figure"))
+    text = render("study.md.j2", chapter=pictured(evidence, "a figure"))
     found = Page.of(text)
     assert found.tags == usual.tags, name
     assert found.others == [], name

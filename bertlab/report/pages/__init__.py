@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bertlab.names import plain
 from bertlab.report import escape, facts, findings, tables
 from bertlab.report.notes import notes
-
-if TYPE_CHECKING:
-    import jinja2
 
 
 def render(template: str, filters: Mapping[str, Callable[..., Any]] | None = None, /, **context: Any) -> str:
@@ -19,16 +15,10 @@ def render(template: str, filters: Mapping[str, Callable[..., Any]] | None = Non
 
     In HTML all text is escaped; in Markdown each text goes through the filters `md` (a line of its own) or `words`.
     """
-    environment = _environment(autoescape=".html" in template).overlay()
-    environment.filters = {**environment.filters, **(filters or {})}
-    return environment.get_template(template).render(**context).strip() + "\n"
-
-
-@cache
-def _environment(*, autoescape: bool) -> jinja2.Environment:
     import jinja2
 
-    made = jinja2.Environment(
+    autoescape = ".html" in template
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("bertlab.report.pages", "templates"),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -37,6 +27,6 @@ def _environment(*, autoescape: bool) -> jinja2.Environment:
         # text without control characters; our own markup stays as it is
         finalize=lambda value: plain(value) if autoescape and type(value) is str else value,
     )
-    made.globals |= {"facts": facts, "findings": findings, "notes": notes, "tables": tables}
-    made.filters |= {"md": escape.paragraph, "words": escape.markdown}
-    return made
+    environment.globals |= {"facts": facts, "findings": findings, "notes": notes, "tables": tables}
+    environment.filters |= {"md": escape.paragraph, "words": escape.markdown, **(filters or {})}
+    return environment.get_template(template).render(**context).strip() + "\n"

@@ -13,12 +13,13 @@ from bertlab.names import plain
 from bertlab.report.compare import Changes
 from bertlab.report.findings import Finding
 from bertlab.report.pages import render
+from bertlab.report.plots.style import GRID, INK, WHITE
 from bertlab.report.section import Chapter, summary
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-_INKS = {"#222222": "currentColor", "#e4e4e4": "var(--grid)", "#ffffff": "var(--ground)"}
+_INKS = {INK: "currentColor", GRID: "var(--grid)", WHITE: "var(--ground)"}
 """The colours of a figure that follow the page's; all others are readable on light and dark."""
 
 
@@ -37,8 +38,7 @@ def _inline(svg: bytes, label: str) -> Markup:
     """A figure as an element of the page, one image to a screen reader."""
     from markupsafe import Markup, escape
 
-    text = svg.decode()
-    opening, _, drawing = text[text.index("<svg") :].partition(">")
+    opening, _, drawing = svg.decode().partition(">")
     for ink, own in _INKS.items():
         drawing = re.sub(ink, own, drawing, flags=re.IGNORECASE)
     room = re.search(r'viewBox="[^"]*"', opening)
@@ -49,7 +49,7 @@ def _inline(svg: bytes, label: str) -> Markup:
 def _bar(finding: Finding) -> dict[str, float]:
     """An effect, the ends of its interval and the published effect on a line of width 100, zero in the middle.
 
-    Each finding has its own scale; what is not known is left out.
+    Each finding has its own scale; unknown values are left out.
     """
     effect = finding.shown.effect
     if effect is None:

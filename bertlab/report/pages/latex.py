@@ -23,17 +23,16 @@ def study(chapter: Chapter) -> str:
 
 
 def _tables(chapter: Chapter, section: Section) -> str:
-    about = f"{chapter.study}. {section.title}. {section.evidence.source}."
-    every = {
-        "results": (tables.results(section.evidence), "Mean (sd, n)."),
-        "differences": (tables.differences(section.evidence), "Difference to the baseline with its 95 % interval."),
-        "claims": (findings.table(section.findings), "Claims of the paper."),
-    }
-    return "\n".join(
-        _table(table, f"{about} {caption}", f"tab:{section.stem}:{name}")
-        for name, (table, caption) in every.items()
-        if table.rows
+    evidence = section.evidence
+    about = f"{chapter.study}. {section.title}. {evidence.source}."
+    every = (
+        ("results", tables.results(evidence), "Mean (sd, n)."),
+        ("differences", tables.differences(evidence), "Difference to the baseline with its 95 % interval."),
+        ("claims", findings.table(section.findings), "Claims of the paper."),
     )
+    label = f"tab:{section.stem}"
+    found = [each for each in every if each[1].rows]
+    return "\n".join(_table(table, f"{about} {caption}", f"{label}:{name}") for name, table, caption in found)
 
 
 def _table(table: Table, caption: str, label: str) -> str:

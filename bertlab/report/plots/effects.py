@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bertlab.report.evidence import Evidence
-from bertlab.report.plots.layout import Drawing, Key, at_edge, by_variant, least, legend, limit, off_scale
+from bertlab.report.plots.layout import Picture, at_edge, by_variant, least, legend, limit, off_scale
 from bertlab.report.plots.style import COLOURS, INK, PALE
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
 from bertlab.wording import count
@@ -15,52 +15,49 @@ if TYPE_CHECKING:
 
 _SURE: dict[str, Any] = {"color": COLOURS[0], "marker": "o", "markersize": 6.5, "linewidth": 2.2}
 _UNSURE: dict[str, Any] = {"color": PALE, "marker": "o", "markersize": 5.5, "linewidth": 1.4}
-_SINGLE: dict[str, Any] = {**_UNSURE, "color": INK, "markerfacecolor": "white", "markeredgewidth": 1.2, "linestyle": ""}
-_PUBLISHED: dict[str, Any] = {
-    **{"color": INK, "marker": "D", "markersize": 7.5, "markerfacecolor": "none", "linestyle": ""}
-}
+_HOLLOW: dict[str, Any] = {"color": INK, "linestyle": ""}
+_SINGLE: dict[str, Any] = {**_UNSURE, **_HOLLOW, "markerfacecolor": "white", "markeredgewidth": 1.2}
+_PUBLISHED: dict[str, Any] = {**_HOLLOW, "marker": "D", "markersize": 7.5, "markerfacecolor": "none"}
 _KEYS = (
     (_SURE, "mean, 95 % interval without 0 (each by itself)"),
     (_UNSURE, f"mean, 95 % interval around 0, or n < {VERDICT_MIN_SEEDS}"),
     (_SINGLE, "mean without an interval"),
+    (_PUBLISHED, "published"),
 )
 
 
-def draw(evidence: Evidence) -> Drawing | None:
-    """A panel for each measurement, in it the variants minus the baseline; None if none can be compared with it."""
+def draw(evidence: Evidence) -> Picture | None:
+    """A panel for each measurement, with the variants minus the baseline; None if there is no such difference."""
     variants = [each for each in evidence.variants if each != evidence.baseline]
-    found = {
-        name: {each: effect for each in variants if (effect := evidence.difference(each, name))}
-        for name in evidence.measurements
-    }
-    names = [name for name, effects in found.items() if effects]
-    if not names:
+    found = {}
+    for name in evidence.measurements:
+        differences = {each: evidence.difference(each, name) for each in variants}
+        if effects := {each: effect for each, effect in differences.items() if effect}:
+            found[name] = effects
+    if not found:
         return None
-    figure, panels = by_variant(evidence, names, variants)
+    figure, panels = by_variant(evidence, list(found), variants)
     drawn: list[dict[str, Any]] = []
-    for name, axes in zip(names, panels, strict=True):
-        drawn += _panel(axes, evidence, name, variants, found[name])
-    keys: list[Key] = [(style, text) for style, text in _KEYS if style in drawn]
-    published = _PUBLISHED in drawn
-    if published:
-        keys.append((_PUBLISHED, "published"))
+    for axes, (name, effects) in zip(panels, found.items(), strict=True):
+        drawn += _panel(axes, evidence, name, variants, effects)
     every = [effect for effects in found.values() for effect in effects.values()]
     low, high = min(effect.n for effect in every), max(effect.n for effect in every)
-    n = f"{low} {evidence.unit}{'s'[: low > 1]}" if low == high else f"{low} to {high} {evidence.unit}s"
+    n = count(low, evidence.unit) if low == high else f"{low} to {high} {evidence.unit}s"
+    keys = [(style, text) for style, text in _KEYS if style in drawn]
     legend(figure, keys, f"Each variant minus {evidence.baseline}, n = {n}")
-    known = [each for each in every if each.interval and each.n >= VERDICT_MIN_SEEDS]
+    known = [_style(each) for each in every if each.interval and each.n >= VERDICT_MIN_SEEDS]
+    published = _PUBLISHED in drawn
     alt = "Measured and published differences" if published else "Measured differences"
-    alt += f" of {count(len(variants), 'variant')} from the baseline on {count(len(names), 'measurement')}: "
+    alt += f" of {count(len(variants), 'variant')} from the baseline on {count(len(found), 'measurement')}: "
     if known:
-        sure = sum(_style(each) is _SURE for each in known)
-        alt += f"{sure} of {count(len(known), 'interval')} exclude 0, each by itself."
+        alt += f"{known.count(_SURE)} of {count(len(known), 'interval')} exclude 0, each by itself."
     else:
         alt += f"no intervals of {VERDICT_MIN_SEEDS} {evidence.unit}s or more."
-    return Drawing("effects", "Effects and the paper's" if published else "Effects", alt, figure)
+    return Picture(evidence, "effects", "Effects and the paper's" if published else "Effects", alt, figure)
 
 
 def _style(effect: Effect) -> dict[str, Any]:
-    """Strong where the interval of enough seeds excludes 0, pale where it does not, hollow without one."""
+    """Strong if the interval of enough seeds excludes 0, pale if it does not, hollow without an interval."""
     if effect.interval is None:
         return _SINGLE
     return _SURE if effect.n >= VERDICT_MIN_SEEDS and not effect.interval.covers(0) else _UNSURE
@@ -71,15 +68,16 @@ def _panel(
 ) -> list[dict[str, Any]]:
     """Draws a measurement; returns the styles of what is drawn to scale.
 
-    The axis holds 0, all means to scale and all published differences, and of wide intervals as much again either way.
+    The axis includes 0, the published differences and all means to scale. It cuts off intervals that reach farther
+    beyond these on either side than the range of these.
     """
-    differences = {each: evidence.published_difference(each, name) for each in variants}
-    published = {variants.index(each): float(theirs) for each, theirs in differences.items() if theirs is not None}
+    differences = [evidence.published_difference(each, name) for each in variants]
+    published = {place: float(theirs) for place, theirs in enumerate(differences) if theirs is not None}
     off = off_scale(evidence, name, {each: effect.mean for each, effect in effects.items()}, [*published.values()])
-    shown = {each: effect for each, effect in effects.items() if each not in off}
-    ends = [0.0, *published.values(), *(effect.mean for effect in shown.values())]
+    shown = [effect for each, effect in effects.items() if each not in off]
+    ends = [0.0, *published.values(), *(effect.mean for effect in shown)]
     slack = max(least(evidence, name), max(ends) - min(ends))
-    intervals = [effect.interval for effect in shown.values() if effect.interval]
+    intervals = [effect.interval for effect in shown if effect.interval]
     low = min([min(ends), *(max(each.low, min(ends) - slack) for each in intervals)])
     high = max([max(ends), *(min(each.high, max(ends) + slack) for each in intervals)])
     limit(axes, low, high, least(evidence, name))
@@ -93,4 +91,4 @@ def _panel(
             axes.plot([effect.interval.low, effect.interval.high], [place] * 2, **{**style, "marker": ""}, zorder=3)
         axes.plot(effect.mean, place, **{**style, "linestyle": ""}, zorder=4)
     axes.plot(list(published.values()), list(published), **_PUBLISHED, zorder=5)
-    return [_style(effect) for effect in shown.values()] + ([_PUBLISHED] if published else [])
+    return [_style(effect) for effect in shown] + ([_PUBLISHED] if published else [])

@@ -1,16 +1,20 @@
-"""The layout of a figure: its width, panels side by side, names of variants, the legend below."""
+"""The layout of a figure: its width, its panels, the names of variants, the legend below."""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import math
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from bertlab.names import plain
 from bertlab.report.evidence import Evidence
-from bertlab.report.plots.style import ROUND
+from bertlab.report.plots.style import ROUND, SMALL, applied
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,20 +27,44 @@ SPAN = 2.0
 _CHARACTERS = 12.5
 """Characters that fit into an inch of 9-point type, on average."""
 _FAR, _FAR_UNTRAINED = 3.0, 1.5
-"""A variant this many times farther from the baseline than the next is drawn off the scale."""
+"""A variant that lies this many times farther from the baseline than the next one is off the scale."""
 
 Key = tuple[Mapping[str, Any], str]
-"""The line style that a legend shows, and its text."""
+"""An entry of a legend: its line style and its text."""
 
 
 @dataclass(frozen=True)
-class Drawing:
-    """A figure before it is written."""
+class Picture:
+    """A figure of a section."""
 
+    evidence: Evidence = field(repr=False)
     kind: str
+    """Part of its file's name: `effects`, `points`, `convergence`, `curves` or `sizes`."""
     title: str
     alt: str
-    figure: Figure
+    """One sentence that says what it shows, for readers who cannot see it."""
+    figure: Figure = field(repr=False)
+
+    @cached_property
+    def svg(self) -> bytes:
+        """The figure in a file, the same bytes each time."""
+        with applied():
+            return svg(self.figure, f"{self.evidence.study} {self.evidence.key} {self.kind}")
+
+
+def svg(figure: Figure, name: str) -> bytes:
+    """A figure as SVG, the same bytes each time; ids are unique to `name`, so that one page can hold many figures.
+
+    Text is drawn as shapes, comments and the style sheet are removed: a style sheet would hold for the whole page, and
+    matplotlib writes names from data into comments.
+    """
+    file = io.StringIO()
+    figure.savefig(file, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    text = file.getvalue()
+    text = re.sub(r"<!--.*?-->\s*|\s*<style.*?</style>", "", text[text.index("<svg") :], flags=re.DOTALL)
+    text = text.replace("<svg ", '<svg stroke-linejoin="round" stroke-linecap="butt" ', 1)
+    prefix = "f" + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return re.sub(r'\bid="|href="#|url\(#', lambda found: f"{found[0]}{prefix}-", text).encode()
 
 
 def label(name: str, inches: float = 2.0, lines: int = 1) -> str:
@@ -64,30 +92,30 @@ def blank(height: float) -> Figure:
 
 
 def by_variant(evidence: Evidence, names: Sequence[str], variants: Sequence[str]) -> tuple[Figure, list[Axes]]:
-    """A panel for each measurement, and in each a line for each variant, at 0, 1, ... from above."""
+    """A figure with a panel for each measurement; in each panel, the variants are at y = 0, 1, ... from the top."""
     from matplotlib.ticker import MaxNLocator
 
     across = 2 if len(names) == 4 else min(3, len(names))
     down = math.ceil(len(names) / across)
     room = (WIDTH - 1.7) / across - 0.2
     figure = blank(down * (0.95 + 0.33 * len(variants)) + 0.2)
-    grid = figure.subplots(down, across, sharey=True, squeeze=False)
-    for name, axes in zip(names, grid.flat, strict=False):
+    panels = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
+    for name, axes in zip(names, panels, strict=False):
         axes.set_title(label(name, room, lines=2))
         axes.set_xlabel(label(axis_name(evidence, name), room, lines=2))
         axes.xaxis.set_major_locator(MaxNLocator(min(6, max(2, int(room / 0.5))), steps=ROUND))
-    for axes in grid.flat[len(names) :]:
+    for axes in panels[len(names) :]:
         axes.set_visible(False)
-    grid[0, 0].set_yticks(range(len(variants)), [label(each, 1.5, lines=2) for each in variants], linespacing=1.05)
-    grid[0, 0].set_ylim(len(variants) - 0.45, -0.55)
-    return figure, list(grid.flat[: len(names)])
+    panels[0].set_yticks(range(len(variants)), [label(each, 1.5, lines=2) for each in variants], linespacing=1.05)
+    panels[0].set_ylim(len(variants) - 0.45, -0.55)
+    return figure, list(panels[: len(names)])
 
 
 def off_scale(evidence: Evidence, name: str, away: Mapping[str, float], marks: Sequence[float] = ()) -> set[str]:
     """The variants that would squeeze the others together: `away` is how far each lies from the baseline.
 
-    Those are untrained variants far from all others, and of three or more trained ones those far from the rest;
-    `marks` are drawn as well.
+    These are the untrained variants that lie far from all others and, among three or more trained variants, those that
+    lie far from the rest. The panel also shows `marks`.
     """
     near, off = max([least(evidence, name), *map(abs, marks)]), set()
     order = sorted(away, key=lambda each: (evidence.untrained(each), abs(away[each])))
@@ -101,10 +129,10 @@ def off_scale(evidence: Evidence, name: str, away: Mapping[str, float], marks: S
 
 
 def at_edge(axes: Axes, place: float, value: str, *, left: bool) -> None:
-    """Writes the value of a variant that is off the scale at the edge of its line."""
+    """Writes the value of a variant that is off the scale at the edge of the panel."""
     text, x, side = (f"◂ {value}", 0.02, "left") if left else (f"{value} ▸", 0.98, "right")
     text = text.replace("-", "−")
-    axes.text(x, place, text, transform=axes.get_yaxis_transform(), ha=side, va="center", fontsize=8.5)
+    axes.text(x, place, text, transform=axes.get_yaxis_transform(), ha=side, va="center", fontsize=SMALL)
 
 
 def least(evidence: Evidence, name: str) -> float:

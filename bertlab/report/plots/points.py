@@ -1,12 +1,12 @@
-"""Every measured point, from which means and intervals follow."""
+"""All measured points by seed, with their means."""
 
 from __future__ import annotations
 
-from statistics import fmean as mean
+from statistics import fmean
 from typing import Any
 
 from bertlab.report.evidence import Evidence
-from bertlab.report.plots.layout import Drawing, Key, at_edge, by_variant, least, legend, limit, off_scale
+from bertlab.report.plots.layout import Key, Picture, at_edge, by_variant, least, legend, limit, off_scale
 from bertlab.report.plots.style import COLOURS, INK, LEVEL, PALE
 from bertlab.report.statistics.summary import seed_means
 from bertlab.wording import count
@@ -15,11 +15,11 @@ _MEAN: dict[str, Any] = {"color": INK, "marker": "|", "linestyle": "", "markersi
 _BASELINE: dict[str, Any] = {"color": PALE, "linewidth": 1, "linestyle": LEVEL}
 _COLLAPSED: dict[str, Any] = {"color": INK, "marker": "x", "linestyle": ""}
 _HEIGHT = 0.8
-"""Of the seeds of a variant, one above the other, as a share of its line."""
+"""The seeds of a variant lie one above the other over this share of its height."""
 
 
-def draw(evidence: Evidence) -> Drawing | None:
-    """A panel for each measurement, a line for each variant, a colour for each seed; None if nothing is measured."""
+def draw(evidence: Evidence) -> Picture | None:
+    """A panel for each measurement, with a colour for each seed; None if nothing is measured."""
     cells = [cell for cell in evidence.cells if cell.value is not None and cell.milestone == 100]
     if not cells:
         return None
@@ -33,7 +33,7 @@ def draw(evidence: Evidence) -> Drawing | None:
     restarted = False
     for name, axes in zip(names, panels, strict=True):
         points = {each: found for each in variants if (found := evidence.points(each, name))}
-        means = {each: mean([*seed_means(found).values()]) for each, found in points.items()}
+        means = {each: fmean(seed_means(found).values()) for each, found in points.items()}
         centre = means.get(evidence.baseline, sum(means.values()) / len(means))
         off = off_scale(evidence, name, {each: mean - centre for each, mean in means.items()})
         for variant, value in means.items():
@@ -49,7 +49,7 @@ def draw(evidence: Evidence) -> Drawing | None:
                     restarted = True
                     axes.scatter(values, [y] * len(values), s=9, alpha=0.45, color=colour, linewidth=0)
                 size = 42 if few else 20
-                axes.scatter(mean(values), y, s=size, color=colour, linewidth=0.8, edgecolor="white", zorder=4)
+                axes.scatter(fmean(values), y, s=size, color=colour, linewidth=0.8, edgecolor="white", zorder=4)
             axes.plot(value, place, **_MEAN, zorder=5)
         if evidence.baseline in means:
             axes.axvline(centre, **_BASELINE, zorder=1)
@@ -64,4 +64,4 @@ def draw(evidence: Evidence) -> Drawing | None:
         keys.append((_COLLAPSED, "collapsed"))
     legend(figure, [*keys, (_MEAN, "mean of the variant"), (_BASELINE, "mean of the baseline")])
     alt = f"Points of {count(len(variants), 'variant')} on {count(len(names), 'measurement')}, by seed, with means."
-    return Drawing("points", "Points by seed", alt, figure)
+    return Picture(evidence, "points", "Points by seed", alt, figure)

@@ -1,6 +1,6 @@
 """The look of every figure: one ink, two greys and a palette for the colour-blind, whatever the user has set.
 
-A page on another ground exchanges the ink, the grid and the white; no other greys and no other whites are used.
+A page on another ground exchanges the ink, the grid and the white; figures have no other greys and no other whites.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 INK, PALE, GRID, WHITE = "#222222", "#8a8a8a", "#e4e4e4", "#ffffff"
@@ -19,57 +20,36 @@ MARKERS = ("o", "s", "^", "v", "D", "p", "<", ">")
 
 DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 LEVEL: Any = (0, (5, 3.5))
-"""The dashes of a line that marks a level and is no measurement."""
+"""The dashes of a line that marks a level and not a measurement."""
 
 ROUND = (1, 2, 2.5, 5, 10)
-"""Steps between the numbers on an axis, but for powers of ten."""
+"""Steps between the numbers on an axis, times a power of ten."""
 
-TEXT, TITLE, SMALL = 9.0, 9.5, 8.5
-"""Sizes of type, in points."""
-
-_SETTINGS: dict[Any, Any] = {
-    "svg.hashsalt": "bertlab",
-    "svg.fonttype": "path",
-    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same on every machine
-    "font.size": TEXT,
-    "axes.titlesize": TITLE,
-    "axes.labelsize": TEXT,
-    "xtick.labelsize": SMALL,
-    "ytick.labelsize": TEXT,
-    "legend.fontsize": SMALL,
-    "legend.title_fontsize": SMALL,
-    "legend.frameon": False,
-    **dict.fromkeys(("text.color", "axes.titlecolor", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), INK),
-    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), PALE),
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    **dict.fromkeys(("xtick.major.size", "ytick.major.size", "xtick.minor.size"), 0),
-    "xtick.major.pad": 6.5,  # below the number in the corner of the other axis
-    "grid.color": GRID,
-    "grid.linewidth": 0.7,
-    "patch.force_edgecolor": False,
-}
+SMALL = 8.5
+"""Size of the numbers along an axis, in points."""
 
 
 @contextmanager
 def applied() -> Iterator[None]:
-    """Gives this look to the figures that are made and written within."""
-    import matplotlib as mpl
+    """Gives this look to the figures that are drawn and written within."""
     import seaborn
+    from matplotlib import style
 
-    with mpl.rc_context(), warnings.catch_warnings():
+    own = Path(__file__).with_name("figures.mplstyle")
+    with (
+        style.context([seaborn.axes_style("whitegrid"), seaborn.plotting_context("paper"), own], after_reset=True),
+        warnings.catch_warnings(),
+    ):
         # a name in another script
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font|Matplotlib currently does not support")
-        mpl.rcdefaults()
-        mpl.rcParams.update(seaborn.axes_style("whitegrid") | seaborn.plotting_context("paper") | _SETTINGS)
         yield
 
 
 def lines(variants: Sequence[str], baseline: str) -> dict[str, dict[str, Any]]:
     """The line of each variant: the baseline in ink and bold, the others in colours and dashes that differ."""
-    styles: dict[str, dict[str, Any]] = {}
+    common = {"marker": "o", "markersize": 2.5}
+    styles = {baseline: {**common, "color": INK, "linewidth": 2.2, "linestyle": "solid", "zorder": 4}}
     for place, each in enumerate(each for each in variants if each != baseline):
         dashes = DASHES[(place + place // len(COLOURS)) % len(DASHES)]
-        styles[each] = {"color": COLOURS[place % len(COLOURS)], "linewidth": 1.7, "linestyle": dashes, "zorder": 3}
-    bold = {"color": INK, "linewidth": 2.2, "linestyle": "solid", "zorder": 4}
-    return {each: {"marker": "o", "markersize": 2.5} | styles.get(each, bold) for each in variants}
+        styles[each] = {**common, "color": COLOURS[place % len(COLOURS)], "linewidth": 1.7, "linestyle": dashes}
+    return {each: {"zorder": 3, **styles[each]} for each in variants}

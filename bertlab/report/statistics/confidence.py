@@ -18,11 +18,11 @@ class Confidence(ABC):
 
     @abstractmethod
     def below(self, value: float) -> float:
-        """The p-value of the effect not lying above `value`."""
+        """The one-sided p-value of the null hypothesis that the effect is at most `value`."""
 
     @abstractmethod
     def quantile(self, share: float) -> float:
-        """The value with `below` of `share`."""
+        """The value at which `below` is `share`."""
 
     def interval(self) -> Interval:
         """The central interval at `LEVEL`."""
@@ -54,7 +54,7 @@ class BehrensFisher(Confidence):
     examples: Component
 
     def below(self, value: float) -> float:
-        """The p-value of the effect not lying above `value`."""
+        """The one-sided p-value of the null hypothesis that the effect is at most `value`."""
         from scipy.special import ndtr
 
         if value > self.mean:  # a small p is a sum of small terms, not 1 minus a sum
@@ -63,7 +63,7 @@ class BehrensFisher(Confidence):
         return float(shares @ ndtr((value - self.mean) / deviations))
 
     def quantile(self, share: float) -> float:
-        """The value with `below` of `share`."""
+        """The value at which `below` is `share`."""
         from scipy.special import ndtri
 
         if share > 0.5:
@@ -112,9 +112,9 @@ class Percentiles(Confidence):
     """Expanded percentiles of bootstrap draws (Hesterberg 2015): the draws give the shape, the design the width.
 
     The variance of the draws of n seeds is (n - 1) / n of the right one, draws of seeds and examples count their
-    interaction thrice (Owen 2007), and plain percentiles are normal instead of Student's. So this reads the percentile
-    that lies as many standard deviations of the draws from the mean as Student's lies standard errors. The interval is
-    the published multi-bootstrap's, rescaled: 13 to 15 % narrower.
+    interaction thrice (Owen 2007), and plain percentiles are normal instead of Student's. So a quantile is the
+    percentile that lies as many standard deviations of the draws from the mean as Student's quantile lies standard
+    errors. The interval is the published multi-bootstrap's, rescaled: 13 to 15 % narrower.
     """
 
     draws: Floats = field(repr=False)
@@ -124,7 +124,7 @@ class Percentiles(Confidence):
     freedom: float
 
     def below(self, value: float) -> float:
-        """The p-value of the effect not lying above `value`. Beyond all draws the tail is Student's."""
+        """The one-sided p-value of an effect of at most `value`. Beyond all draws the tail is Student's."""
         from scipy.special import ndtri, stdtr
 
         spread, edge = float(self.draws.std()), 0.5 / len(self.draws)
@@ -136,7 +136,7 @@ class Percentiles(Confidence):
         return float(stdtr(self.freedom, deviations * spread / self.error))
 
     def quantile(self, share: float) -> float:
-        """The value with `below` of `share`."""
+        """The value at which `below` is `share`."""
         from scipy.special import ndtr, stdtrit
 
         deviations = float(stdtrit(self.freedom, share)) * self.error / float(self.draws.std())

@@ -43,9 +43,9 @@ class Effect:
     """A variant minus another on one metric, in its unit (points, or nats)."""
 
     mean: float
-    """Over the seeds that both have."""
+    """The mean over the seeds that both variants have."""
     n: int
-    """Pre-training seeds that both have."""
+    """The number of these pre-training seeds."""
     examples: int
     spread: VarianceComponents | None = None
     """None with one seed, and where nothing varies, which is no evidence of certainty; there is no interval then."""
@@ -53,12 +53,12 @@ class Effect:
     """The draws of the multi-bootstrap, (B,)."""
 
     def moderated(self, typical: Typical | None) -> Effect:
-        """The same with a spread that borrows from the other comparisons of the study."""
+        """The effect with a spread that borrows from the other comparisons of the study."""
         return self if self.spread is None else dataclasses.replace(self, spread=self.spread.moderated(typical))
 
     @cached_property
     def bootstrap(self) -> Confidence | None:
-        """By the multi-bootstrap, drawn at the first use."""
+        """The confidence distribution by the multi-bootstrap, drawn at the first use."""
         if self.spread is None or self.resample is None:
             return None
         error = math.sqrt(self.spread.variance(self.n))
@@ -66,7 +66,7 @@ class Effect:
 
     @cached_property
     def confidence(self) -> Confidence | None:
-        """By the two parts of the spread; from `BOOTSTRAP_MIN_SEEDS` seeds on by the bootstrap."""
+        """The confidence distribution of verdicts: by the spread, from `BOOTSTRAP_MIN_SEEDS` seeds by the bootstrap."""
         if self.n >= BOOTSTRAP_MIN_SEEDS:
             return self.bootstrap
         return None if self.spread is None else self.spread.confidence(self.mean, self.n)
@@ -78,16 +78,16 @@ class Effect:
 
     @property
     def p(self) -> float | None:
-        """Two-sided, of no effect."""
+        """The two-sided p-value of no effect."""
         return self.beyond(0.0)
 
     def equivalence(self, margin: float) -> float | None:
-        """The p-value of an effect of `margin` or more either way: the larger of two one-sided tests."""
+        """The p-value of an effect of `margin` or more in either direction: the larger of two one-sided tests."""
         known = self.confidence
         return None if known is None else max(known.below(-margin), 1 - known.below(margin))
 
     def beyond(self, margin: float) -> float | None:
-        """The two-sided p-value of an effect within `margin`: small if it lies outside."""
+        """The two-sided p-value of an effect within `margin`."""
         known = self.confidence
         return None if known is None else min(1.0, 2 * min(known.below(margin), 1 - known.below(-margin)))
 
@@ -95,7 +95,7 @@ class Effect:
 def effect(variant: Runs, other: Runs, *, key: int = 0, resamples: int = RESAMPLES) -> Effect | None:
     """`variant` minus `other`, paired by seed and example; None if they have no seed in common.
 
-    A run without predictions is a mean of one score. `key` draws the multi-bootstrap. `ValueError` if the runs have
+    A run without predictions is a mean of one score. `key` seeds the multi-bootstrap. Raises `ValueError` for runs with
     different numbers of examples.
     """
     seeds: list[Seed] = [(variant[seed], other[seed]) for seed in sorted(variant) if seed in other]
@@ -116,7 +116,7 @@ def effect(variant: Runs, other: Runs, *, key: int = 0, resamples: int = RESAMPL
 
 
 def _contributions(seeds: Sequence[Seed]) -> Floats:
-    """What each example contributes to the difference at each seed, (S, E)."""
+    """The contribution of each example to the difference at each seed, (S, E)."""
     sides = [[np.mean([run.contributions() for run in side], axis=0) for side in seed] for seed in seeds]
     return np.stack([one - other for one, other in sides])
 

@@ -12,9 +12,9 @@ from bertlab.report.statistics.summary import LEVEL
 from bertlab.report.statistics.variance import VarianceComponents
 
 POWER = 0.8
-"""The wanted chance of a verdict."""
+"""The chance of a verdict that a plan aims at."""
 FEWEST = 3
-"""Seeds of a spread to plan with: the 95 % interval of a spread of two seeds spans a factor of 70."""
+"""The fewest seeds of a spread to plan with: the 95 % interval of a spread of two seeds spans a factor of 70."""
 MOST = 10_000
 """More seeds than anybody trains."""
 

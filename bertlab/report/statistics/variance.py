@@ -30,16 +30,16 @@ class VarianceComponents:
     examples: int
     """E"""
     between: float
-    """Of one seed's difference on these examples: A / E."""
+    """The variance of one seed's difference on these examples: A / E."""
     sampling: float
-    """Of drawing other examples, for any number of seeds: (B - R) / SE, not below 0."""
+    """The variance by other examples, for any number of seeds: (B - R) / SE, not below 0."""
     interaction: float = 0.0
-    """`between` if the seeds did not differ: R / E; 0 with one example."""
+    """The value of `between` if seeds do not differ: R / E; 0 with one example."""
     borrowed: float = 0.0
     """Degrees of freedom of `between` from other comparisons, for each of its own."""
 
     def variance(self, n: int) -> float:
-        """Of the mean over `n` seeds."""
+        """The variance of the mean over `n` seeds."""
         return self.between / n + self.sampling
 
     def freedom(self, n: int) -> float:
@@ -54,7 +54,7 @@ class VarianceComponents:
         )
 
     def components(self, n: int) -> tuple[Component, Component]:
-        """The parts of the variance for `n` seeds: of the seeds and of the examples."""
+        """The parts of the variance for `n` seeds: by the seeds and by the examples."""
         seeds = Component(self.between / n, (n - 1) * (1 + self.borrowed))
         return seeds, Component(self.sampling, max(1, self.examples - 1))
 
@@ -75,21 +75,21 @@ class VarianceComponents:
 class Typical:
     """How much more the seeds of a study differ than chance explains, over all its comparisons.
 
-    An empirical-Bayes estimate as limma's (Smyth 2004): four seeds estimate a variance poorly and a dozen comparisons
-    do better, so each variance shrinks to their mean. The scatter of the ratios gives the weight: no larger than by
-    chance, and all variances count as equal; larger, and each stays nearer to its own. The unit is the interaction,
-    which is known well and has the metric's scale.
+    An empirical-Bayes estimate as in limma (Smyth 2004): four seeds estimate a variance poorly and a dozen comparisons
+    do better, so each variance shrinks to their mean. The scatter of the ratios gives the weight of the mean: if it is
+    no larger than by chance, all variances count as equal; the larger it is, the nearer each stays to its own estimate.
+    The unit is the interaction, which is known well and has the metric's scale.
     """
 
     ratio: float
     """The mean of `between` / `interaction`."""
     freedom: float
-    """Its worth to a single comparison, in degrees of freedom; infinite if the ratios scatter as by chance."""
+    """The weight of the mean in degrees of freedom; infinite if the ratios scatter as by chance."""
     comparisons: int
 
     @classmethod
     def of(cls, spreads: Iterable[VarianceComponents | None]) -> Typical | None:
-        """From the comparisons of a study; None of fewer than two."""
+        """The estimate from the comparisons of a study; None for fewer than two."""
         from scipy.optimize import brentq
         from scipy.special import digamma, polygamma
 
@@ -103,14 +103,14 @@ class Typical:
         logs = np.log(np.maximum(ratios, 1e-5 * np.median(ratios[ratios > 0]))) - digamma(half) + np.log(half)
         excess = float(logs.var(ddof=1) - polygamma(1, half).mean())
         freedom = math.inf
-        if excess > 0:  # twice the inverse of the trigamma function, which lies between these two
-            between = 1 / excess, 1 / excess + excess**-0.5
-            freedom = 2 * brentq(lambda half: polygamma(1, half) - excess, *between, xtol=1e-14)
+        if excess > 1e-9:  # half of it is the inverse of the trigamma function, which has these bounds
+            bounds = 1 / excess, 1 / excess + excess**-0.5
+            freedom = 2 * brentq(lambda half: polygamma(1, half) - excess, *bounds, xtol=1e-14)
         return cls(float(ratios.mean()), freedom, len(known))
 
 
 def measured(differences: Floats) -> VarianceComponents | None:
-    """The spread of differences (S, E); None of one seed, and of equal differences."""
+    """The spread of differences (S, E); None for one seed, and for equal differences."""
     n, examples = differences.shape
     if n < 2:
         return None
@@ -124,5 +124,5 @@ def measured(differences: Floats) -> VarianceComponents | None:
         rest = float(((differences - of_seeds - of_examples + mean) ** 2).sum()) / ((n - 1) * (examples - 1) * n)
         sampling = max(0.0, own - rest) / examples
     spread = VarianceComponents(n, examples, between, sampling, rest * n / examples)
-    # Rounding errors of equal differences are no spread.
+    # rounding errors of equal differences are no spread
     return spread if spread.variance(n) > (1e-12 * float(np.abs(differences).max())) ** 2 else None

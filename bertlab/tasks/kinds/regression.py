@@ -81,7 +81,7 @@ def _pearson(means: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Spearman:
+class Spearman(Metric):
     """Rank correlation in points; 0 if either is constant. Ranks are those of each resample."""
 
     prediction: Floats

@@ -9,7 +9,7 @@ import pytest
 
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
-from bertlab.report.plots import drawings, style
+from bertlab.report.plots import pictures, style
 from bertlab.store.runs import Store
 
 LONG = "a variant with a very long name indeed, longer than any panel"
@@ -27,7 +27,7 @@ def figures(builder: Any) -> Callable[..., dict[str, Any]]:
 
     def drawn(evidence: Evidence | None = None, **record: Any) -> dict[str, Any]:
         evidence = evidence or gather(Store(builder.root), [builder.record(**record)])[0]
-        return {each.kind: each.figure for each in drawings(evidence)}
+        return {each.kind: each.figure for each in pictures(evidence)}
 
     return drawn
 
