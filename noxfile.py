@@ -6,6 +6,7 @@ The tests on a GPU also run without nox and with few packages (torch, Lightning,
 `PYTHONPATH=. pytest -m gpu tests/gpu`.
 """
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -55,9 +56,10 @@ def types(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Behaviour: pytest, warnings are errors; up to four processes, a file of tests in one of them."""
     installed(session)
+    processes = min(4, (os.cpu_count() or 1) + 1)  # tests of workers and of signals wait more than they compute
     # in the order of the folders: files with few tests are not always short, and the longest must not come last
     order = ("--dist", "loadfile", "--no-loadscope-reorder")
-    run(session, "pytest", "-n", "auto", "--maxprocesses", "4", *order, *session.posargs)
+    run(session, "pytest", "-n", str(processes), *order, *session.posargs)
 
 
 @nox.session(venv_backend="none", default=False)

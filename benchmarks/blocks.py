@@ -19,7 +19,7 @@ from bertlab.estimates.measure import peak
 from bertlab.machine import Machine
 
 Block = Callable[[float], float]
-"""Works for at least so many seconds and gives what came of it: a speed, mostly."""
+"""Works for at least the given seconds and returns what it measured, usually a speed."""
 
 MOVED = 1.15
 """How much faster the machine may be at one time than at another within a pair."""
@@ -98,7 +98,7 @@ def compare(one: Block, other: Block, settings: Settings, probe: Callable[[], fl
 
 
 def repeated(work: Callable[[], float], fewest: int = 5, clock: Callable[[], float] | None = None) -> Block:
-    """A block that repeats `work`, which gives the units it did, so many times at least: units a second of `clock`."""
+    """A block that repeats `work`, which returns its units, at least `fewest` times: units a second of `clock`."""
     clock = clock or time.perf_counter
 
     def block(seconds: float) -> float:
@@ -112,7 +112,7 @@ def repeated(work: Callable[[], float], fewest: int = 5, clock: Callable[[], flo
 
 
 def duration(work: Callable[[], object], fewest: int = 5) -> Block:
-    """A block that repeats `work` so many times at least: seconds each time."""
+    """A block that repeats `work` at least `fewest` times: seconds each time."""
 
     def once() -> float:
         work()

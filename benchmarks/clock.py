@@ -14,7 +14,7 @@ class Clock:
     """Counts steps and says when a block is over. The first step does not count: it is slower."""
 
     def __init__(self, seconds: float, fewest: int, wait: Callable[[], None] = nothing) -> None:
-        """A block of at least so many `seconds` and steps; `wait` returns when the device has done all its work."""
+        """A block of at least these `seconds` and steps; `wait` returns when the device has done all its work."""
         self.seconds, self.fewest, self.wait = seconds, fewest, wait
         self.steps, self.began, self.elapsed = -1, 0.0, 0.0
 

@@ -47,12 +47,12 @@ def write(path: Path, size: int) -> None:
     share /= share.sum()
     with path.open("w", encoding="utf-8") as stream:
         while stream.tell() < size:
-            told = []
+            sentences = []
             for _ in range(int(draw.integers(5, 80))):
                 sentence = [words[number] for number in draw.choice(WORDS, size=int(draw.integers(5, 40)), p=share)]
                 sentence[len(sentence) // 2] += draw.choice([",", "", ";", "'s"])
-                told.append(" ".join(sentence).capitalize() + draw.choice([".", "?", "."]))
-            stream.write(json.dumps({"text": " ".join(told)}) + "\n")
+                sentences.append(" ".join(sentence).capitalize() + draw.choice([".", "?", "."]))
+            stream.write(json.dumps({"text": " ".join(sentences)}) + "\n")
 
 
 def ours(source: Path, vocabulary: Path, processes: int) -> Prepare:

@@ -70,11 +70,15 @@ def floors(data: TaskData) -> Iterator[tuple[str, float]]:
 def _answerable(data: TaskData) -> TaskData:
     """Whether a question has an answer, as a classification."""
 
-    def asked(rows: RawExamples) -> RawExamples:
+    def relabelled(rows: RawExamples) -> RawExamples:
         return dataclasses.replace(rows, labels=[int(bool(each.texts)) for each in cast(list[Answers], rows.labels)])
 
     return dataclasses.replace(
-        data, kind="classification", labels=("no", "yes"), train=asked(data.train), evaluation=asked(data.evaluation)
+        data,
+        kind="classification",
+        labels=("no", "yes"),
+        train=relabelled(data.train),
+        evaluation=relabelled(data.evaluation),
     )
 
 
@@ -93,9 +97,9 @@ def measured(data: TaskData, run: Path, threads: int) -> str:
     settings = SCALES["tiny"].finetuning(data.kind, data.name)
     found = finetune(run, data, settings, seed=0, finetune_seed=0, machine=machine, progress=silent)
     metric = METRICS[data.name]
-    told = f"{found.metrics[metric]:.1f}{' (collapsed)' * found.collapsed}, majority {found.majority[metric]:.1f}"
-    told += "" if found.exchanged is None else f", exchanged {found.exchanged[metric]:.1f}"
-    return f"{told}, {time.perf_counter() - started:.0f} s"
+    text = f"{found.metrics[metric]:.1f}{' (collapsed)' * found.collapsed}, majority {found.majority[metric]:.1f}"
+    text += "" if found.exchanged is None else f", exchanged {found.exchanged[metric]:.1f}"
+    return f"{text}, {time.perf_counter() - started:.0f} s"
 
 
 def main() -> None:
@@ -104,14 +108,15 @@ def main() -> None:
     parser.add_argument("tasks", nargs="*", help=f"of {', '.join(catalog.WORLD)}; all if none is named")
     parser.add_argument("--store", type=Path, action="append", default=[], metavar="RUN")
     parser.add_argument("--threads", type=int, default=1)
-    asked = parser.parse_args()
-    for name in asked.tasks or catalog.WORLD:
+    options = parser.parse_args()
+    for name in options.tasks or catalog.WORLD:
         data = load(catalog.WORLD[name], machine=Machine(), world=True)
-        told = [f"{floor} {points:.1f}" for floor, points in floors(data)]
-        told += [
-            f"{run.name}: {measured(dataclasses.replace(data, test=None), run, asked.threads)}" for run in asked.store
+        floor_texts = [f"{floor} {points:.1f}" for floor, points in floors(data)]
+        floor_texts += [
+            f"{run.name}: {measured(dataclasses.replace(data, test=None), run, options.threads)}"
+            for run in options.store
         ]
-        print(f"{name} ({METRICS[name]}): {'; '.join(told)}", flush=True)
+        print(f"{name} ({METRICS[name]}): {'; '.join(floor_texts)}", flush=True)
 
 
 if __name__ == "__main__":

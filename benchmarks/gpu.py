@@ -102,7 +102,7 @@ class Worker:
             pass
 
     def receive(self, seconds: float) -> dict[str, Any]:
-        """The result of the cell, or why there is none; after so many seconds the process is ended."""
+        """The result of the cell, or why there is none; the process ends after the given seconds."""
         assert self.process.stdout is not None
         if self.failed:
             return self.failed
@@ -226,10 +226,10 @@ class Run:
             if "failed" not in found and self.peak:
                 found["share_of_peak"] = found["flops_per_second"] / self.peak
             self.rows[name] = found
-            print(f"{name}: {told(found)}", flush=True)
+            print(f"{name}: {in_words(found)}", flush=True)
 
     def together(self, counts: tuple[int, ...]) -> None:
-        """The scale tiny in so many processes at once. All are started first, then ever more of them train."""
+        """Scale tiny in `counts` processes at once. All start first; then ever more of them train."""
         if self.worker is not None:
             self.worker.end()
             self.worker = None
@@ -253,7 +253,7 @@ class Run:
 
     def _note(self, count: int, found: dict[str, Any]) -> None:
         self.side_by_side[count] = found
-        print(f"tiny, {count} side by side: {told(found)}", flush=True)
+        print(f"tiny, {count} side by side: {in_words(found)}", flush=True)
 
     def _answers(self, workers: list[Worker], cell: Cell) -> list[dict[str, Any]]:
         """Those of all workers to the same cell, which they measure at the same time."""
@@ -263,7 +263,7 @@ class Run:
         return [worker.receive(ends - time.monotonic()) for worker in workers]
 
 
-def told(found: dict[str, Any]) -> str:
+def in_words(found: dict[str, Any]) -> str:
     """A result in a line."""
     if "failed" in found:
         return f"not measured: {found['failed']}"
@@ -323,7 +323,7 @@ def main() -> int:
             ids.write(Path(folder) / str(vocabulary), vocabulary, 200 if options.smoke else 20_000)
         found = run.ask(Cell(model="peak", **common(options)))
         run.peak = found.get("peak", 0.0)
-        print(f"matrix products: {run.peak / 1e12:.2f} TFLOP/s" if run.peak else told(found), flush=True)
+        print(f"matrix products: {run.peak / 1e12:.2f} TFLOP/s" if run.peak else in_words(found), flush=True)
         run.measure(["tiny", "mini", "base"])
         run.together(counts)
         run.measure(["large"])  # compiles for longest: if the time is up, it is at its cost

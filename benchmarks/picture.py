@@ -23,7 +23,7 @@ def drawn(results: Results) -> bytes:
     """A line a row that is a ratio, as SVG; where less is better it is turned round, so that right is better."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
-    lines = [(row, found) for row, found in measured(results) if row.told == "times"]
+    lines = [(row, found) for row, found in measured(results) if row.shown_as == "times"]
     with applied():
         figure = blank(0.7 + 0.37 * len(lines))
         axes = figure.subplots()
@@ -49,8 +49,8 @@ def drawn(results: Results) -> bytes:
         names = [f"{label(row.quantity, _NAMES)}\n{label(row.peer, _NAMES)}" for row, _ in lines]
         axes.set_yticks(range(len(lines)), names, linespacing=1.1)
         keys = [(_FOUND, "measured, 95 % interval"), (_FLOOR, "floor"), (_AIM, "aim")]
-        told = "How many times as good as the peer, whose name is below; 1x is the peer"
-        legend(figure, keys, told)
+        caption = "How many times as good as the peer, whose name is below; 1x is the peer"
+        legend(figure, keys, caption)
         return svg(figure, "benchmarks")
 
 

@@ -1,4 +1,4 @@
-"""The table of the benchmarks as data: what is measured, beside whom, and how much is asked of it.
+"""The table of the benchmarks as data: what is measured, beside whom, and what it has to reach.
 
 Figures without `floor` are there for comparison: the peer at other flags, or the same sum counted more mildly.
 """
@@ -18,7 +18,7 @@ class Row:
     peer: str
     unit: str
     """Of the two sides."""
-    told: Literal["times", "share", "seconds"] = "times"
+    shown_as: Literal["times", "share", "seconds"] = "times"
     """What the figure is: our side over the peer's as a multiple or a share, or our side alone."""
     floor: float | None = None
     """What the worse end of the interval is to reach."""
@@ -33,10 +33,10 @@ class Row:
 
     def shown(self, value: float) -> str:
         """A figure of this row as a person reads it."""
-        if self.told == "share":
+        if self.shown_as == "share":
             return f"{100 * value:.0f} %"
         digits = f"{value:.0f}" if value >= 100 else f"{value:.3g}"
-        return digits + ("x" if self.told == "times" else " s")
+        return digits + ("x" if self.shown_as == "times" else " s")
 
 
 def _pretraining(scale: str, name: str, peer: str, floor: float | None = None, aim: float | None = None) -> Row:
@@ -50,7 +50,7 @@ def _share(scale: str, floor: float, aim: float) -> Row:
         quantity=f"share of the peak, scale {scale}",
         peer="bf16 matrix product",
         unit="FLOP/s",
-        told="share",
+        shown_as="share",
         floor=floor,
         aim=aim,
     )
@@ -125,7 +125,7 @@ ROWS = (
         quantity="a second ablate, everything done",
         peer="",
         unit="s",
-        told="seconds",
+        shown_as="seconds",
         floor=2.0,
         aim=1.0,
         less=True,

@@ -35,13 +35,13 @@ FALLEN = 0.9
 def fallen(results: Results, before: Results) -> list[str]:
     """What to say of each row that is worse by more than 10 % than it was."""
     earlier = {row.name: found["ratio"] for row, found in table.measured(before)}
-    told = []
+    lines = []
     for row, found in table.measured(results):
         now, was = found["ratio"], earlier.get(row.name, found["ratio"])
         if (was / now if row.less else now / was) < FALLEN:
             beside = f" beside {row.peer}" if row.peer else ""
-            told.append(f"{row.quantity}{beside}: {row.shown(was)} before, {row.shown(now)} now")
-    return told
+            lines.append(f"{row.quantity}{beside}: {row.shown(was)} before, {row.shown(now)} now")
+    return lines
 
 
 def measure(script: str, options: Sequence[str]) -> tuple[int, dict[str, Any]]:
@@ -70,8 +70,8 @@ def main() -> int:
     (options.to / "results.md").write_text(table.written(results), encoding="utf-8")
     (options.to / "results.svg").write_bytes(picture.drawn(results))
     worse = fallen(results, before)
-    for told in worse:
-        print(told, file=sys.stderr)
+    for line in worse:
+        print(line, file=sys.stderr)
     return int(bool(status or worse))
 
 

@@ -30,7 +30,7 @@ PEERS = ("accelerate", "datasets", "transformers", "typer")
 
 
 class Lacking(Exception):
-    """This machine has not what is to be measured, or was not told where it is."""
+    """What is to be measured is missing on this machine, or its place was not given."""
 
 
 def main(description: str, measured: Measured, *, pairs: int = 8, seconds: float = 4.0, threads: int = 0) -> int:
@@ -76,10 +76,10 @@ def line(row: Row, found: Found) -> str:
 
 
 def environment(machine: Machine) -> dict[str, Any]:
-    """What a reader of a result asks about where it was made."""
-    told = machine.environment()
-    return told | {
-        "versions": told["versions"] | {name: _version(name) for name in PEERS},
+    """The machine and the versions behind a result."""
+    found = machine.environment()
+    return found | {
+        "versions": found["versions"] | {name: _version(name) for name in PEERS},
         "kernel": platform.release(),
         "load_average": os.getloadavg()[0],
     }
@@ -92,8 +92,8 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _options(told: str, measured: Measured, pairs: int, seconds: float, threads: int) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=told)
+def _options(found: str, measured: Measured, pairs: int, seconds: float, threads: int) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=found)
     parser.add_argument("--only", nargs="+", choices=measured, metavar="ROW", help=f"of {', '.join(measured)}")
     parser.add_argument("--pairs", type=int, default=pairs, help="pairs of blocks")
     parser.add_argument("--seconds", type=float, default=seconds, help="seconds a block, at least")

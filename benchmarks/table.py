@@ -28,8 +28,8 @@ def written(results: Results) -> str:
     machines: dict[str, list[str]] = {}
     for script, each in results.items():
         machines.setdefault(_machine(each["environment"]), []).append(script)
-    told = [f"{', '.join(scripts)}: {machine}." for machine, scripts in machines.items()]
-    return "\n\n".join(["\n".join(lines), *told]) + "\n"
+    machine_lines = [f"{', '.join(scripts)}: {machine}." for machine, scripts in machines.items()]
+    return "\n\n".join(["\n".join(lines), *machine_lines]) + "\n"
 
 
 def _cells(row: Row, found: Mapping[str, Any]) -> list[str]:

@@ -128,16 +128,16 @@ def test_the_picture_is_the_same_each_time(benchmark, results):
     assert drawn(results) == drawn(results)
 
 
-def test_what_fell_by_more_than_a_tenth_is_told(benchmark, results):
+def test_a_fall_by_more_than_a_tenth_is_reported(benchmark, results):
     now = json.loads(json.dumps(results))
     now["all"]["rows"]["collating"]["ratio"] *= 0.89
     now["all"]["rows"]["corpus"]["ratio"] *= 0.91
     now["all"]["rows"]["memory"]["ratio"] *= 1.2
     now["all"]["rows"]["help"]["ratio"] *= 0.5
-    told = benchmark("run").fallen(now, results)
-    assert len(told) == 2
-    assert told[0].startswith("masking and collating beside DataCollatorForLanguageModeling, defaults: 50x before, 44")
-    assert told[1].startswith("peak memory, scale mini beside transformers Trainer, defaults: 0.5x before, 0.6x now")
+    worse = benchmark("run").fallen(now, results)
+    assert len(worse) == 2
+    assert worse[0].startswith("masking and collating beside DataCollatorForLanguageModeling, defaults: 50x before, 44")
+    assert worse[1].startswith("peak memory, scale mini beside transformers Trainer, defaults: 0.5x before, 0.6x now")
 
 
 def test_sharing_counts_cells_and_rows(benchmark):

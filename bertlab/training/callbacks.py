@@ -1,4 +1,4 @@
-"""Callbacks of our trainings: progress, signals, milestones and checkpoints of a run."""
+"""Callbacks of trainings: progress, signals, milestones and checkpoints of a run."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ class StopOnSignal(Callback):
     """Raises `Interrupted` after the batch in which a signal came."""
 
     def on_train_batch_end(self, *_: Any) -> None:
-        """Of a training that has nothing to save."""
+        """Stops a training that has nothing to save."""
         stop_if_asked()
 
     def on_predict_batch_start(self, *_: Any) -> None:
-        """Before each batch of predictions."""
+        """Stops before the next batch of predictions."""
         stop_if_asked()
 
 
 class RunDirectory(Callback):
     """Keeps the directory of a pre-training: weights at milestones, checkpoints to resume from, `timing.jsonl`.
 
-    A checkpoint is saved before a step, so that it follows all that the step before it left: its line of the curve, its
-    evaluation. Its time comes every `SECONDS_BETWEEN_CHECKPOINTS` by the clock of the first process, as clocks differ,
-    and when a signal reaches any process: then all of them raise `Interrupted` once it is saved.
+    Saves a checkpoint before a step, when the step before it has written its line of the curve and its evaluation:
+    every `SECONDS_BETWEEN_CHECKPOINTS` by the clock of the first process, as clocks differ, and when a signal reaches
+    any process; then all processes raise `Interrupted` after saving.
     """
 
     def __init__(self, work: Path, milestones: Sequence[int], steps: int, group: ProcessGroup) -> None:
@@ -83,7 +83,7 @@ class RunDirectory(Callback):
         self.trained = batch.last
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """The time of a milestone's evaluation is none of the training."""
+        """Ends the training time before a milestone's evaluation."""
         if trainer.state.fn != TrainerFn.FITTING:
             return
         self._time("train", trainer.global_step)

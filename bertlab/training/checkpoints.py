@@ -2,9 +2,9 @@
 
     checkpoint/step-00000400/   weights.safetensors  optimizer.safetensors  state.json (the Trainer's, what was trained)
 
-The state holds the SHA-256 of both and of all that the run has left so far, curves and milestones: what is resumed is
-what was there. The last good one stays until the next is verified. Batches and dropout are functions of the step, so
-there is no state of a random generator to keep.
+The state holds the SHA-256 of both files and of the curve and milestones written so far, so a run resumes from exactly
+these. The previous checkpoint stays until the next one is verified. Batches and dropout are functions of the step, so a
+checkpoint has no state of a random generator.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class SafetensorsIO(CheckpointIO):
                     shutil.rmtree(older)
 
     def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
-        """What `save_checkpoint` was given, bit by bit, on the CPU."""
+        """Returns what `save_checkpoint` received, equal to the bit, on the CPU."""
         directory = Path(path)
         moments = load_file(directory / "optimizer.safetensors")
         found: dict[str, Any] = _with_tensors(read_sealed(directory / "state.json")["trainer"], moments)
@@ -101,11 +101,11 @@ class SafetensorsIO(CheckpointIO):
 
 
 _TENSOR = "tensor:"
-"""In a state, the beginning of what stands for a tensor; its name follows."""
+"""Prefix of the string that replaces a tensor in a state; its name follows."""
 
 
 def _without_tensors(value: Any, tensors: dict[str, Tensor], name: str) -> Any:
-    """`value` as JSON has it; each tensor in it goes to `tensors`, under its place."""
+    """`value` for JSON; moves each tensor in it to `tensors`, under its path."""
     if isinstance(value, Tensor):
         tensors[name] = value
         return _TENSOR + name
@@ -125,9 +125,9 @@ def _with_tensors(value: Any, tensors: Mapping[str, Tensor]) -> Any:
 
 
 def newest(work: Path, trained: str | None = None) -> Checkpoint | None:
-    """The newest checkpoint under `work` that is as it was written, as is all that the run had left before it.
+    """The newest checkpoint under `work` whose files, curve and milestones are all as they were written.
 
-    Damaged ones are passed over and, if `trained` is given, those of another recipe or text.
+    Skips damaged checkpoints and, if `trained` is given, those of another recipe or text.
     """
     for path in sorted((work / CHECKPOINT).glob("step-*"), reverse=True):
         found = _verified(path)
@@ -154,19 +154,19 @@ def _verified(path: Path) -> Checkpoint | None:
 
 
 def _written(work: Path) -> list[Path]:
-    """What a run has left of its result so far: curves, which grow, and weights."""
+    """The parts of its result that a run has written so far: the curve, which grows, and weights of milestones."""
     return [*work.glob("metrics.jsonl"), *sorted((work / "milestones").glob("step-*.safetensors"))]
 
 
 @cache
 def _left(path: Path, facts: os.stat_result) -> dict[str, Any]:
-    """Size and SHA-256 of a file that was written before a checkpoint, synced with it; once for each state of it."""
+    """Size and SHA-256 of a file that was written before a checkpoint, after syncing it; cached by its state."""
     sync(path)
     return {"bytes": facts.st_size, "sha256": digest(path)}
 
 
 def _follows(checkpoint: Checkpoint, work: Path) -> bool:
-    """Whether all that was written before a checkpoint is there, as it was."""
+    """Whether the files that were written before a checkpoint are unchanged."""
     try:
         left = checkpoint.state["left"].items()
         return all(digest(work / name, facts["bytes"]) == facts["sha256"] for name, facts in left)

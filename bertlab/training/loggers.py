@@ -1,7 +1,7 @@
 """Loggers of a training: the curve of a run as JSON lines, and TensorBoard and Weights & Biases beside it.
 
-The two others lie beside the runs and are no part of them: what they show was computed anyway, and nothing reads it. A
-run that is resumed repeats what it did after its last checkpoint, to the bit; they get each step once.
+The last two write beside the runs, and no command reads their files. A resumed run repeats the steps after its last
+checkpoint to the bit; these loggers get each step once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class JsonLinesLogger(Logger):
     name = "metrics"
     version = ""
     PREFIXES: Mapping[str, str] = {"train/": "", "heldout/": "heldout_"}
-    """Of the metrics that it keeps, and what they begin with in the file."""
+    """Prefixes of the metrics to keep, and their prefixes in the file."""
 
     def __init__(self, work: Path) -> None:
         super().__init__()
@@ -39,10 +39,10 @@ class JsonLinesLogger(Logger):
         """The last step of each prefix."""
 
     def log_hyperparams(self, params: Any, *_: Any, **__: Any) -> None:
-        """Nothing: they are in `recipe.json`."""
+        """Does nothing: they are in `recipe.json`."""
 
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Writes what is new: Lightning repeats the latest metrics after each step that logs none."""
+        """Writes new metrics: Lightning repeats the latest ones after each step that logs none."""
         for prefix, begin in self.PREFIXES.items():
             line = {
                 begin + name.removeprefix(prefix): value for name, value in metrics.items() if name.startswith(prefix)
@@ -73,7 +73,7 @@ class CurveLogger(Logger):
         return self.logger.version
 
     def log_hyperparams(self, params: Any, *_: Any, **__: Any) -> None:
-        """Nothing: they are logged when it is made."""
+        """Does nothing: `__init__` logs them."""
 
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None, *, last: bool = False) -> None:
         """Logs the metrics of `step` that were not logged before; the `last` ones beside the hyperparameters."""
@@ -81,7 +81,7 @@ class CurveLogger(Logger):
         new = {name: value for name, value in metrics.items() if step > self.logged.get(name, -1)}
         if not new:
             return
-        if last and isinstance(self.logger, TensorBoardLogger):  # it shows a recipe beside metrics, and not without
+        if last and isinstance(self.logger, TensorBoardLogger):  # it shows hyperparameters only beside metrics
             self.logger.log_hyperparams(self.hyperparameters, new, step)
         else:
             self.logger.log_metrics(new, step)
@@ -126,7 +126,7 @@ def opened(
 
     Only the process that writes calls it. Raises `BadInput` if a logger cannot be opened.
     """
-    # A worker inherits the rank that SLURM gave what started it; in its own training it is the first.
+    # A worker inherits the SLURM rank of the process that started it; in its own training it is the first.
     rank_zero_only.rank = 0  # type: ignore[attr-defined]
     folder = store.logs(kind, run_id, label)
     hyperparameters = _plain({"kind": kind, "id": run_id, "label": label} | dict(fields))

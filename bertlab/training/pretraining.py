@@ -226,7 +226,7 @@ def _result(recipe: Recipe, corpus: TokenisedCorpus, module: PretrainingModule, 
 
 
 def _pair_balance(recipe: Recipe, batches: Batches) -> float | None:
-    """Share of pairs, in the first batches, of which the second segment follows the first; None without pairs."""
+    """Share of the pairs in the first batches whose second segment follows the first; None without pairs."""
     if not recipe.inputs.pairs:
         return None
     steps = range(min(32, recipe.schedule.steps))

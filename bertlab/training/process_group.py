@@ -1,7 +1,7 @@
-"""What one process of a group does of the work that all of them do together.
+"""The share of one process in the work of its group.
 
-The global batch of a step is the same on every process, and each process takes its sequences of it. Sums over the
-processes are taken on the CPU, in float64, so that nothing waits for an accelerator.
+The global batch of a step is the same on every process, and each process takes its own sequences from it. Sums over the
+processes are computed on the CPU, in float64, so that nothing waits for an accelerator.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ class ProcessGroup:
         return self.rank == 0
 
     def micro_batches(self, sequences: int, count: int = 1) -> list[tuple[int, int, int]]:
-        """(number, begin, end) of each of the `count` micro-batches that this process takes of so many `sequences`.
+        """(number, begin, end) of each of the `count` micro-batches of this process, from a batch of `sequences`.
 
-        They are numbered from 0 over all processes, contiguous, and hold equally many sequences, give or take one: some
-        hold none if there are too few.
+        They are numbered from 0 over all processes, contiguous, and their sizes differ by at most one; with too few
+        sequences some are empty.
         """
         parts = self.world_size * count
         numbers = range(self.rank * count, (self.rank + 1) * count)
         return [(number, sequences * number // parts, sequences * (number + 1) // parts) for number in numbers]
 
     def total(self, *values: float) -> list[float]:
-        """The sum of each value over the processes, the same on all of them. All must call it, with as many values."""
+        """The sum of each value over the processes, the same on all. All must call it, with equally many values."""
         if self.world_size == 1 or not values:
             return list(values)
         import torch

@@ -35,14 +35,14 @@ def trainer(
 ) -> Trainer:
     """A Trainer of `steps` updates with the threads of this machine, in its precision or, if `exact`, in fp32.
 
-    On one device; with the `strategy` of a group, on the one that it gives this process. With `validate`, it validates
-    when a callback says so.
+    Uses one device, or the device that the `strategy` of a group gives this process. With `validate`, validates when a
+    callback sets `val_check_batch`.
     """
     torch.set_num_threads(machine.num_threads)
     if machine.gpus:
-        torch.backends.cudnn.allow_tf32 = False  # torch's default for LSTMs, which are to be as exact as all else
+        torch.backends.cudnn.allow_tf32 = False  # torch's default for LSTMs; nothing else here uses it
     for name in ("lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero"):
-        logging.getLogger(name).setLevel(logging.ERROR)  # device and precision are in the result, adverts nowhere
+        logging.getLogger(name).setLevel(logging.ERROR)  # results record device and precision
     made = Trainer(
         accelerator="gpu" if machine.gpus else "cpu",
         strategy=strategy or "auto",
@@ -62,15 +62,15 @@ def trainer(
         enable_model_summary=False,
         use_distributed_sampler=False,
     )
-    # Lightning ends the one process that SIGTERM reaches, without a checkpoint; and before each batch it broadcasts
-    # whether any received it, and waits for the device to answer. Our callbacks do both, for all processes alike.
+    # On SIGTERM, Lightning ends the process that received it, without a checkpoint; and before each batch it broadcasts
+    # whether any process received it, which waits for the device. `RunDirectory` does both for all processes.
     made._signal_connector.register_signal_handlers = _nothing  # type: ignore[method-assign]
     made.fit_loop.epoch_loop._broadcast_sigterm_tensor = _nothing  # type: ignore[method-assign]
     return made
 
 
 def _nothing() -> None:
-    """Stands in for what Lightning would do."""
+    """Replaces a hook of Lightning."""
 
 
 WARNINGS = (
@@ -82,7 +82,7 @@ WARNINGS = (
     ".*find_unused_parameters=True was specified.*",  # it depends on the objective, and on the sequences of a process
     ".*recommended to use `self.log.*sync_dist=True.*",  # what is logged is the same on all processes
 )
-"""What does not apply to these trainings."""
+"""Warnings that do not apply to these trainings."""
 
 
 @contextmanager

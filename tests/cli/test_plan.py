@@ -34,9 +34,9 @@ def test_a_finished_study_has_nothing_to_do(call, planned, capsys, smoke, finish
     assert found["times_from"] == ["finished runs"]
     assert (found["models"], found["peak_flops_per_second"]) == ([], None)
     assert call("plan", *arguments) == 0
-    told = capsys.readouterr().out
-    assert "All runs are finished" in told
-    assert "layers" not in told
+    printed = capsys.readouterr().out
+    assert "All runs are finished" in printed
+    assert "layers" not in printed
     assert files(finished) == before
 
 
@@ -58,8 +58,8 @@ def test_gpus_elsewhere_take_what_their_peak_says(planned, tmp_path):
     found = planned("size", "nsp", "--gpus", "2", "--peak-tflops", "312", "--runs", tmp_path / "runs")
     assert found["times_from"] == ["peak FLOP/s"]
     assert (found["devices"], found["peak_flops_per_second"]) == (2, 312e12)
-    for told in (found["to_do"], found["one_more_seed"], *found["jobs"].values(), *found["by_study"].values()):
-        assert set(told) == AMOUNT
+    for amount in (found["to_do"], found["one_more_seed"], *found["jobs"].values(), *found["by_study"].values()):
+        assert set(amount) == AMOUNT
     assert set(found["by_study"]) == {"size", "nsp"}
     assert found["saved_by_sharing"]["pretrainings"] == 2
     assert sum(each["pretrainings"] for each in found["models"]) == found["to_do"]["pretrainings"] == 8
@@ -69,9 +69,9 @@ def test_gpus_elsewhere_take_what_their_peak_says(planned, tmp_path):
 def test_words_say_the_same(call, capsys, tmp_path):
     size = ("--gpus", "8", "--peak-tflops", "989", "--device-memory-gb", "0.001")
     assert call("plan", "size", "nsp", *size, "--runs", tmp_path / "runs") == 0
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for part in ("Total: 8 pre-trainings", "nsp alone:", "One more seed:", "share runs:", "not measured", "not fit"):
-        assert part in told
+        assert part in printed
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,6 @@ def test_words_say_the_same(call, capsys, tmp_path):
 )
 def test_bad_input_is_told_in_one_line(call, capsys, tmp_path, arguments, said):
     assert call("plan", "masking", *arguments, "--runs", tmp_path / "runs") == 2
-    told = capsys.readouterr().err
-    assert said in told
-    assert told.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert said in printed
+    assert printed.count("\n") == 1

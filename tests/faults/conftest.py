@@ -129,8 +129,8 @@ def undisturbed(warm, tmp_path_factory):
     runs, record = folder / "runs", folder.with_name(f"{folder.name}-places")
     ran = warm.ablate(runs, faults=f"record:{record}")
     assert ran.status == 1, ran.printed  # of the row that diverges
-    told = warm.report(runs, faults=f"record:{record}")
-    assert told.status == 0, told.printed
+    reported = warm.report(runs, faults=f"record:{record}")
+    assert reported.status == 0, reported.printed
     return SimpleNamespace(
         runs=runs,
         files=finished_files(runs),

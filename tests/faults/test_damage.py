@@ -23,7 +23,7 @@ SMALL = [
     }.items()
     for name in names
 ] + ["failures/*.json"]
-"""Files of a store whose damage is seen before anybody is told of the run."""
+"""Files of a store whose damage is seen before any command reports the run."""
 LARGE = {
     "corpus/*/train/tokens.bin": ("corpus", "pretrain"),
     "corpus/*/heldout/sentences.npy": ("corpus", "pretrain"),
@@ -82,8 +82,8 @@ def test_results_leave_the_report_and_are_made_anew(warm, same_end, runs, tmp_pa
     warm.report(runs)
     right = values(tmp_path / "reports")
     path = harmed(runs, pattern, harm)
-    told = warm.report(runs)
-    assert told.status == 0, told.printed
+    reported = warm.report(runs)
+    assert reported.status == 0, reported.printed
     found = values(tmp_path / "reports")
     assert found.keys() == right.keys()
     for name, (value, published) in found.items():
@@ -111,9 +111,9 @@ def test_what_is_used_is_checked_and_made_anew(warm, same_end, runs, pattern, ha
 @pytest.mark.parametrize("harm", [pytest.param(each, marks=pytest.mark.faults) for each in HARMS])
 def test_a_damaged_record_of_a_study_is_skipped_with_a_warning(warm, same_end, runs, harm):
     path = harmed(runs, "studies/*.json", harm)
-    told = warm.report(runs)
-    *warnings, error = told.printed.splitlines()
-    assert told.status == 2
+    reported = warm.report(runs)
+    *warnings, error = reported.printed.splitlines()
+    assert reported.status == 2
     assert "nothing is finished" in error
     assert [f"'{path}' is damaged" in each for each in warnings] == ([] if harm == "gone" else [True])
     same_end(runs)

@@ -8,10 +8,10 @@ import pytest
 def one_line(ended):
     """Asserts that a command ended with the line that says what to do about the disk."""
     assert ended.status == 2, ended.printed
-    told = [line for line in ended.printed.splitlines() if line.startswith("bertlab: ")]
-    assert len(told) == 1, ended.printed
-    assert "cannot be written" in told[0]
-    assert "--runs" in told[0]
+    errors = [line for line in ended.printed.splitlines() if line.startswith("bertlab: ")]
+    assert len(errors) == 1, ended.printed
+    assert "cannot be written" in errors[0]
+    assert "--runs" in errors[0]
     assert "Traceback" not in ended.printed
 
 

@@ -42,10 +42,10 @@ def differing(mirror):
         embedded = request["corpora"] == ("microworld",)  # has no use for a mirror
         place = dataclasses.replace(mirror, data=None) if embedded else mirror
         made = plan.make(plan.Request(scale=scales.find(scale).set(list(assignments)), **request), place)
-        told = {}
+        found = {}
         for each in differences(made, study):
-            told.setdefault(each["on"], []).append(each["what"])
-        return told
+            found.setdefault(each["on"], []).append(each["what"])
+        return found
 
     return found
 
@@ -66,7 +66,7 @@ def test_what_the_paper_does_itself_is_no_difference(differing, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("assignments", "changes", "told"),
+    ("assignments", "changes", "expected"),
     [
         ((), {"corpora": ("wikipedia",)}, {"": ["text: Wikipedia without BooksCorpus"]}),
         ((), {"corpora": ("other",)}, {"": ["text: other, not Wikipedia and BooksCorpus"]}),
@@ -82,13 +82,13 @@ def test_what_the_paper_does_itself_is_no_difference(differing, tmp_path):
           "MNLI": ["task: inference, synthetic"], "NER": ["task: entities, synthetic"]}),
     ],
 )  # fmt: skip
-def test_what_a_user_changes_is_listed_where_it_matters(differing, assignments, changes, told):
-    assert differing(CASED, *assignments, **changes) == told
+def test_what_a_user_changes_is_listed_where_it_matters(differing, assignments, changes, expected):
+    assert differing(CASED, *assignments, **changes) == expected
 
 
 def test_another_scale_differs_in_each_of_its_fields(differing):
-    told = differing(CASED, scale="base")
-    assert told == {
+    found = differing(CASED, scale="base")
+    assert found == {
         "": [
             "inputs.phase2_length 0 (paper: 512)", "inputs.phase2_share 0 (paper: 0.1)",
             "model.max_positions 512 (paper: 0)", "schedule.batch_size 1024 (paper: 256)",
@@ -100,12 +100,12 @@ def test_another_scale_differs_in_each_of_its_fields(differing):
 
 
 def test_a_checkpoint_of_berts_own_is_the_papers_and_another_is_not(differing):
-    def told(name):
+    def changed(name):
         return differing(pretrained=ImportCheckpoint(Checkpoint(f"hub:{name}@1", name)), corpora=())
 
-    assert told("google-bert/bert-base-cased") == {}
-    assert told("google-bert/bert-base-uncased") == UNCASED
-    assert told("mine") == {"": ["pre-trained elsewhere, as mine"]}
+    assert changed("google-bert/bert-base-cased") == {}
+    assert changed("google-bert/bert-base-uncased") == UNCASED
+    assert changed("mine") == {"": ["pre-trained elsewhere, as mine"]}
 
 
 def test_a_study_has_its_own_papers_setting_at_scale_paper_alone_and_what_is_set_goes_before():

@@ -86,8 +86,8 @@ def test_questions_of_race_are_read_with_each_option(tmp_path, write):
 def test_a_wrong_record_of_race_is_named(tmp_path, write, wrong, says):
     write(tmp_path / "race" / "train.jsonl", [RACE[0], RACE[1] | wrong])
     write(tmp_path / "race" / "validation.jsonl", RACE)
-    told = message(catalog.find("race"), Machine(data=tmp_path, cache=tmp_path / "cache"))
-    assert told == says.format(file=tmp_path / "race" / "train.jsonl")
+    printed = message(catalog.find("race"), Machine(data=tmp_path, cache=tmp_path / "cache"))
+    assert printed == says.format(file=tmp_path / "race" / "train.jsonl")
 
 
 def test_parts_of_speech_are_measured_by_accuracy(tmp_path):

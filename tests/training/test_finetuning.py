@@ -259,26 +259,26 @@ def test_bounds_on_rows_and_steps(run, pairs):
     assert run(pairs, dataclasses.replace(settings, max_steps=2)).steps == 2
 
 
-def test_progress_is_told_at_each_step(run, pairs):
-    told = []
-    run(pairs, SHORT, progress=lambda done, total, stage="", /, **figures: told.append((done, total, stage, figures)))
-    assert [(done, total) for done, total, *_ in told] == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    assert told[-1][2] == "fine-tuning pairs"
-    assert told[-1][3]["loss"] > 0
+def test_progress_is_reported_at_each_step(run, pairs):
+    steps = []
+    run(pairs, SHORT, progress=lambda done, total, stage="", /, **figures: steps.append((done, total, stage, figures)))
+    assert [(done, total) for done, total, *_ in steps] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert steps[-1][2] == "fine-tuning pairs"
+    assert steps[-1][3]["loss"] > 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_after_the_step(run, pairs, number):
-    told = []
+    reported = []
 
     def stop(done, total, stage="", /, **figures):
-        told.append(done)
+        reported.append(done)
         if done == 2:
             signal.raise_signal(number)
 
     with signals_as_flags(), pytest.raises(Interrupted):
         run(pairs, SETTINGS, progress=stop)
-    assert told == [1, 2]
+    assert reported == [1, 2]
 
 
 def test_a_loss_that_is_not_finite_ends_it(run, pairs, pretrained, tmp_path):

@@ -1,4 +1,4 @@
-"""Loggers: told of the curve, once and to the end, by one process, and without a change to any result."""
+"""Loggers get the curve once and to its end, from one process, and change no result."""
 
 import dataclasses
 import json
@@ -29,15 +29,15 @@ LOGGING = {"loggers": ("tensorboard",)}
 
 
 class StandIn(Logger):
-    """Keeps what it is told."""
+    """Keeps what is logged."""
 
     name = version = "stand-in"
 
     def __init__(self):
-        self.told, self.hyperparameters, self.ended = [], {}, ""
+        self.logged, self.hyperparameters, self.ended = [], {}, ""
 
     def log_metrics(self, metrics, step=None):
-        self.told += [(step, name, value) for name, value in metrics.items()]
+        self.logged += [(step, name, value) for name, value in metrics.items()]
 
     def log_hyperparams(self, params, *_):
         self.hyperparameters = params
@@ -84,21 +84,21 @@ def lines(work):
 
 
 def test_the_curve_is_told_and_changes_no_byte(trained, loggers, tmp_path):
-    result = trained("told", **LOGGING)
-    assert trained("untold") == result
+    result = trained("logged", **LOGGING)
+    assert trained("unlogged") == result
     for name in ("metrics.jsonl", "model.safetensors"):
-        assert (tmp_path / "told" / name).read_bytes() == (tmp_path / "untold" / name).read_bytes()
+        assert (tmp_path / "logged" / name).read_bytes() == (tmp_path / "unlogged" / name).read_bytes()
     (logger,) = loggers
-    told = {(step, name): value for step, name, value in logger.told}
-    for line in lines(tmp_path / "told"):
+    logged = {(step, name): value for step, name, value in logger.logged}
+    for line in lines(tmp_path / "logged"):
         for name, value in line.items():
             if name != "step":
                 kind, figure = ("heldout", name.removeprefix("heldout_")) if "heldout" in name else ("train", name)
-                assert told.pop((line["step"], f"{kind}/{figure}")) == value
+                assert logged.pop((line["step"], f"{kind}/{figure}")) == value
     for name, value in result["heldout"].items():
-        assert told.pop((20, f"result/{name}")) == value
-    assert {name for _, name in told} == {"throughput/tokens_per_second"}
-    assert all(value > 0 for value in told.values())
+        assert logged.pop((20, f"result/{name}")) == value
+    assert {name for _, name in logged} == {"throughput/tokens_per_second"}
+    assert all(value > 0 for value in logged.values())
     assert logger.hyperparameters["label"] == "masking-80/10/10-seed0"
     assert logger.hyperparameters["id"] == JOB.id
     assert logger.hyperparameters["recipe"]["optimizer"]["beta1"] == 0.9, "defaults are left out"
@@ -106,7 +106,7 @@ def test_the_curve_is_told_and_changes_no_byte(trained, loggers, tmp_path):
 
 
 def test_a_resumed_run_goes_on_with_its_curve(trained, loggers, monkeypatch):
-    """Stopped after a checkpoint, then killed without one: each step is told once, whoever told it."""
+    """Stopped after a checkpoint, then killed without one: each step is logged once."""
     monkeypatch.setattr(signals, "_received", [])
 
     def stop(done, total, stage="", /, **figures):
@@ -124,11 +124,11 @@ def test_a_resumed_run_goes_on_with_its_curve(trained, loggers, monkeypatch):
         trained("work", kill, **LOGGING)
     trained("work", **LOGGING)
     assert [each.ended for each in loggers] == ["failed", "failed", "success"]
-    steps = [step for each in loggers for step, name, _ in each.told if name == "train/loss"]
+    steps = [step for each in loggers for step, name, _ in each.logged if name == "train/loss"]
     assert steps == list(range(1, 21))
-    assert [step for each in loggers for step, name, _ in each.told if name == "heldout/accuracy"] == [10, 20]
+    assert [step for each in loggers for step, name, _ in each.logged if name == "heldout/accuracy"] == [10, 20]
     trained("again", **LOGGING)  # as when it was damaged: all of it is there
-    assert loggers[-1].told == []
+    assert loggers[-1].logged == []
 
 
 @pytest.mark.parametrize("first", [False, True])
@@ -145,17 +145,17 @@ def test_measurements_are_logged(pretrained, machine, pairs, store, loggers, fir
         kind="finetune", id="f0", label="a/b", settings=settings, science=lambda: {"finetune_seed": 0}
     )
     with opened(job, store, dataclasses.replace(machine, **LOGGING)) as made:
-        told = finetune(pretrained, pairs, settings, **asked, loggers=made)
+        found = finetune(pretrained, pairs, settings, **asked, loggers=made)
         for each in made:
-            each.log_result(told.steps, told.metrics)
-    assert told.curve == finetune(pretrained, pairs, settings, **asked).curve
+            each.log_result(found.steps, found.metrics)
+    assert found.curve == finetune(pretrained, pairs, settings, **asked).curve
     (logger,) = loggers
-    losses = [(step, value) for step, name, value in logger.told if name == "train/loss"]
-    assert losses == [(point["step"], point["loss"]) for point in told.curve]
-    rates = [value for _, name, value in logger.told if name == "train/learning_rate"]
+    losses = [(step, value) for step, name, value in logger.logged if name == "train/loss"]
+    assert losses == [(point["step"], point["loss"]) for point in found.curve]
+    rates = [value for _, name, value in logger.logged if name == "train/learning_rate"]
     assert max(rates) == 3e-3
-    assert ("intermediate/loss" in {name for _, name, _ in logger.told}) is first
-    assert (6, "result/accuracy", told.metrics["accuracy"]) in logger.told
+    assert ("intermediate/loss" in {name for _, name, _ in logger.logged}) is first
+    assert (6, "result/accuracy", found.metrics["accuracy"]) in logger.logged
     assert logger.hyperparameters["settings"]["batch_size"] == 16
 
 
@@ -163,11 +163,11 @@ def test_features_are_logged(pretrained, machine, entities, store, loggers):
     settings = Features(batch_size=16, epochs=1, peak_lr=1e-2, length=32, max_steps=4)
     job = SimpleNamespace(kind="features", id="f1", label="a", settings=settings, science=dict)
     with opened(job, store, dataclasses.replace(machine, **LOGGING)) as made:
-        told = finetune(
+        found = finetune(
             pretrained, entities, settings, seed=0, finetune_seed=0, machine=machine, progress=silent, loggers=made
         )  # fmt: skip
-    assert [value for _, name, value in loggers[0].told if name == "train/loss"] == [
-        point["loss"] for point in told.curve
+    assert [value for _, name, value in loggers[0].logged if name == "train/loss"] == [
+        point["loss"] for point in found.curve
     ]
 
 
