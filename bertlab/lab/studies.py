@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 from bertlab.errors import BadInput, unknown
 from bertlab.lab.study import Measurement, Study
@@ -11,6 +16,39 @@ from bertlab.lab.study_file import StudyFile, executed
 from bertlab.progress import Interrupted
 from bertlab.store.files import kind
 from bertlab.tasks.task import Task
+
+SECONDS = 30
+"""The time limit for reading a study file."""
+
+
+class _TooLong(BaseException):
+    """A study file takes longer than `SECONDS`."""
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    """Raises `_TooLong` after `SECONDS`, and then every second, because the code may catch all exceptions."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise _TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS, 1)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "str() of the error raises too"
 
 
 def folder() -> Path:
@@ -47,14 +85,17 @@ def chosen(given: list[str]) -> tuple[Study, ...]:
 def _read(path: Path, given: str = "") -> Study:
     """The study of a file; `given` is the path of a user's file as written on the command line."""
     try:
-        file = StudyFile.read(given) if given else None
-        module = executed(path) if file is None else file.run()
+        with _limited():
+            file = StudyFile.read(given) if given else None
+            module = executed(path) if file is None else file.run()
     except BadInput as error:
         raise BadInput(f"study file '{path}': {error}") from error
     except (KeyboardInterrupt, Interrupted):
         raise
+    except _TooLong:
+        raise BadInput(f"study file '{path}' takes over {SECONDS} s to read: only define `study` there") from None
     except BaseException as error:  # `SystemExit` too: a study file must not end the command
-        raise BadInput(f"study file '{path}' raises {type(error).__name__}: {error}; correct it") from error
+        raise BadInput(f"study file '{path}' raises {type(error).__name__}: {_text(error)}; correct it") from error
     study = getattr(module, "study", None)
     if type(study) is not Study:
         raise BadInput(f"study file '{path}' has no study: define `study = Study(...)`")

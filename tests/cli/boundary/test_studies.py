@@ -2,6 +2,8 @@
 
 import pytest
 
+from bertlab.lab import studies
+
 HEAD = """
 from bertlab.recipe import *
 from bertlab.objectives import *
@@ -155,6 +157,8 @@ CODE = [
     ("import sys; sys.exit(0)", "SystemExit"),
     ("raise GeneratorExit", "GeneratorExit"),
     ("class E(BaseException): pass\nraise E('odd')", "E: odd"),
+    ("class E(Exception):\n def __str__(self): raise ValueError\nraise E", "error raises too"),
+    ("class E(Exception):\n def __str__(self): return 3\nraise E", "error raises too"),
     ("raise ValueError('x' * 1000000)", "ValueError"),
     ("raise ValueError('a\\nb\\x1b[31mc')", "a b"),
     ("def f(): f()\nf()", "RecursionError"),
@@ -190,3 +194,11 @@ def test_files_that_are_no_python(refused, place, data):
 def test_ctrl_c_while_a_file_is_read(call, place):
     (place / "own.py").write_text("raise KeyboardInterrupt")
     assert call("ablate", "own.py") == 130
+
+
+@pytest.mark.parametrize("code", ["", "try:\n while True: pass\nexcept BaseException: pass\n"])
+def test_a_file_without_end_is_named(refused, place, monkeypatch, code):
+    """Even if it catches the exception that ends it."""
+    monkeypatch.setattr(studies, "SECONDS", 0.2)
+    (place / "own.py").write_text(f"{code}while True: pass")
+    refused("ablate", "own.py", says="own.py.*takes over")
