@@ -24,7 +24,7 @@ from bertlab.recipe.identity import canonical
 from bertlab.store.files import digest, kind
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog, kinds
-from bertlab.tasks.locate import Located as TaskRows
+from bertlab.tasks.locate import Located as LocatedTask
 from bertlab.tasks.locate import Tasks, untested
 from bertlab.text import sources
 
@@ -328,7 +328,7 @@ def check_metrics(plan: Plan, store: Store, machine: Machine) -> None:
                 _check_metric(job.data, cell.measurement, read_task(job.data).labels)
 
 
-def _check_metric(data: TaskRows, measurement: Measurement, labels: tuple[str, ...]) -> None:
+def _check_metric(data: LocatedTask, measurement: Measurement, labels: tuple[str, ...]) -> None:
     """Raises `BadInput` for a metric that does not fit a task with these labels; without labels, its kind."""
     found = kinds.find(data.task.kind).known(labels)
     if measurement.metric not in found:

@@ -46,7 +46,7 @@ class Tokenizer(Arm, ABC, home="bertlab.text.tokenizers"):
 
     @abstractmethod
     def train(self, texts: Iterable[str]) -> Any:
-        """Trains it on `texts`, all of which it may hold in memory. Their order does not change the result."""
+        """Trains it on `texts`, which it may keep in memory. Their order does not change the result."""
 
     @abstractmethod
     def load(self, path: Path) -> Any:

@@ -20,7 +20,7 @@ from bertlab.report.statistics.summary import Summary, summarise
 from bertlab.report.statistics.variance import Typical
 
 LESS_IS_MORE = ("loss", "perplexity")
-"""Endings of the names of metrics of which less is better."""
+"""Endings of the names of metrics where a lower value is better."""
 
 NUMERICS = ("device", "precision", "threads", "compiled", "torch")
 """Facts of an environment that can change the last bits of a number."""

@@ -197,7 +197,7 @@ _ENDINGS = ((0, 0), (0, 1), (1, 0), (1, 1))
 
 
 def completion(sample: Sample) -> dict[str, Any]:
-    """The start of a story and four endings, of which that with index `label` follows. In the columns of SWAG.
+    """The start of a story and four endings; the one with index `label` follows. In the columns of SWAG.
 
     The start reports a saying or a tale, and one word decides whether it is true. The endings state for both that it is
     true and that it is false; they are the same in every example, so the endings alone carry no information. Endings

@@ -59,7 +59,7 @@ class Story:
         return [text(self.draw, each, values) for each in templates]
 
     def form(self, beat: str, last: int = 2) -> str:
-        """The name of one of the beat's templates, the last of which is `last` times as frequent as the others."""
+        """The name of one of the beat's templates; the last is `last` times as frequent as each other."""
         forms: list[str] = [*_TEMPLATES[beat]]
         return self.draw.one(forms + forms[-1:] * (last - 1))
 

@@ -41,10 +41,10 @@ class Words(recipe.Tokenizer):
     kind: ClassVar[str] = "words"
 
     def train(self, texts: Iterable[str]) -> None:
-        raise NotImplementedError
+        """Not called: the recipe alone is tested."""
 
     def load(self, path: Path) -> None:
-        raise NotImplementedError
+        """Not called."""
 
 
 def changed(path: str) -> Recipe:

@@ -77,7 +77,7 @@ class _Chunk(NamedTuple):
     split: Offsets
     """The span at which the second segment starts; meaningless in a chunk that is split at a token."""
     within: Flags
-    """Whether it is split at a token: it has one sentence, or two of which the second is a lone last token."""
+    """Whether it is split at a token: it has one sentence, or two and the second is a lone last token."""
     random: Flags
     """Whether the second segment is replaced."""
 

@@ -46,7 +46,7 @@ class Selection(Arm, ABC, home="bertlab.objectives.selection"):
         return chosen
 
     def audit(self, sample: Sample, chosen: Flags) -> list[Check]:
-        """Checks of which tokens are chosen."""
+        """Checks of the choice of tokens."""
         return []
 
     def audit_again(self, figure: str, sample: Sample, which: Numbers, chosen: Flags, later: Flags) -> list[Check]:
