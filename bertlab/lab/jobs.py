@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from bertlab.lab.study_file import Code
     from bertlab.model.interop.checkpoint import Checkpoint
-    from bertlab.tasks.locate import Located as TaskRows
+    from bertlab.tasks.locate import Located as LocatedTask
     from bertlab.tasks.raw import TaskData
     from bertlab.tasks.task import Task
     from bertlab.text.sources import Located
@@ -210,7 +210,7 @@ class Measure:
     """Adapts a pre-trained model to a task and evaluates it."""
 
     pretrain: Pretrained
-    data: TaskRows
+    data: LocatedTask
     """The task and the location of its examples."""
     settings: Adaptation
     finetune_seed: int
@@ -218,7 +218,7 @@ class Measure:
     """The first study, variant and measurement that need it."""
     milestone: int = 100
     """The percentage of the pre-training's steps after which its weights are measured."""
-    intermediate_task: TaskRows | None = None
+    intermediate_task: LocatedTask | None = None
     """A task on which all weights are trained first."""
     held_back: bool = False
     """Whether to evaluate on held-back training examples: a trial of the settings, not a result."""
@@ -318,7 +318,7 @@ class Measure:
         }
 
     @property
-    def tasks(self) -> tuple[TaskRows, ...]:
+    def tasks(self) -> tuple[LocatedTask, ...]:
         """The task, and the intermediate task if there is one."""
         return (self.data,) if self.intermediate_task is None else (self.data, self.intermediate_task)
 
@@ -361,7 +361,7 @@ def _task_science(task: Task) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=8)
-def read_task(data: TaskRows) -> TaskData:
+def read_task(data: LocatedTask) -> TaskData:
     """The examples of a task; each process reads them once. Raises `BadInput` for unusable examples."""
     from bertlab.tasks.data import read
 
