@@ -4,8 +4,6 @@ The 64-bit draws apply SplitMix64 (Steele, Lea and Flood 2014) once for each cou
 batches, apply C. Wellons' low-bias 32-bit mix to counters under a 64-bit key for each sequence.
 """
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Makes names from users and data safe to print and to use as file names."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """The version, and the module of each public name: what `bertlab/__init__.py` offers."""
 
-from __future__ import annotations
-
 __version__ = "0.1.0"
 
 _NAMES = {

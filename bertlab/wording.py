@@ -1,7 +1,5 @@
 """Formats numbers and times as text."""
 
-from __future__ import annotations
-
 
 def count(number: int, what: str) -> str:
     """A number with its noun: `1 seed`, `3 seeds`, `1,200 measurements`."""

@@ -1,7 +1,5 @@
 """`bertlab bench`: how fast this machine pre-trains, and its model FLOPs utilisation."""
 
-from __future__ import annotations
-
 import dataclasses
 import tempfile
 from pathlib import Path

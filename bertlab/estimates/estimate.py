@@ -1,7 +1,5 @@
 """The cost of a plan: jobs done and to do, tokens, FLOPs, time and disk, and the cost of one more seed."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

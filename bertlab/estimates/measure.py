@@ -1,7 +1,5 @@
 """Times this machine: matrix products, and steps of pre-trainings as jobs run them."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import os

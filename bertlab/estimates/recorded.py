@@ -1,7 +1,5 @@
 """Times of finished runs: the best estimate for similar runs."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import statistics

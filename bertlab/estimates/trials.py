@@ -1,7 +1,5 @@
 """Times of jobs: those of similar finished runs, else from short trials of pre-trainings on this machine."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

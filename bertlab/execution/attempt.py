@@ -1,7 +1,5 @@
 """One attempt of a job in this process: claims it, runs it in its working directory, seals the result."""
 
-from __future__ import annotations
-
 import time
 import traceback
 from collections.abc import Callable

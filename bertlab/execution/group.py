@@ -4,8 +4,6 @@ If a process dies, the group ends at once; if one hangs, after `COLLECTIVE_SECON
 time, from the run's own checkpoint; Ray Train keeps none.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -5,8 +5,6 @@ read and write the store themselves, so all machines of a cluster must see it un
 this process, which stops workers by a flag file in the store.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import secrets

@@ -1,7 +1,5 @@
 """Runs a plan: each job after the jobs that it needs, on the free devices of an engine."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """A cache between commands: hashes of files by path, size and time, and answers of the Hub."""
 
-from __future__ import annotations
-
 import json
 import time
 from contextlib import suppress

@@ -4,8 +4,6 @@ Sequences, their pairs and their order depend on the corpus, the inputs and the 
 masking, objective, model or optimiser see the same sequences in the same order.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

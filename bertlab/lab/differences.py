@@ -4,8 +4,6 @@ Wikipedia and books, a given vocabulary, cased text for NER and settings that a 
 the papers' own. Device, precision and numbers of seeds do not count as differences.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from typing import Any
 

@@ -4,8 +4,6 @@ Planning trains nothing and does not import torch. It hashes texts and tasks, so
 has already finished.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

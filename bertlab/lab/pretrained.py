@@ -1,7 +1,5 @@
 """The model of `--from`: a run of the store, or a published checkpoint."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from bertlab.errors import BadInput

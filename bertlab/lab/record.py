@@ -3,8 +3,6 @@
 `store/union.py` joins the records of one study and setting.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

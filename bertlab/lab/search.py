@@ -4,8 +4,6 @@ Each trial is an ordinary job, evaluated on a held-back eighth of the training e
 study reports. The study is then planned with the best settings in its scale.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Mapping

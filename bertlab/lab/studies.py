@@ -1,7 +1,5 @@
 """Finds studies: those in `ablations/`, and a user's own files."""
 
-from __future__ import annotations
-
 import dataclasses
 import signal
 import threading

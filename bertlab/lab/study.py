@@ -3,8 +3,6 @@
 A study's file reads like the table in the paper; `ablations/masking.py` is an example.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Rejects options without effect, because their user expects one."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 

@@ -3,8 +3,6 @@
 Shapes: B batch, T tokens, D hidden, m units of the bottleneck.
 """
 
-from __future__ import annotations
-
 import torch.nn.functional as F
 from torch import Tensor, nn
 

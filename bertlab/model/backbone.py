@@ -1,7 +1,5 @@
 """The protocol of networks below heads and objectives."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

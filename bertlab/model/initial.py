@@ -1,7 +1,5 @@
 """Initial weights (Devlin et al. 2019, released code): each a function of a seed and of the parameter's name."""
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 

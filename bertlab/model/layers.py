@@ -5,8 +5,6 @@ Post-norm layers, erf GELU, LayerNorm with epsilon 1e-12; learned positions, or 
 Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden, H heads, d = D / H.
 """
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn

@@ -7,8 +7,6 @@ their lengths. That equals a packed bidirectional LSTM, and the padded kernels a
 Shapes: B batch, T tokens, K positions that are read, D features, N units per direction.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

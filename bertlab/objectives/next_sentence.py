@@ -1,7 +1,5 @@
 """Next-sentence prediction (BERT section 3.1 and appendix A.1): does the second segment follow the first?"""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

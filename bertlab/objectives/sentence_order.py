@@ -4,8 +4,6 @@ Both segments are from one text, so that the topic does not reveal the label. Tw
 same form.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

@@ -4,8 +4,6 @@ A multiply-add counts as two operations and training as three times the forward 
 attention and unused logits do not count, so that shares of a machine's peak stay comparable.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from bertlab.recipe import Loss, Model, Recipe

@@ -4,8 +4,6 @@ The identity of a run is the SHA-256 of the canonical JSON of its science, witho
 keeps old ids.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

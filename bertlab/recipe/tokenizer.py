@@ -3,8 +3,6 @@
 The corpus, the tasks, interop and the command line use these methods and never ask which tokenizer they have.
 """
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable

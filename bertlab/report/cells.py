@@ -1,7 +1,5 @@
 """The values and the pre-trainings that a study plans, finished or not."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

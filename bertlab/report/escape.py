@@ -1,7 +1,5 @@
 """Names that come from data, escaped for Markdown and CSV: no table cell ends early, no link, no HTML, no formula."""
 
-from __future__ import annotations
-
 import re
 
 from bertlab.names import plain

@@ -1,7 +1,5 @@
 """A study at one scale on one corpus: its values, its pre-trainings, and what a report derives from them."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

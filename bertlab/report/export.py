@@ -1,7 +1,5 @@
 """What leaves the store: a checkpoint in the transformers format, or a study's results without weights."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How a study was run: the facts of a section, as names and sentences. Raw text; the page escapes it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import fmean as mean

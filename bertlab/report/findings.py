@@ -1,7 +1,5 @@
 """The paper's claims with their verdicts, as text."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Joins the records of studies with their finished runs. Runs no study code, reads no logs."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """The README.md of an exported checkpoint: what it is, its recipe, and what was measured on it."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterator

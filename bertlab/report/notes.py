@@ -1,7 +1,5 @@
 """The notes of a section: how to read its tables, and what limits its numbers. Their words are in `notes.j2`."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -3,8 +3,6 @@
 A report reads records and finished runs only and contains no date: the same store gives the same bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby

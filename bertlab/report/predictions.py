@@ -1,7 +1,5 @@
 """Effects between the variants of a study, from the predictions of its finished runs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

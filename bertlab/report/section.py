@@ -3,8 +3,6 @@
 Text is raw: pages escape it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Points have two decimals, published values as many as the paper printed. Cells are raw text: pages escape them.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A form is a type, a tuple of alternative forms, `[form]` for a list, or a mappin
 marks an optional name and other names are ignored. A mapping with the only name `*` accepts any names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -3,8 +3,6 @@
 A claim is the lock, not its file, which may remain. It works on network file systems that support `flock`.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

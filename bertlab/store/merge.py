@@ -4,8 +4,6 @@ If several stores have a run, the copy with the most files counts, else the firs
 error if machine and numerics are equal; otherwise a note lists them, because last digits depend on both.
 """
 
-from __future__ import annotations
-
 import itertools
 import shutil
 from collections.abc import Callable, Collection, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Removes runs that belong to no study."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 

@@ -14,8 +14,6 @@ runs/.locks/store               locked by a command that joins records or remove
 (`LARGE`) before they are used.
 """
 
-from __future__ import annotations
-
 import errno
 import math
 import os

@@ -5,8 +5,6 @@ another baseline, other code, or another definition of a variant or measurement 
 name or another store. Results on other text, or on other examples of a task, have a record of their own.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import shlex

@@ -1,7 +1,5 @@
 """Seeded random draws: the same bits on every machine, in every process and under every hash seed."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ A cue (a kind, an adjective, a verb, a part) precedes or follows the name, somet
 set are frequent in the training set, but all are in the documents.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

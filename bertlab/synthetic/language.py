@@ -3,8 +3,6 @@
 The functions return clauses in the past tense, without capital and full stop; `sentence` adds both.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import tomllib

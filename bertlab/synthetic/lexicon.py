@@ -5,8 +5,6 @@ Which adjectives mean the same and which the opposite, what is a kind of what, w
 task states it. The documents show it in use, so pre-training can learn it and a few thousand examples cannot.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re

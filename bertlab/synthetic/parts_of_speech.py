@@ -5,8 +5,6 @@ praised" and "weaver praised"; the documents show the words in whole sentences. 
 Dependencies.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections import defaultdict

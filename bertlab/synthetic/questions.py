@@ -1,7 +1,5 @@
 """Extractive question answering in the format of SQuAD: facts, and a question about one of them in other words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bertlab.synthetic import language

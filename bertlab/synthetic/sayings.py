@@ -5,8 +5,6 @@ show which words imply truth; evaluation examples of most tasks use words that n
 length of an example nor one half of a pair predicts its label.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ word: the synonym, the opposite, the class of a kind, the other side of a transf
 destination of a journey. A sentence from another document interrupts these relations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The synthetic tasks, in the columns of their counterparts on the Hub."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """The inhabitants of the synthetic world: named people, places, groups and works; animals and things without names."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The tasks with a name, read from `catalog.toml`: the tasks of BERT's tables and their synthetic counterparts."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path

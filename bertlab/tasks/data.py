@@ -1,7 +1,5 @@
 """Reads the examples of a task, and divides them."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Reads local task files: `<split>.jsonl`, `.csv` or `.tsv`, each optionally gzipped, or `.parquet`."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Finds the data of a task: synthetic, in a local mirror or a user's own folder, or on the Hugging Face Hub."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Mapping

@@ -9,8 +9,6 @@ over examples is that of a mean.
 Shapes: E examples, B weightings, K statistics per example. Values are in points (0 to 100), log-likelihoods in nats.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Each data set has a manifest.json: its name and commit on the Hub, and the rows,
 that match their manifest are kept; missing ones are fetched at the same commit.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

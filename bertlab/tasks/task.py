@@ -1,7 +1,5 @@
 """A task as data: an entry of the catalogue, or a task that a study file defines."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from bertlab.recipe.ranges import Checked

@@ -1,7 +1,5 @@
 """Blocks of documents to tokens: in this process, or in several for a large corpus, with the same result."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import os

@@ -1,7 +1,5 @@
 """Documents to sentences, by the English rules of the `sentencex` library (no model, nothing downloaded)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

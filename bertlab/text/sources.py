@@ -6,8 +6,6 @@ cut at blank lines. A folder stands for the files of its training split if it ha
 `train-00000-of-00002.parquet`), else for all supported files, in the order of their names.
 """
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import hashlib

@@ -11,8 +11,6 @@ processes that build the corpus matters. Memory holds a sample to train the voca
 text and the words seen before, and a few bytes per sentence.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence

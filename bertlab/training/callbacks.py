@@ -1,7 +1,5 @@
 """Callbacks of trainings: progress, signals, milestones and checkpoints of a run."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import time

@@ -7,8 +7,6 @@ these. The previous checkpoint stays until the next one is verified. Batches and
 checkpoint has no state of a random generator.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Mapping

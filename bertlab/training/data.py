@@ -1,7 +1,5 @@
 """The DataModules: batches of a pre-training, and of a task."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A pre-trained model, adapted to a task and measured on it."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -4,8 +4,6 @@ The last two write beside the runs, and no command reads their files. A resumed 
 checkpoint to the bit; these loggers get each step once.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

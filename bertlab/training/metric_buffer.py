@@ -1,7 +1,5 @@
 """Metrics of training steps, kept on the device that computed them, so that no step waits for it."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

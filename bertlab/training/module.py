@@ -1,7 +1,5 @@
 """What pre-training and fine-tuning share: AdamW, its schedule, clipping, and an end where training diverges."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Mapping

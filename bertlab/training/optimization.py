@@ -1,7 +1,5 @@
 """AdamW as BERT uses it (appendix A.2): its parameter groups, and the clipping before an update."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The outcome of a measurement: the metrics of a task, its floors, and the predictions that paired tests compare."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ are added: never a mean of means, so splitting a batch does not change it. Proce
 its sequences, and gradients and losses are summed over them.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Sequence

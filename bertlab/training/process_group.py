@@ -4,8 +4,6 @@ The global batch of a step is the same on every process, and each process takes 
 processes are computed on the CPU, in float64, so that nothing waits for an accelerator.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

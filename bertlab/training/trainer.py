@@ -1,7 +1,5 @@
 """The Lightning Trainer as every job uses it: quiet, on the devices of a machine."""
 
-from __future__ import annotations
-
 import logging
 import warnings
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ Nothing here calls the code that makes batches. Sequences are traced back to the
 random draws are tested against the recipe, and properties of every sequence are tested on each.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from dataclasses import dataclass

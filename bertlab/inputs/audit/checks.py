@@ -4,8 +4,6 @@ A property of every sequence is compared exactly. A random share fails if the ex
 than once in a million times: a clean audit of a hundred figures fails once in ten thousand.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

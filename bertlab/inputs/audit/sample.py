@@ -1,7 +1,5 @@
 """Draws a sample of training batches, one epoch at a time, and takes its sequences apart by their special tokens."""
 
-from __future__ import annotations
-
 import bisect
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Checks of how sequences are cut out of the text: layout, pairs, and what an epoch loses or holds twice."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -4,8 +4,6 @@ The id of a sequence in the first epoch is the offset of the first token that it
 with the labels in place of what is shown, must stand there. A second segment from another document may stand anywhere.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

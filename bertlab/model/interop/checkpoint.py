@@ -1,7 +1,5 @@
 """A published checkpoint in the transformers format: a directory, or a name on the Hugging Face Hub."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path

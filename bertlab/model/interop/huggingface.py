@@ -7,8 +7,6 @@ classifier have BERT's names in the same file, which `transformers` ignores and 
 (2i, 2i + 1) of a head and we rotate (i, i + d/2), so its query and key matrices are ours in another order.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -6,8 +6,6 @@ step is about 1.2 times as fast at scales tiny and mini (`benchmarks/kernels.py`
 Shapes: B batch, H heads, K queries, T tokens, d the size of a head.
 """
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

@@ -4,8 +4,6 @@ A plain draw shares no code with the selection of tokens in batches. It is a fun
 of words; it returns the words of the span that begins at each.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Whole words (Google's BERT of May 2019; "whole words" in SpanBERT's Table 6)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """A report in Markdown, HTML and LaTeX: each renders the same sections."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A study in LaTeX: a file of booktabs tables to be read into a paper by `\\input`."""
 
-from __future__ import annotations
-
 from bertlab.names import plain
 from bertlab.report import findings, tables
 from bertlab.report.section import Chapter, Section

@@ -1,7 +1,5 @@
 """The figures of a report, one a file: vector graphics, 7.2 inches wide."""
 
-from __future__ import annotations
-
 from bertlab.report.evidence import Evidence
 from bertlab.report.plots import curves, effects, points, sizes
 from bertlab.report.plots.layout import Picture as Picture

@@ -1,7 +1,5 @@
 """All measured points by seed, with their means."""
 
-from __future__ import annotations
-
 from statistics import fmean
 from typing import Any
 

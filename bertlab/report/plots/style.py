@@ -3,8 +3,6 @@
 A page on another ground exchanges the ink, the grid and the white; figures have no other greys and no other whites.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Confidence distributions of an effect, from which all its intervals and one-sided tests follow."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field

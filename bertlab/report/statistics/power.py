@@ -1,7 +1,5 @@
 """How many seeds a study needs, at the measured spread, to see an effect or to rule one out."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 

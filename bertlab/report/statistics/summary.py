@@ -4,8 +4,6 @@ The unit of evidence is the pre-training seed. Fine-tuning seeds within a seed a
 they show how precisely one pre-trained model is measured, not how much another pre-training differs.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The kinds of tasks, one file each: `Task.kind` names one of `KINDS`."""
 
-from __future__ import annotations
-
 from bertlab.errors import unknown
 from bertlab.tasks.kinds.base import TaskKind
 from bertlab.tasks.kinds.classification import Classification

@@ -1,7 +1,5 @@
 """Classification of a text or a pair of texts from [CLS], as in BERT section 4.1."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

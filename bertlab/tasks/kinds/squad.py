@@ -1,7 +1,5 @@
 """The official metrics of SQuAD 1.1 (Rajpurkar et al. 2016) and 2.0 (2018), and the threshold of BERT section 4.3."""
 
-from __future__ import annotations
-
 import re
 import string
 from collections import Counter
