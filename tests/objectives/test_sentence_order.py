@@ -14,7 +14,7 @@ import pytest
 
 from bertlab import CausalLM, MaskedLM, NextSentence, SentenceOrder
 from bertlab.errors import BadInput
-from bertlab.inputs.audit import audit, same_sequences
+from bertlab.inputs.audit import audit, same_batches
 from bertlab.inputs.batches import Batches, heldout_pairs
 from bertlab.inputs.collator import Batch, Collator
 from bertlab.inputs.formats import Layout, segment_pairs
@@ -193,10 +193,10 @@ def test_what_does_not_go_with_it_is_refused_in_a_line(changes: Any, says: str) 
     assert "\n" not in str(caught.value)
 
 
-def test_sequences_are_shared_by_what_pairs_alike() -> None:
+def test_batches_are_shared_by_what_pairs_alike() -> None:
     base = Recipe(objective=(MaskedLM(),))
-    assert same_sequences(base) == same_sequences(dataclasses.replace(base, objective=(MaskedLM(), NextSentence())))
-    assert same_sequences(base) != same_sequences(dataclasses.replace(base, objective=BOTH))
+    assert same_batches(base) == same_batches(dataclasses.replace(base, objective=(MaskedLM(), NextSentence())))
+    assert same_batches(base) != same_batches(dataclasses.replace(base, objective=BOTH))
 
 
 def test_a_batch_without_labels_has_no_loss() -> None:

@@ -4,27 +4,22 @@ Nothing here calls the code that makes batches. Sequences are traced back to the
 random draws are tested against the recipe, and properties of every sequence are tested on each.
 """
 
-import dataclasses
 import sys
 from dataclasses import dataclass
 
 from bertlab.inputs.audit import sequences
 from bertlab.inputs.audit.checks import Check
-from bertlab.inputs.audit.sample import Sample, Source, draw
+from bertlab.inputs.audit.sample import Source, draw
 from bertlab.inputs.audit.tracing import trace
 from bertlab.inputs.batches import Batches
 from bertlab.recipe import Recipe
 from bertlab.recipe.cost import phases
 from bertlab.text.tokens import TokenisedCorpus
 
-__all__ = ["LESS", "MOST", "Audited", "Check", "audit", "same_batches", "same_sequences"]
+__all__ = ["Audited", "Check", "audit", "same_batches"]
 
-MOST = 6_000_000
+_MOST = 3_000_000
 """Tokens of the first epoch that are drawn at most, padding included, and eight times those of each later epoch."""
-LESS = MOST // 4
-"""The same if only the masks are new."""
-_BESIDE = 200
-"""Batches of the format whose tokens a batch matches."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +39,7 @@ class Audited:
     checks: tuple[Check, ...]
 
 
-def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None, most: int = MOST) -> list[Audited]:
+def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None, most: int = _MOST) -> list[Audited]:
     """Audits the batches of a recipe, one entry for each length that it trains at.
 
     `source` returns batch number s of the training and replaces the batches of `recipe`; at most `most` tokens of an
@@ -59,15 +54,11 @@ def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None,
 
 def same_batches(recipe: Recipe) -> tuple[object, ...]:
     """What the batches of a recipe depend on: recipes with equal values have the same batches."""
-    return (tuple(loss for loss in recipe.objective if not loss.labels_only), *same_sequences(recipe))
-
-
-def same_sequences(recipe: Recipe) -> tuple[object, ...]:
-    """What the sequences of a recipe and their order depend on, before any loss changes them."""
+    masks = tuple(loss for loss in recipe.objective if not loss.labels_only)
     whole = recipe.inputs.epochs or recipe.inputs.phase2_length
     steps = recipe.schedule.steps if whole else 1
     pairs = recipe.pairing if recipe.inputs.pairs else None
-    return recipe.corpus, recipe.tokenizer, recipe.inputs, pairs, recipe.schedule.batch_size, steps, recipe.seed
+    return masks, recipe.corpus, recipe.tokenizer, recipe.inputs, pairs, recipe.schedule.batch_size, steps, recipe.seed
 
 
 def _audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source, length: int, steps: range, most: int) -> Audited:
@@ -79,12 +70,11 @@ def _audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source, length: int,
     traced = trace(first)
     checks = [
         *sequences.layout(first),
-        *sequences.batches(first, _beside(recipe, corpus, length, steps)),
+        sequences.batches(first),
         *sequences.content(first, traced),
         *sequences.pairs(first, traced),
         *sequences.form(first, traced),
         *sequences.coverage(first, traced),
-        *sequences.epochs(first, traced),
         *(check for loss in recipe.objective for check in loss.audit(first)),
     ]
     for other in others:
@@ -97,15 +87,4 @@ def _audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source, length: int,
         epochs=tuple(each.epoch for each in (first, *others)),
         whole=first.whole,
         checks=tuple(checks),
-    )
-
-
-def _beside(recipe: Recipe, corpus: TokenisedCorpus, length: int, steps: range) -> Sample | None:
-    """A sample in the format whose tokens the batches of the recipe match."""
-    if recipe.inputs.token_matched_to is None:
-        return None
-    inputs = dataclasses.replace(recipe.inputs, format=recipe.inputs.token_matched_to)
-    other = dataclasses.replace(recipe, inputs=inputs)
-    return draw(
-        other, corpus, Batches(other, corpus).batch, length, 0, steps, _BESIDE * length * recipe.schedule.batch_size
     )

@@ -89,19 +89,6 @@ def evenly(figure: str, expected: str, counts: Numbers, rates: Numbers) -> Check
     return _likely(figure, f"chi-squared {statistic:,.0f} of {kinds:,}", expected, p, f"{draws:,} tokens")
 
 
-def uncorrelated(figure: str, one: Values, other: Values) -> Check:
-    """Whether two orders of the same N sequences are independent: Spearman's rank correlation."""
-    from scipy.stats import spearmanr
-
-    draws = len(one)
-    if draws < _LEAST_VARIANCE:
-        return untested(figure, "correlation 0", f"too few, {draws:,} sequences")
-    found = spearmanr(one, other)
-    return _likely(
-        figure, f"correlation {found.statistic:.3f}", "correlation 0", float(found.pvalue), f"{draws:,} sequences"
-    )
-
-
 def alike(
     figure: str, one: Values, other: Values, least: float, names: tuple[str, str], of: str = "sequences"
 ) -> Check:

@@ -13,11 +13,9 @@ import numpy.typing as npt
 from bertlab.inputs.audit.checks import Flags, Numbers
 from bertlab.inputs.audit.sample import Sample
 
-Words = npt.NDArray[np.uint64]
-
-_PREFIX = 8
-"""Tokens of a segment whose hash finds candidates; all its tokens are then compared."""
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+PREFIX = 8
+"""Tokens of a segment whose hash finds candidates; all its tokens are then compared. A shorter segment from another
+document is not searched: it stands in many places."""
 _CHUNK = 1 << 22
 """Tokens of the text that are searched together."""
 
@@ -33,9 +31,7 @@ class Trace:
     follows: Flags
     """(R,) whether the later segment was found behind the earlier one."""
     away: Flags
-    """(R,) whether a later segment that does not follow was found in another document."""
-    known: Flags
-    """(R,) whether the later segment was found anywhere, or there is none."""
+    """(R,) whether a later segment that does not follow was found in another document, or is too short to search."""
     ends: Numbers
     """(D,) offsets at which the documents of the text end."""
 
@@ -52,8 +48,7 @@ def trace(sample: Sample) -> Trace:
     reach = sample.length if sample.recipe.inputs.format == "segment-pair" else 0  # its segments may be cut in front
     places = np.full(sample.tokens.shape, -1)
     agrees, follows, away = np.zeros((3, len(places)), dtype=np.bool_)
-    known = np.asarray(~sample.later.any(axis=1))
-    queries, segments, homes = [], [], []
+    queries, segments = [], []
     for number, begin in enumerate(sample.batch.sequence_ids.tolist()):
         one, two = sample.ordinary[number] & ~sample.later[number], sample.later[number]
         first, second = sample.tokens[number, one], sample.tokens[number, two]
@@ -61,26 +56,27 @@ def trace(sample: Sample) -> Trace:
         agrees[number] = place is not None
         begin = begin if place is None else place
         places[number, one] = begin + np.arange(len(first))
-        if known[number]:
-            continue
         place = None
         if not sample.batch.random_second[number]:
             place = _find(text, second, begin + len(first), reach)
         if place is not None:
-            follows[number] = known[number] = True
+            follows[number] = True
             places[number, two] = place + np.arange(len(second))
+        elif len(second) < PREFIX:
+            away[number] = True
         else:
             queries.append(number)
             segments.append(second)
-            homes.append(np.searchsorted(ends, begin, side="right"))
-    if queries:
-        found, known[queries] = elsewhere(text, ends, segments, np.array(homes))
-        for number, place in zip(queries, found.tolist(), strict=True):
-            if place >= 0:
-                away[number] = True
-                places[number, sample.later[number]] = place + np.arange(sample.later[number].sum())
     places[places >= len(text)] = -1
-    return Trace(places, agrees & known, follows, away, known, ends)
+    if queries:
+        homes = np.searchsorted(ends, sample.batch.sequence_ids[queries], side="right")
+        found = elsewhere(text, ends, segments, homes)
+        agrees[queries] &= found >= 0
+        away[queries] = (found >= 0) & (np.searchsorted(ends, found, side="right") != homes)
+        for number, place, segment in zip(queries, found.tolist(), segments, strict=True):
+            if place >= 0:
+                places[number, sample.later[number]] = place + np.arange(len(segment))
+    return Trace(places, agrees, follows, away, ends)
 
 
 def _find(text: npt.NDArray[Any], segment: Numbers, begin: int, reach: int) -> int | None:
@@ -91,39 +87,34 @@ def _find(text: npt.NDArray[Any], segment: Numbers, begin: int, reach: int) -> i
     return None
 
 
-def elsewhere(text: npt.NDArray[Any], ends: Numbers, segments: list[Numbers], home: Numbers) -> tuple[Numbers, Flags]:
-    """Finds each of Q segments in a document other than `home` (Q,); `ends` (D,) are the offsets where documents end.
+def elsewhere(text: npt.NDArray[Any], ends: Numbers, segments: list[Numbers], home: Numbers) -> Numbers:
+    """An offset of each of Q segments of `PREFIX` tokens or more, (Q,): in a document other than `home` (Q,) if any.
 
-    Returns its offset, (Q,), -1 if there is none, and whether any document has it, (Q,).
+    -1 if no document has the segment; `ends` (D,) are the offsets where documents end.
     """
     import pandas
 
-    places = np.full(len(segments), -1, dtype=np.int64)
-    known = np.zeros(len(segments), dtype=np.bool_)
-    sizes = np.array([len(segment) for segment in segments])
-    heads = np.array([np.pad(segment[:_PREFIX], (0, max(0, _PREFIX - len(segment)))) for segment in segments])
-    for low in range(0, len(text), _CHUNK):
-        part = np.append(text[low : low + _CHUNK + _PREFIX], np.zeros(_PREFIX, text.dtype))
-        words = np.zeros(min(_CHUNK, len(text) - low), dtype=np.uint64)
-        keys = np.zeros(len(segments), dtype=np.uint64)
-        for size in range(1, _PREFIX + 1):
-            words = _extended(words, part[size - 1 : size - 1 + len(words)])
-            keys = _extended(keys, heads[:, size - 1])
-            queries = np.flatnonzero((np.minimum(sizes, _PREFIX) == size) & (places < 0))
-            begins = np.flatnonzero(pandas.Index(words).isin(keys[queries]))
-            candidates = pandas.Series(begins).groupby(words[begins]).indices
-            for query in queries:
-                for place in low + begins[candidates.get(keys[query], [])]:
-                    document = np.searchsorted(ends, place, side="right")
-                    stop = place + sizes[query]
-                    if stop <= ends[document] and np.array_equal(text[place:stop], segments[query]):
-                        known[query] = True
-                        if document != home[query]:
-                            places[query] = place
-                            break
-    return places, known
+    places, apart = np.full(len(segments), -1), np.zeros(len(segments), dtype=np.bool_)
+    keys = _hashes(np.array([segment[:PREFIX] for segment in segments]))
+    for low in range(0, len(text) - PREFIX + 1, _CHUNK):
+        part = text[low : low + _CHUNK + PREFIX - 1]
+        words = _hashes(np.lib.stride_tricks.sliding_window_view(part, PREFIX))
+        begins = np.flatnonzero(pandas.Index(words).isin(keys))
+        candidates = pandas.Series(begins).groupby(words[begins]).indices
+        for query in np.flatnonzero(~apart):
+            segment = segments[query]
+            for place in low + begins[candidates.get(keys[query], [])]:
+                document, stop = np.searchsorted(ends, place, side="right"), place + len(segment)
+                if stop <= ends[document] and np.array_equal(text[place:stop], segment):
+                    places[query], apart[query] = place, document != home[query]
+                    if apart[query]:
+                        break
+    return places
 
 
-def _extended(words: Words, tokens: npt.NDArray[Any]) -> Words:
-    """Hashes of sequences that are one token longer."""
-    return (words + tokens.astype(np.uint64) + np.uint64(1)) * _FACTOR ^ (words >> np.uint64(29))
+def _hashes(words: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """A hash of each row of (N, `PREFIX`) tokens."""
+    hashes = np.zeros(len(words), dtype=np.uint64)
+    for column in words.T:
+        hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + column.astype(np.uint64)
+    return hashes
