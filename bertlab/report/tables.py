@@ -239,12 +239,11 @@ def _metric(name: str, values: Sequence[float | None]) -> str:
 
 
 def label(evidence: Evidence, variant: str) -> str:
-    """The name of a variant with notes: the baseline, equal to another, other numerics."""
+    """The name of a variant with notes: the baseline, equal to another."""
     notes = ["baseline"] if variant == evidence.baseline else []
     if variant in evidence.duplicates:
         notes.append(f"same runs as {evidence.duplicates[variant]}")
-    name = with_details(variant, *notes)
-    return f"{name} †" if variant in evidence.numerics_mismatch else name
+    return with_details(variant, *notes)
 
 
 def described(effect: Effect | None, digits: int = 2) -> tuple[str, str, str]:
