@@ -1,6 +1,6 @@
 """What the tasks of the embedded world reach without an encoder, and with one: `python benchmarks/floors.py`.
 
-One line a task: each text of a pair alone, counts of shared words alone, all that `lexical.py` counts. With
+One line a task: each text of a pair alone, counts of shared words alone, all that `tasks/lexical.py` counts. With
 `--store RUN`, folders of finished pre-trainings, also these, fine-tuned as at scale tiny, with their floors:
 
     bertlab pretrain --json                          # its `path`
@@ -16,15 +16,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
-import lexical
 import numpy as np
 
 from bertlab.lab.scales import SCALES
 from bertlab.machine import Machine
 from bertlab.progress import silent
-from bertlab.tasks import catalog
+from bertlab.tasks import catalog, lexical
 from bertlab.tasks.data import load
-from bertlab.tasks.kinds import classification
+from bertlab.tasks.kinds import KINDS, classification
 from bertlab.tasks.kinds.span import Answers
 from bertlab.tasks.raw import RawExamples, TaskData
 
@@ -39,7 +38,14 @@ def parts(data: TaskData, *columns: int) -> TaskData:
     def cut(rows: RawExamples) -> RawExamples:
         return dataclasses.replace(rows, text=tuple(rows.text[column] for column in columns))
 
-    return dataclasses.replace(data, train=cut(data.train), evaluation=cut(data.evaluation))
+    return dataclasses.replace(
+        data, train=cut(data.train), evaluation=cut(data.evaluation), test=None, content=f"{data.content} {columns}"
+    )
+
+
+def floor(data: TaskData) -> list[dict[str, float]]:
+    """The lexical floor."""
+    return KINDS[data.kind].lexical_floor(data)
 
 
 def floors(data: TaskData) -> Iterator[tuple[str, float]]:
@@ -47,17 +53,18 @@ def floors(data: TaskData) -> Iterator[tuple[str, float]]:
     metric = METRICS[data.name]
     if data.name in PAIRS:
         for column, name in enumerate(("first text", "second text")):
-            yield name, lexical.floor(parts(data, column))[metric]
+            yield name, floor(parts(data, column))[0][metric]
     if data.name in PAIRS and data.labels:
         train, evaluated = (lexical.features(raw.text)[:, : lexical.COUNTS] for raw in (data.train, data.evaluation))
         shared = lexical.fit_classifier(train, np.array(data.train.labels)).predict(evaluated)
         yield "shared words", classification.accuracy(shared, np.array(data.evaluation.labels)).value
     if data.name == "questions-unanswerable":
         for column, name in enumerate(("question: has an answer?", "context: has an answer?")):
-            yield name, lexical.floor(parts(_answerable(data), column))["accuracy"]
+            yield name, floor(parts(_answerable(data), column))[0]["accuracy"]
     if data.name == "completion":
-        yield "endings alone", lexical.floor(_without_context(data))[metric]
-    yield "lexical", lexical.floor(data)[metric]
+        blank = dataclasses.replace(data, content=f"{data.content} endings", test=None)
+        yield "endings alone", floor(_without_context(blank))[0][metric]
+    yield "lexical", floor(dataclasses.replace(data, test=None))[0][metric]
 
 
 def _answerable(data: TaskData) -> TaskData:

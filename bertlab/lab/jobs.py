@@ -255,6 +255,7 @@ class Measure:
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
         """Trains, evaluates, and writes the predictions into `work`."""
+        from bertlab.tasks import kinds
         from bertlab.tasks.data import held_back
         from bertlab.training.finetuning import finetune
         from bertlab.training.loggers import opened
@@ -280,11 +281,14 @@ class Measure:
             )
             for logger in loggers:
                 logger.log_result(outcome.steps, outcome.metrics)
+        lexical: list[dict[str, float]] = []
+        if not self.held_back:
+            lexical = kinds.find(data.kind).lexical_floor(data, self.settings.max_train_examples)
         predictions, tested = outcome.predictions, None
         if outcome.test is not None:
             predictions = predictions | {f"test_{name}": each for name, each in outcome.test.predictions.items()}
             tested = {"split": task.test, "rows": outcome.test.examples, "metrics": outcome.test.metrics}
-            tested |= _floors(outcome.test)
+            tested |= _floors(outcome.test, lexical, 1)
         _save_predictions(work / "predictions.npz", predictions)
         return {
             "status": "collapsed" if outcome.collapsed else "done",
@@ -295,7 +299,7 @@ class Measure:
             "method": self.settings.kind,
             "trained_parameters": outcome.trained_parameters,
             "metrics": outcome.metrics,
-            **_floors(outcome),
+            **_floors(outcome, lexical, 0),
             "rows": {"train": outcome.train_examples, "evaluation": outcome.examples},
             "steps": outcome.steps,
             "milestone": self.milestone,
@@ -345,9 +349,10 @@ def devices_per_pretraining(machine: Machine, jobs: Iterable[Job]) -> int:
     return max(1, machine.gpus // runs) if runs else 1
 
 
-def _floors(result: EvalResult) -> dict[str, dict[str, float]]:
+def _floors(result: EvalResult, lexical: list[dict[str, float]], part: int) -> dict[str, dict[str, float]]:
     """The metrics of baselines on the same examples, by the name of the baseline."""
-    return _given(majority=result.majority, exchanged=result.exchanged)
+    floors = {"majority": result.majority, "lexical": lexical[part] if lexical else None, "exchanged": result.exchanged}
+    return _given(**floors)
 
 
 def _task_science(task: Task) -> dict[str, Any]:

@@ -18,6 +18,10 @@ are shown."""
 EXCHANGED = "second text exchanged"
 FLOORS = {
     "majority guess": ("majority", ""),
+    "lexical baseline": (
+        "lexical",
+        " (a linear model of words, word pairs and shared words, on up to 4,000 training examples)",
+    ),
     EXCHANGED: ("exchanged", " (the baseline where one of two texts is another example's)"),
 }
 """Points that take no understanding, by name: their key in a result, and their meaning."""

@@ -178,13 +178,14 @@ def test_pre_training_that_does_not_help_is_said(builder: Any, tmp_path: Path) -
 
 def test_the_floors_that_were_measured(builder: Any, tmp_path: Path) -> None:
     run_id = builder.pretrain("80/10/10")
-    builder.cell("80/10/10", "MNLI", 58.0, pretrain_id=run_id, floors={"exchanged": 35.0})
+    builder.cell("80/10/10", "MNLI", 58.0, pretrain_id=run_id, floors={"lexical": 44.0, "exchanged": 35.0})
     other = builder.pretrain("100/0/0")
-    builder.cell("100/0/0", "MNLI", 57.0, pretrain_id=other, floors={"exchanged": 20.0})
+    builder.cell("100/0/0", "MNLI", 57.0, pretrain_id=other, floors={"lexical": 44.0, "exchanged": 20.0})
     builder.record()
     text = written(builder, tmp_path / "out")
+    assert re.search(r"Lexical baseline \(.+\): MNLI 44\.00\.", text)
     assert re.search(r"Second text exchanged \(.+\): MNLI 35\.00\.", text), "the baseline's alone"
-    assert re.search(r"\| second text exchanged +\| +35\.00 ", text)
+    assert re.search(r"\| lexical baseline +\| +44\.00 ", text)
 
 
 def test_a_collapsed_floor_is_warned_of_and_gives_no_gain(builder: Any, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from bertlab import keyed
+from bertlab.tasks import lexical
 from bertlab.tasks.examples import IGNORED, Examples, Floats, Integers
 from bertlab.tasks.kinds import pairs
 from bertlab.tasks.metrics import Grouped, Mean, Metric
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 LIKELIHOOD = "log_likelihood"
 """The second metric of every kind whose answers have a probability: the mean log-likelihood of right answers, nats."""
 
+LEXICAL_EXAMPLES = 4_000
+"""At most this many training examples, a keyed sample, fit the lexical floor."""
+
 Arrays = Mapping[str, npt.NDArray[Any]]
 """Predictions for E examples (or their words) with the right answers, as `predictions.npz` keeps them."""
 
@@ -34,6 +39,8 @@ Options = Collection[str]
 
 Splits = tuple[tuple[str, ...], list[RawExamples]]
 """The names of the labels (none for answers without labels), and the examples of each split, training first."""
+
+_floors: dict[tuple[str, ...], list[dict[str, float]]] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +148,18 @@ class TaskKind(ABC):
         label = examples.targets
         return {"prediction": np.full_like(label, int(np.bincount(train.targets).argmax())), "label": label}
 
+    def lexical(self, train: RawExamples, evaluated: Sequence[RawExamples]) -> list[Arrays]:
+        """Predictions for each of `evaluated` by a linear model of `lexical.features`, fitted to `train`."""
+        model = self.fit(lexical.features(train.text), np.array(train.labels))
+        return [
+            {"prediction": model.predict(lexical.features(raw.text)), "label": np.array(raw.labels)}
+            for raw in evaluated
+        ]
+
+    def fit(self, inputs: Any, labels: Any) -> Any:
+        """The fitted linear model of the lexical floor."""
+        return lexical.fit_classifier(inputs, labels)
+
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
         """One of `metrics`, or `LIKELIHOOD`, as a function of weighted examples.
 
@@ -180,6 +199,23 @@ class TaskKind(ABC):
     def values(self, arrays: Arrays, labels: Sequence[str]) -> dict[str, float]:
         """All metrics of a task with these labels."""
         return {name: self.metric(name, arrays, labels).value for name in self.known(labels)}
+
+    def lexical_floor(self, data: TaskData, max_train_examples: int = 0) -> list[dict[str, float]]:
+        """The metrics of `lexical` on the evaluation split and, if the task has one, on the test split.
+
+        The model is fitted to as many examples as the encoder, `max_train_examples` (0 for all), at most
+        `LEXICAL_EXAMPLES`. Each process computes the floor of the same content once.
+        """
+        most = min(LEXICAL_EXAMPLES, max_train_examples or LEXICAL_EXAMPLES)
+        first = [str(column[0]) for raw in (data.train, data.evaluation) for column in raw.text]
+        key = (str(most), data.content, data.name, data.kind, *data.labels, *first)
+        if key not in _floors:
+            train, evaluated = data.train, [raw for raw in (data.evaluation, data.test) if raw]
+            if len(train) > most:
+                order = keyed.permutation(keyed.key("lexical"), len(train))
+                train = train.take(np.sort(order[:most]))
+            _floors[key] = [self.values(each, data.labels) for each in self.lexical(train, evaluated)]
+        return _floors[key]
 
     def words(self, raw: RawExamples) -> float:
         """Mean number of words in the sequences of an example, over the first two thousand."""

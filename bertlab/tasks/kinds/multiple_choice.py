@@ -12,6 +12,7 @@ import numpy as np
 
 from bertlab.errors import BadInput
 from bertlab.names import shown
+from bertlab.tasks import lexical
 from bertlab.tasks.examples import Examples
 from bertlab.tasks.kinds import classification, pairs
 from bertlab.tasks.kinds.base import Arrays, Options, TaskKind
@@ -56,7 +57,7 @@ class MultipleChoice(TaskKind):
     ) -> Examples:
         """[CLS] context [SEP] ending [SEP] for each ending of an example, consecutively; one target per example."""
         choices, labels = len(raw.text) - 1, np.array(raw.labels)
-        found = pairs.encode(pairs_of(raw.text), np.repeat(labels, choices), tokenizer, length)
+        found = pairs.encode(_pairs(raw.text), np.repeat(labels, choices), tokenizer, length)
         return dataclasses.replace(
             found,
             positions=found.positions[: len(raw)],
@@ -65,6 +66,17 @@ class MultipleChoice(TaskKind):
             raw_count=len(raw),
             choices=choices,
         )
+
+    def lexical(self, train: RawExamples, evaluated: Sequence[RawExamples]) -> list[Arrays]:
+        """A logistic regression on `lexical.features` of the context with each ending: right or not."""
+        choices = len(train.text) - 1
+        right = (np.array(train.labels)[:, None] == np.arange(choices)).ravel().astype(int)
+        model = self.fit(lexical.features(_pairs(train.text)), right)
+        found: list[Arrays] = []
+        for raw in evaluated:
+            scores = model.decision_function(lexical.features(_pairs(raw.text))).reshape(-1, choices)
+            found.append({"prediction": scores.argmax(1), "label": np.array(raw.labels)})
+        return found
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """Accuracy alone: the index of an ending is arbitrary."""
@@ -76,7 +88,7 @@ class MultipleChoice(TaskKind):
         return super().words(raw) + (len(raw.text) - 2) * super().words(context)
 
 
-def pairs_of(text: Sequence[Sequence[str]]) -> list[list[str]]:
+def _pairs(text: Sequence[Sequence[str]]) -> list[list[str]]:
     """Contexts and endings as two columns, the endings of an example consecutively."""
     contexts, *columns = text
     first = [context for context in contexts for _ in columns]

@@ -17,6 +17,7 @@ import numpy as np
 from bertlab import keyed
 from bertlab.errors import BadInput
 from bertlab.names import shown
+from bertlab.tasks import lexical
 from bertlab.tasks.examples import Examples, Floats, Integers
 from bertlab.tasks.kinds import squad
 from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Options, Predicted, TaskKind
@@ -86,7 +87,7 @@ class Span(TaskKind):
         if encoded.turns == 3:  # the classifier answers at a probability above one half
             threshold = 0.0
         if threshold is None and not all(each.texts for each in (*data.train.labels, *right)):
-            answered = scores_of(_cut(contexts, places), right)["f1"]
+            answered = _scores(_cut(contexts, places), right)["f1"]
             unanswered = np.array([float(not each.texts) for each in right])
             threshold = squad.threshold(margins, answered, unanswered)
         if threshold is not None:
@@ -94,7 +95,7 @@ class Span(TaskKind):
         predicted = _cut(contexts, places)
         likelihoods = log_likelihoods(encoded, right, log_softmax(scores, -1))
         return Predicted(
-            arrays={"prediction": places, **scores_of(predicted, right), LIKELIHOOD: likelihoods},
+            arrays={"prediction": places, **_scores(predicted, right), LIKELIHOOD: likelihoods},
             collapsed=len(set(predicted)) == 1,
             threshold=threshold,
         )
@@ -103,7 +104,23 @@ class Span(TaskKind):
         """The most frequent normalised answer of the training questions, or no answer."""
         given = (squad.normalised(each.texts[0]) if each.texts else "" for each in data.train.labels)
         guess = Counter(given).most_common(1)[0][0]
-        return scores_of([guess] * len(raw), raw.labels)
+        return _scores([guess] * len(raw), raw.labels)
+
+    def lexical(self, train: RawExamples, evaluated: Sequence[RawExamples]) -> list[Arrays]:
+        """The span nearest to the words of the question, if the context contains enough of them."""
+        parts = [train, *evaluated]
+        found = [[lexical.nearest(*pair) for pair in zip(*raw.text, strict=True)] for raw in parts]
+
+        def scores(part: int, threshold: float) -> dict[str, Floats]:
+            said = [text if share >= threshold else "" for text, share in found[part]]
+            return _scores(said, parts[part].labels)
+
+        thresholds = [0.0]
+        if not all(each.texts for each in train.labels):
+            shares = sorted({share for _, share in found[0]})
+            thresholds = [*shares[:: max(1, len(shares) // 20)], 2.0] if len(shares) > 1 else [0.0]
+        threshold = max(thresholds, key=lambda each: float(scores(0, each)["f1"].mean()))
+        return [scores(part, threshold) for part in range(1, len(parts))]
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """Exact match and F1 of SQuAD; each question is an example."""
@@ -115,7 +132,7 @@ def _cut(contexts: Sequence[str], places: Integers) -> list[str]:
     return [context[begin:end] for context, (begin, end) in zip(contexts, places, strict=True)]
 
 
-def scores_of(predicted: Sequence[str], right: Sequence[Answers]) -> dict[str, Floats]:
+def _scores(predicted: Sequence[str], right: Sequence[Answers]) -> dict[str, Floats]:
     """Exact match and F1 of each question, (Q,) each, 0 to 1."""
     pairs = [(text, each.texts) for text, each in zip(predicted, right, strict=True)]
     return {

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from bertlab.errors import BadInput
 from bertlab.names import shown
+from bertlab.tasks import lexical
 from bertlab.tasks.examples import Examples, Floats, Integers
 from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Options, Predicted, TaskKind
 from bertlab.tasks.metrics import Labels, Metric, MetricOfMeans, f1_points, percentage, ratio
@@ -91,6 +92,18 @@ class Tagging(TaskKind):
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """The most frequent tag of the training words."""
         return {**super().majority(data, raw, train, examples), "sentence": examples.owners}
+
+    def lexical(self, train: RawExamples, evaluated: Sequence[RawExamples]) -> list[Arrays]:
+        """A logistic regression on `lexical.windows`."""
+        model = self.fit(lexical.windows(train.text[0]), np.concatenate(train.labels))
+        return [
+            {
+                "prediction": model.predict(lexical.windows(raw.text[0])),
+                "label": np.concatenate(raw.labels),
+                "sentence": np.repeat(np.arange(len(raw)), [len(each) for each in raw.labels]),
+            }
+            for raw in evaluated
+        ]
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """Accuracy of words; micro-averaged precision, recall and F1 of entities. Sentences are the examples.

@@ -1,23 +1,20 @@
 """What counting words reaches on tasks of each kind, made up so that the answer is known."""
 
 import dataclasses
-from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from bertlab.tasks import lexical
+from bertlab.tasks.kinds import KINDS, base
 from bertlab.tasks.kinds.span import Answers
 from bertlab.tasks.raw import RawExamples, TaskData
 
 WORDS = ["crow", "pike", "moth", "jug", "cart", "lamp", "hill", "pond"]
 
 
-@pytest.fixture
-def lexical(monkeypatch):
-    """`benchmarks/lexical.py`."""
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
-    return import_module("lexical")
+def floor(data):
+    return KINDS[data.kind].lexical_floor(data)
 
 
 def task(kind, labels, make, count=400):
@@ -28,7 +25,7 @@ def task(kind, labels, make, count=400):
 
     return TaskData(
         name=f"{kind} {make.__name__}", dataset="toy", kind=kind, labels=labels, train=rows(0), evaluation=rows(1),
-        content="toy",
+        test=rows(2), content="toy",
     )  # fmt: skip
 
 
@@ -82,15 +79,45 @@ def near_the_question(draw):
         ("span", (), near_the_question, "f1", 80),
     ],
 )
-def test_words_are_counted(lexical, kind, labels, make, metric, least):
-    assert lexical.floor(task(kind, labels, make))[metric] > least
+def test_words_are_counted(kind, labels, make, metric, least):
+    data = task(kind, labels, make)
+    evaluated, tested = floor(data)
+    assert min(evaluated[metric], tested[metric]) > least
+    assert floor(dataclasses.replace(data)) is floor(data), "not computed once"
 
 
-def test_half_of_a_pair_tells_nothing_where_it_is_built_so(lexical):
+def test_half_of_a_pair_tells_nothing_where_it_is_built_so():
     data = task("classification", ("no", "yes"), sum_of_two)
-    train, evaluation = (dataclasses.replace(part, text=part.text[:1]) for part in (data.train, data.evaluation))
-    assert 40 < lexical.floor(dataclasses.replace(data, train=train, evaluation=evaluation))["accuracy"] < 60
+    half = dataclasses.replace(
+        data,
+        content="half",
+        **{
+            name: dataclasses.replace(getattr(data, name), text=getattr(data, name).text[:1])
+            for name in ("train", "evaluation", "test")
+        },
+    )
+    assert 40 < floor(half)[0]["accuracy"] < 60
     alike = task("classification", ("no", "yes"), the_same_word)
     train, evaluated = (lexical.features(raw.text)[:, : lexical.COUNTS] for raw in (alike.train, alike.evaluation))
     shared = lexical.fit_classifier(train, np.array(alike.train.labels)).predict(evaluated)
     assert np.mean(shared == alike.evaluation.labels) > 0.95
+
+
+def test_one_label_alone_is_given_to_all():
+    data = task("classification", ("no", "yes"), sum_of_two)
+    ones = dataclasses.replace(
+        data, content="ones", train=dataclasses.replace(data.train, labels=[1] * len(data.train))
+    )
+    assert floor(ones)[0]["accuracy"] == 100 * np.mean(data.evaluation.labels)
+
+
+def test_it_is_bounded(monkeypatch):
+    monkeypatch.setattr(base, "LEXICAL_EXAMPLES", 50)
+    seen = []
+    features = lexical.features
+    monkeypatch.setattr(lexical, "features", lambda text: seen.append(len(text[0])) or features(text))
+    floor(dataclasses.replace(task("classification", ("no", "yes"), sum_of_two), content="bounded"))
+    assert seen == [50, 400, 400]
+    KINDS["classification"].lexical_floor(task("classification", ("no", "yes"), sum_of_two), 20)
+    assert seen[3:] == [20, 400, 400], "no more than the encoder trains on"
+    assert len(lexical.words("word " * 999)) == lexical.WORDS

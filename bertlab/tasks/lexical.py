@@ -1,4 +1,4 @@
-"""What models of words reach on each kind of task, without an encoder: its lexical floor.
+"""Bag-of-words models for the lexical floor of each kind of task.
 
 For classification, regression and multiple choice, a linear model of the words of each text, of word pairs, and of the
 number of shared words; for tagging, a linear model of a window of three words; for spans, the span of the context
@@ -12,25 +12,16 @@ import re
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from bertlab import keyed
-from bertlab.tasks import kinds
 from bertlab.tasks.examples import Integers
-from bertlab.tasks.kinds.multiple_choice import pairs_of
-from bertlab.tasks.kinds.span import scores_of
-from bertlab.tasks.raw import RawExamples, TaskData
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
-
-EXAMPLES = 4_000
-"""At most this many training examples, a keyed sample, fit a model."""
 
 WORDS = 40
 FEATURES = 2**18
@@ -143,67 +134,3 @@ def nearest(question: str, context: str) -> tuple[str, float]:
                 best, chosen = value, context[places[at].start() : places[end - 1].end()]
         at = max(end, at + 1)
     return chosen, len(words_of_question & set(lower)) / max(1, len(words_of_question))
-
-
-Arrays = Mapping[str, npt.NDArray[Any]]
-
-
-def _whole(train: RawExamples, evaluated: RawExamples) -> Arrays:
-    model = fit_classifier(features(train.text), np.array(train.labels))
-    return {"prediction": model.predict(features(evaluated.text)), "label": np.array(evaluated.labels)}
-
-
-def _value(train: RawExamples, evaluated: RawExamples) -> Arrays:
-    from sklearn.linear_model import Ridge
-
-    model = Ridge(alpha=10.0, solver="sparse_cg", tol=1e-3).fit(features(train.text), np.array(train.labels))
-    return {"prediction": model.predict(features(evaluated.text)), "label": np.array(evaluated.labels)}
-
-
-def _choice(train: RawExamples, evaluated: RawExamples) -> Arrays:
-    """The context with each ending: right or not."""
-    choices = len(train.text) - 1
-    right = (np.array(train.labels)[:, None] == np.arange(choices)).ravel().astype(int)
-    model = fit_classifier(features(pairs_of(train.text)), right)
-    scores = model.decision_function(features(pairs_of(evaluated.text))).reshape(-1, choices)
-    return {"prediction": scores.argmax(1), "label": np.array(evaluated.labels)}
-
-
-def _tags(train: RawExamples, evaluated: RawExamples) -> Arrays:
-    model = fit_classifier(windows(train.text[0]), np.concatenate(train.labels))
-    return {
-        "prediction": model.predict(windows(evaluated.text[0])),
-        "label": np.concatenate(evaluated.labels),
-        "sentence": np.repeat(np.arange(len(evaluated)), [len(each) for each in evaluated.labels]),
-    }
-
-
-def _span(train: RawExamples, evaluated: RawExamples) -> Arrays:
-    """The nearest span, if the context contains enough words of the question."""
-    found = {id(part): [nearest(*pair) for pair in zip(*part.text, strict=True)] for part in (train, evaluated)}
-
-    def scores(part: RawExamples, threshold: float) -> Arrays:
-        return scores_of([text if share >= threshold else "" for text, share in found[id(part)]], part.labels)
-
-    thresholds = [0.0]
-    if not all(each.texts for each in train.labels):
-        shares = sorted({share for _, share in found[id(train)]})
-        thresholds = [*shares[:: max(1, len(shares) // 20)], 2.0] if len(shares) > 1 else [0.0]
-    return scores(evaluated, max(thresholds, key=lambda each: float(scores(train, each)["f1"].mean())))
-
-
-_KINDS: dict[str, Callable[[RawExamples, RawExamples], Arrays]] = {
-    "classification": _whole,
-    "regression": _value,
-    "multiple-choice": _choice,
-    "tagging": _tags,
-    "span": _span,
-}
-
-
-def floor(data: TaskData) -> dict[str, float]:
-    """The metrics of the evaluation split by a model that is fitted to at most `EXAMPLES` training examples."""
-    train = data.train
-    if len(train) > EXAMPLES:
-        train = train.take(np.sort(keyed.permutation(keyed.key("lexical"), len(train))[:EXAMPLES]))
-    return kinds.find(data.kind).values(_KINDS[data.kind](train, data.evaluation), data.labels)
