@@ -11,6 +11,7 @@ from rich.progress import Progress as Bars
 from bertlab.cli.console import complain, console, say
 from bertlab.cli.plan_table import require_room
 from bertlab.errors import BadInput
+from bertlab.execution import environment
 from bertlab.execution.attempt import one_line
 from bertlab.execution.schedule import execute
 from bertlab.lab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, read_task
@@ -38,6 +39,7 @@ def carry_out(
     Reads all tasks first. Calls `on_training` when the first training begins. With `quiet`, progress goes to standard
     error. Raises `BadInput`, without leaving a new store behind.
     """
+    environment.require_memory()
     done = {run.id for run in store.runs()}
     pending = [job for job in jobs if job.id not in done]
     for data in (data for job in pending if isinstance(job, Measure) for data in job.tasks):

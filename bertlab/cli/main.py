@@ -1,8 +1,10 @@
 """`bertlab`: registers the commands, and turns every error into one line and an exit status."""
 
 import os
+import platform
 import signal
 import sys
+import tempfile
 import traceback
 from contextlib import suppress
 from typing import Annotated
@@ -26,6 +28,7 @@ from bertlab.cli.report import report
 from bertlab.cli.runs import runs
 from bertlab.cli.studies import studies
 from bertlab.errors import BadInput, unusable
+from bertlab.execution import environment
 from bertlab.names import plain
 from bertlab.progress import Interrupted
 
@@ -49,6 +52,7 @@ for each in (ablate, report, plan, audit, studies, runs, pretrain, finetune, fil
 def options(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an internal error.")] = False,
 ) -> None:
     """Reproduce the ablations behind BERT: pre-train variants, measure them, and compare with the published tables.
 
@@ -68,7 +72,7 @@ def main() -> None:
     """
     code, line = 0, ""
     try:
-        os.environ.setdefault("USER", f"user{os.getuid()}")  # torch needs one, and in containers users have no name
+        environment.prepare()
         code = app(standalone_mode=False) or 0
     except Interrupted as error:
         line = f"{error}; finished work is kept: give the same command again to resume"
@@ -93,8 +97,27 @@ def _status(error: Exception) -> tuple[int, str]:
         return 1, "out of memory: free some, or use a smaller model, batch or --micro-batch"
     if isinstance(error, OSError) and error.errno is not None:
         return 2, str(unusable(error))
-    traceback.print_exception(error)
-    return INTERNAL_ERROR, "internal error: please report it with the traceback above"
+    try:
+        text = plain(str(error))[:300]
+    except Exception:  # str() of an error in a user's code may raise
+        text = "no text"
+    return INTERNAL_ERROR, f"internal error: {type(error).__name__}: {text}; {_traceback(error)}"
+
+
+def _traceback(error: Exception) -> str:
+    """Writes a traceback to a file, or with `--debug` to standard error, and returns where it is."""
+    text = "".join(traceback.format_exception(error))
+    if "--debug" in sys.argv:
+        complain(text)
+        return "the traceback is above"
+    head = f"bertlab {__version__}, Python {platform.python_version()}: {sys.argv[1:]}\n"
+    try:
+        descriptor, name = tempfile.mkstemp(prefix="bertlab-fault-", suffix=".txt")
+        with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(head + text)
+    except OSError:
+        return "`bertlab --debug COMMAND` shows its traceback"
+    return f"please report it with the traceback in {name}"
 
 
 def _flushed() -> bool:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from bertlab.errors import BadInput, RunFailed, writing
+from bertlab.errors import BadInput, RunFailed, Unwritable, writing
 from bertlab.lab.jobs import Job, Pretrain
 from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import Interrupted, Progress
 from bertlab.store import files
+from bertlab.store.locks import Claim
 from bertlab.store.runs import Store
 
 
@@ -78,7 +79,6 @@ def attempt(
     Records progress with the claim, and calls `progress` if given. `run` replaces the job's own `run`, for a job on
     several processes. Raises no error that a job can cause.
     """
-    began = time.monotonic()
     try:
         with writing(store.root), store.claimed(job.id) as claim:
             if claim is None:
@@ -89,12 +89,25 @@ def attempt(
             if failure is not None and failure["status"] == "diverged":  # meanwhile, in another command
                 return Ended("diverged", failure["reason"], failure["log"], final=True)
             claim.observer = progress
-            try:
-                work = _begun(job, store, machine, processes)
-                result = run(work, claim) if run else job.run(work, store, machine, claim)
-            except (BadInput, Interrupted):
-                _discard(job, store)
-                raise
+            return _claimed(job, store, machine, claim, processes, run)
+    except BadInput as error:  # for one, a full disk
+        return Ended("refused", str(error))
+
+
+def _claimed(
+    job: Job,
+    store: Store,
+    machine: Machine,
+    claim: Claim,
+    processes: int,
+    run: Callable[[Path, Progress], dict[str, Any]] | None,
+) -> Ended:
+    """The attempt of a job whose claim is held."""
+    began = time.monotonic()
+    try:
+        with writing(store.root):
+            work = _begun(job, store, machine, processes)
+            result = run(work, claim) if run else job.run(work, store, machine, claim)
             seconds = time.monotonic() - began
             if not isinstance(job, Pretrain):  # a pre-training records its own times, across interruptions
                 line = {"stage": job.kind, "step": 0, "seconds": round(seconds, 3)}
@@ -102,9 +115,13 @@ def attempt(
             files.write_json(work / "result.json", result)
             store.finish(job.kind, job.id, job.label)
         return Ended("done", seconds=seconds)
-    except BadInput as error:  # for one, a full disk
+    except Unwritable:
+        raise
+    except BadInput as error:
+        _discard(job, store)
         return Ended("refused", str(error))
     except Interrupted as error:
+        _discard(job, store)
         return Ended("stopped", str(error))
     except Exception as error:
         diverged = isinstance(error, RunFailed) and error.status == "diverged"

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.errors import BadInput, RunFailed, writing
+from bertlab.execution import environment
 from bertlab.lab.jobs import Pretrain
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, Progress, silent, stop_if_asked
 from bertlab.store.runs import Store
 
-COLLECTIVE_SECONDS = 300
+COLLECTIVE_SECONDS = environment.collective_seconds()
 """How long a process waits for the others, which may hang, or save to a slow disk."""
 
 TRIES = 2

@@ -8,12 +8,14 @@ this process, which stops workers by a flag file in the store.
 import logging
 import os
 import secrets
+import shutil
 import signal
 import socket
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,6 +28,7 @@ from bertlab.lab.jobs import Job, Pretrain, devices_per_pretraining, needs
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, Progress, listening_to, stop_if_asked
+from bertlab.store.locks import claimed, is_claimed
 from bertlab.store.runs import Store
 
 SECONDS_TO_STOP = 9.0
@@ -33,7 +36,15 @@ SECONDS_TO_STOP = 9.0
 
 SECONDS_TO_REACH = 10.0
 
+SECONDS_TO_HIRE = 600.0
+"""A command without any device ends after this time."""
+
 SECONDS_BETWEEN_LOOKS = 0.3
+
+PRIVATE = "bertlab-ray-"
+"""The prefix of folders for Ray's sessions."""
+OWNER = "BERTLAB_RAY_FOLDER"
+"""The environment variable by which processes of Ray are matched to their folder."""
 
 OBJECT_STORE_BYTES = 100 * 2**20
 """Enough for jobs and their outcomes; all data go through the store."""
@@ -101,6 +112,8 @@ class Workers(Engine):
         """Workers that are starting, by the Ray reference that is ready when they are."""
         self.idle: list[Any] = []
         self.running: dict[Any, _Running] = {}
+        self.busy = time.monotonic()
+        """The last time that a job ran."""
 
     def devices(self, job: Job) -> int:
         """`group` for a pre-training, else one."""
@@ -136,6 +149,7 @@ class Workers(Engine):
 
     def ended(self) -> list[tuple[Job, Ended]]:
         """Jobs that have ended; reports the progress of the others."""
+        self._require_devices()
         waiting = [*self.running, *self.hiring]
         ready = self.ray.wait(waiting, timeout=SECONDS_BETWEEN_LOOKS)[0] if waiting else []
         for running in self.running.values():
@@ -152,6 +166,17 @@ class Workers(Engine):
         if self.running:
             self.flag.write_text(str(number), encoding="utf-8")
             self.ray.wait([*self.running], num_returns=len(self.running), timeout=SECONDS_TO_STOP)
+
+    def _require_devices(self) -> None:
+        """Raises `BadInput` if no job has run for long: devices are missing, or other commands hold them."""
+        if self.running or self.idle:
+            self.busy = time.monotonic()
+        elif time.monotonic() - self.busy > SECONDS_TO_HIRE:
+            there = self.ray.cluster_resources()
+            raise BadInput(
+                f"no device has become free in {SECONDS_TO_HIRE / 60:.0f} minutes: the cluster has "
+                f"{there.get('GPU', 0):.0f} GPUs and {there.get('CPU', 0):.0f} CPUs, and other commands may hold them"
+            )
 
     def _hired(self, reference: Any) -> None:
         worker = self.hiring.pop(reference)
@@ -224,9 +249,7 @@ def _ray(machine: Machine) -> Iterator[Any]:
 
     logging.getLogger("ray").setLevel(logging.ERROR)
     # In the main thread, a SIGTERM during the start would crash Ray. Its processes end with this thread.
-    # Ray opens its folder to all users, so it lies in a private one. Paths of sockets must be short.
-    folder = tempfile.TemporaryDirectory(prefix=f"bertlab-ray-{os.getpid()}-", dir="/tmp", ignore_cleanup_errors=True)
-    with folder as private, ThreadPoolExecutor(1) as thread, ExitStack() as stack:
+    with _private_folder() as private, ThreadPoolExecutor(1) as thread, ExitStack() as stack:
         stack.callback(ray.shutdown)
         failed = f"no Ray cluster answers at '{machine.cluster}'"
         options: dict[str, Any] = {"address": machine.cluster}
@@ -238,7 +261,7 @@ def _ray(machine: Machine) -> Iterator[Any]:
                 "include_dashboard": False,
                 "object_store_memory": OBJECT_STORE_BYTES,
                 "_node_ip_address": "127.0.0.1",
-                "_temp_dir": f"{private}/ray",
+                "_temp_dir": str(private / "ray"),
             }
         start = partial(ray.init, log_to_driver=False, logging_level="ERROR", configure_logging=False, **options)
         try:
@@ -251,11 +274,49 @@ def _ray(machine: Machine) -> Iterator[Any]:
         yield ray
 
 
+@contextmanager
+def _private_folder() -> Iterator[Path]:
+    """A private folder around that of Ray's session, which Ray opens to all users of the machine.
+
+    Kills all processes that were started for it at the end, and those that killed commands of this user left.
+    """
+    place = Path("/tmp")  # paths of sockets must be short
+    for left in place.glob(f"{PRIVATE}*"):
+        with suppress(OSError):
+            if left.lstat().st_uid == os.getuid() and not is_claimed(left / "claim"):
+                _remove(left)
+    private = Path(tempfile.mkdtemp(prefix=PRIVATE, dir=place))
+    os.environ[OWNER] = str(private)
+    try:
+        with claimed(private / "claim"):
+            yield private
+    finally:
+        del os.environ[OWNER]
+        _remove(private)
+
+
+def _remove(private: Path) -> None:
+    """Removes the folder of a session and kills its processes; some would live for another minute."""
+    mark = f"{OWNER}={private}".encode()
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # the process has ended, or is another user's
+            if mark in environment.read_bytes().split(b"\0"):
+                os.kill(int(environment.parent.name), signal.SIGKILL)
+    shutil.rmtree(private, ignore_errors=True)
+
+
 def _reach(address: str) -> None:
-    """Raises `OSError` or `ValueError` if nothing listens at HOST:PORT; Ray itself would wait for minutes."""
+    """Raises `OSError` or `ValueError` if no Ray listens at HOST:PORT; Ray itself would wait for minutes or for ever.
+
+    Ray's head answers in HTTP/2 (RFC 9113, section 3.4), which begins with a settings frame (type 4).
+    """
     if address != "auto":
         host, _, port = address.rpartition(":")
-        socket.create_connection((host, int(port)), timeout=SECONDS_TO_REACH).close()
+        with socket.create_connection((host, int(port)), timeout=SECONDS_TO_REACH) as connection:
+            connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)))
+            answer = connection.recv(9)
+        if answer[3:4] != b"\4":
+            raise OSError("another service listens there")
 
 
 def _reason(error: BaseException) -> str:

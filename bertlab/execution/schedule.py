@@ -12,6 +12,7 @@ from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.recipe import cost
+from bertlab.store import locks
 from bertlab.store.runs import Run, Store
 
 TRIES = 2
@@ -78,7 +79,7 @@ class Schedule:
     def carry_out(self, engine: Engine, kinds: type | tuple[type, ...] = object) -> None:
         """Runs the jobs of these kinds, the first ones first; `lost` then has all jobs without a result so far."""
         self._give_up()
-        running = 0
+        running, busy = 0, time.monotonic()
         while running or any(isinstance(job, kinds) for job in self.todo):
             stop_if_asked()
             while (job := self._next(engine, kinds)) is not None:
@@ -89,10 +90,12 @@ class Schedule:
                 running -= 1
                 self._end(job, how)
             self._give_up()
-            if not running and not ended:  # other commands run the remaining jobs, or devices are not ready
-                for job in [each for each in self.todo if self.store.is_claimed(each.id)]:
-                    warn(f"another command runs {job.kind} {label(job.label)}: waiting for it (see `bertlab runs`)")
-                time.sleep(SECONDS_BETWEEN_LOOKS)
+            if running or ended:
+                busy = time.monotonic()
+            else:
+                if time.monotonic() - busy > locks.SECONDS_OF_SILENCE:
+                    self._name_holder()
+                time.sleep(SECONDS_BETWEEN_LOOKS)  # other commands run the remaining jobs, or devices are not ready
 
     def _next(self, engine: Engine, kinds: type | tuple[type, ...]) -> Job | None:
         """The first job that can run now on the idle devices."""
@@ -102,6 +105,13 @@ class Schedule:
             if fits and all(need.id in self.done for need in needs(job)) and not self.store.is_claimed(job.id):
                 return job
         return None
+
+    def _name_holder(self) -> None:
+        """Warns of the process that this command waits for: it may be stopped, or on another machine."""
+        for job in self.todo:
+            if self.store.is_claimed(job.id):
+                warn(f"waiting for {self.store.holder(job.id)}, which works on run {job.id} ({label(job.label)})")
+                return
 
     def _begin(self, job: Job, engine: Engine) -> None:
         self.todo.remove(job)

@@ -11,8 +11,6 @@ from bertlab.recipe.objective import Arrays, Loss
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from bertlab.inputs.audit.checks import Check, Flags
-    from bertlab.inputs.audit.sample import Sample
     from bertlab.model.heads import LMHead
     from bertlab.recipe import Model
 
@@ -55,15 +53,6 @@ class LanguageModel(Loss):
     def logits(self, vocabulary: int, length: int) -> float:
         """The vocabulary at each predicted token."""
         return length * self.predicted(length) * vocabulary
-
-    def audit_slots(self, sample: Sample, empty: Flags) -> Check:
-        """Slots without a prediction hold zeros, and the others a weight of 1; `empty` is (R, K)."""
-        from bertlab.inputs.audit import checks
-
-        arrays = sample.batch.arrays[self.kind]
-        filled = (arrays["positions"] != 0) | (arrays["targets"] != 0) | (arrays["weights"] != 0)
-        wrong = (filled & empty) | ((arrays["weights"] != 1) & ~empty)
-        return checks.always("weights", "1, and in empty slots all 0", wrong.any(axis=1), sample.name)
 
 
 def perplexity(loss: float) -> float:

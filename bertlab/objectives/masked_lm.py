@@ -153,7 +153,7 @@ class MaskedLM(LanguageModel):
 
     def audit(self, sample: Sample) -> list[Check]:
         """The number of chosen tokens, their positions and their replacements."""
-        from bertlab.inputs.audit.checks import always, evenly, share
+        from bertlab.inputs.audit.checks import always, share
 
         chosen, active = self._chosen(sample.batch), sample.batch.arrays[self.kind]["weights"] > 0
         sizes, counts, tokenizer = sample.sizes, chosen.sum(axis=1), sample.corpus.tokenizer
@@ -174,21 +174,15 @@ class MaskedLM(LanguageModel):
         # A random token equals the token before it with this probability.
         equal = self.corruption.random * float(np.isin(before[chosen], vocabulary).mean()) / len(vocabulary)
         rule, found = f"max(1, floor({self.mask_prob:g} n + 0.5)) a sequence", f"{counts.sum() / sizes.sum():.2%}"
-        made = [
+        return [
             always("tokens chosen", rule, miscounted, sample.name, f"{found} of {sizes.sum():,}"),
             always("specials chosen", "never", special, sample.name, "never"),
-            self.audit_slots(sample, ~active),
             shares("chosen, shown as [MASK]", hidden, self.corruption.mask),
             shares("chosen, kept", same, self.corruption.keep + equal),
             shares("chosen, another shown", replaced, self.corruption.random - equal),
             always("shown for the chosen", "[MASK] or ordinary tokens", strange.any(axis=1), sample.name),
+            *self.selection.audit(sample, chosen),
         ]
-        if self.corruption.random:
-            # A token that is replaced by itself is not seen: an id comes as often as chosen tokens have another one.
-            size = vocabulary.max() + 1
-            drawn, there = (np.bincount(each, minlength=size)[vocabulary] for each in (shown[replaced], before[chosen]))
-            made.append(evenly("random tokens", "each ordinary token as often", drawn, chosen.sum() - there))
-        return [*made, *self.selection.audit(sample, chosen)]
 
     def audit_again(self, sample: Sample, later: Sample) -> list[Check]:
         """Masks repeat as the schedule says."""

@@ -42,6 +42,8 @@ class Planned:
     reason: str
     """The message of a failed run."""
     seconds: float
+    numerics: Mapping[str, str]
+    """The facts of its environment that can change the last bits of a number."""
 
     @property
     def fate(self) -> str:
@@ -76,10 +78,14 @@ class Cell(Planned):
     eval_examples: int
     trained_parameters: int | None
     """Parameters that the adaptation trains; None if it is not measured or there is no adaptation."""
+    kind: str
+    """The kind of the task; empty until it is measured."""
     length: int
     """The maximum length in tokens; 0 if unknown."""
     adaptation: Adaptation | None
     """At its defaults until it is measured; None for an arm that this package does not define."""
+    threshold: float | None
+    """The score above which a question is answered, where questions may have no answer."""
 
     @property
     def of_pretraining(self) -> bool:
@@ -116,8 +122,10 @@ class Pretraining(Planned):
     recipe: Recipe | None
     """None if it is not finished, or has an arm that this package does not define."""
     curve: tuple[Point, ...]
-    machine: Mapping[str, str]
-    """What it was trained on: processor, device, precision, threads, versions of the libraries."""
+    host: Mapping[str, str]
+    """The machine: its processor, cores, system."""
+    software: Mapping[str, str]
+    """Versions of the libraries."""
 
     @property
     def finished(self) -> bool:

@@ -20,6 +20,9 @@ from bertlab.report.statistics.variance import Typical
 LESS_IS_MORE = ("loss", "perplexity")
 """Endings of the names of metrics where a lower value is better."""
 
+NUMERICS = ("device", "precision", "threads", "compiled", "torch")
+"""Facts of an environment that can change the last bits of a number."""
+
 Milestones = tuple[int, int]
 """Per cent of the pre-training's steps after which each of two variants is measured."""
 
@@ -56,6 +59,8 @@ class Evidence:
     """Settings that a search chose, by task."""
     cells: tuple[Cell, ...]
     pretrainings: tuple[Pretraining, ...]
+    preparation: float
+    """Seconds of tokenising its corpora."""
     predictions: Predictions = field(repr=False)
     """The predictions of the runs of its store."""
     _effects: dict[tuple[object, ...], Effect | None] = field(default_factory=dict, init=False, repr=False)
@@ -297,6 +302,44 @@ class Evidence:
             return "pre-training does not help there"
         reaches = other.interval is not None and other.interval.high >= 0
         return "the gain by pre-training cannot be distinguished from 0 there" if reaches else ""
+
+    @property
+    def planned_seeds(self) -> int:
+        """The number of seeds of the cells."""
+        return len({self.seed_of(cell) for cell in self.cells})
+
+    # Machines.
+
+    def numerics(self, variant: str) -> dict[str, list[str]]:
+        """The values of each of `NUMERICS` among the runs of a variant."""
+        runs = [*self.of(variant), *(cell for cell in self.cells if cell.variant == variant)]
+        found = {name: sorted({each.numerics[name] for each in runs if name in each.numerics}) for name in NUMERICS}
+        return {name: values for name, values in found.items() if values}
+
+    @cached_property
+    def numerics_mismatch(self) -> dict[str, str]:
+        """Variants whose numerics differ from the baseline's or among themselves, with what differs."""
+        reference = self.numerics(self.baseline)
+        found = {}
+        for variant in self.variants:
+            found[variant] = ", ".join(
+                f"{name} {' and '.join(values)}"
+                for name, values in self.numerics(variant).items()
+                if len(values) > 1 or (reference and values != reference.get(name))
+            )
+        return {variant: what for variant, what in found.items() if what}
+
+    @cached_property
+    def machines(self) -> dict[str, list[str]]:
+        """The machines of the pre-trainings, named by what differs between them, each with its variants."""
+        runs = [(each.variant, {**each.host, **each.numerics}) for each in self.pretrainings if each.curve]
+        names = _distinct(name for _, facts in runs for name in facts)
+        differing = [name for name in names if len({facts.get(name) for _, facts in runs}) > 1]
+        found: dict[str, list[str]] = {}
+        for variant, facts in runs:
+            name = ", ".join(f"{name} {facts.get(name, 'unknown')}" for name in differing)
+            found[name] = _distinct([*found.get(name, ()), variant])
+        return found
 
 
 def _distinct(names: Iterable[str]) -> list[str]:

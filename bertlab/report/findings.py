@@ -3,13 +3,16 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from bertlab.lab.study import Claim
 from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
+from bertlab.report.statistics.summary import seed_means
 from bertlab.report.tables import EMPTY, Table, described, signed, with_details
 from bertlab.report.verdicts import Pair, Trial, Verdict, trials, verdicts
+from bertlab.wording import count, roughly
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +40,8 @@ class Finding:
     """The effect on the log-likelihood of the right answers, in nats."""
     hint: str
     """What would decide it, where it is undecided."""
+    collapses: str
+    """The number of collapsed runs of the pair, and its difference by seed; empty if none collapsed."""
 
     @property
     def about(self) -> Claim:
@@ -49,9 +54,17 @@ class Finding:
         return self.verdict.trial.pair
 
     @property
+    def needs_more_seeds(self) -> bool:
+        """Whether a finite number of seeds would decide it."""
+        need = self.verdict.need
+        undecided = self.outcome == "undecided" and not self.verdict.trial.validity_issue
+        return undecided and need is not None and need.seeds < math.inf
+
+    @property
     def sentence(self) -> str:
-        """The outcome with the hint."""
-        return f"{self.outcome}: {self.hint}" if self.hint else self.outcome
+        """The outcome with the hint and the collapses."""
+        text = f"{self.outcome}: {self.hint}" if self.hint else self.outcome
+        return f"{text} ({self.collapses})" if self.collapses else text
 
 
 def findings(evidence: Evidence) -> tuple[Finding, ...]:
@@ -74,6 +87,7 @@ def _finding(evidence: Evidence, verdict: Verdict, trial: Trial) -> Finding:
         n=str(effect.n) if effect else EMPTY,
         likely=evidence.effect(pair.better, pair.worse, claim.on, metric=LIKELIHOOD, at=(claim.at, claim.before)),
         hint=_hint(evidence, verdict, trial),
+        collapses=_collapses(evidence, claim, pair),
     )
 
 
@@ -94,8 +108,28 @@ def brief(found: Sequence[Finding]) -> Table:
     return Table(("claim", "measured", "paper", "verdict"), tuple(rows))
 
 
+def _collapses(evidence: Evidence, claim: Claim, pair: Pair) -> str:
+    compared = (pair.better, claim.on, claim.at), (pair.worse, claim.on, claim.before)
+    counts, crossed = [], set()
+    for each in compared:
+        if cells := evidence.collapsed(*each):
+            crossed |= {evidence.seed_of(cell) for cell in cells}
+            runs = sum(cell.value is not None for cell in evidence.at(*each))
+            counts.append(f"{len(cells)} of {count(runs, 'run')} of {each[0]} collapsed")
+    if not counts:
+        return EMPTY
+    ours, theirs = (seed_means(evidence.points(*each)) for each in compared)
+    sign = -1 if evidence.less_is_more(claim.on) else 1
+    by_seed = [
+        signed(sign * (ours[seed] - theirs[seed])) + (" collapsed" if seed in crossed else "")
+        for seed in ours
+        if seed in theirs
+    ]
+    return ", ".join(counts) + (f"; by {evidence.seeds[:-1]} {', '.join(by_seed)}" if by_seed else "")
+
+
 def _hint(evidence: Evidence, verdict: Verdict, trial: Trial) -> str:
-    """What is missing, or what would decide it."""
+    """What is missing, or what would decide it and its cost."""
     pairs, pair, what = len(trial.claim.pairs), trial.pair, evidence.seeds
     if trial.measured < pairs:
         return f"{trial.measured} of {pairs} comparisons are measured" if trial.measured else EMPTY
@@ -103,12 +137,34 @@ def _hint(evidence: Evidence, verdict: Verdict, trial: Trial) -> str:
         return EMPTY
     if trial.validity_issue:
         return trial.validity_issue
-    if pair.collapses and trial.p == 1.0:
-        return f"the {what} that did not collapse do not show the same, or are fewer than {VERDICT_MIN_SEEDS}"
+    if pair.collapses:
+        left = pair.without.n if pair.without else 0
+        if left < VERDICT_MIN_SEEDS:
+            return f"{count(left, what[:-1])} without a collapse, a verdict needs {VERDICT_MIN_SEEDS}"
+        if trial.p == 1.0:
+            return f"the difference comes from the {what} that collapsed"
     if verdict.need is None:
         few = pair.effect is None or pair.effect.n < VERDICT_MIN_SEEDS
-        return f"needs at least {VERDICT_MIN_SEEDS} {what}" if few else EMPTY
+        least = f"{VERDICT_MIN_SEEDS} {what}{_cost(evidence, trial.claim, VERDICT_MIN_SEEDS)}"
+        return f"needs at least {least}" if few else EMPTY
     true = signed(verdict.need.true)
     if math.isinf(verdict.need.seeds):
         return f"if the effect is {true}, no number of {what} decides on these examples"
-    return f"if the effect is {true}, about {math.ceil(verdict.need.seeds):,} {what} decide"
+    needed = max(VERDICT_MIN_SEEDS, math.ceil(verdict.need.seeds))
+    return f"if the effect is {true}, about {needed:,} {what} decide{_cost(evidence, trial.claim, needed)}"
+
+
+def _cost(evidence: Evidence, claim: Claim, needed: int) -> str:
+    """The time until each variant of a claim has `needed` seeds, by recorded times; empty if one has none."""
+    trained, measured = {}, 0.0
+    for variant in dict.fromkeys(variant for pair in claim.pairs for variant in pair):
+        cells = evidence.by_seed(variant, claim.on)
+        if not cells:
+            return EMPTY
+        runs = {each.id: each.seconds for each in evidence.of(variant) if not each.imported}
+        # variants of the same pre-training train it once
+        trained[frozenset(runs)] = max(0, needed - len(runs)) * fmean(runs.values()) if runs else 0.0
+        spent = math.fsum(cell.seconds for each in cells.values() for cell in each)
+        measured += max(0, needed - len(cells)) * spent / len(cells)
+    seconds = math.fsum(trained.values()) + measured
+    return f", about {roughly(seconds)} more" if seconds else EMPTY

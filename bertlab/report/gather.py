@@ -12,7 +12,7 @@ from bertlab.names import plain
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
 from bertlab.report.cells import FLOORS, Cell, Point, Pretraining, is_share, number
-from bertlab.report.evidence import Evidence
+from bertlab.report.evidence import NUMERICS, Evidence
 from bertlab.report.predictions import Predictions
 from bertlab.store.runs import Run, Store
 
@@ -28,7 +28,6 @@ _OF_CELL = (
     *("pretrain_seed", "finetune_seed", "pretrain_id", "run_id"),
 )
 """Fields of the evidence and of its cells that are those of the record."""
-_MACHINE = ("processor", "cores", "system", "python", "device", "precision", "threads", "compiled")
 
 T = TypeVar("T")
 
@@ -71,6 +70,8 @@ class _Reader:
     def evidence(self, record: Mapping[str, Any], claims: tuple[Claim, ...]) -> Evidence:
         """A record with its runs."""
         record = _plain(record)
+        pretrained = [run for each in record["rows"] if (run := self.runs.get(each["pretrain_id"]))]
+        corpora = sorted({str(run.science().get("corpus", "")) for run in pretrained} & self.runs.keys())
         return Evidence(
             **{name: record[name] for name in _OF_RECORD},
             synthetic=record["world"],
@@ -79,6 +80,7 @@ class _Reader:
             claims=claims,
             cells=tuple(map(self.cell, record["cells"])),
             pretrainings=tuple(map(self.pretraining, record["rows"])),
+            preparation=math.fsum(self.runs[each].seconds() for each in corpora),
             predictions=self.predictions,
         )
 
@@ -88,7 +90,8 @@ class _Reader:
         result = _plain(run.result()) if run else {}
         status, reason = (result.get("status", "done"), "") if run else self.missing(planned["pretrain_id"])
         environment = _plain(run.environment()) if run else {}
-        facts = environment | environment.get("numerics", {})
+        versions = environment.get("versions", {})
+        numerics = {"compiled": "no"} | environment.get("numerics", {}) if run else {}
         return Pretraining(
             variant=planned["variant"],
             seed=planned["pretrain_seed"],
@@ -99,7 +102,9 @@ class _Reader:
             recipe=_load(Recipe, run.science().get("recipe", {})) if run else None,
             curve=_curve(run, result) if run else (),
             seconds=run.seconds() if run else 0.0,
-            machine={name: str(facts[name]) for name in _MACHINE if name in facts} | environment.get("versions", {}),
+            numerics=_facts(numerics, NUMERICS),
+            host=_facts(environment, ("processor", "cores", "system", "python")),
+            software=_facts(versions, sorted(versions.keys() - set(NUMERICS))),
         )
 
     def cell(self, planned: Mapping[str, Any]) -> Cell:
@@ -133,8 +138,11 @@ class _Reader:
             eval_examples=int(examples.get("evaluation", 0)),
             trained_parameters=result.get("trained_parameters"),
             seconds=run.seconds() if run and not of_pretraining else 0.0,
+            numerics=_facts(_plain(run.environment()).get("numerics", {}), NUMERICS) if run else {},
+            kind=str(run.science().get("task", {}).get("kind", "")) if run else "",
             length=int(result.get("length", 0)),
             adaptation=_load(Adaptation, {**result.get("settings", {}), "kind": planned["method"]}),
+            threshold=number(result.get("threshold")),
         )
 
     def missing(self, *run_ids: str) -> tuple[str, str]:
@@ -194,3 +202,7 @@ def _curve(run: Run, result: Mapping[str, Any]) -> tuple[Point, ...]:
             seconds = math.fsum(taken for until, taken in trained if until <= step) if trained else None
             points[step] = Point(step, step * tokens_per_step, seconds, losses)
     return tuple(points[step] for step in sorted(points))
+
+
+def _facts(known: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
+    return {name: str(known[name]) for name in names if name in known}

@@ -239,11 +239,12 @@ def _metric(name: str, values: Sequence[float | None]) -> str:
 
 
 def label(evidence: Evidence, variant: str) -> str:
-    """The name of a variant with notes: the baseline, equal to another."""
+    """The name of a variant with notes: the baseline, equal to another, other numerics."""
     notes = ["baseline"] if variant == evidence.baseline else []
     if variant in evidence.duplicates:
         notes.append(f"same runs as {evidence.duplicates[variant]}")
-    return with_details(variant, *notes)
+    name = with_details(variant, *notes)
+    return f"{name} †" if variant in evidence.numerics_mismatch else name
 
 
 def described(effect: Effect | None, digits: int = 2) -> tuple[str, str, str]:

@@ -23,7 +23,7 @@ VALUES = (
 CLAIMS = (
     *("study", "scale", "setting", "key", "claim", "measurement", "at", "since", "within", "better", "worse"),
     *("effect", "low", "high", "published", "n", "p", "adjusted_p"),
-    *("log_likelihood", "log_likelihood_low", "log_likelihood_high", "verdict", "reason"),
+    *("log_likelihood", "log_likelihood_low", "log_likelihood_high", "verdict", "reason", "collapses"),
 )
 SUMMARY = (
     *("study", "scale", "setting", "key", "variant", "measurement", "metric", "mean", "sd", "min", "max", "seeds"),
@@ -102,7 +102,7 @@ def _claims(evidence: Evidence) -> Iterable[dict[str, Any]]:
             **{"p": each.verdict.trial.p, "adjusted_p": each.verdict.adjusted},
             "log_likelihood": each.likely and each.likely.mean,
             **(_ends("log_likelihood_", each.likely.interval) if each.likely else {}),
-            **{"verdict": each.outcome, "reason": each.hint},
+            **{"verdict": each.outcome, "reason": each.hint, "collapses": each.collapses},
         }
 
 

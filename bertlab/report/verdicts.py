@@ -19,6 +19,9 @@ from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
 from bertlab.report.statistics.power import POWER, seeds_needed
 from bertlab.report.statistics.summary import LEVEL
 
+_FATES = {"pending": "not finished", "damaged": "damaged on disk"}
+"""The words of a sentence for a status, where they are not the status itself."""
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -164,17 +167,28 @@ def _validity_issue(evidence: Evidence, claim: Claim) -> str:
         return "the margin holds for the paper's scale and data"
     compared = [zip(pair, (claim.at, claim.before), strict=True) for pair in claim.pairs]
     sides = dict.fromkeys(itertools.chain(*compared))
-    for variant, at in sides:
-        cells = evidence.at(variant, claim.on, at)
-        lost = {evidence.seed_of(cell) for cell in cells if cell.value is None}
-        if lost:
-            planned = {evidence.seed_of(cell) for cell in cells}
-            return f"{len(lost)} of {len(planned)} {evidence.seeds} of {variant} have no value"
-    variants = {variant for variant, _ in sides}
-    if unlearned := {each.variant for each in evidence.pretrainings if each.learned_nothing} & variants:
-        return f"learned next to nothing in pre-training: {', '.join(sorted(unlearned))}"
+    if absent := [each for variant, at in sides for each in _absent(evidence, variant, claim.on, at)]:
+        return "; ".join(absent)
+    variants, unlearned = {variant for variant, _ in sides}, dict[str, list[str]]()
+    for each in evidence.pretrainings:
+        if each.learned_nothing and each.variant in variants:
+            unlearned.setdefault(each.variant, []).append(str(each.seed))
+    if unlearned:
+        named = (f"{name}, seed{'s'[: len(seeds) > 1]} {', '.join(seeds)}" for name, seeds in unlearned.items())
+        return f"learned next to nothing in pre-training: {'; '.join(named)}"
     untrained = filter(evidence.untrained, evidence.variants)
     return next(filter(None, (evidence.unhelped(variant, claim.on) for variant in untrained)), "")
+
+
+def _absent(evidence: Evidence, variant: str, measurement: str, at: int) -> list[str]:
+    """The planned seeds of a variant without a value, counted by status."""
+    cells = evidence.at(variant, measurement, at)
+    planned = {evidence.seed_of(cell) for cell in cells}
+    fates: dict[str, set[int]] = {}
+    for cell in cells:
+        if cell.value is None:
+            fates.setdefault(_FATES.get(cell.status, cell.status), set()).add(evidence.seed_of(cell))
+    return [f"{len(lost)} of {len(planned)} {evidence.seeds} of {variant} {fate}" for fate, lost in fates.items()]
 
 
 def _pair(evidence: Evidence, claim: Claim, better: str, worse: str) -> Pair:

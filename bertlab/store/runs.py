@@ -353,6 +353,10 @@ class Store:
         """Whether a process works on a run now."""
         return locks.is_claimed(self.scratch / run_id)
 
+    def holder(self, run_id: str) -> str:
+        """The process that works on a run, for messages."""
+        return locks.holder(self.scratch / run_id)
+
     def progress(self, run_id: str) -> dict[str, Any]:
         """The last progress that the process working on a run recorded; empty if there is none."""
         return locks.record(self.scratch / run_id)

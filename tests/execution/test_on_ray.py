@@ -4,11 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
+from bertlab.execution import on_ray
+from bertlab.store.locks import claimed, record
 from bertlab.store.runs import Store
 
 RUN = (sys.executable, "-m", "bertlab")
@@ -44,6 +47,11 @@ def begun_for(runs):
         except OSError:
             continue
     return found
+
+
+def session(pid):
+    """The folders of Ray's sessions of a command."""
+    return [path for path in Path("/tmp").glob(f"{on_ray.PRIVATE}*") if record(path / "claim").get("pid") == pid]
 
 
 def alive(pid):
@@ -116,7 +124,8 @@ def while_ray_starts():
 def test_a_signal_while_ray_starts_ends_the_command_and_ray(tmp_path, until, delay, number):
     """It goes to all processes of the group, as `timeout` and terminals have it."""
     process = start(tmp_path / "runs", "--workers", "2", *LONG, stderr=subprocess.PIPE, start_new_session=True)
-    until(lambda: list(Path("/tmp").glob(f"bertlab-ray-{process.pid}-*")))
+    until(lambda: session(process.pid))
+    (folder,) = session(process.pid)
     time.sleep(delay)
     os.killpg(process.pid, number)
     _, errors = process.communicate(timeout=120)  # as long as Ray takes to start: four seconds where nothing else runs
@@ -124,7 +133,27 @@ def test_a_signal_while_ray_starts_ends_the_command_and_ray(tmp_path, until, del
     assert errors.count("\n") == 1
     assert f"interrupted by {number.name}" in errors
     until(lambda: not begun_for(tmp_path / "runs"), seconds=3)
-    assert not list(Path("/tmp").glob(f"bertlab-ray-{process.pid}-*"))
+    assert not folder.exists()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at /proc")
+def test_what_a_killed_command_left_of_ray_is_removed_by_the_next_one():
+    left, held = (Path(tempfile.mkdtemp(prefix=on_ray.PRIVATE, dir="/tmp")) for _ in range(2))
+    environment = {on_ray.OWNER: str(left)}
+    waiting = [subprocess.Popen(["/bin/sleep", "60"], env=each) for each in (environment, {})]
+    try:
+        with claimed(held / "claim"):
+            with on_ray._private_folder() as private:
+                assert private.stat().st_mode & 0o777 == 0o700
+                assert [each.exists() for each in (left, held)] == [False, True]
+                assert waiting[0].wait(5) == -signal.SIGKILL
+                assert waiting[1].poll() is None
+            assert not private.exists()
+    finally:
+        for each in waiting:
+            each.kill()
+            each.wait()
+        on_ray._remove(held)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 The engine is made up; the plan and the store are real.
 """
 
+import os
+import re
 import threading
 import time
 
@@ -16,6 +18,7 @@ from bertlab.execution.schedule import TRIES, Schedule, execute, length
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import Measure, Pretrain, needs
 from bertlab.progress import silent
+from bertlab.store import locks
 from bertlab.store.files import write_json
 from bertlab.store.runs import Store
 
@@ -175,16 +178,18 @@ def test_a_run_that_another_command_works_on_is_waited_for_behind_the_others(job
     assert remaining.lost == []
 
 
-def test_what_is_waited_for_is_said_once(jobs, store, monkeypatch, capsys):
+def test_who_is_waited_for_is_said_once(jobs, store, monkeypatch, capsys):
     """Its holder may be a stopped process, or one on another machine."""
+    monkeypatch.setattr(locks, "SECONDS_OF_SILENCE", 0.3)
     monkeypatch.setattr(errors, "_warned", set())
     first = next(job for job in jobs if isinstance(job, Pretrain))
     held = threading.Event()
 
     def hold():
-        with store.claimed(first.id):
+        with store.claimed(first.id) as claim:
+            claim(7, 20, "pre-training")
             held.set()
-            time.sleep(1.0)
+            time.sleep(1.5)
 
     holder = threading.Thread(target=hold)
     holder.start()
@@ -192,7 +197,8 @@ def test_what_is_waited_for_is_said_once(jobs, store, monkeypatch, capsys):
     assert carried_out(jobs, store, Engine(store)) == []
     holder.join()
     (line,) = capsys.readouterr().err.splitlines()
-    assert "another command runs pretrain masking-80-10-10-seed0" in line
+    said = rf"waiting for process {os.getpid()} on \S+ since \d\d:\d\d:\d\d, which works on run {first.id} "
+    assert re.search(said, line)
 
 
 def test_a_claim_found_out_late_is_tried_again(jobs, store):

@@ -1,9 +1,12 @@
-"""What a report says of how each task was measured."""
+"""What a report says of how each task was measured, and of the sizes of the variants."""
 
 import dataclasses
 
 import pytest
 
+from bertlab.adaptation import FineTuning
+from bertlab.recipe import Model, Recipe
+from bertlab.recipe.identity import load
 from bertlab.report import facts, tables
 from bertlab.report.gather import gather_all
 from bertlab.report.notes import notes
@@ -12,27 +15,67 @@ from bertlab.store.runs import Store
 
 @pytest.fixture
 def evidence(builder):
-    """The evidence of one measured cell by seed, with changes to its record."""
+    """The evidence of one measured cell, with changes to its cells and to its record."""
 
-    def made(values=(60.0,), **record):
+    def made(cell=None, pretraining=None, values=(60.0,), **record):
         for seed, value in enumerate(values):
             builder.cell("80/10/10", "NER", value, seed, 0, builder.pretrain("80/10/10", seed))
         builder.record(**record)
-        return gather_all(Store(builder.root))[0]
+        found = gather_all(Store(builder.root))[0]
+        recipe = load(Recipe, pretraining or {})
+        return dataclasses.replace(
+            found,
+            cells=tuple(dataclasses.replace(each, **(cell or {})) for each in found.cells),
+            pretrainings=tuple(dataclasses.replace(each, recipe=recipe) for each in found.pretrainings),
+        )
 
     return made
 
 
-def test_trained_parameters_are_shown(builder):
-    for variant in ("80/10/10", "100/0/0"):
+@pytest.mark.parametrize(
+    ("recipe", "settings", "text"),
+    [
+        ({}, {}, "sequences of at most 64 tokens; lower-cased text, sentences without the context of their document"),
+        (
+            {"tokenizer": {"lowercase": False}},
+            {"context": True},
+            "cased text, sentences with the context of their document",
+        ),
+    ],
+)
+def test_of_names_it_says_casing_and_context(evidence, recipe, settings, text):
+    found = evidence({"kind": "tagging", "adaptation": FineTuning(**settings), "length": 64}, recipe)
+    assert text in dict(facts.facts(found))["NER"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        ({"threshold": -1.25}, "answered above a threshold (-1.25) that is chosen for each run on the reported"),
+        ({"threshold": 0.5, "split": "test"}, "chosen for each run on the evaluation examples"),
+        ({"threshold": 0.0, "adaptation": FineTuning(answerability=True)}, "a classifier trained with the span"),
+    ],
+)
+def test_it_says_how_questions_without_an_answer_are_found(evidence, cell, text):
+    assert text in dict(facts.facts(evidence({"kind": "span", **cell})))["NER"]
+    assert "threshold" not in dict(facts.facts(evidence({"kind": "span"})))["NER"]
+
+
+def test_trained_parameters_stand_with_their_variants_where_these_differ(builder):
+    for variant in ("80/10/10", "100/0/0", "0/0/100"):
         builder.cell(variant, "NER", 60.0, 0, 0, builder.pretrain(variant))
     builder.record()
     found = gather_all(Store(builder.root))[0]
-    cells = (
-        dataclasses.replace(each, trained_parameters=count) for each, count in zip(found.cells, (7000, 50), strict=True)
-    )
-    text = dict(facts.facts(dataclasses.replace(found, cells=tuple(cells))))["NER"]
-    assert text.endswith("; 50 to 7,000 trained parameters")
+
+    def text(*counts):
+        cells = [
+            dataclasses.replace(each, trained_parameters=count) for each, count in zip(found.cells, counts, strict=True)
+        ]
+        return dict(facts.facts(dataclasses.replace(found, cells=tuple(cells))))["NER"]
+
+    assert text(7000, 7000, 7000).endswith("; 7,000 trained parameters")
+    assert text(7000, 50, 50).endswith("; 7,000 (80/10/10), 50 (100/0/0, 0/0/100) trained parameters")
+    assert "trained" not in text(None, None, None)
 
 
 def test_where_medians_are_published_medians_are_shown(evidence):
@@ -42,6 +85,36 @@ def test_where_medians_are_published_medians_are_shown(evidence):
     assert any("verdicts are of means" in line for line in notes("legend", found))
     plain = dataclasses.replace(found, medians=False)
     assert tables.results(plain).rows[0][1].startswith("63.67 (")
+
+
+def test_sizes_are_shown_as_the_multiples_that_they_came_to(builder):
+    for variant in ("80/10/10", "100/0/0"):
+        builder.cell(variant, "NER", 60.0, 0, 0, builder.pretrain(variant))
+    builder.record()
+    found = gather_all(Store(builder.root))[0]
+    shapes = [{"layers": 4, "hidden": 128, "heads": 2}, {"layers": 4, "hidden": 192, "heads": 3}]
+    runs = [
+        dataclasses.replace(run, recipe=Recipe(model=Model(**shape)))
+        for run, shape in zip(found.pretrainings, shapes, strict=True)
+    ]
+    text = dict(facts.facts(dataclasses.replace(found, pretrainings=tuple(runs))))
+    assert text["Sizes relative to the baseline"] == "100/0/0: width x 1.5, heads x 1.5"
+    assert "Sizes relative to the baseline" not in dict(facts.facts(found))
+
+
+def test_real_tokens_of_each_variant_are_shown_where_they_differ(builder):
+    for variant in ("80/10/10", "100/0/0"):
+        builder.cell(variant, "NER", 60.0, 0, 0, builder.pretrain(variant))
+    builder.record()
+    found = gather_all(Store(builder.root))[0]
+    for other, expected in ((1009, None), (1119, "80/10/10: 1,000; 100/0/0: 1,119")):
+        seen = {"80/10/10": 1000, "100/0/0": other}
+        runs = [
+            dataclasses.replace(run, result={**run.result, "real_tokens": seen[run.variant]})
+            for run in found.pretrainings
+        ]
+        text = dict(facts.facts(dataclasses.replace(found, pretrainings=tuple(runs))))
+        assert text.get("Tokens a run without padding, where they differ") == expected
 
 
 def test_a_study_without_published_values_speaks_of_none(evidence, builder):

@@ -207,6 +207,18 @@ def test_one_seed_is_undecided(builder: Any, tmp_path: Path) -> None:
     assert "95 % interval" not in text
 
 
+def test_variants_of_other_numerics_are_marked(builder: Any, tmp_path: Path) -> None:
+    baseline(builder)
+    numerics = {"torch": "2.13.0", "device": "cpu", "precision": "fp32", "threads": 2}
+    run_id = builder.pretrain("100/0/0", environment={"numerics": numerics})
+    builder.cell("100/0/0", "MNLI", 51.0, pretrain_id=run_id)
+    builder.record()
+    text = written(builder, tmp_path / "out")
+    assert "| 100/0/0 † " in text
+    assert "precision bf16 and fp32" in text
+    assert "80/10/10 (baseline) †" not in text
+
+
 def test_failures_and_what_is_to_come_are_said(builder: Any, tmp_path: Path) -> None:
     from bertlab.store.runs import Store
 

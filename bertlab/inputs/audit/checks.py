@@ -74,21 +74,6 @@ def total(
     return _likely(figure, f"{found / unit:.2%}", f"{expected / unit:.2%}", p, f"{draws:,} {of}")
 
 
-def evenly(figure: str, expected: str, counts: Numbers, rates: Numbers) -> Check:
-    """Whether `counts` (N,) have the `rates` (N,): chi-squared, by a gamma distribution of its mean and variance."""
-    from scipy.stats import gamma
-
-    draws, kinds = int(counts.sum()), len(counts)
-    if draws < kinds:
-        return untested(figure, expected, f"too few, {draws:,} tokens for {kinds:,}")
-    wanted = rates * (draws / rates.sum())
-    statistic = float(((counts - wanted) ** 2 / wanted).sum())
-    mean = kinds - 1
-    variance = 2 * mean + float((1 / wanted).sum()) - (kinds**2 + 2 * kinds - 2) / draws
-    p = float(gamma.sf(statistic, mean**2 / variance, scale=variance / mean))
-    return _likely(figure, f"chi-squared {statistic:,.0f} of {kinds:,}", expected, p, f"{draws:,} tokens")
-
-
 def alike(
     figure: str, one: Values, other: Values, least: float, names: tuple[str, str], of: str = "sequences"
 ) -> Check:

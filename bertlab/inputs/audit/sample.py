@@ -96,11 +96,6 @@ class Sample:
         """(R,) ordinary tokens of each sequence."""
         return np.asarray(self.ordinary.sum(axis=1))
 
-    @cached_property
-    def rank(self) -> Numbers:
-        """(R, T) the number of ordinary tokens before each position of its sequence."""
-        return np.asarray(np.cumsum(self.ordinary, axis=1) - self.ordinary)
-
     @property
     def _inside(self) -> Flags:
         positions = np.arange(self.tokens.shape[1])

@@ -15,7 +15,7 @@ from bertlab.recipe.ranges import POSITIVE_SHARE, Range
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from bertlab.inputs.audit.checks import Check, Flags, Numbers
+    from bertlab.inputs.audit.checks import Check, Flags
     from bertlab.inputs.audit.sample import Sample
     from bertlab.inputs.collator import Integers, Sequences
 
@@ -36,8 +36,6 @@ class GeometricSpans(WordSelection):
     p: Annotated[float, POSITIVE_SHARE] = 0.2
     longest: Annotated[int, Range(1, 100, "words")] = 10
     """With p = 0.2 the mean is 3.8 words."""
-    span_corruption: bool = True
-    """Whether all tokens of a span become [MASK], stay, or become random together."""
 
     def at_most(self, words: int) -> float:
         """The probability that a span has at most this many words."""
@@ -54,31 +52,22 @@ class GeometricSpans(WordSelection):
 
     def choice(self, sequences: Sequences, numbers: Integers, used: Integers) -> Choice:
         """The runs of consecutive tokens are the groups."""
-        if not self.span_corruption:
-            return Choice(numbers, used, numbers)
         numbers[used == 0] = sequences.tokens.shape[1]
         numbers.sort(axis=1)
         return Choice(numbers, used, _runs(numbers, sequences.before))
 
     def apart(self, chosen: Flags) -> Flags:
         """The first token of each span."""
-        return chosen & ~np.pad(chosen, ((0, 0), (1, 0)))[:, :-1] if self.span_corruption else chosen
+        return chosen & ~np.pad(chosen, ((0, 0), (1, 0)))[:, :-1]
 
     def audit(self, sample: Sample, chosen: Flags) -> list[Check]:
-        """Words stay whole, spans are those of a plain draw, and all tokens of a span are shown as [MASK], or none."""
+        """Words stay whole, and all tokens of a span are shown as [MASK], or none."""
         from bertlab.inputs.audit.checks import always
 
-        checks = super().audit(sample, chosen)
-        if self.span_corruption:
-            hidden = sample.batch.tokens == sample.corpus.tokenizer.mask
-            wrong = chosen[:, 1:] & chosen[:, :-1] & (hidden[:, 1:] != hidden[:, :-1])
-            checks.insert(1, always("tokens of a span", "shown alike", wrong.any(axis=1), sample.name))
-        return checks
-
-    def draw_sizes(self, random: np.random.Generator, count: int) -> Numbers:
-        """Words of each span, from the plain definition."""
-        shares = np.array([self.p * (1 - self.p) ** (words - 1) for words in range(1, self.longest + 1)])
-        return random.choice(range(1, self.longest + 1), p=shares / shares.sum(), size=count)
+        hidden = sample.batch.tokens == sample.corpus.tokenizer.mask
+        wrong = chosen[:, 1:] & chosen[:, :-1] & (hidden[:, 1:] != hidden[:, :-1])
+        shown = always("tokens of a span", "shown alike", wrong.any(axis=1), sample.name)
+        return [shown, *super().audit(sample, chosen)]
 
 
 def _runs(numbers: Integers, before: Integers) -> Integers:

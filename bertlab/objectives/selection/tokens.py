@@ -44,37 +44,12 @@ class Tokens(Selection):
 
         return choose
 
-    def audit(self, sample: Sample, chosen: Flags) -> list[Check]:
-        """Early tokens are chosen as often as late ones, and each sequence has its own."""
+    def audit_again(self, figure: str, sample: Sample, which: Numbers, chosen: Flags, later: Flags) -> list[Check]:
+        """As many tokens are chosen twice as expected of two independent draws: hypergeometric."""
         from bertlab.inputs.audit.checks import total
 
-        sizes, counts = sample.sizes, chosen.sum(axis=1)
-        span = float((counts * (sizes - 1)).sum())
-        variance = float((counts * (sizes - counts) * (sizes + 1) / 12).sum())
-        found, figure = float(sample.rank[chosen].sum()), "position of the chosen in a sequence"
-        # Compares the chosen positions of pairs of sequences of equal length.
-        ranks = np.zeros(chosen.shape, dtype=np.bool_)
-        ranks[np.nonzero(chosen)[0], sample.rank[chosen]] = True
-        order = np.argsort(sizes, kind="stable")
-        one, other = order[:-1:2], order[1::2]
-        equal = sizes[one] == sizes[other]
-        one, other = one[equal], other[equal]
-        return [
-            total(figure, found, span / 2, variance, span, int(counts.sum())),
-            _overlap("chosen in another sequence too", ranks[one], ranks[other], sizes[one]),
-        ]
-
-    def audit_again(self, figure: str, sample: Sample, which: Numbers, chosen: Flags, later: Flags) -> list[Check]:
-        """As many tokens are chosen twice as expected by chance."""
-        return [_overlap(figure, chosen, later, sample.sizes[which])]
-
-
-def _overlap(figure: str, one: Flags, other: Flags, sizes: Numbers) -> Check:
-    """The positions that two independent draws share, of `sizes` (N,) tokens in each sequence: hypergeometric."""
-    from bertlab.inputs.audit.checks import total
-
-    counts, others = one.sum(axis=1), other.sum(axis=1)
-    expected = counts * others / sizes
-    variance = expected * (1 - others / sizes) * (sizes - counts) / np.maximum(sizes - 1, 1)
-    found, drawn = float((one & other).sum()), int(counts.sum())
-    return total(figure, found, float(expected.sum()), float(variance.sum()), float(drawn), drawn)
+        sizes, counts, others = sample.sizes[which], chosen.sum(axis=1), later.sum(axis=1)
+        expected = counts * others / sizes
+        variance = expected * (1 - others / sizes) * (sizes - counts) / np.maximum(sizes - 1, 1)
+        found, drawn = float((chosen & later).sum()), int(counts.sum())
+        return [total(figure, found, float(expected.sum()), float(variance.sum()), float(drawn), drawn)]

@@ -49,20 +49,15 @@ class WordSelection(Selection):
         return Choice(numbers, used, numbers)
 
     def audit(self, sample: Sample, chosen: Flags) -> list[Check]:
-        """Words stay whole, and are chosen as in a plain draw."""
-        from bertlab.objectives.selection.audit import like_a_plain_draw, whole
+        """Words stay whole but for at most one of each sequence, of which the first pieces are chosen."""
+        from bertlab.inputs.audit.checks import always
 
-        return [whole(sample, chosen), *like_a_plain_draw(sample, chosen, self.draw_sizes)]
-
-    def audit_again(self, figure: str, sample: Sample, which: Numbers, chosen: Flags, later: Flags) -> list[Check]:
-        """As many tokens are chosen twice as in a plain draw."""
-        from bertlab.objectives.selection.audit import like_another_draw
-
-        return [like_another_draw(figure, sample, which, chosen, later, self.draw_sizes)]
-
-    def draw_sizes(self, random: np.random.Generator, count: int) -> Numbers:
-        """Words of each of `count` spans in a plain draw, with which an audit compares."""
-        return np.ones(count, dtype=np.int64)
+        same_word = sample.ordinary[:, 1:] & ~sample.word_starts[:, 1:]  # as the token before
+        cut = same_word & chosen[:, :-1] & ~chosen[:, 1:]
+        headless = same_word & ~chosen[:, :-1] & chosen[:, 1:]
+        wrong = headless.any(axis=1) | (cut.sum(axis=1) > 1)
+        found = f"{cut.sum():,} words in part"
+        return [always("chosen words", "whole, unless none fits", wrong, sample.name, found)]
 
 
 @dataclass(frozen=True)

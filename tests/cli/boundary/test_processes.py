@@ -1,10 +1,12 @@
 """Tests that need a process of their own: closed outputs, environments, signals, and internal errors."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -22,7 +24,7 @@ def run(place, command, **changes):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("where", ["> /dev/full", "| true"])
+@pytest.mark.parametrize("where", ["> /dev/full", ">&-", "| true", ">&- 2>&-", "> /dev/full 2> /dev/full"])
 def test_output_that_goes_away(tmp_path, where):
     done = run(tmp_path, f"set -o pipefail; bertlab studies --json {where}")
     assert done.returncode in (0, 1, 141) if "true" in where else done.returncode == 1
@@ -30,27 +32,47 @@ def test_output_that_goes_away(tmp_path, where):
     assert "Exception" not in done.stderr
 
 
-def test_variables(refused, monkeypatch):
-    monkeypatch.setenv("BERTLAB_CACHE", "~nosuchuser/x")
-    refused("pretrain", "--scale", "smoke", "--dry-run", says="BERTLAB_CACHE")
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"BERTLAB_COLLECTIVE_SECONDS": "abc"}, "BERTLAB_COLLECTIVE_SECONDS is 'abc'"),
+        ({"BERTLAB_COLLECTIVE_SECONDS": "0"}, "BERTLAB_COLLECTIVE_SECONDS"),
+        ({"BERTLAB_COLLECTIVE_SECONDS": "-1"}, "BERTLAB_COLLECTIVE_SECONDS"),
+        ({"BERTLAB_CACHE": "~nosuchuser/x"}, "BERTLAB_CACHE"),
+    ],
+)
+def test_variables(refused, monkeypatch, changes, says):
+    for name, text in changes.items():
+        monkeypatch.setenv(name, text)
+    refused("pretrain", "--scale", "smoke", "--dry-run", says=says)
 
 
 def test_no_temporary_folder(refused, monkeypatch):
     import tempfile
 
-    def none(**options):
+    def none():
         raise FileNotFoundError(2, "No usable temporary directory found")
 
-    monkeypatch.setattr(tempfile, "TemporaryDirectory", none)
-    refused("plan", "masking", "--scale", "smoke", says="No usable temporary directory")
+    monkeypatch.setattr(tempfile, "gettempdir", none)
+    refused("pretrain", "--scale", "smoke", says="temporary folder")
 
 
-def test_a_user_without_a_name(tmp_path):
-    nobody = run(tmp_path, "bertlab pretrain --scale smoke --dry-run", USER=None)
+def test_too_little_memory(refused, monkeypatch):
+    import resource
+
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (700 * 2**20, -1))
+    refused("pretrain", "--scale", "smoke", "--json", says="ulimit -v")
+
+
+def test_odd_places(tmp_path):
+    gone = run(tmp_path, "mkdir gone; cd gone; rmdir ../gone; bertlab studies")
+    assert (gone.returncode, gone.stderr.count("\n")) == (2, 1)
+    assert "current directory no longer exists" in gone.stderr
+    nobody = run(tmp_path, "bertlab pretrain --scale smoke --dry-run", HOME=None, USER=None, MPLBACKEND="garbage")
     assert nobody.returncode == 0, nobody.stderr
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.3])
+@pytest.mark.parametrize("delay", [0.0, 0.05, 0.15, 0.3])
 def test_an_early_ctrl_c_is_no_success(tmp_path, delay):
     study = tmp_path / "own.py"
     study.write_text("import time; time.sleep(20)")
@@ -67,15 +89,23 @@ def test_an_early_ctrl_c_is_no_success(tmp_path, delay):
     assert begun.returncode in (130, 1, -signal.SIGINT)  # the latter two before Python itself has started
 
 
-def test_the_last_resort_shows_its_traceback(call, place, capsys, monkeypatch):
+@pytest.mark.parametrize("error", [ZeroDivisionError("odd"), KeyError("x"), RecursionError("deep"), AssertionError()])
+def test_the_last_resort_is_one_line(call, place, capsys, monkeypatch, error):
+    """And a file that holds the traceback."""
+
     def broken(*arguments, **options):
-        raise ZeroDivisionError("odd")
+        raise error
 
     monkeypatch.setattr("bertlab.lab.studies.names", broken)
     assert call("studies") == main.INTERNAL_ERROR
-    errors = capsys.readouterr().err
-    assert "ZeroDivisionError: odd" in errors
-    assert errors.splitlines()[-1].startswith("bertlab: internal error")
+    line = capsys.readouterr().err.strip()
+    assert line.count("\n") == 0
+    found = re.match(r"bertlab: internal error: (\w+).*; please report it with the traceback in (\S+)", line)
+    assert found
+    assert type(error).__name__ == found[1]
+    assert "Traceback" in Path(found[2]).read_text(encoding="utf-8")
+    assert call("--debug", "studies") == main.INTERNAL_ERROR
+    assert "Traceback" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("error", "code"), [(MemoryError(), 1), (OSError(28, "No space left on device", "x"), 2)])

@@ -1,0 +1,57 @@
+"""Checks the environment of a command: directories, variables, file descriptors, limits."""
+
+import os
+import sys
+import tempfile
+
+from bertlab.errors import BadInput
+
+LEAST_MEMORY = 2 * 2**30
+"""Bytes of address space: with less, importing torch fails or hangs."""
+
+
+def prepare() -> None:
+    """Opens closed standard streams and sets variables of libraries. Raises `BadInput` if no command can work."""
+    _open_descriptors()
+    try:
+        os.getcwd()
+    except OSError:
+        raise BadInput("the current directory no longer exists: change to another") from None
+    try:
+        folder = tempfile.gettempdir()
+    except OSError:
+        raise BadInput("no temporary folder is writable: free space in /tmp, or set TMPDIR") from None
+    collective_seconds()
+    if os.path.expanduser("~") == "~":  # a user without a name, as in containers
+        os.environ["HOME"] = folder
+    os.environ.setdefault("USER", f"user{os.getuid()}")
+    os.environ["MPLBACKEND"] = "agg"  # figures go to files
+
+
+def _open_descriptors() -> None:
+    """Opens closed standard streams for reading: no file of a store gets their numbers, and writing to them fails."""
+    while (descriptor := os.open(os.devnull, os.O_RDONLY)) <= 2:  # uses the lowest free number
+        pass
+    os.close(descriptor)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+
+
+def collective_seconds() -> int:
+    """How long a process of a group waits for the others (`BERTLAB_COLLECTIVE_SECONDS`). Raises `BadInput`."""
+    text = os.environ.get("BERTLAB_COLLECTIVE_SECONDS") or "45"
+    if not (text.isascii() and text.isdecimal() and len(text) < 9 and int(text) >= 1):
+        raise BadInput(f"BERTLAB_COLLECTIVE_SECONDS is '{text}': set whole seconds, at least 1")
+    return int(text)
+
+
+def require_memory() -> None:
+    """Raises `BadInput` if a limit on the process (`ulimit -v`) leaves too little memory for training."""
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < LEAST_MEMORY:
+        raise BadInput(
+            f"`ulimit -v` limits this process to {limit / 1e6:,.0f} MB: raise it to at least "
+            f"{LEAST_MEMORY / 1e6:,.0f} MB"
+        )
