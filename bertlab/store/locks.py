@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.progress import Progress
-from bertlab.store.forms import CLAIM, fits
 
 SECONDS_BETWEEN_RECORDS = 0.4
 SECONDS_OF_SILENCE = 5.0
@@ -30,9 +29,7 @@ class Claim:
     """
 
     path: Path
-    holder: dict[str, Any] = field(
-        default_factory=lambda: {"pid": os.getpid(), "host": socket.gethostname(), "since": int(time.time())}
-    )
+    holder: dict[str, Any] = field(default_factory=lambda: {"pid": os.getpid(), "host": socket.gethostname()})
     stage: str | None = None
     recorded: float = 0.0
     observer: Progress | None = None
@@ -79,9 +76,9 @@ def record(path: Path) -> dict[str, Any]:
     """The last record of a claim: `pid`, `host`, `done`, `total`, `stage`, figures. Empty if there is none."""
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):  # it is being written
+    except (OSError, ValueError):  # it is being written
         return {}
-    return found if fits(found, CLAIM) else {}
+    return found
 
 
 def holder(path: Path) -> str:
@@ -89,8 +86,7 @@ def holder(path: Path) -> str:
     found = record(path)
     if "pid" not in found:  # it has locked the file and not yet written
         return "another process"
-    since = time.strftime(" since %H:%M:%S", time.localtime(found["since"])) if "since" in found else ""
-    return f"process {found['pid']} on {found.get('host', 'another machine')}{since}"
+    return f"process {found['pid']} on {found['host']}"
 
 
 def _lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:

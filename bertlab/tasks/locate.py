@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from bertlab.errors import BadInput, unknown
 from bertlab.hub import datasets as hub
 from bertlab.hub.datasets import Dataset, Reference
 from bertlab.machine import Machine
-from bertlab.store.files import expanded, kind
+from bertlab.store.files import kind
 from bertlab.tasks import catalog, files, kinds
 from bertlab.tasks.task import Task
 from bertlab.text import sources
@@ -54,7 +55,7 @@ def _find(task: Task, machine: Machine, world: bool, substitute: str | None) -> 
         task = _substituted(task, name, substitute, machine)
         world = world and not task.dataset
     if task.path:
-        folder = expanded(task.path, f"task '{name}'")
+        folder = Path(os.path.expanduser(task.path))
         if kind(folder, f"task '{name}'") != "folder":
             raise BadInput(f"task '{name}': there is no folder {folder}: give the folder of its files")
         task = dataclasses.replace(task, dataset=task.dataset or folder.name)
