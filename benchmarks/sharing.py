@@ -30,7 +30,7 @@ class Recorded:
         self._runs = {run.id: run for run in store.runs()}
         self.cells: list[tuple[dict[str, Any], Run, Run]] = []
         """Each with its study, and the runs that it and its pre-training are."""
-        for record in (each for each in store.records().values() if each["scale"] == SCALE):
+        for record in (each for each in store.records(needed=()).values() if each["scale"] == SCALE):
             for cell in record["cells"]:
                 if cell["run_id"] not in self._runs:
                     raise script.Lacking(f"{store.root}: run {cell['run_id']} of '{record['study']}' is not finished")

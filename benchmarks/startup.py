@@ -54,7 +54,7 @@ def second(settings: Settings) -> Found:
 
 def _asked(store: Store) -> list[str]:
     """What a store has finished, as a command line asks for it; of an empty one all studies, at the smallest scale."""
-    records = [*store.records().values()]
+    records = [*store.records(needed=()).values()]
     if not records:
         return ["all", "--scale", "smoke"]
     seeds = max(row["pretrain_seed"] for record in records for row in record["rows"]) + 1

@@ -57,6 +57,7 @@ def open_run(store: str | Path, name: str) -> Pretrained:
     from bertlab.training.finetuning import open_pretrained
 
     run = Store(Path(store)).match(name, lambda each: each.kind in PRETRAINED)
+    run.verify()
     return open_pretrained(run.path)
 
 

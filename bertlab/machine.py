@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from bertlab.errors import BadInput, unknown
 from bertlab.public import __version__
-from bertlab.store.files import kind
+from bertlab.store.files import expanded, kind
 
 if TYPE_CHECKING:
     from bertlab.recipe import Recipe
@@ -37,7 +37,7 @@ class Machine:
     runs: Path = Path("runs")
     data: Path | None = None
     """A local copy of tasks and corpora, searched before the Hub."""
-    cache: Path = field(default_factory=lambda: Path(os.path.expanduser(os.environ.get("BERTLAB_CACHE") or CACHE)))
+    cache: Path = field(default_factory=lambda: expanded(os.environ.get("BERTLAB_CACHE") or CACHE, "BERTLAB_CACHE"))
     """The index of file hashes, which may be deleted. `BERTLAB_CACHE` sets the default."""
     precision: str = "auto"
     """`auto` is bf16 if the hardware supports it, else fp32."""

@@ -10,6 +10,7 @@ from rich.progress import Progress as Bars
 
 from bertlab.cli.console import complain, console, say
 from bertlab.cli.plan_table import require_room
+from bertlab.errors import BadInput
 from bertlab.execution import environment
 from bertlab.execution.attempt import one_line
 from bertlab.execution.schedule import execute
@@ -36,7 +37,7 @@ def carry_out(
     """Runs the unfinished ones of `jobs`; returns whether all have a result.
 
     Reads all tasks first. Calls `on_training` when the first training begins. With `quiet`, progress goes to standard
-    error. Raises `BadInput`.
+    error. Raises `BadInput`, without leaving a new store behind.
     """
     environment.require_memory()
     done = {run.id for run in store.runs()}
@@ -44,13 +45,19 @@ def carry_out(
     for data in (data for job in pending if isinstance(job, Measure) for data in job.tasks):
         read_task(data)
     require_room(pending, store)
+    fresh = not store.root.exists()
     store.prepare()
     if retry:
         for job in pending:
             store.clear_failure(job.id)
     stream = contextlib.redirect_stdout(sys.stderr) if quiet else contextlib.nullcontext()
-    with stream, signals_as_flags(), store.reserved(job.id for job in jobs), _bars() as bars:
-        lost = execute(jobs, store, machine, Live(bars), on_training)
+    try:
+        with stream, signals_as_flags(), store.reserved(job.id for job in jobs), _bars() as bars:
+            lost = execute(jobs, store, machine, Live(bars), on_training)
+    except BadInput:
+        if fresh:
+            store.remove_if_empty()
+        raise
     if lost:
         complain(f"{len(lost)} of {len(jobs)} jobs have no result (see `bertlab runs`):")
     for job in lost:

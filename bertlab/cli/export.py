@@ -21,7 +21,7 @@ def export(
     Writes BERT, or RoFormer for rotary positions. With --results, writes the results of a study for `bertlab merge`.
     """
     from bertlab.report import export as exports
-    from bertlab.store.files import kind
+    from bertlab.store.files import kind, sweep
     from bertlab.store.runs import Store
 
     if kind(directory, "DIR"):
@@ -30,6 +30,7 @@ def export(
     existing = next(path for path in directory.absolute().parents if path.exists())
     beside = existing / f".{directory.name}.{os.getpid()}.part"
     try:
+        sweep(existing / directory.name)
         beside.mkdir()
     except OSError as error:
         raise BadInput(f"export target '{directory}' cannot be written: {error.strerror}") from error

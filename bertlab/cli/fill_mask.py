@@ -21,6 +21,7 @@ def fill_mask(
     from bertlab.store.runs import PRETRAINED, Store
 
     found = Store(runs).match(run, lambda each: each.kind in PRETRAINED)
+    found.verify()
     places = fill(found.path, text, top)
     if json:
         print_json(places)

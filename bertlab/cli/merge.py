@@ -32,11 +32,11 @@ def merge(
     from bertlab.store.union import spelled
 
     with console().status("comparing checksums") as status:
-        copied, known, records = joined(
-            stores, into, lambda done, total: status.update(f"copying runs: {done} of {total}")
-        )
-    for record in records:
+        found = joined(stores, into, lambda done, total: status.update(f"copying runs: {done} of {total}"))
+    for note in found.notes:
+        say(plain(note))
+    for record in found.records:
         seeds = sorted({row["pretrain_seed"] for row in record["rows"]})
         name = plain(f"{record['study']}, scale {record['scale']}")  # from other people's stores
         say(f"{name}: {len(record['cells'])} values, --seeds {spelled(seeds)}")
-    say(f"{into}: {copied} new runs, {known} known. Next: `bertlab report --runs {into}`")
+    say(f"{into}: {found.copied} new runs, {found.known} known. Next: `bertlab report --runs {into}`")

@@ -30,8 +30,11 @@ def report(
     from bertlab.store.runs import Store
 
     roots = runs or [Path("runs")]
-    stores = [Store(root) for root in roots]
+    stores = [Store(root, lenient=True) for root in roots]
     store = stores[0] if len(stores) == 1 else Joined(stores)
+    if isinstance(store, Joined):
+        for note in store.notes():
+            say(note)
     written = page.write(studies or [], store, out, formats or page.DEFAULT, old)
     for each in written.evidence:
         print_result(each)

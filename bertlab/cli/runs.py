@@ -26,7 +26,7 @@ def runs(
     from bertlab.store.prune import prune as pruned
     from bertlab.store.runs import Store
 
-    store = Store(runs)
+    store = Store(runs, lenient=not prune)
     if not runs.is_dir():
         raise BadInput(f"there is no runs directory '{runs}': run `bertlab ablate` first, or give another with --runs")
     if remove:
@@ -70,7 +70,7 @@ def _listed(store: Store) -> list[dict[str, Any]]:
             continue
         path, record, reason = store.root / kind / f".{run_id}.work", {}, "the same command resumes it"
         with suppress(BadInput):  # not there yet, or being written
-            record = read_json(path / "recipe.json")
+            record = read_json(path / "recipe.json", {"science": dict, "label": str})
         if active:
             at = store.progress(run_id)
             reason = ""

@@ -155,7 +155,7 @@ class Workers(Engine):
         for running in self.running.values():
             known = self.store.progress(running.job.id)
             if known.get("total"):
-                figures = {name: value for name, value in known.items() if name not in ("pid", "host")}
+                figures = {name: value for name, value in known.items() if name not in ("pid", "host", "since")}
                 running.progress(figures.pop("done"), figures.pop("total"), figures.pop("stage"), **figures)
         for each in set(ready) & self.hiring.keys():
             self._hired(each)

@@ -14,6 +14,7 @@ from bertlab.store.runs import PRETRAINED, Store
 def checkpoint(store: Store, name: str, directory: Path) -> str:
     """Writes the pre-training that `name` names into `directory`; says what it wrote. Raises `BadInput` for no run."""
     run = store.match(name, lambda run: run.kind in PRETRAINED)
+    run.verify()
     from bertlab.model.heads import PretrainingModel
     from bertlab.model.interop import huggingface
     from bertlab.report import model_card
@@ -32,7 +33,7 @@ def results(store: Store, study: str, directory: Path) -> str:
 
     Raises `BadInput` for a study that was never run.
     """
-    records = store.records(skip_damaged=True)
+    records = store.records(needed=[study])
     chosen = {name: record for name, record in records.items() if record["study"] == study}
     if not chosen:
         raise unknown("study with results", study, sorted({record["study"] for record in records.values()}))

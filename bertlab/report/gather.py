@@ -44,7 +44,7 @@ def gather_all(store: Store) -> list[Evidence]:
     Warns of records that it cannot read.
     """
     reader, found = _Reader(store), []
-    for name, record in store.records(skip_damaged=True).items():
+    for name, record in store.records(needed=()).items():
         try:
             claims = _claims(record)
         except BadInput as error:

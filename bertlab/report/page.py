@@ -49,7 +49,7 @@ def write(
     for name in formats:
         if name not in FORMATS:
             raise unknown("format", name, FORMATS)
-    store = Store(runs) if isinstance(runs, Path) else runs
+    store = Store(runs, lenient=True) if isinstance(runs, Path) else runs
     everything = gather_all(store)
     if not any(each.started for each in everything):
         raise BadInput(f"nothing is finished in '{store.root}': run `bertlab ablate` first, or give --runs")
@@ -110,7 +110,7 @@ def _files(
 
 def _older(root: Path, studies: Sequence[str]) -> list[Evidence]:
     """The evidence of the studies in an older store."""
-    found = gather_all(Store(root)) if root.is_dir() else []
+    found = gather_all(Store(root, lenient=True)) if root.is_dir() else []
     if not any(each.started for each in found):
         raise BadInput(f"nothing is finished in '{root}': give --compare the --runs directory of an earlier report")
     return [each for each in found if each.study in studies or not studies]

@@ -9,7 +9,10 @@ import gzip
 import hashlib
 import json
 import os
+import re
+import shutil
 import stat
+import time
 from collections.abc import Mapping
 from io import BufferedReader
 from pathlib import Path
@@ -17,6 +20,15 @@ from typing import IO, Any, Literal, cast
 
 from bertlab.errors import BadInput, unusable, writing
 from bertlab.recipe.identity import canonical
+from bertlab.store.forms import fits
+
+
+def expanded(text: str | Path, what: str) -> Path:
+    """A path that a user wrote, with `~` and `~name` replaced. Raises `BadInput` for an unknown user."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise BadInput(f"{what} '{text}' names a user that this machine does not know: write the whole path") from None
 
 
 def kind(path: Path, what: str) -> Literal["file", "folder"] | None:
@@ -79,6 +91,7 @@ def write(path: Path, content: str | bytes) -> None:
     """Writes a file under another name, syncs it and renames it, so that it is whole or absent. Raises `Unwritable`."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     with writing(path.parent):
+        sweep(path)
         try:
             with beside.open("wb") as file:
                 file.write(content.encode() if isinstance(content, str) else content)
@@ -87,7 +100,16 @@ def write(path: Path, content: str | bytes) -> None:
             beside.replace(path)
         finally:
             beside.unlink(missing_ok=True)
-        sync(path.parent)
+        sync_directory(path.parent)
+
+
+def sweep(path: Path) -> None:
+    """Removes partial copies of a file or directory that killed processes left."""
+    left = re.compile(re.escape(f".{path.name}.") + r"(\d+)\.part")
+    for each in path.parent.iterdir() if path.parent.is_dir() else ():
+        found = left.fullmatch(each.name)
+        if found and not Path(f"/proc/{found[1]}").exists() and time.time() - each.lstat().st_mtime > 2:
+            shutil.rmtree(each) if each.is_dir() else each.unlink(missing_ok=True)
 
 
 def write_json(path: Path, data: Any) -> None:
@@ -100,10 +122,10 @@ def write_sealed(path: Path, record: Mapping[str, Any]) -> None:
     write_json(path, {**record, "sha256": _seal(record)})
 
 
-def read_sealed(path: Path) -> dict[str, Any]:
-    """Reads what `write_sealed` wrote. Raises `BadInput` if the file changed since."""
-    record = read_json(path)
-    if record.pop("sha256", "") != _seal(record):
+def read_sealed(path: Path, form: Any = dict) -> dict[str, Any]:
+    """Reads what `write_sealed` wrote. Raises `BadInput` if the file changed since, or has another form."""
+    record: dict[str, Any] = read_json(path, form)
+    if record.pop("sha256", "") not in ("", _seal(record)):
         raise _damaged(path, "its seal is broken")
     return record
 
@@ -112,18 +134,19 @@ def _seal(record: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical(record).encode(errors="surrogatepass")).hexdigest()
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file of the store.
+def read_json(path: Path, form: Any = object) -> Any:
+    """The data of a JSON file of the store.
 
-    Raises `BadInput` if the file is damaged, `Unusable` if the system denies access.
+    Raises `BadInput` if the file is damaged or has another form (see `forms`), `Unusable` if the system denies access.
     """
-    text = content(path, "file")
     try:
-        data = json.loads(text)
+        data = json.loads(content(path, "file"))
     except (ValueError, RecursionError) as error:
+        if isinstance(error, BadInput):
+            raise
         raise _damaged(path, "nested too deep" if isinstance(error, RecursionError) else str(error)) from None
-    if not isinstance(data, dict):
-        raise _damaged(path, "it holds no JSON object")
+    if not fits(data, form):
+        raise _damaged(path, "bertlab writes another form")
     return data
 
 
@@ -152,7 +175,13 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
 
 
 def sync(path: Path) -> None:
-    """Syncs the content of a file, or the names in a directory, to the disk."""
+    """Syncs the content of a file to the disk."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def sync_directory(path: Path) -> None:
+    """Syncs renames within a directory to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

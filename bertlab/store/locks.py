@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.progress import Progress
+from bertlab.store.forms import CLAIM, fits
 
 SECONDS_BETWEEN_RECORDS = 0.4
 SECONDS_OF_SILENCE = 5.0
@@ -29,7 +30,9 @@ class Claim:
     """
 
     path: Path
-    holder: dict[str, Any] = field(default_factory=lambda: {"pid": os.getpid(), "host": socket.gethostname()})
+    holder: dict[str, Any] = field(
+        default_factory=lambda: {"pid": os.getpid(), "host": socket.gethostname(), "since": int(time.time())}
+    )
     stage: str | None = None
     recorded: float = 0.0
     observer: Progress | None = None
@@ -76,9 +79,9 @@ def record(path: Path) -> dict[str, Any]:
     """The last record of a claim: `pid`, `host`, `done`, `total`, `stage`, figures. Empty if there is none."""
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # it is being written
+    except (OSError, ValueError, RecursionError):  # it is being written
         return {}
-    return found
+    return found if fits(found, CLAIM) else {}
 
 
 def holder(path: Path) -> str:
@@ -86,7 +89,8 @@ def holder(path: Path) -> str:
     found = record(path)
     if "pid" not in found:  # it has locked the file and not yet written
         return "another process"
-    return f"process {found['pid']} on {found['host']}"
+    since = time.strftime(" since %H:%M:%S", time.localtime(found["since"])) if "since" in found else ""
+    return f"process {found['pid']} on {found.get('host', 'another machine')}{since}"
 
 
 def _lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:

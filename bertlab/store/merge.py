@@ -1,20 +1,22 @@
 """Joins the stores of several people, in memory or into a new store: finished runs, records, and failures.
 
-If several stores have a run, the copy with the most files counts, else the first. A warning names runs with different
-results: last digits depend on the machine and its numerics.
+If several stores have a run, the copy with the most files counts, else the first. Different results of one run are an
+error if machine and numerics are equal; otherwise a note lists them, because last digits depend on both.
 """
 
 import itertools
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bertlab.errors import BadInput, warn, writing
+from bertlab.errors import BadInput, writing
 from bertlab.store import union
-from bertlab.store.files import sync
+from bertlab.store.files import sync, sync_directory
 from bertlab.store.runs import KINDS, Run, Store
 from bertlab.store.union import Record
+from bertlab.wording import count
 
 RESULTS = ("result.json", "predictions.npz")
 """The files of a run that must be equal in all stores."""
@@ -31,6 +33,8 @@ class Joined(Store):
             if not any((store.root / name).is_dir() for name in ("studies", *KINDS)):
                 raise BadInput(f"there is no store '{store.root}': give the directory of runs or of exported results")
         self._runs: dict[str, Run] = {}
+        self.differing: list[str] = []
+        """Runs with different results in different stores."""
         for run in itertools.chain.from_iterable(store.runs() for store in stores):
             self._add(run)
         self._records: dict[str, Record] = {}
@@ -44,8 +48,13 @@ class Joined(Store):
             return
         ours, theirs = known.manifest(), run.manifest()
         both = [name for name in RESULTS if name in ours and name in theirs]
-        if any(ours[name]["sha256"] != theirs[name]["sha256"] for name in both):
-            warn(f"run {run.id} has one result in '{known.path}', which counts, and another in '{run.path}'")
+        if run.kind != known.kind or any(ours[name]["sha256"] != theirs[name]["sha256"] for name in both):
+            if run.kind != known.kind or _computed(run) == _computed(known):
+                raise BadInput(
+                    f"run {run.id} has one result in '{known.path}' and another in '{run.path}', with equal numerics: "
+                    f"remove the wrong one with `bertlab runs --remove {run.id} --runs STORE`"
+                )
+            self.differing.append(f"{run.id} {run.label}")
         elif len(theirs) > len(ours):
             self._runs[run.id] = run
 
@@ -58,7 +67,7 @@ class Joined(Store):
         found = itertools.chain.from_iterable(store.damaged() for store in self.stores)
         return [(run, path) for run, path in found if run.id not in self._runs]
 
-    def records(self, *, skip_damaged: bool = False) -> dict[str, Record]:
+    def records(self, *, needed: Collection[str] | None = None) -> dict[str, Record]:
         """The joined records of studies."""
         return self._records
 
@@ -70,11 +79,34 @@ class Joined(Store):
         """Runs that ended without a result, each once."""
         return list({each["id"]: each for store in self.stores[::-1] for each in store.failures()}.values())
 
+    def notes(self) -> list[str]:
+        """Differences between the stores on which last digits may depend."""
+        computed = {store.root: _numerics(store.runs()) for store in self.stores}
+        lines = []
+        for name in dict.fromkeys(itertools.chain.from_iterable(computed.values())):
+            values = {root: " and ".join(sorted(each[name])) for root, each in computed.items() if name in each}
+            if len({*values.values()}) > 1:
+                found = ", ".join(f"{value} in '{root}'" for root, value in values.items())
+                lines.append(f"{name} differs: {found}; last digits may depend on it")
+        if self.differing:
+            names = ", ".join(self.differing[:5]) + ", ..." * (len(self.differing) > 5)
+            lines.append(f"{count(len(self.differing), 'result')} of the first of the stores kept: {names}")
+        return lines
 
-def merge(sources: Iterable[Path], into: Path, progress: Callable[[int, int], None]) -> tuple[int, int, list[Record]]:
+
+@dataclass(frozen=True)
+class Merged:
+    """The result of a merge."""
+
+    copied: int
+    known: int
+    """Runs that the store had already."""
+    records: tuple[Record, ...]
+    notes: tuple[str, ...]
+
+
+def merge(sources: Iterable[Path], into: Path, progress: Callable[[int, int], None]) -> Merged:
     """Joins stores or exported results into the store `into`, which may contain runs.
-
-    Returns the numbers of copied runs and of runs that `into` had already, and the joined records.
 
     Compares every file with its checksum first. Calls `progress` with the numbers of copied and of all runs. Raises
     `BadInput` before it writes anything if a file is damaged or the stores cannot be joined.
@@ -84,11 +116,16 @@ def merge(sources: Iterable[Path], into: Path, progress: Callable[[int, int], No
     for store in others:
         for run, _ in store.damaged():
             run.verify()
-    joined = Joined([*([target] if (into / "studies").is_dir() else []), *others])
+    if into.exists() and not into.is_dir():
+        raise BadInput(f"'{into}' is not a directory: give a store, or a new directory, with --into")
+    begun = into.is_dir() and any((into / name).is_dir() for name in ("studies", *KINDS))
+    if into.is_dir() and not begun and any(into.iterdir()):
+        raise BadInput(f"'{into}' is not a store: give a store, or a new directory, with --into")
+    joined = Joined([*([target] if begun else []), *others])
     there = {run.path for run in target.runs()}
     new = [run for run in joined.runs() if run.path not in there]
     for run in new:
-        run.verify()
+        _check(run)
     target.prepare()
     with target.reserved(run.id for run in joined.runs()):
         for number, run in enumerate(new):
@@ -99,7 +136,16 @@ def merge(sources: Iterable[Path], into: Path, progress: Callable[[int, int], No
             if failure["id"] not in done and target.failure(failure["id"]) is None:
                 target.fail(failure)
         kept = union.keep(target, joined.records().values())
-    return len(new), len(joined.runs()) - len(new), kept
+    return Merged(len(new), len(joined.runs()) - len(new), tuple(kept), tuple(joined.notes()))
+
+
+def _check(run: Run) -> None:
+    """Raises `BadInput` for a run with a damaged file, or with a link to a file elsewhere."""
+    run.verify()
+    home = run.path.resolve()
+    for name in run.manifest():
+        if (run.path / name).is_symlink() or not (run.path / name).resolve().is_relative_to(home):
+            raise BadInput(f"'{run.path / name}' is a link: give a store without links")
 
 
 def _copy(run: Run, target: Store) -> None:
@@ -121,6 +167,22 @@ def _copy(run: Run, target: Store) -> None:
             beside.rename(folder / run.path.name)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
-        sync(folder)
+        sync_directory(folder)
         target.discard(run.kind, run.id)
         target.clear_failure(run.id)
+
+
+def _computed(run: Run) -> tuple[Any, ...]:
+    """The machine and numerics on which last digits may depend."""
+    environment = run.environment()
+    return str(environment.get("numerics")), str(environment.get("processor"))
+
+
+def _numerics(runs: Iterable[Run]) -> dict[str, set[str]]:
+    """The values of each fact about the numerics of trainings."""
+    found: dict[str, set[str]] = {}
+    for run in runs:
+        stamp = run.environment().get("numerics", {}) if run.kind != "corpus" else {}
+        for name, value in stamp.items():
+            found.setdefault(name, set()).add(str(value))
+    return found

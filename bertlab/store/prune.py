@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 
+from bertlab.store import locks
 from bertlab.store.runs import CHECKPOINT, KINDS, Store
 
 
@@ -18,9 +19,7 @@ def prune(store: Store) -> tuple[int, int]:
         needed |= {run.science()["corpus"] for run in runs if run.kind == "pretrain" and run.id in needed}
         unneeded = [run for run in (*runs, *(run for run, _ in store.damaged())) if run.id not in needed]
         store.remove(unneeded)
-        remains = [path for kind in KINDS for path in (store.root / kind).glob(".*.damaged")]
-        for path in (*remains, *(run.path / CHECKPOINT for run in runs)):  # of runs set aside, of killed commands
-            shutil.rmtree(path, ignore_errors=True)
+        _remove_remains(store)
         discarded = 0
         for kind, run_id, _ in store.unfinished():
             if run_id not in needed:
@@ -38,3 +37,16 @@ def _recorded(store: Store) -> Iterator[str]:
         for each in record["rows"]:
             yield from (each["pretrain_id"], each["corpus_id"])
         yield from (each["run_id"] for each in record["cells"])
+
+
+def _remove_remains(store: Store) -> None:
+    """Removes damaged runs that were set aside, and files that killed commands left beside runs."""
+    remains = [path for kind in KINDS for path in (store.root / kind).glob(".*.damaged")]
+    remains += [run.path / CHECKPOINT for run in store.runs()]
+    if not any(active for _, _, active in store.unfinished()):  # else a group may still use them
+        remains += store.scratch.glob("group.*")
+    for path in remains:
+        shutil.rmtree(path, ignore_errors=True)
+    for path in store.scratch.glob("asks.*"):
+        if not locks.is_claimed(path):
+            path.unlink(missing_ok=True)

@@ -14,29 +14,31 @@ runs/.locks/store               locked by a command that joins records or remove
 (`LARGE`) before they are used.
 """
 
+import errno
 import math
 import os
 import secrets
 import shutil
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bertlab.errors import BadInput, RunFailed, Unusable, Unwritable, warn, writing
+from bertlab.errors import BadInput, RunFailed, Unusable, Unwritable, unusable, warn, writing
 from bertlab.names import label
 from bertlab.progress import stop_if_asked
-from bertlab.store import locks
+from bertlab.store import forms, locks
 from bertlab.store.files import (
     digest,
     read_json,
     read_lines,
     read_sealed,
     sync,
+    sync_directory,
     write_json,
     write_sealed,
 )
@@ -55,12 +57,6 @@ SECONDS_TO_BE_SEEN = 60.0
 SECONDS_BETWEEN_LOOKS = 0.5
 LARGE = (".safetensors", ".bin", ".npy")
 """Files that plans and reports do not read."""
-RECORD = (
-    *("study", "scale", "setting", "definition", "requests", "sources", "question", "source", "baseline", "command"),
-    *("notes", "summary", "claims", "corpus", "differences", "positions", "pretrained", "world", "substitutes"),
-    *("intermediate_task", "searched", "tries", "rows", "cells"),
-)
-"""The fields of the record of a study."""
 
 
 @dataclass(frozen=True)
@@ -74,20 +70,20 @@ class Run:
 
     def science(self) -> dict[str, Any]:
         """The definition of the run, from which its id follows."""
-        science: dict[str, Any] = read_json(self.path / "recipe.json")["science"]
+        science: dict[str, Any] = self._read("recipe.json")["science"]
         return science
 
     def result(self) -> dict[str, Any]:
         """The result."""
-        return read_json(self.path / "result.json")
+        return self._read("result.json")
 
     def environment(self) -> dict[str, Any]:
         """Numerics and machine of the run."""
-        return read_json(self.path / "environment.json")
+        return self._read("environment.json")
 
     def manifest(self) -> dict[str, Any]:
         """Size and SHA-256 of each other file, by its path in the run."""
-        return read_json(self.path / "manifest.json")
+        return self._read("manifest.json")
 
     def metrics(self) -> list[dict[str, Any]]:
         """Curves: one record per logged step, without times."""
@@ -109,11 +105,13 @@ class Run:
         read, which is no damage.
         """
         try:
-            found = [(each, each.stat()) for each in sorted(self.path.rglob("*")) if each.is_file()]
+            state = [(each, each.stat()) for each in sorted(self.path.rglob("*")) if each.is_file()]
         except FileNotFoundError:  # another command removes the run
             return self.path / "manifest.json"
-        state = tuple((each, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns) for each, facts in found)
-        return _damage(self, large, state)
+        except OSError as error:
+            raise unusable(error, "file") from error
+        times = tuple((each, facts.st_size, (facts.st_mtime_ns, facts.st_ctime_ns)) for each, facts in state)
+        return _damage(self, large, times)
 
     def verify(self) -> None:
         """Raises `BadInput` if a file differs from the manifest in size or SHA-256."""
@@ -121,10 +119,14 @@ class Run:
         if damaged is not None:
             raise _damaged(self, damaged)
 
+    def _read(self, name: str) -> dict[str, Any]:
+        data: dict[str, Any] = read_json(self.path / name, forms.RUN[name])
+        return data
+
 
 @cache
-def _damage(run: Run, large: bool, state: tuple[tuple[Path, int, int, int], ...]) -> Path | None:
-    sizes = {path: size for path, size, *_ in state}
+def _damage(run: Run, large: bool, state: tuple[tuple[Path, int, tuple[int, int]], ...]) -> Path | None:
+    sizes = {path: size for path, size, _ in state}
     read = run.path / "manifest.json"
     try:
         sealed = run.manifest()
@@ -133,14 +135,22 @@ def _damage(run: Run, large: bool, state: tuple[tuple[Path, int, int, int], ...]
         for name, facts in sealed.items():
             read = run.path / name
             if sizes.get(read) != facts["bytes"]:
+                kind_of(read, "file")  # raises `Unusable` where the system denies access
                 return read
             if (large or read.suffix not in LARGE) and digest(read) != facts["sha256"]:
                 return read
+        for name in [each for each in forms.RUN if each in sealed]:
+            read = run.path / name
+            data = run._read(name)
+            if (data.get("id", run.id), data.get("kind", run.kind)) != (run.id, run.kind):
+                return read  # another run's file
+    except OSError as error:
+        raise unusable(error, "file", read) from error
     except Unusable:
         if read.exists():
             raise
         return read
-    except (BadInput, KeyError, TypeError):  # a manifest of another form
+    except BadInput:
         return read
     return None
 
@@ -152,22 +162,36 @@ def _damaged(run: Run, path: Path) -> BadInput:
 class Store:
     """The directory of all runs. Opening it writes nothing.
 
-    Raises `BadInput` if it is a file or cannot be read.
+    Raises `BadInput` if it, or a folder in it, is not a folder or cannot be read. An unreadable run is an error too;
+    with `lenient`, for commands that only list, it is a warning.
     """
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        if kind_of(root, "--runs") == "file":
-            raise BadInput(f"--runs '{root}' is a file and cannot be written as a store: name a folder")
+    def __init__(self, root: Path, *, lenient: bool = False) -> None:
+        self.root, self.lenient = root, lenient
+        for path in (root, *(root / name for name in (*KINDS, "studies", "failures"))):
+            found = kind_of(path, "--runs")
+            if found == "file":
+                raise BadInput(f"--runs '{path}' is a file and cannot be written as a store: name a folder")
+            if found and not os.access(path, os.R_OK | os.X_OK):
+                raise unusable(PermissionError(errno.EACCES, os.strerror(errno.EACCES)), "--runs", path)
 
     def runs(self) -> list[Run]:
         """All finished runs, in the order of their kinds and ids."""
-        return [run for run in self._sealed() if run.damage(large=False) is None]
+        return [run for run in self._sealed() if self._damage(run) is None]
 
     def damaged(self) -> list[tuple[Run, Path]]:
         """Runs that changed after they finished, each with the first changed file."""
-        compared = [(run, run.damage(large=False)) for run in self._sealed()]
+        compared = [(run, self._damage(run)) for run in self._sealed()]
         return [(run, damaged) for run, damaged in compared if damaged is not None]
+
+    def _damage(self, run: Run) -> Path | None:
+        try:
+            return run.damage(large=False)
+        except Unusable as error:
+            if not self.lenient:
+                raise
+            warn(f"{error}; the run is skipped")
+            return run.path
 
     def get(self, run_id: str) -> Run | None:
         """The finished run with this id, if there is one."""
@@ -195,28 +219,41 @@ class Store:
             raise RunFailed(f"run {run_id} is gone: give the same command again")
         damaged = run.damage()
         if damaged is None:
+            if not any(path.suffix in LARGE for path in run.path.rglob("*")):
+                raise RunFailed(
+                    f"run {run_id} is a result without weights or text, as `export --results` writes it: remove it "
+                    f"with `bertlab runs --remove {run_id}` and give the same command again"
+                )
             return run
         with self.claimed(run_id) as claim:
             if claim is not None and run.damage() is not None:  # another process may have repeated it meanwhile
                 self._set_aside(run.path)
         raise RunFailed(f"'{damaged}' was damaged: the run has to be repeated")
 
-    def records(self, *, skip_damaged: bool = False) -> dict[str, dict[str, Any]]:
+    def records(self, *, needed: Collection[str] | None = None) -> dict[str, dict[str, Any]]:
         """The records of studies, by the stem of their file.
 
-        Raises `BadInput` for a file that is damaged or has other fields; with `skip_damaged` it warns instead.
+        Raises `BadInput` for a damaged file and for a record of another form. With `needed`, it raises only for records
+        of these studies, by name, and warns of all others.
         """
         found = {}
         for path in sorted((self.root / "studies").glob("*.json")):
             try:
                 record = read_sealed(path)
-                if missing := [name for name in RECORD if name not in record]:
-                    raise BadInput(f"'{path}' is of another version of bertlab (no {missing[0]}): move it away")
-                found[path.stem] = record
             except BadInput as error:
-                if not skip_damaged:
+                if needed is None:
                     raise
                 warn(f"{error}; the record is skipped")
+                continue
+            flaw = forms.misfit(record, forms.RECORD)
+            if flaw is None:
+                found[path.stem] = record
+                continue
+            problem = f"'{path}' is not a record as this version writes it (its {flaw} is missing or of another type)"
+            study = record.get("study")
+            if needed is None or study in needed or (needed and not isinstance(study, str)):
+                raise BadInput(f"{problem}: move it away and repeat its commands; finished runs are kept")
+            warn(f"{problem}; the record is skipped")
         return found
 
     def failures(self) -> list[dict[str, Any]]:
@@ -228,7 +265,7 @@ class Store:
         """Why the run with this id ended without a result, if it did. Skips an unreadable record."""
         path = self.root / "failures" / f"{run_id}.json"
         try:
-            return read_sealed(path) if kind_of(path, "file") else None
+            return read_sealed(path, forms.FAILURE) if kind_of(path, "file") else None
         except BadInput as error:
             warn(f"{error}; the record is skipped")
             return None
@@ -252,6 +289,17 @@ class Store:
             probe.unlink()
         except OSError as error:
             raise Unwritable(self.root, error) from error
+
+    def remove_if_empty(self) -> None:
+        """Removes what `prepare` created, unless there are runs or another command needs the store."""
+        folders = (*KINDS, "studies", "failures")
+        if self.reserved_ids() or any(path.is_file() for name in folders for path in (self.root / name).rglob("*")):
+            return
+        for path in self.scratch.glob("*"):
+            path.unlink()
+        for name in (*folders, ".locks", ""):
+            with suppress(OSError):
+                (self.root / name).rmdir()
 
     @contextmanager
     def claimed(self, run_id: str) -> Iterator[Claim | None]:
@@ -313,6 +361,11 @@ class Store:
         """The last progress that the process working on a run recorded; empty if there is none."""
         return locks.record(self.scratch / run_id)
 
+    def logs(self, kind: str, run_id: str, name: str) -> Path:
+        """The folder of a run's loggers, the same for all studies that share the run."""
+        folder = self.root / "logs" / kind
+        return next(folder.glob(f"{run_id}--*"), folder / f"{run_id}--{label(name)}")
+
     @property
     def scratch(self) -> Path:
         """The directory of locks and of temporary files of commands."""
@@ -347,13 +400,13 @@ class Store:
             for path in files:
                 sync(path)
             for folder in {path.parent for path in files}:
-                sync(folder)
+                sync_directory(folder)
             facts = {each: {"bytes": each.stat().st_size, "sha256": digest(each)} for each in files}
             write_json(work / "manifest.json", {each.relative_to(work).as_posix(): facts[each] for each in files})
             for path in (self.root / kind).glob(f"{run_id}--*"):
                 self._set_aside(path)
             work.rename(final)
-            sync(final.parent)
+            sync_directory(final.parent)
             shutil.rmtree(final / CHECKPOINT, ignore_errors=True)
         self.clear_failure(run_id)
         return Run(run_id, kind, label(name), final)
@@ -384,29 +437,40 @@ class Store:
         """The finished run that `text` names: the beginning of its id, its label, or the path of its directory.
 
         `to_remove` accepts only a whole id or label, and damaged runs too. Raises `BadInput` if no run matches, several
-        do, or the run is damaged.
+        do, or only a damaged one does.
         """
         found = self.matches(text, among, to_remove=to_remove)
-        if not found:
-            raise BadInput(f"there is no finished run '{text}' in '{self.root}': `bertlab runs` lists them")
-        if len(found) > 1:
+        if len(found) == 1:
+            return found[0]
+        if found:
             raise BadInput(f"run '{text}' may be {' or '.join(run.id for run in found)}: give the id")
-        if not to_remove:
-            found[0].verify()
-        return found[0]
+        for run, path in self.damaged():
+            if among(run) and _names(text, run, whole=to_remove):
+                raise _damaged(run, path)
+        raise BadInput(f"there is no finished run '{text}' in '{self.root}': `bertlab runs` lists them")
 
     def matches(self, text: str, among: Callable[[Run], bool], *, to_remove: bool = False) -> list[Run]:
-        """The runs that `text` may name (see `match`)."""
-        runs = [run for run in self._sealed() if among(run) and _names(text, run, whole=to_remove)]
+        """The finished runs that `text` may name (see `match`)."""
+        known = self._sealed() if to_remove else self.runs()
+        runs = [run for run in known if among(run) and _names(text, run, whole=to_remove)]
         return [run for run in runs if run.path.name == Path(text).name] or runs
 
     def _sealed(self, run_id: str = "[0-9a-f]*") -> Iterator[Run]:
         """Directories with a manifest whose id matches a pattern, in the order of their kinds and names."""
         for kind in KINDS:
             for path in sorted((self.root / kind).glob(f"{run_id}--*")):
-                if (path / "manifest.json").is_file():
+                if self._has_manifest(path):
                     found, _, name = path.name.partition("--")
                     yield Run(found, kind, name, path)
+
+    def _has_manifest(self, path: Path) -> bool:
+        try:
+            return kind_of(path / "manifest.json", "file") is not None
+        except BadInput as error:
+            if not self.lenient:
+                raise
+            warn(f"{error}; the run is skipped")
+            return False
 
     def _set_aside(self, path: Path) -> None:
         """Hides a directory from all commands, for the user to look at; keeps the last one of each run."""
@@ -414,7 +478,7 @@ class Store:
         if aside.exists():
             shutil.rmtree(aside)
         path.rename(aside)
-        sync(path.parent)
+        sync_directory(path.parent)
 
     def _group(self, run_id: str) -> Path:
         return self.scratch / f"{run_id}.group"

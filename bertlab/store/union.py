@@ -35,7 +35,7 @@ def check(store: Store, records: Iterable[Record]) -> None:
 
 def _joined(store: Store, records: list[Record]) -> tuple[dict[str, Record], list[str]]:
     """The records of the store after `records` joined them, and the names of these."""
-    known = store.records(skip_damaged=True)
+    known = store.records(needed=[record["study"] for record in records])
     return known, [join(known, record, f"'{store.root}'") for record in records]
 
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from bertlab.errors import BadInput, unknown
 from bertlab.hub import datasets as hub
 from bertlab.hub.datasets import Dataset, Reference
 from bertlab.machine import Machine
-from bertlab.store.files import kind
+from bertlab.store.files import expanded, kind
 from bertlab.tasks import catalog, files, kinds
 from bertlab.tasks.task import Task
 from bertlab.text import sources
@@ -55,7 +54,7 @@ def _find(task: Task, machine: Machine, world: bool, substitute: str | None) -> 
         task = _substituted(task, name, substitute, machine)
         world = world and not task.dataset
     if task.path:
-        folder = Path(os.path.expanduser(task.path))
+        folder = expanded(task.path, f"task '{name}'")
         if kind(folder, f"task '{name}'") != "folder":
             raise BadInput(f"task '{name}': there is no folder {folder}: give the folder of its files")
         task = dataclasses.replace(task, dataset=task.dataset or folder.name)

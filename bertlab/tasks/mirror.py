@@ -22,6 +22,8 @@ from bertlab.tasks.task import Task
 
 ADVICE = "fetch it on a machine that can"
 """The advice of errors without access to the Hub."""
+FORM = {"hub": str, "commit": str, "files": {"*": {"sha256": str}}}
+"""The form of a manifest."""
 
 
 def write(tasks: Iterable[Task], directory: Path, machine: Machine) -> Iterator[str]:
@@ -72,9 +74,9 @@ def _manifest(folder: Path, name: str) -> dict[str, Any]:
     path = folder / "manifest.json"
     if not path.exists():
         return {"hub": name, "commit": "", "files": {}}
-    manifest = store.read_json(path)
-    if manifest.get("hub") != name:
-        raise BadInput(f"{folder} holds {manifest.get('hub')}, not {name}: give another directory")
+    manifest: dict[str, Any] = store.read_json(path, FORM)
+    if manifest["hub"] != name:
+        raise BadInput(f"{folder} holds {manifest['hub']}, not {name}: give another directory")
     return manifest
 
 

@@ -26,7 +26,7 @@ from bertlab.hub.index import Index
 from bertlab.machine import Machine
 from bertlab.progress import stop_if_asked
 from bertlab.recipe import Source
-from bertlab.store.files import digest, kind, unzipped
+from bertlab.store.files import digest, expanded, kind, unzipped
 from bertlab.text.sentences import cut
 
 ALIASES = {
@@ -71,7 +71,7 @@ def resolve(name: str, *, machine: Machine, column: str = "text") -> Located:
         source = Source(name=name, content=f"microworld:{microworld.VERSION}")
         return Located(source=source, origin="microworld")
     mirrored = machine.data / name if machine.data and name and not Path(name).is_absolute() else None
-    for path in (Path(os.path.expanduser(name)), mirrored):
+    for path in (expanded(name, "corpus"), mirrored):
         if name and path is not None and kind(path, "corpus"):
             files = _files(path)
             stem = path.resolve().name

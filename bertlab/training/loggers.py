@@ -126,7 +126,7 @@ def opened(
     """
     # A worker inherits the SLURM rank of the process that started it; in its own training it is the first.
     rank_zero_only.rank = 0  # type: ignore[attr-defined]
-    folder = store.root / "logs" / kind / f"{run_id}--{short(label)}"
+    folder = store.logs(kind, run_id, label)
     hyperparameters = _plain({"kind": kind, "id": run_id, "label": label} | dict(fields))
     with ExitStack() as stack:
         yield [stack.enter_context(_opened(name, run_id, label, hyperparameters, folder)) for name in machine.loggers]

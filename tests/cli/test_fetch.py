@@ -105,7 +105,7 @@ def test_what_is_there_is_kept_and_the_rest_comes_from_the_same_commit(pushed, h
     ("manifest", "message"),
     [
         ("[", "manifest.json' is damaged"),
-        ('{"files": []}', "holds None, not nyu-mll/glue:mnli"),
+        ('{"files": []}', "manifest.json' is damaged"),
         ('{"hub": "other/set", "commit": "", "files": {}}', "holds other/set, not nyu-mll/glue:mnli"),
     ],
 )

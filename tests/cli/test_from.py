@@ -139,6 +139,7 @@ def test_a_checkpoint_that_cannot_be_read_is_one_line(checkpoint, call, tmp_path
     (broken / "model.safetensors").rename(broken / "pytorch_model.bin")
     assert call("finetune", "--from", broken, "--task", "entities", "--scale", "smoke", "--runs", runs) == 2
     assert "they must be safetensors" in capsys.readouterr().err
+    assert not runs.exists()
     wrong = ((tmp_path / "none", "is no directory"), (tmp_path, "has none of config.json"), ("", "--from is empty"))
     for name, message in wrong:
         assert call("finetune", "--from", name, "--task", "entities", "--runs", runs) == 2
@@ -153,7 +154,7 @@ def test_a_checkpoint_that_cannot_be_read_is_one_line(checkpoint, call, tmp_path
         ("config.json", ('"model_type": "bert"', '"model_type": "gpt2"'), "only bert and roformer"),
     ],
 )
-def test_a_study_on_a_checkpoint_that_cannot_be_read_is_one_line(
+def test_a_study_on_a_checkpoint_that_cannot_be_read_leaves_no_store(
     file, change, message, checkpoint, call, tmp_path, capsys
 ):
     broken, runs = tmp_path / "broken", tmp_path / "runs"
@@ -166,6 +167,7 @@ def test_a_study_on_a_checkpoint_that_cannot_be_read_is_one_line(
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+    assert not runs.exists()
 
 
 def test_an_imported_model_fills_masks_and_is_exported(imported, checkpoint, call, tmp_path, capsys):

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from bertlab.errors import RunFailed
 from bertlab.store.files import digest, write_json
 from bertlab.store.runs import Store
 
@@ -89,6 +90,7 @@ def test_two_halves_are_the_whole_byte_for_byte(call, whole, halves, reported, t
     assert call("merge", *halves, "--into", tmp_path / "all") == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "own, scale smoke: 24 values, --seeds 6" in printed
+    assert "differs:" not in printed
     assert files(tmp_path / "all") == files(whole)
     assert Store(tmp_path / "all").records() == Store(whole).records()
     assert reported(tmp_path / "all") == expected
@@ -124,29 +126,44 @@ def tampered(runs, kind, name, **changes):
     return path.name.partition("--")[0]
 
 
-def test_of_results_that_differ_the_first_counts(call, halves, tmp_path, capsys):
+def test_results_that_differ_are_refused_unless_they_were_computed_otherwise(call, halves, tmp_path, capsys):
     other = tmp_path / "other"
     shutil.copytree(halves[0], other)
     run_id = tampered(other, "pretrain", "result.json", steps=5)
+    for command in (("merge", halves[0], other, "--into", tmp_path / "all"), ("report", "--out", tmp_path / "out")):
+        stores = () if command[0] == "merge" else ("--runs", halves[0], "--runs", other)
+        assert call(*command, *stores) == 2
+        complaint = capsys.readouterr().err
+        assert f"run {run_id} has one result in" in complaint
+        assert complaint.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["other"]
+    tampered(other, "pretrain", "environment.json", numerics={"precision": "bf16"})
     assert call("merge", halves[0], other, "--into", tmp_path / "all") == 0
-    assert f"run {run_id} has one result in" in capsys.readouterr().err
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "precision differs: fp32 in" in printed
+    assert f"1 result of the first of the stores kept: {run_id}" in printed
     assert files(tmp_path / "all") == files(halves[0])
 
 
-@pytest.mark.parametrize("harm", ["weights", "result"])
-def test_what_is_damaged_is_refused_before_anything_is_written(call, halves, tmp_path, harm, capsys):
+@pytest.mark.parametrize("harm", ["weights", "result", "link"])
+def test_what_is_damaged_or_lies_elsewhere_is_refused_before_anything_is_written(call, halves, tmp_path, harm, capsys):
     other = tmp_path / "other"
     shutil.copytree(halves[1], other)
     file = next(other.glob(f"pretrain/*/{'result.json' if harm == 'result' else 'model.safetensors'}"))
-    file.write_bytes(file.read_bytes()[:-2] + b"?\n")
+    if harm == "link":
+        file.rename(tmp_path / "elsewhere")
+        file.symlink_to(tmp_path / "elsewhere")
+    else:
+        file.write_bytes(file.read_bytes()[:-2] + b"?\n")
     before = sorted(path.name for path in tmp_path.iterdir())
     assert call("merge", halves[0], other, "--into", tmp_path / "all") == 2
     assert file.name in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize("kind", ["nowhere", "empty", "file", "another study"])
+@pytest.mark.parametrize("kind", ["nowhere", "empty", "file", "another study", "into"])
 def test_stores_that_do_not_go_together(call, halves, tmp_path, kind, capsys):
+    into = tmp_path / "all"
     other = tmp_path / kind
     if kind == "file":
         other.write_text("")
@@ -157,8 +174,20 @@ def test_stores_that_do_not_go_together(call, halves, tmp_path, kind, capsys):
         Store(other).write_record(*record)
     elif kind != "nowhere":
         other.mkdir()
-    assert call("merge", halves[0], other, "--into", tmp_path / "all") == 2
+    if kind == "into":
+        (other / "a file").write_text("")
+        into, other = other, halves[1]
+    assert call("merge", halves[0], other, "--into", into) == 2
     complaint = capsys.readouterr().err
     assert complaint.count("\n") == 1
     assert ("is not the study with that name" if kind == "another study" else "store") in complaint
     assert not (tmp_path / "all").exists()
+
+
+def test_results_without_weights_say_so_when_weights_are_needed(call, halves, tmp_path):
+    assert call("export", "own", tmp_path / "results", "--results", "--runs", halves[0]) == 0
+    store = Store(tmp_path / "results")
+    for run in store.runs():
+        if run.kind == "pretrain":
+            with pytest.raises(RunFailed, match=rf"{run.id} is a result without weights"):
+                store.get_verified(run.id)

@@ -161,8 +161,8 @@ def test_a_run_that_another_command_works_on_is_waited_for_behind_the_others(job
     carried_out(jobs[:1], store, engine)
     with store.claimed(first.id) as claim:
         claim(7, 20, "pre-training", loss=2.5)
-        assert store.progress(first.id) | {"pid": 0, "host": ""} == {
-            "pid": 0, "host": "", "done": 7, "total": 20, "stage": "pre-training", "loss": 2.5,
+        assert store.progress(first.id) | {"pid": 0, "host": "", "since": 0} == {
+            "pid": 0, "host": "", "since": 0, "done": 7, "total": 20, "stage": "pre-training", "loss": 2.5,
         }  # fmt: skip
         remaining = Schedule(jobs, store, Watching())
         begun = []

@@ -67,6 +67,7 @@ def test_what_a_command_at_work_needs_stays_until_it_ends(store):
     command.join()
     assert prune(store) == (1, 1)
     assert store.runs() == []
+    assert not list(store.scratch.glob("asks.*"))
 
 
 def at_work(root, ready, done):

@@ -102,12 +102,12 @@ def test_what_is_to_be_used_is_hashed_and_set_aside_if_it_is_damaged(store):
 def test_records_that_were_changed_are_not_read(store, record):
     record = record(question="84.2?")
     store.write_record("masking", record)
-    assert [*store.records().values()] == [record]
+    assert [*store.records(needed=()).values()] == [record]
     file = store.root / "studies" / "masking.json"
     file.write_text(file.read_text().replace("84.2", "84.3"))
     with pytest.raises(BadInput, match=r"masking.json' is damaged"):
         store.records()
-    assert store.records(skip_damaged=True) == {}
+    assert store.records(needed=()) == {}
     store.fail({"id": "aa", "status": "failed"})
     file = store.root / "failures" / "aa.json"
     file.write_text(file.read_text().replace("failed", "failee"))
@@ -197,7 +197,7 @@ def test_hostile_names_make_runs_and_records_inside_the_store(store, record, hos
         assert store.get(run.id) == run
         store.write_record(filename(f"{name}--tiny--01234567"), record(study=name, source=name))
     assert len(store.runs()) == len(hostile_names)
-    found = [*store.records().values()]
+    found = [*store.records(needed=()).values()]
     assert sorted(each["study"] for each in found) == sorted(hostile_names)
     assert all(each["source"] == each["study"] for each in found)
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
@@ -214,7 +214,7 @@ def test_failures_and_lines_keep_any_text(store, hostile_names):
 def test_a_record_of_a_long_name_keeps_its_setting_apart(store, record):
     for mark in ("01234567", "89abcdef"):
         store.write_record(filename(f"{'a' * 80}--tiny--{mark}"), record(setting=mark))
-    assert {each["setting"] for each in store.records().values()} == {"01234567", "89abcdef"}
+    assert {each["setting"] for each in store.records(needed=()).values()} == {"01234567", "89abcdef"}
 
 
 def test_a_place_that_cannot_be_written_is_one_line(tmp_path):

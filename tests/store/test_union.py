@@ -47,7 +47,7 @@ def test_a_command_with_less_takes_nothing_away(store, recorded):
     union.keep(store, [whole])
     for less in (recorded(only=("80/10/10",)), recorded(), recorded(finetune_seeds=1)):
         assert union.keep(store, [less]) == [whole]
-    assert [*store.records().values()] == [whole]
+    assert [*store.records(needed=()).values()] == [whole]
 
 
 def test_parts_that_are_joined_are_the_record_of_the_whole_in_any_order(store, recorded):
@@ -161,11 +161,11 @@ def test_other_settings_text_vocabularies_and_rows_are_kept_apart(store, recorde
         copy.write_bytes(copy.read_bytes() + addition)
         union.keep(store, [recorded(own(SLOW, FAST), corpora=(str(copy),))])
     union.keep(store, [recorded(own(SLOW, FAST), corpora=(str(copy),), vocabulary=vocabulary)])
-    assert len(store.records()) == 5
+    assert len(store.records(needed=())) == 5
     record = recorded()
     changed = {**record, "cells": [{**cell, "content": "sha256:else", "run_id": "0"} for cell in record["cells"]]}
     union.keep(store, [changed])
-    assert len(store.records()) == 6
+    assert len(store.records(needed=())) == 6
     assert union.keep(store, [record]) == [record]
 
 
@@ -173,4 +173,4 @@ def test_a_damaged_record_is_written_anew_by_the_command_that_wrote_it(store, re
     (record,) = union.keep(store, [recorded()])
     (file,) = store.root.glob("studies/*")
     file.write_text("{")
-    assert union.keep(store, [recorded()]) == [record] == [*store.records().values()]
+    assert union.keep(store, [recorded()]) == [record] == [*store.records(needed=()).values()]

@@ -34,7 +34,7 @@ def test_corpora(refused, hostile, path):
     refused("ablate", "masking", *SMOKE, "--corpus", path, says="corpus|file")
 
 
-@pytest.mark.parametrize("path", [*NOWHERE, NOBODY, "folder.txt", "/dev/null", "/dev/zero", ""])
+@pytest.mark.parametrize("path", [*NOWHERE, NOBODY, "folder.txt", "/dev/null", "/dev/zero", "", "file"])
 def test_vocabularies(refused, hostile, path):
     refused("ablate", "masking", *SMOKE, "--vocab", path, says="(?i)vocab|special|entries|\\[PAD\\]")
 

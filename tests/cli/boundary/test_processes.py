@@ -38,6 +38,7 @@ def test_output_that_goes_away(tmp_path, where):
         ({"BERTLAB_COLLECTIVE_SECONDS": "abc"}, "BERTLAB_COLLECTIVE_SECONDS is 'abc'"),
         ({"BERTLAB_COLLECTIVE_SECONDS": "0"}, "BERTLAB_COLLECTIVE_SECONDS"),
         ({"BERTLAB_COLLECTIVE_SECONDS": "-1"}, "BERTLAB_COLLECTIVE_SECONDS"),
+        ({"BERTLAB_CACHE": "~nosuchuser/x"}, "BERTLAB_CACHE"),
     ],
 )
 def test_variables(refused, monkeypatch, changes, says):

@@ -81,6 +81,23 @@ def test_a_bad_run_hides_no_good_one(store, listed, name, how):
     assert found.get("0" * 15 + "1", "damaged") == "damaged"
 
 
+@pytest.mark.parametrize("name", ["recipe.json", "result.json", "environment.json"])
+@pytest.mark.parametrize("how", BAD)
+def test_a_bad_form_under_a_good_seal_does_not_count(store, listed, name, how):
+    from bertlab.store.files import digest
+
+    run = store.get("0" * 15 + "1")
+    (run.path / name).write_text(BAD[how])
+    facts = json.loads((run.path / "manifest.json").read_text())
+    facts[name] = {"bytes": (run.path / name).stat().st_size, "sha256": digest(run.path / name)}
+    (run.path / "manifest.json").write_text(json.dumps(facts))
+    found, _ = listed()
+    assert found[GOOD] == "done"
+    if (name == "environment.json" and how in ("names", "numbers")) or (how == "object" and name != "recipe.json"):
+        return  # of the right form, and it says nothing
+    assert found["0" * 15 + "1"] == "damaged"
+
+
 @pytest.mark.parametrize("how", WAYS)
 def test_a_bad_failure_hides_nothing(store, listed, how):
     spoil(store.root / "failures" / f"{'f' * 16}.json", how)
@@ -121,6 +138,16 @@ def test_a_run_is_removed_once(store, call, capsys):
     assert [run.id for run in store.runs()] == [GOOD]
 
 
+def test_exchanged_runs_do_not_count(store, listed):
+    one, two = (store.get(f"{number:016x}").path for number in (1, 2))
+    aside = one.with_name("aside")
+    one.rename(aside)
+    two.rename(one)
+    aside.rename(two)
+    found, _ = listed()
+    assert found["0" * 15 + "1"] == found[GOOD] == "damaged"
+
+
 def test_a_run_that_cannot_be_read_is_not_damaged(store, monkeypatch):
     """It is neither trained anew nor set aside."""
     import errno
@@ -141,4 +168,4 @@ def test_a_run_that_cannot_be_read_is_not_damaged(store, monkeypatch):
 def test_a_sealed_record_of_another_form(store, call, capsys):
     write_sealed(store.root / "studies" / "own.json", {"study": "own", "rows": [], "cells": []})
     assert call("report") == 2
-    assert "(no scale)" in capsys.readouterr().err
+    assert "its scale is missing or of another type" in capsys.readouterr().err
