@@ -52,6 +52,7 @@ def ablate(
     if dry_run:
         return 0
     made = records(plan, options.spelled() + " --search" * search).values()
+    planning.check_metrics(plan, store, machine)
     complete = carry_out(plan.jobs, store, machine, retry=retry, on_training=lambda: union.keep(store, made))
     for evidence in gather(store, union.keep(store, made)):
         print_result(evidence)

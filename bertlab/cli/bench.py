@@ -18,10 +18,12 @@ def bench(options: ScaleOptions, devices: TrainingOptions, json: Json = False) -
     from bertlab.errors import BadInput, filling
     from bertlab.estimates.measure import throughput
     from bertlab.estimates.trials import DOCUMENTS, sample
+    from bertlab.lab import unused
     from bertlab.progress import signals_as_flags
 
     if devices.gpus > 1:
         raise BadInput(f"--gpus is {devices.gpus}: bench measures one device, use 0 or 1")
+    unused.recipe_only(options.set_ or ())
     machine = devices.machine()
     machine.check()
     recipe = options.chosen_scale().recipe

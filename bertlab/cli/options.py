@@ -146,8 +146,7 @@ class TaskOptions(ScaleOptions):
         option("--intermediate-task", "TASK=DATASET", "Fine-tune on this data set before the task; repeatable."),
     ] = None
     finetune_seeds: Annotated[
-        int,
-        option("--finetune-seeds", "N", "Fine-tuning seeds per pre-training seed; 0: the scale's.", min=0, max=1000),
+        int, option("--finetune-seeds", "N", "Fine-tuning seeds per pre-training seed; 0: as many as the scale sets.")
     ] = 0
 
 

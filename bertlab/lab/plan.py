@@ -11,19 +11,23 @@ from pathlib import Path
 
 from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput, unknown
-from bertlab.lab import scales
-from bertlab.lab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, Pretrained, needs
+from bertlab.lab import scales, unused
+from bertlab.lab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, Pretrained, needs, read_task
 from bertlab.lab.scales import Scale
 from bertlab.lab.study import Measurement, Study, Variant
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.recipe import Corpus, Recipe
+from bertlab.recipe.identity import canonical
 from bertlab.store.files import digest, kind
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog, kinds
+from bertlab.tasks.locate import Located as LocatedTask
 from bertlab.tasks.locate import Tasks, untested
 from bertlab.text import sources
 
+MOST = 100_000
+"""The largest number of values of one study in a plan."""
 RANDOM_INIT = "no pre-training"
 """The name of the variant that `--random-init` adds."""
 
@@ -50,6 +54,8 @@ class Request:
     """Variants to run; empty for all."""
     random_init: bool = False
     """Whether to add the variant without pre-training."""
+    measured: bool = True
+    """Whether variants are compared; if not, they may be the same runs."""
     held_back: bool = False
     """Evaluate fine-tunings on held-back training examples."""
     pretrained: Pretrained | None = None
@@ -60,6 +66,10 @@ class Request:
     """Ids of the runs of that search."""
 
     def __post_init__(self) -> None:
+        if not 1 <= len(self.seeds) <= 1000:
+            raise BadInput(f"--seeds names {len(self.seeds)} seeds: give 1 to 1,000")
+        if not 0 <= self.finetune_seeds <= 1000:
+            raise BadInput(f"--finetune-seeds is {self.finetune_seeds}: give 1 to 1,000")
         if self.pretrained is not None and (self.corpora or self.vocabulary or tuple(self.seeds) != (0,)):
             raise BadInput("--from is one finished pre-training: leave out --corpus, --vocab and --seeds")
 
@@ -121,6 +131,9 @@ def make(request: Request, machine: Machine) -> Plan:
     _check_tasks(request)
     cells = [cell for study in request.studies for cell in planner.cells(study)]
     jobs = in_order([cell.job for cell in cells])
+    if not request.held_back:  # a trial of settings measures only the baseline
+        unused.check_data(machine, planner.located, jobs, planner.world)
+        unused.check_settings(request.scale, jobs)
     if isinstance(request.pretrained, Pretrain):  # it has finished, and so has its corpus
         jobs = tuple(job for job in jobs if isinstance(job, Measure))
     return Plan(
@@ -167,12 +180,16 @@ class _Planner:
         recipes = _recipes(study, base, request)
         if request.pretrained:
             _check_same(recipes, study, base)
+        else:
+            _check_positions(recipes, study)
+        if request.measured:
+            self.check_different(study, base, scale)  # last: it looks tasks up, perhaps on the Hub
+        seeds = len(request.seeds) * (request.finetune_seeds or scale.finetune_seeds)
+        if (values := len(recipes) * len(study.measurements) * seeds) > MOST:
+            raise BadInput(
+                f"--seeds and --finetune-seeds give study {study.name} {values:,} values, over {MOST:,}: use less"
+            )
         for variant, recipe in recipes:
-            if not request.pretrained and 0 < recipe.model.max_positions < recipe.inputs.longest:
-                raise BadInput(
-                    f"model.max_positions is {recipe.model.max_positions} and variant '{variant.name}' has sequences "
-                    f"of {recipe.inputs.longest} tokens: give as many positions, or 0"
-                )
             for seed in request.seeds:
                 pretrain = _given_to(variant, request.pretrained) or Pretrain(
                     dataclasses.replace(recipe, seed=seed),
@@ -193,10 +210,7 @@ class _Planner:
             return
         request = self.request
         data = self.tasks.find(measurement.task)
-        metrics = kinds.find(data.task.kind).known(data.task.labels)
-        if measurement.metric not in metrics:
-            what = f"metric of a {data.task.kind} task in measurement '{measurement.name}'"
-            raise unknown(what, measurement.metric, metrics)
+        _check_metric(data, measurement, data.task.labels)
         if measurement.split == "test" and not data.task.test:
             raise BadInput(f"measurement '{measurement.name}' reports a test split: {untested(data)}")
         measured = study.adaptation(variant, measurement, scale, data.task.kind, data.name)
@@ -207,6 +221,22 @@ class _Planner:
             for seed in range(request.finetune_seeds or scale.finetune_seeds):
                 shared = (pretrain, data, measured, seed, "-".join(parts), milestone, before)
                 yield Measure(*shared, request.held_back, self.code)
+
+    def check_different(self, study: Study, base: Recipe, scale: Scale) -> None:
+        """Raises `BadInput` for a study whose variants are all the same runs."""
+        made = set()
+        for variant in study.variants:
+            adapted = []
+            for measurement in study.measurements:
+                if measurement.task:
+                    data = self.tasks.find(measurement.task)
+                    adapted.append(study.adaptation(variant, measurement, scale, data.task.kind, data.name))
+            made.add(canonical([study.recipe(variant, base), adapted]))
+        if len(made) < min(2, len(study.variants)):
+            raise BadInput(
+                f"study '{study.name}': all its variants are the same runs at scale {scale.name}: let them differ in "
+                "fields of the recipe, or in their adaptation"
+            )
 
 
 def _check_tasks(request: Request) -> None:
@@ -251,6 +281,15 @@ def _text(request: Request, machine: Machine) -> tuple[tuple[sources.Located, ..
     return (), bool(read) and all(each.content.startswith("microworld:") for each in read)
 
 
+def _check_positions(recipes: Sequence[tuple[Variant, Recipe]], study: Study) -> None:
+    for variant, recipe in recipes:
+        if 0 < recipe.model.max_positions < recipe.inputs.longest:
+            raise BadInput(
+                f"model.max_positions is {recipe.model.max_positions} and variant '{variant.name}' of study "
+                f"{study.name} has sequences of {recipe.inputs.longest} tokens: give as many positions, or 0"
+            )
+
+
 def _check_same(recipes: Sequence[tuple[Variant, Recipe]], study: Study, base: Recipe) -> None:
     """Raises `BadInput` for variants that differ in their pre-training, and for measurements of it."""
     baseline = study.recipe(study.variant(study.baseline), base)
@@ -271,7 +310,28 @@ def _given_to(variant: Variant, pretrained: Pretrained | None) -> Pretrained | N
         raise BadInput(
             "--random-init works with a study's own pre-training or with a checkpoint, not with a run: leave it out"
         )
+    if not pretrained.checkpoint.reachable:
+        raise BadInput(f"--random-init needs the files of '{pretrained.label}': give its directory with --from")
     return dataclasses.replace(pretrained, fresh=True)
+
+
+def check_metrics(plan: Plan, store: Store, machine: Machine) -> None:
+    """Raises `BadInput` for a metric that does not fit the labels of a task; reads the examples."""
+    pending = {job.id for job in plan.pending(store)}
+    for cell in plan.cells:
+        job, metric = cell.job, cell.measurement.metric
+        if isinstance(job, Measure) and job.id in pending and metric != "accuracy":
+            task = job.data.task
+            if kinds.find(task.kind).labelled and not task.labels:
+                _check_metric(job.data, cell.measurement, read_task(job.data).labels)
+
+
+def _check_metric(data: LocatedTask, measurement: Measurement, labels: tuple[str, ...]) -> None:
+    """Raises `BadInput` for a metric that does not fit a task with these labels; without labels, its kind."""
+    found = kinds.find(data.task.kind).known(labels)
+    if measurement.metric not in found:
+        what = f"metric of a {data.task.kind} task in measurement '{measurement.name}'"
+        raise unknown(what, measurement.metric, found)
 
 
 def _check_assigned(study: Study, scale: Scale) -> None:

@@ -1,4 +1,4 @@
-"""The model of `--from`: a pre-training of the store, or a published checkpoint."""
+"""The model of `--from`: a run of the store, or a published checkpoint."""
 
 from pathlib import Path
 
@@ -9,11 +9,11 @@ from bertlab.model.interop import checkpoint
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
 from bertlab.store.files import kind
-from bertlab.store.runs import Run, Store
+from bertlab.store.runs import PRETRAINED, Run, Store
 
 
 def find(name: str, store: Store, machine: Machine) -> Pretrained:
-    """The finished pre-training with this id, label or directory; else the checkpoint with this directory or name.
+    """The finished run with this id, label or directory; else the checkpoint with this directory or name.
 
     Raises `BadInput` if there is none.
     """
@@ -22,7 +22,7 @@ def find(name: str, store: Store, machine: Machine) -> Pretrained:
     folder = Path(name)
 
     def pretrained(run: Run) -> bool:
-        return run.kind == Pretrain.kind
+        return run.kind in PRETRAINED
 
     if kind(folder, "--from") == "folder":
         if kind(folder / "manifest.json", "--from") == "file":
@@ -32,15 +32,20 @@ def find(name: str, store: Store, machine: Machine) -> Pretrained:
     return ImportCheckpoint(checkpoint.locate(name, machine))
 
 
-def _restored(run: Run) -> Pretrain:
+def _restored(run: Run) -> Pretrained:
     science = run.science()
+    if run.kind == "import":
+        result = run.result()
+        found = checkpoint.Checkpoint(science["checkpoint"], result["checkpoint"], commit=result.get("commit", ""))
+        job: Pretrained = ImportCheckpoint(found, fresh=bool(science.get("fresh")))
+    else:
+        recipe = load(Recipe, science["recipe"])
+        corpus = PrepareCorpus(recipe.corpus, recipe.tokenizer, ())
+        kept = {int(path.stem.removeprefix("step-")) for path in (run.path / "milestones").glob("step-*.safetensors")}
+        milestones = tuple(each for each in range(1, 101) if each == 100 or recipe.schedule.milestone(each) in kept)
+        job = Pretrain(recipe, corpus, run.label.removesuffix(f"-seed{recipe.seed}"), milestones)
     if "code" in science:
         raise BadInput(f"run {run.id} was trained with the code of a study file: measure it in that study")
-    recipe = load(Recipe, science["recipe"])
-    corpus = PrepareCorpus(recipe.corpus, recipe.tokenizer, ())
-    kept = {int(path.stem.removeprefix("step-")) for path in (run.path / "milestones").glob("step-*.safetensors")}
-    milestones = tuple(each for each in range(1, 101) if each == 100 or recipe.schedule.milestone(each) in kept)
-    job = Pretrain(recipe, corpus, run.label.removesuffix(f"-seed{recipe.seed}"), milestones)
     if job.id != run.id:
         raise BadInput(f"run {run.id} was trained by another version of bertlab: train it again to measure it")
     return job

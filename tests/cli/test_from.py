@@ -170,6 +170,16 @@ def test_a_study_on_a_checkpoint_that_cannot_be_read_leaves_no_store(
     assert not runs.exists()
 
 
+def test_an_imported_run_is_started_from_its_files_alone(imported, call, capsys):
+    (run,) = (run for run in Store(imported).runs() if run.kind == "import" and not run.result()["fresh"])
+    before = {each.id for each in Store(imported).runs()}
+    command = (*FEATURES, "--from", run.id, "--finetune-seeds", "2", "--runs", imported)
+    assert call(*command, "--random-init") == 2
+    assert "give its directory with --from" in capsys.readouterr().err
+    assert call(*command) == 0
+    assert {each.id for each in Store(imported).runs()} == before, "measured from its directory already"
+
+
 def test_an_imported_model_fills_masks_and_is_exported(imported, checkpoint, call, tmp_path, capsys):
     from transformers import BertForPreTraining
 

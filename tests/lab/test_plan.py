@@ -151,6 +151,8 @@ def test_a_local_corpus_is_named_by_its_content(machine, text_file, tmp_path):
         ({"corpora": ("microwrld",)}, "did you mean 'microworld'"),
         ({"substitutes": {"conl2003": "bc5cdr"}}, "did you mean 'conll2003'"),
         ({"substitutes": {"conll2003": "mnli"}}, "is classification"),
+        ({"seeds": ()}, "--seeds names 0"),
+        ({"finetune_seeds": -1}, "--finetune-seeds is -1"),
     ],
 )
 def test_a_wrong_request_says_what_to_do(machine, changes, message):

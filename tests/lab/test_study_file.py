@@ -7,6 +7,7 @@ from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import Measure
 from bertlab.lab.record import records
 from bertlab.lab.study_file import StudyFile
+from bertlab.machine import Machine
 
 DATA = """
 \"\"\"A study.\"\"\"
@@ -144,15 +145,31 @@ def test_fields_that_a_study_varies_cannot_be_set(machine, study, path):
         planned(studies.find(study), machine, [path, *["masked_lm.corruption.mask=0.6"] * path.endswith("0.3")])
 
 
+def test_a_study_whose_variants_are_all_the_same_runs_is_refused(tmp_path, machine):
+    text = DATA.replace("mask_prob=rate", "mask_prob=0.15").replace("keep=0.1, random=0.0", "random=0.0, keep=0.2")
+    same = studies.find(
+        written(tmp_path, text.replace("mask=0.9", "mask=0.8").replace(", objective=(other, NextSentence())", "")).given
+    )
+    with pytest.raises(BadInput, match=r"study 'rate': all its variants are the same runs at scale smoke"):
+        planned(same, machine)
+    planned(studies.find("size"), machine)  # of which some are, at this scale
+
+
 def test_a_task_lies_beside_its_study_file(tmp_path, machine, monkeypatch):
     (tmp_path / "deep" / "task").mkdir(parents=True)
     for split in ("train", "validation"):
         (tmp_path / "deep" / "task" / f"{split}.jsonl").write_text('{"s": "a", "label": 0}\n{"s": "b", "label": 2}\n')
-    task = "Measurement('own', task=Task(kind='classification', path='task', text=('s',))), "
+    task = "Measurement('own', task=Task(kind='classification', path='task', text=('s',)), metric='METRIC'), "
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "deep" / "mine.py").write_text(DATA.replace("measurements=[", f"measurements=[{task}"))
-    made = planned(studies.find("deep/mine.py"), machine)
-    assert {str(job.data.folder) for job in made.jobs if isinstance(job, Measure)} == {"deep/task"}
+    for metric in ("accuracy", "f1"):
+        text = DATA.replace("measurements=[", f"measurements=[{task.replace('METRIC', metric)}")
+        (tmp_path / "deep" / "mine.py").write_text(text)
+        made = planned(studies.find("deep/mine.py"), machine)
+        assert {str(job.data.folder) for job in made.jobs if isinstance(job, Measure)} == {"deep/task"}
+    from bertlab.store.runs import Store
+
+    with pytest.raises(BadInput, match=r"metric of a classification task in measurement 'own' 'f1': choose from acc"):
+        plan.check_metrics(made, Store(tmp_path / "runs"), Machine(cache=machine.cache))
 
 
 def test_a_metric_of_two_labels_is_refused_for_three(machine):

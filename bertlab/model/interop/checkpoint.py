@@ -29,10 +29,17 @@ class Checkpoint:
     commit: str = field(default="", compare=False)
     """The commit on the Hub at which it is fetched."""
 
+    @property
+    def reachable(self) -> bool:
+        """Whether its files are known: a run of the store does not record the directory of its checkpoint."""
+        return self.folder is not None or bool(self.commit)
+
     def fetch(self) -> Path:
         """The directory of its files; fetches them from the Hub if necessary. Raises `BadInput` if that fails."""
         if self.folder is not None:
             return self.folder
+        if not self.commit:
+            raise BadInput(f"checkpoint '{self.name}' was a directory: give its path to --from")
         from huggingface_hub import snapshot_download
 
         hub.quiet()

@@ -1,4 +1,4 @@
-"""Options that go out of range or contradict each other are refused before anything is written."""
+"""Options that have no effect, go out of range or contradict each other are refused before anything is written."""
 
 import pytest
 
@@ -8,7 +8,17 @@ SMOKE = ("--scale", "smoke")
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        (["ablate", "masking", *SMOKE, "--data", "."], "--data . has no effect"),
+        (["plan", "masking", *SMOKE, "--data", "."], "--data . has no effect"),
+        (["audit", "masking", *SMOKE, "--data", "."], "--data . has no effect"),
+        (["pretrain", *SMOKE, "--data", "."], "--data . has no effect"),
+        (["bench", *SMOKE, "--set", "finetune.peak_lr=1e-3"], r"finetune\.peak_lr.*no effect"),
+        (["bench", *SMOKE, "--set", "tasks.mnli.peak_lr=1e-3"], r"tasks\.mnli\.peak_lr.*no effect"),
+        (["audit", "masking", *SMOKE, "--set", "features.peak_lr=1e-3"], r"features\.peak_lr.*no effect"),
+        (["pretrain", *SMOKE, "--set", "span.peak_lr=1e-3"], r"span\.peak_lr"),
+        (["ablate", "masking", *SMOKE, "--set", "span.peak_lr=1e-3"], r"--set span\.peak_lr has no effect"),
         (["ablate", "masking", *SMOKE, "--set", "tasks.swag.peak_lr=1e-3"], "swag"),
+        (["ablate", "nsp", *SMOKE, "--set", "features.peak_lr=2e-3"], r"--set features\.peak_lr has no effect"),
         (["ablate", "masking", *SMOKE, "--corpus", "microworld", "--corpus", "microworld"], "given twice"),
         (["ablate", "masking", *SMOKE, "--substitute", "mnli=rte", "--substitute", "mnli=qqp"], "mnli twice"),
         (
@@ -21,6 +31,7 @@ SMOKE = ("--scale", "smoke")
         (["ablate", "masking", *SMOKE, "--from", "a b"], "no directory and no"),
         (["ablate", "masking", *SMOKE, "--from", "-x"], "--from|-x"),
         (["ablate", "masking", *SMOKE, "--set", "model.max_positions=16"], "max_positions is 16"),
+        (["ablate", "masking", *SMOKE, "--seeds", "1000", "--finetune-seeds", "1000"], "values"),
         (["ablate", "masking", *SMOKE, "--finetune-seeds", "-1"], "finetune-seeds"),
         (["ablate", "masking", *SMOKE, "--finetune-seeds", "1001"], "finetune-seeds"),
         (["ablate", "masking", *SMOKE, "--finetune-seeds", "1.5"], "finetune-seeds"),
@@ -71,3 +82,8 @@ SMOKE = ("--scale", "smoke")
 )
 def test_refused(refused, arguments, says):
     refused(*arguments, says=f"(?i){says}")
+
+
+def test_a_variable_that_is_set_for_always_is_no_option(call, place, monkeypatch):
+    monkeypatch.setenv("BERTLAB_DATA", str(place))
+    assert call("ablate", "masking", *SMOKE, "--dry-run") == 0
