@@ -47,8 +47,7 @@ def bench(options: ScaleOptions, devices: TrainingOptions, json: Json = False) -
         f"{found.flops_per_second / 1e9:,.1f} GFLOP/s, {found.share_of_peak:.0%} of the "
         f"{found.peak_flops_per_second / 1e9:,.1f} GFLOP/s of matrix products in {numerics['precision']}"
     )
-    split = f" in micro-batches of {found.micro_batch}" if found.micro_batch < found.sequences_per_step else ""
     say(
-        f"{1000 * found.seconds_per_step:,.1f} ms per step of {found.sequences_per_step} sequences{split}, "
-        f"{found.share_waiting_for_data:.1%} waiting for data; peak memory {found.peak_memory_bytes / 1e6:,.0f} MB"
+        f"{1000 * found.seconds_per_step:,.1f} ms per step of {found.sequences_per_step} sequences; "
+        f"peak memory {found.peak_memory_bytes / 1e6:,.0f} MB"
     )

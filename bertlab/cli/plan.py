@@ -64,7 +64,7 @@ def plan(
         peak = 1e12 * peak_tflops
         found = estimate(made, store, machine, gpu_seconds(peak))
         lines = _expected(peak_tflops, device_memory_gb, recipes)
-        basis = {"times_from": ["peak FLOP/s"], "trial_seconds": 0.0, "peak_flops_per_second": peak}
+        basis = {"times_from": ["peak FLOP/s"], "peak_flops_per_second": peak}
     else:
         machine.check()
         status = console().status("")
@@ -81,8 +81,7 @@ def plan(
             finally:
                 status.stop()
         lines = _timed(trials)
-        basis = {"times_from": sorted(trials.sources), "trial_seconds": trials.spent}
-        basis["peak_flops_per_second"] = trials.peak or None
+        basis = {"times_from": sorted(trials.sources), "peak_flops_per_second": trials.peak or None}
     if json:
         request: dict[str, Any] = {"studies": [study.name for study in made.request.studies]}
         request |= {"scale": made.request.scale.name, "corpus": list(made.corpora), "devices": machine.devices}
@@ -97,11 +96,9 @@ def _timed(trials: Trials) -> Iterator[str]:
     """Where the times of jobs come from."""
     parts = ["similar finished runs"] * ("finished runs" in trials.sources)
     if "trials" in trials.sources:
-        products = f"matrix products: {trials.peak / 1e9:,.0f} GFLOP/s"
-        parts.append(f"{roughly(trials.spent)} of trials on this machine ({products})")
-    yield f"Times come from {' and '.join(parts)}."
-    if trials.load > 1:
-        yield f"Other processes were running ({trials.load:.1f} per core): on an idle machine, jobs take less time."
+        parts.append(f"trials on this machine (matrix products: {trials.peak / 1e9:,.0f} GFLOP/s)")
+    if parts:
+        yield f"Times come from {' and '.join(parts)}."
 
 
 def _expected(peak_tflops: float, memory_gb: float | None, recipes: list[Recipe]) -> Iterator[str]:
@@ -121,15 +118,10 @@ def _expected(peak_tflops: float, memory_gb: float | None, recipes: list[Recipe]
 
 
 def _totals(found: Estimate) -> Iterator[str]:
-    """What all studies, each study and one more seed cost."""
+    """What all studies and each study cost."""
     yield f"Total: {_stated(found.to_do)}." if found.to_do.jobs else "All runs are finished: nothing is left to do."
     if len(found.by_study) > 1:
         yield from (f"  {name} alone: {_stated(amount)}" for name, amount in found.by_study.items())
-    if found.one_more_seed is not None:
-        yield f"One more seed: {_stated(found.one_more_seed)}."
-    saved = found.saved_by_sharing
-    if saved.pretrainings or saved.measurements:
-        yield f"Saved because variants share runs: {_stated(saved)}."
 
 
 def _stated(amount: Amount) -> str:

@@ -1,6 +1,5 @@
-"""The cost of a plan: jobs done and to do, tokens, FLOPs, time and disk, and the cost of one more seed."""
+"""The cost of a plan: jobs done and to do, tokens, FLOPs, time and disk."""
 
-import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -76,10 +75,6 @@ class Estimate:
     to_do: Amount
     by_study: Mapping[str, Amount]
     """The cost of each study alone."""
-    one_more_seed: Amount | None
-    """`None` if nothing is pre-trained."""
-    saved_by_sharing: Amount
-    """Jobs that several variants or studies need and that run once; the time is that of one device."""
 
 
 def estimate(plan: Plan, store: Store, machine: Machine, seconds: Seconds) -> Estimate:
@@ -99,8 +94,6 @@ def estimate(plan: Plan, store: Store, machine: Machine, seconds: Seconds) -> Es
         jobs={kind: cost_of(jobs) for kind, jobs in by_kind(plan, pending).items()},
         to_do=cost_of(pending),
         by_study={study.name: alone(study.name) for study in plan.request.studies},
-        one_more_seed=None if plan.request.pretrained else cost_of(_next_seed(plan, store, machine)),
-        saved_by_sharing=amount(_repeated(plan), Machine(), seconds),
     )
 
 
@@ -115,24 +108,6 @@ def by_kind(plan: Plan, pending: Sequence[Job]) -> dict[str, list[Job]]:
     """The pending jobs of each kind of the plan."""
     kinds = dict.fromkeys(job.kind for job in plan.jobs)
     return {kind: [job for job in pending if job.kind == kind] for kind in kinds}
-
-
-def _next_seed(plan: Plan, store: Store, machine: Machine) -> list[Job]:
-    """The jobs that one more seed of the same studies adds."""
-    known = {job.id for job in plan.jobs}
-    request = dataclasses.replace(plan.request, seeds=(*plan.request.seeds, plan.request.seeds[-1] + 1))
-    return [job for job in planning.make(request, machine).pending(store) if job.id not in known]
-
-
-def _repeated(plan: Plan) -> list[Job]:
-    """The jobs that several variants or studies need, once for each but the first."""
-    needed = {(cell.study.name, cell.variant, job.id): job for cell in plan.cells for job in (cell.pretrain, cell.job)}
-    seen, repeated = set[str](), list[Job]()
-    for job in needed.values():
-        if isinstance(job, Measure) or not plan.request.pretrained:  # a given checkpoint saves nothing
-            repeated += [job] * (job.id in seen)
-            seen.add(job.id)
-    return repeated
 
 
 def amount(jobs: Sequence[Job], machine: Machine, seconds: Seconds, *, read_tasks: bool = True) -> Amount:

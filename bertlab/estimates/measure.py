@@ -1,8 +1,6 @@
 """Times this machine: matrix products, and steps of pre-trainings as jobs run them."""
 
 import dataclasses
-import math
-import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -120,83 +118,36 @@ class Throughput:
 
     seconds_per_step: float
     sequences_per_step: int
-    micro_batch: int
-    """Sequences per forward pass."""
     tokens_per_second: float
     """Special tokens included, padding excluded."""
     flops_per_second: float
     peak_flops_per_second: float
-    """Of matrix products in the same precision, the mean of a measurement before and one after."""
+    """Of matrix products in the same precision."""
     share_of_peak: float
     """Model FLOPs utilisation."""
-    share_waiting_for_data: float
-    """The time to make its batch, as a share of a step."""
     peak_memory_bytes: int
     """Of the process; on a GPU, of its memory."""
 
 
 def throughput(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Machine) -> Throughput:
-    """Times pre-training `recipe` with its own batch size, in the empty directory `work`.
+    """Times pre-training `recipe` with its own batch size, in the empty directory `work`."""
+    from bertlab.inputs.batches import Batches
 
-    A batch whose activations do not fit into memory is split into micro-batches, unless the machine names their size.
-    """
     length, _ = cost.phases(recipe)[0]
     recipe = _of_one_length(recipe, length)
-    precision, batch = machine.precision_used, recipe.schedule.batch_size
-    machine = dataclasses.replace(machine, micro_batch=machine.micro_batch or micro_batch(recipe, machine))
-    before = peak(machine, precision)
     step = step_seconds(recipe, corpus, work, machine, 10 * MAX_STEPS)
-    highest = (before + peak(machine, precision)) / 2
-    data, tokens = _batches(recipe, corpus)
+    highest = peak(machine, machine.precision_used)
+    tokens = Batches(recipe, corpus).tokens(10 * MAX_STEPS) / (10 * MAX_STEPS)
     flops = tokens * cost.flops_per_token(recipe, vocabulary=corpus.tokenizer.size)
     return Throughput(
         seconds_per_step=step,
-        sequences_per_step=batch,
-        micro_batch=min(batch, machine.micro_batch or batch),
+        sequences_per_step=recipe.schedule.batch_size,
         tokens_per_second=tokens / step,
         flops_per_second=flops / step,
         peak_flops_per_second=highest,
         share_of_peak=flops / step / highest,
-        share_waiting_for_data=min(1.0, data / step),
         peak_memory_bytes=peak_memory(machine),
     )
-
-
-def micro_batch(recipe: Recipe, machine: Machine) -> int:
-    """Sequences whose activations fit into half of the free memory; 0 if the whole batch does.
-
-    Activations as Korthikanti et al. 2022, equation 2, counts them, and the logits of predicted tokens.
-    """
-    model, length, batch = recipe.model, recipe.inputs.length, recipe.schedule.batch_size
-    layer = length * (34 * model.hidden + 5 * model.heads * length) * (1 if machine.bf16() else 2)
-    logits = 8 * sum(loss.logits(recipe.tokenizer.vocabulary, length) for loss in recipe.objective)
-    room = free_memory(machine) / 2 / (model.layers * layer + logits)
-    return 0 if room >= batch else max(1, math.floor(room))
-
-
-def free_memory(machine: Machine) -> int:
-    """Free bytes of the GPU, or of this machine."""
-    if machine.gpus:
-        import torch
-
-        return int(torch.cuda.mem_get_info()[0])
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration):  # not Linux
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-
-
-def _batches(recipe: Recipe, corpus: TokenisedCorpus) -> tuple[float, float]:
-    """Seconds to make a batch, and its tokens without padding: means over many steps."""
-    from bertlab.inputs.batches import Batches
-
-    batches, steps = Batches(recipe, corpus), 10 * MAX_STEPS
-    batches.batch(0)  # lays out sequences for thousands of steps
-    began = time.perf_counter()
-    for step in range(1, steps + 1):
-        batches.batch(step)
-    return (time.perf_counter() - began) / steps, batches.tokens(steps) / steps
 
 
 def peak_memory(machine: Machine) -> int:

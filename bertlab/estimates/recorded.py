@@ -33,8 +33,6 @@ class Recorded:
         for key, times in found.items():
             self._similar[key] = [statistics.median(each) for each in zip(*times, strict=True)]
 
-    # (map(statistics.median, zip(*each, strict=True))) for key, each in found.items()}
-
     def seconds(self, job: Job, devices: int = 1) -> float | None:
         """The time of a job on `devices` devices: its own if it is finished, else the median of similar runs.
 

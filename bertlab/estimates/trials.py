@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -42,12 +41,8 @@ class Trials:
         self._speeds: dict[str, float] = {}
         self.sources: set[str] = set()
         """Where the times come from: `finished runs`, `trials`."""
-        self.spent = 0.0
-        """The seconds of all trials."""
         self.peak = 0.0
         """FLOP/s of matrix products, measured before the first trial."""
-        self.load = 0.0
-        """Processes per core of this machine before the first trial."""
 
     def seconds(self, job: Job, devices: int = 1) -> float:
         """The time of a job on some devices."""
@@ -55,16 +50,13 @@ class Trials:
             found = self._recorded.seconds(job)
             self.sources.add("trials" if found is None else "finished runs")
             if found is None:
-                began = time.perf_counter()
                 found = self._tried(job)
-                self.spent += time.perf_counter() - began
             self._known[job.id] = found
         return self._known[job.id] / devices
 
     def _tried(self, job: Job) -> float:
         """The time of a job from trials. Preparing text of the Hub counts as nothing."""
         if not self.peak:
-            self.load = os.getloadavg()[0] / (os.cpu_count() or 1)
             self._status("matrix products")
             self.peak = measure.peak(self._machine, self._machine.precision_used)
         if isinstance(job, PrepareCorpus):

@@ -54,7 +54,7 @@ def test_an_unknown_time_makes_the_total_unknown(machine):
     assert estimate.wall_seconds(made(machine).jobs, machine, lambda job, devices: None) is None
 
 
-def test_kinds_studies_seeds_and_sharing(machine, tmp_path):
+def test_kinds_and_studies(machine, tmp_path):
     """The second study asks for the baseline again, and for one of its measurements."""
     other = Study(
         name="other",
@@ -76,10 +76,6 @@ def test_kinds_studies_seeds_and_sharing(machine, tmp_path):
         "masking": to_do.seconds,
         "other": 10 + 2 * (100 + 20),
     }
-    more = found.one_more_seed
-    assert (more.pretrainings, more.measurements, more.others, more.seconds) == (2, 6, 0, 250)
-    saved = found.saved_by_sharing
-    assert (saved.pretrainings, saved.measurements, saved.seconds) == (2, 2, 240)
 
 
 def test_tokens_operations_and_disk(machine):
@@ -122,19 +118,6 @@ def test_a_gpu_elsewhere_takes_what_its_peak_says(machine):
     assert taken(pretrain, 1) == pytest.approx(estimate.JOB_SECONDS + work / 0.3e9 + launching)
     assert taken(pretrain, 4) == pytest.approx(estimate.JOB_SECONDS + work / 1.2e9 + launching)
     assert taken(jobs[0], 1) == 0
-
-
-def test_shared_jobs_take_one_gpu_as_long_however_many_there_are(machine, tmp_path):
-    """Two pre-trainings that two studies need: on one GPU, or on eight of which each would get four."""
-    other = dataclasses.replace(MASKING, name="other")
-    saved, alone = set(), 0.0
-    for gpus in (1, 8):
-        many = dataclasses.replace(machine, gpus=gpus, threads=0)
-        asked = made(many, studies=(MASKING, other))
-        taken = gpu_seconds(1e9)
-        saved.add(estimate.estimate(asked, Store(tmp_path / "runs"), many, taken).saved_by_sharing.seconds)
-        alone = sum(taken(job, 1) for job in asked.jobs)
-    assert saved == {alone}
 
 
 def test_an_intermediate_task_costs_as_much_as_a_task(machine):

@@ -11,7 +11,6 @@ from bertlab.estimates.measure import StepTimer
 from bertlab.estimates.trials import Trials
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.scales import find
-from bertlab.machine import Machine
 from bertlab.recipe import cost
 from bertlab.store.runs import Store
 
@@ -89,19 +88,8 @@ def test_phases_count_by_their_steps(corpus, machine, tmp_path, monkeypatch):
 def test_throughput_is_that_of_the_scales_own_batch(corpus, machine, tmp_path, monkeypatch):
     monkeypatch.setattr(measure, "peak", lambda machine, precision: 1.0)  # so slow that a plan takes fewer
     found = measure.throughput(find("smoke").recipe, corpus, tmp_path, machine)
-    assert (found.sequences_per_step, found.micro_batch) == (8, 8)
+    assert found.sequences_per_step == 8
     assert found.share_of_peak == found.flops_per_second
-
-
-@pytest.mark.parametrize(("asked", "free", "expected"), [(0, 10**12, 8), (0, 10**6, 1), (4, 10**6, 4)])
-def test_the_batch_is_split_where_memory_is_short(corpus, machine, tmp_path, monkeypatch, asked, free, expected):
-    seen = timed(monkeypatch)
-    monkeypatch.setattr(measure, "peak", lambda machine, precision: 1e9)
-    monkeypatch.setattr(measure, "free_memory", lambda machine: free)
-    chosen = dataclasses.replace(machine, micro_batch=asked)
-    found = measure.throughput(find("smoke").recipe, corpus, tmp_path, chosen)
-    assert found.micro_batch == expected
-    assert seen[0][0].schedule.batch_size == 8
 
 
 def test_the_peak_multiplies_random_entries(machine, monkeypatch):
@@ -111,10 +99,6 @@ def test_the_peak_multiplies_random_entries(machine, monkeypatch):
     assert measure.peak(machine, "fp32", (64, 32, 16)) > 0
     left, right = seen[0]
     assert min(left.std(), right.std()) > 0.5
-
-
-def test_free_memory_is_some(machine: Machine):
-    assert measure.free_memory(machine) > 10**6
 
 
 def test_trials_time_each_shape_once(machine, tmp_path, monkeypatch):
