@@ -38,10 +38,10 @@ def test_what_moved_is_shown_and_neither_store_is_written_to(finished, moved, ca
     assert call("report", "--runs", moved, "--compare", finished, "--out", out) == 0
     assert (state(finished), state(moved)) == before
     shown = capsys.readouterr().out
-    assert "+1.00" in shown
+    assert "Changed since" in shown
     assert sorted(path.name for path in out.glob("compare*")) == ["compare.csv"]
     table = [line for line in (out / "index.md").read_text().splitlines() if line.startswith("|")]
-    assert sum("+1.00" in line for line in table) == 1
+    assert sum(line.startswith("| masking, smoke: ") for line in table) == 1
     first = (out / "index.md").read_bytes(), (out / "compare.csv").read_bytes()
     assert call("report", "--runs", moved, "--compare", finished, "--out", out) == 0
     assert ((out / "index.md").read_bytes(), (out / "compare.csv").read_bytes()) == first

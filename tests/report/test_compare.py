@@ -54,9 +54,9 @@ def test_more_seeds_move_a_mean(stores: tuple[Any, Any]) -> None:
     put(stores[0], [50.0, 52.0, 54.0, 56.0])
     put(stores[1], [50.0, 52.0, 54.0, 56.0, 63.0])
     found = between(stores)
-    assert found.means.rows == ((BASELINE, "MNLI", "53.00", "55.00", "+2.00", "4 → 5"),)
-    assert list(found.values["change"]) == ["added"]
-    assert found.summary == "1 value changed (1 added); 1 mean moved, 0 verdicts changed."
+    assert found.means.rows == ((f"masking, tiny: {BASELINE}", "MNLI", "53.00", "55.00"),)
+    assert (list(found.values["value_old"]), list(found.values["value_new"])) == ([None], [63.0])
+    assert found.summary == "1 value changed; 1 mean moved, 0 verdicts changed."
 
 
 def test_what_became_of_each_value(stores: tuple[Any, Any]) -> None:
@@ -70,15 +70,15 @@ def test_what_became_of_each_value(stores: tuple[Any, Any]) -> None:
     new.cell(BASELINE, "NER", 80.0, finetune_seed=1, run_id="ee")
     found = between(stores).values
     changes = {
-        (each.variant, each.measurement, each.pretrain_seed, each.finetune_seed): each.change
+        (each.variant, each.measurement, each.pretrain_seed, each.finetune_seed): (each.value_old, each.value_new)
         for each in found.itertuples()
     }
     assert changes == {
-        (BASELINE, "MNLI", 0, 0): "made again",
-        (OTHER, "MNLI", 0, 0): "added",
-        (BASELINE, "MNLI", 1, 0): "removed",
-        (BASELINE, "NER", 0, 0): "from another recipe",
-        (BASELINE, "NER", 0, 1): "finished",
+        (BASELINE, "MNLI", 0, 0): (50.0, 51.0),
+        (OTHER, "MNLI", 0, 0): (None, 70.0),
+        (BASELINE, "MNLI", 1, 0): (60.0, None),
+        (BASELINE, "NER", 0, 0): (80.0, 80.0),
+        (BASELINE, "NER", 0, 1): (None, 80.0),
     }
 
 
@@ -93,10 +93,10 @@ def test_verdicts_that_changed(stores: tuple[Any, Any]) -> None:
     stores[0].record(claims=claims[:1])
     stores[1].record(claims=claims)
     found = compare(*(gather_all(Store(each.root)) for each in stores), "old").verdicts.rows
-    assert [row[:4] for row in found] == [
-        ("Random tokens hurt", "MNLI", "undecided", "reproduced"),
-        ("Random tokens help", "MNLI", "", "contradicted"),
-    ]
+    assert found == (
+        ("masking, tiny: Random tokens hurt", "MNLI", "undecided", "reproduced"),
+        ("masking, tiny: Random tokens help", "MNLI", "", "contradicted"),
+    )
 
 
 def test_the_pages_and_the_csv_have_every_change(
@@ -112,11 +112,9 @@ def test_the_pages_and_the_csv_have_every_change(
     assert report.changes
     assert len(report.changes.values) == 12
     lines = list(csv.DictReader((tmp_path / "out" / "compare.csv").read_text(encoding="utf-8").splitlines()))
-    assert [(line["change"], line["value_old"], line["value_new"]) for line in lines] == [
-        ("from another recipe", "50.0", "51.0")
-    ] * 12
+    assert [(line["value_old"], line["value_new"]) for line in lines] == [("50.0", "51.0")] * 12
     assert tidy.csv(report.changes.values) == (tmp_path / "out" / "compare.csv").read_text(encoding="utf-8")
     for front in ("index.md", "index.html"):
         text = (tmp_path / "out" / front).read_text(encoding="utf-8")
-        assert text.count("+1.00") >= 12
+        assert text.count("51.00") >= 12
         assert "<script" not in text
