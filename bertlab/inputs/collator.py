@@ -117,22 +117,15 @@ class Collator:
         self, objective: Sequence[Loss], tokenizer: TrainedTokenizer, text: Part, length: int, seed: int | str
     ) -> None:
         self._examples = {loss.kind: loss.prepare(tokenizer, length, seed) for loss in objective}
+        self._tokenizer, self._size = tokenizer, len(text.tokens)
         self._tokens = np.asarray(text.tokens)
-        self._columns = np.arange(length)
-        self._sep = tokenizer.sep
+        if self._size < length:
+            self._tokens = np.pad(self._tokens, (0, length - self._size))
         # The T tokens from each offset on, as one item: NumPy copies items twice as fast as the same bytes of an array.
         self._last = len(self._tokens) - length
         size = self._tokens.itemsize
-        self._from_each = np.ndarray(max(self._last + 1, 0), f"V{length * size}", self._tokens, strides=(size,))
-        # Masks (T + 1, T) as tables by the number of a column: copying them is many times as fast as comparing.
-        number = np.arange(length + 1)[:, None]
-        ordinary = (self._columns > 0) & (self._columns < number - 1)
-        around = np.where(self._columns == number - 1, tokenizer.sep, tokenizer.pad)
-        around[:, 0] = tokenizer.cls
-        self._behind = self._bits(self._columns > number)
-        self._within = self._bits(ordinary)
-        self._around = np.where(ordinary, 0, around).astype(self._tokens.dtype)
-        self._real = (self._columns < number).astype(self._tokens.dtype)
+        self._from_each = np.ndarray(self._last + 1, f"V{length * size}", self._tokens, strides=(size,))
+        self._columns = np.arange(length, dtype=np.int16)  # the matrices of a batch are fastest in few bytes
 
     def collate(self, layout: Layout, chosen: Numbers, copy: int, epoch: int) -> Batch:
         """The sequences number `chosen` (B,) of `layout`, which is that of `copy`, as they are in `epoch`."""
@@ -141,28 +134,22 @@ class Collator:
         lengths = ordinary + 2
         for column in before.T:
             lengths += column < ordinary
+        separators = before + np.arange(1, before.shape[1] + 1, dtype=np.int32)
 
         text = self._from(begins[:, 0] - 1)
-        separators = before + np.arange(1, before.shape[1] + 1, dtype=np.int32)
-        behind = text[:0]
+        behind = np.zeros(text.shape, dtype=np.bool_)
         for begin, separator in zip(begins.T[1:], separators.T, strict=True):
-            behind = self._behind.take(separator, axis=0, mode="clip")
-            other = self._from(begin - separator - 1)
-            other ^= text
-            other &= behind
-            text ^= other
-        text &= self._within.take(lengths, axis=0)
-        text |= self._around.take(lengths, axis=0)
+            behind = self._columns > separator[:, None].astype(np.int16)
+            np.copyto(text, self._from(begin - separator - 1), where=behind)
+        beyond = self._columns >= lengths[:, None].astype(np.int16)
+        text[:, 0] = self._tokenizer.cls
+        np.copyto(text, self._tokenizer.pad, where=beyond)
         tokens = text.astype(np.int32)
-        ends = np.minimum(separators, lengths[:, None] - 1) + np.arange(0, tokens.size, tokens.shape[1])[:, None]
-        tokens.reshape(-1)[ends] = self._sep
+        ends = np.minimum(np.append(separators, lengths[:, None], axis=1), lengths[:, None] - 1)
+        tokens.reshape(-1)[ends + np.arange(0, tokens.size, tokens.shape[1])[:, None]] = self._tokenizer.sep
+        segments = np.zeros(tokens.shape, np.int32) if len(layout.breaks) else (behind & ~beyond).astype(np.int32)
 
-        ids = layout.starts.take(chosen)
-        ids += copy * len(self._tokens)
-        if len(layout.breaks) or not len(behind):
-            segments = np.zeros(tokens.shape, dtype=np.int32)
-        else:
-            segments = (behind & self._real.take(lengths, axis=0)).astype(np.int32)
+        ids = layout.starts.take(chosen) + copy * self._size
         random = layout.random.take(chosen).astype(np.int32)
         order = layout.order.take(chosen).astype(np.int32)
         made = Sequences(tokens, before, ordinary, lengths, random, order, ids, epoch)
@@ -179,19 +166,8 @@ class Collator:
 
     def _from(self, places: Numbers) -> npt.NDArray[Any]:
         """The T tokens of the text from each of `places` (B,) on, (B, T); any tokens outside of the text."""
-        if self._last < 0:
-            return self._singly(places)
         nearest = places.clip(0, self._last)
         text: npt.NDArray[Any] = self._from_each[nearest].view(self._tokens.dtype).reshape(-1, len(self._columns))
-        across = np.flatnonzero(nearest != places)
-        if len(across):
-            text[across] = self._singly(places[across])
+        for number in np.flatnonzero(nearest != places):
+            text[number] = self._tokens.take(places[number] + self._columns, mode="clip")
         return text
-
-    def _singly(self, places: Numbers) -> npt.NDArray[Any]:
-        text: npt.NDArray[Any] = self._tokens.take(places[:, None] + self._columns, mode="clip")
-        return text
-
-    def _bits(self, flags: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
-        """A token with all bits set for each true flag, 0 for the others."""
-        return np.where(flags, -1, 0).astype(self._tokens.dtype)
