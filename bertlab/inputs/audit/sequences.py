@@ -110,16 +110,18 @@ def form(sample: Sample, trace: Trace) -> list[Check]:
     def compare(figure: str, values: Numbers | Flags, chosen: Flags) -> Check:
         return alike(figure, values[chosen & ~label], values[chosen & label], _ALIKE, names)
 
-    boundary, checks = _boundaries(sample), []
+    boundary, checks, ends = _boundaries(sample), [], []
     for name, segment in (("first", sample.ordinary & ~sample.second), ("second", sample.second)):
         size = segment.sum(axis=1)
         begin = trace.places[np.arange(len(label)), segment.argmax(axis=1)]
+        ends += [boundary[begin], boundary[np.where(placed, begin + size, 0)]]
         checks += [
-            compare(f"{name} segment begins a sentence", boundary[begin], placed),
-            compare(f"{name} segment ends a sentence", boundary[np.where(placed, begin + size, 0)], placed),
+            compare(f"{name} segment begins a sentence", ends[-2], placed),
+            compare(f"{name} segment ends a sentence", ends[-1], placed),
             compare(f"tokens of the {name} segment", size, evaluated),
         ]
-    return checks
+    checks.append(compare("first ends as the second begins", ends[1] == ends[2], placed))
+    return [*checks, compare("tokens of both segments", sample.sizes, evaluated)]
 
 
 def coverage(sample: Sample, trace: Trace) -> list[Check]:
