@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bertlab.errors import BadInput
+from bertlab.errors import BadInput, unknown
 from bertlab.names import shown
 from bertlab.tasks.examples import Integers
 
@@ -40,10 +39,7 @@ class Table:
             columns = columns or {name: [] for name in (*required, *(name for name in optional if name in row))}
             for name, values in columns.items():
                 if name not in row:
-                    near = difflib.get_close_matches(name, row, n=1, cutoff=0.5)
-                    hint = f" (did you mean '{near[0]}'?)" if near else ""
-                    there = ", ".join(sorted(row)) or "nothing"
-                    raise BadInput(f"{place} row {number} has no column '{name}'{hint}: it has {there}")
+                    raise BadInput(f"{place} row {number}: {unknown('column', name, row)}")
                 values.append(row[name])
         if not columns:
             raise BadInput(f"{place} has no rows: give at least one")

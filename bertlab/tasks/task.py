@@ -9,8 +9,8 @@ from bertlab.recipe.ranges import Checked
 class Task(Checked, group="task "):
     """A task as data: the location of its examples and the meaning of its columns.
 
-    Tasks of the catalogue set `dataset`; a user's own task sets `path`, a folder of `<split>.jsonl[.gz]`, `.parquet`,
-    `.csv` or `.tsv` files.
+    Tasks of the catalogue set `dataset`; a user's own task sets `path`, a folder of `<split>.jsonl[.gz]` or `.parquet`
+    files.
     """
 
     kind: str

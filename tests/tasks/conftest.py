@@ -1,6 +1,5 @@
 """A tokenizer whose pieces are known, and task files written by hand."""
 
-import csv
 import gzip
 import json
 
@@ -29,13 +28,8 @@ def write():
             import pyarrow.parquet
 
             pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), plain)
-        elif plain.suffix == ".jsonl":
-            plain.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         else:
-            with plain.open("w", encoding="utf-8", newline="") as stream:
-                table = csv.DictWriter(stream, rows[0], dialect="excel" if plain.suffix == ".csv" else "excel-tab")
-                table.writeheader()
-                table.writerows(rows)
+            plain.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         if plain != path:
             path.write_bytes(gzip.compress(plain.read_bytes()))
             plain.unlink()

@@ -79,21 +79,19 @@ def label_names(columns: Sequence[Sequence[Any]], where: Sequence[str]) -> tuple
 
     Raises `BadInput` for other values, such as the scores of a regression; `where` names each split's column.
     """
-    numbers: dict[int, str] = {}  # each with the first row that contains it
-    names: dict[str, str] = {}
+    found: set[Any] = set()
     for values, place in zip(columns, where, strict=True):
         for row, value in enumerate(values, start=1):
-            number = _whole(value)
-            if number is not None and 0 <= number < 1000:
-                numbers.setdefault(number, f"{place} row {row}")
-            elif isinstance(value, str) and number is None:
-                names.setdefault(value, f"{place} row {row}")
-            else:
-                raise BadInput(f"label {shown(value)} in {place} row {row}: give texts, or whole numbers from 0 to 999")
-    if numbers and names:
-        (number, here), (name, there) = next(iter(numbers.items())), next(iter(names.items()))
-        raise BadInput(f"labels mix numbers and texts ({number} in {here}, {shown(name)} in {there}): use one kind")
-    return tuple(sorted(names)) or tuple(str(number) for number in range(max(numbers) + 1))
+            label = value if isinstance(value, str) else _whole(value)
+            wrong = label is None or (isinstance(label, int) and not 0 <= label < 1000)
+            if wrong or type(label) is not type(next(iter(found), label)):
+                raise BadInput(
+                    f"label {shown(value)} in {place} row {row}: give texts alone, or whole numbers from 0 to 999 alone"
+                )
+            found.add(label)
+    if isinstance(next(iter(found)), str):
+        return tuple(sorted(found))
+    return tuple(str(number) for number in range(max(found) + 1))
 
 
 def labels(values: Sequence[Any], names: tuple[str, ...], where: str) -> list[int]:
@@ -110,10 +108,7 @@ def labels(values: Sequence[Any], names: tuple[str, ...], where: str) -> list[in
 
 
 def _whole(value: Any) -> int | None:
-    """A value as an integer, if it is a whole number or its digits."""
-    if isinstance(value, str):
-        digits = value.strip()
-        return int(digits) if digits.removeprefix("-").isdecimal() and len(digits) < 10 else None
-    if isinstance(value, bool | int):
+    """A value as an integer, if it is a whole number."""
+    if isinstance(value, int):
         return int(value)
     return int(value) if isinstance(value, float) and value.is_integer() else None

@@ -35,12 +35,9 @@ class MultipleChoice(TaskKind):
     def label_names(self, task: Task, tables: Sequence[Table]) -> tuple[str, ...]:
         """The names of the task or of its source if there is one per ending, else numbers."""
         counts = [len(self.text(task, table)) - 1 for table in tables]
-        for table, count in zip(tables, counts, strict=True):
-            if count != counts[0]:
-                raise BadInput(
-                    f"{table.place} has {count} endings per row, {tables[0].place} {counts[0]}: "
-                    "give the same number in both"
-                )
+        if len(set(counts)) > 1:
+            places = ", ".join(f"{table.place} has {count}" for table, count in zip(tables, counts, strict=True))
+            raise BadInput(f"endings per row differ ({places}): give the same number in each split")
         names = task.labels or tables[0].names
         return names if len(names) == counts[0] else tuple(str(number) for number in range(counts[0]))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -134,14 +133,10 @@ def _ranks(values: Floats, weights: Floats) -> Floats:
 
 
 def numbers(values: Sequence[Any], where: str) -> list[float]:
-    """The values of a split, parsed from text in tables. `BadInput` names the row of what is not a number."""
+    """The values of a split. `BadInput` names the row of what is not a number."""
     found = []
     for row, value in enumerate(values, start=1):
-        try:
-            number = math.nan if isinstance(value, bool) else float(value)
-        except (ValueError, TypeError, OverflowError):
-            number = math.nan
-        if not abs(number) <= LARGEST:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
             raise BadInput(f"{where} row {row} is {shown(value)}: give a finite number, {LARGEST:g} at most either way")
-        found.append(number)
+        found.append(float(value))
     return found

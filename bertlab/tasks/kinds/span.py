@@ -162,12 +162,9 @@ def answers(contexts: Sequence[str], values: Sequence[Any], where: str) -> list[
         for text, start in zip(texts, starts, strict=True):
             if not isinstance(text, str) or not text.strip():
                 raise BadInput(f"{where} row {row} has the answer {shown(text)}: give a text, or no answers at all")
-            whole = isinstance(start, int) and start >= 0
-            there = context[start : start + len(text)] if whole else None
-            if there != text:
-                why = f"{shown(there)} is there" if whole else "it is no position"
+            if not isinstance(start, int) or start < 0 or context[start : start + len(text)] != text:
                 raise BadInput(
-                    f"{where} row {row}: answer {shown(text)} does not start at {shown(start)} of the context ({why}): "
+                    f"{where} row {row}: answer {shown(text)} does not start at {shown(start)} of the context: "
                     "give its position in characters"
                 )
         found.append(Answers(tuple(texts), tuple(starts)))

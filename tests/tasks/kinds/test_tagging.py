@@ -9,73 +9,54 @@ from bertlab.errors import BadInput
 from bertlab.tasks.examples import IGNORED
 from bertlab.tasks.kinds import tagging
 from bertlab.tasks.raw import RawExamples, Table
+from bertlab.tasks.task import Task
 
 
 def raw(words, tags):
     return RawExamples(text=(words,), labels=tags)
 
 
-def sentences(place, words, tags):
-    return tagging.sentences(Table(place, {"tokens": words, "tags": tags}), "tokens", "tags")
-
-
-@pytest.mark.parametrize(
-    ("iob1", "bio"),
-    [
-        (["I-A", "I-A", "O", "I-B"], ["B-A", "I-A", "O", "B-B"]),
-        (["I-B", "B-B", "I-B", "I-A"], ["B-B", "B-B", "I-B", "B-A"]),
-        (["I-A", "O", "I-A"], ["B-A", "O", "B-A"]),
-    ],
-)
-def test_iob1_becomes_bio(iob1, bio):
-    assert tagging.bio(iob1) == bio
-
-
-@given(st.lists(st.sampled_from(["O", "B-A", "I-A", "B-B", "I-B"])))
-def test_bio_stays_as_it_is(tags):
-    once = tagging.bio(tags)
-    assert tagging.bio(once) == once
-    assert [tag[1:] for tag in once] == [tag[1:] for tag in tags]
+def named(words, tags, names=()):
+    task = Task(kind="tagging", text=("tokens",), label="tags")
+    return tagging.named(task, Table("file", {"tokens": words, "tags": tags}), names)
 
 
 def test_integers_take_their_names():
     names = ("O", "B-PER", "I-PER")
-    assert tagging.named([[0, 1, 2], ["1", "O"]], names, "file") == [["O", "B-PER", "I-PER"], ["B-PER", "O"]]
+    assert named([["a", "b", "c"], ["d", "e"]], [[0, 1, 2], ["I-PER", "O"]], names) == [
+        ["O", "B-PER", "I-PER"],
+        ["I-PER", "O"],
+    ]
 
 
 @pytest.mark.parametrize(
     ("tags", "names", "message"),
     [
-        ([["O"], [3]], (), "tag 3 in file row 2: give tags as texts, or name the labels"),
-        ([["O"], [-1]], ("O", "B-A"), "tag -1 in file row 2: give one of O, B-A"),
-        ([["O"], [2]], ("O", "B-A"), "tag 2 in file row 2: give one of O, B-A"),
-        ([["O", "B-X"]], ("O", "B-A", "I-A"), "tag 'B-X' in file row 1: give one of O, B-A, I-A"),
-        ([["O"], ["B-A", "S-A"]], (), "tag 'S-A' in file row 2: give O, B-type and I-type only"),
-        ([["O"], [None]], (), "tag None in file row 2"),
-        ([["O"], [True]], ("O", "B-A"), "tag True in file row 2"),
+        ([["O"], [3]], (), "tag 3 in file column tags row 2: give tags as texts, or name the labels"),
+        ([["O"], [-1]], ("O", "B-A"), "tag -1 in file column tags row 2: give one of O, B-A"),
+        ([["O"], [2]], ("O", "B-A"), "tag 2 in file column tags row 2: give one of O, B-A"),
+        ([["O", "B-X"]], ("O", "B-A", "I-A"), "tag 'B-X' in file column tags row 1: give one of O, B-A, I-A"),
+        ([["O"], [None]], (), "tag None in file column tags row 2"),
+        ([["O"], [True]], ("O", "B-A"), "tag True in file column tags row 2"),
     ],
 )
 def test_wrong_tags(tags, names, message):
     with pytest.raises(BadInput, match=message):
-        tagging.named(tags, names, "file")
+        named([["a"] * len(each) for each in tags], tags, names)
 
 
 @pytest.mark.parametrize(
     ("words", "tags", "message"),
     [
-        ([["a"], ["a", "b"]], [["O"], ["O"]], "file row 2 has 2 tokens and 1 tags"),
+        ([["a"], ["a", "b"]], [["O"], ["O"]], "file column tags row 2 is .*: give a list of 2 tags"),
         (["a b"], [["O"]], "file column tokens row 1 is .a b.: give a list of texts"),
         ([["a", 3]], [["O", "O"]], "file column tokens row 1 is .*: give a list of texts"),
-        ([["a"]], ["O"], "file column tags row 1 is .O.: give a list of tags"),
+        ([["a"]], ["O"], "file column tags row 1 is .O.: give a list of 1 tags"),
     ],
 )
 def test_wrong_sentences(words, tags, message):
     with pytest.raises(BadInput, match=message):
-        sentences("file", words, tags)
-
-
-def test_cells_of_tables_are_split():
-    assert sentences("file.csv.gz", ["a b"], ["O B-X"]) == ([["a", "b"]], [["O", "B-X"]])
+        named(words, tags)
 
 
 def test_names_of_tags_found_in_the_data():
@@ -148,13 +129,6 @@ def test_neighbours_of_the_same_document_fill_a_row(tokenizer, length, groups, r
     assert shown(found, tokenizer) == rows
     assert found.targets.tolist() == [1, 2, 3, 4]
     assert found.owners.tolist() == [0, 0, 1, 1]
-
-
-def test_documents_are_runs_of_a_group_or_begin_at_docstart():
-    sentences = [["-DOCSTART-"], ["a"], ["b"], ["-DOCSTART-"], ["c"]]
-    assert tagging.documents(sentences, None).tolist() == [1, 2, 2, 3, 4]
-    assert tagging.documents(sentences[1:3], None).tolist() == [0, 0]
-    assert tagging.documents(sentences, np.array([5, 5, 2, 2, 5])).tolist() == [0, 0, 1, 1, 2]
 
 
 @given(st.lists(st.lists(st.sampled_from(["ab", "cde", "f" * 13]), max_size=9), min_size=1, max_size=6), st.data())
