@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Self
 
-from bertlab.adaptation.base import Adaptation, Settings
+from bertlab.adaptation.base import Adaptation
 from bertlab.keyed import key as keyed
 from bertlab.recipe import cost
 from bertlab.recipe.ranges import Range
 from bertlab.recipe.recipe import Model, Rate
-from bertlab.tasks.kinds.base import TaskKind
 
 if TYPE_CHECKING:
     from bertlab.model.backbone import Backbone
@@ -45,9 +44,9 @@ class Adapters(Adaptation):
     least one. 0 for `bottleneck` units at any width."""
 
     @classmethod
-    def at_scale(cls, scale: Settings, kind: TaskKind, task: str) -> Self:
+    def at_scale(cls, finetuning: Adaptation, features: Adaptation) -> Self:
         """The scale's setting of fine-tuning at `RATE_FACTOR` times its peak rate."""
-        found = super().at_scale(scale, kind, task)
+        found = super().at_scale(finetuning, features)
         return dataclasses.replace(found, peak_lr=RATE_FACTOR * found.peak_lr)
 
     def units(self, hidden: int) -> int:

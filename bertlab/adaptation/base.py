@@ -7,7 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from bertlab.keyed import key as keyed
 from bertlab.recipe.ranges import DROPOUT, SHARE, Arm, Range
@@ -26,17 +26,6 @@ if TYPE_CHECKING:
 
 EVALUATION_TOKENS = 4096
 """Tokens per batch of evaluation, padding included."""
-
-
-class Settings(Protocol):
-    """The settings of a scale for adaptations."""
-
-    @property
-    def features(self) -> Adaptation:
-        """The setting of the feature-based approach."""
-
-    def finetuning(self, kind: str, task: str) -> Adaptation:
-        """The setting of fine-tuning on a task."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +78,12 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         """The trained parameters in words, for reports."""
 
     @classmethod
-    def at_scale(cls, scale: Settings, kind: TaskKind, task: str) -> Self:
-        """The setting of a scale: the common fields are those of fine-tuning, the others at their defaults."""
-        found = scale.finetuning(kind.name, task)
-        return cls(**{each.name: getattr(found, each.name) for each in dataclasses.fields(Adaptation)})
+    def at_scale(cls, finetuning: Adaptation, features: Adaptation) -> Self:
+        """Its setting at a scale whose settings for the task are these.
+
+        The common fields are those of fine-tuning, the others at their defaults.
+        """
+        return cls(**{each.name: getattr(finetuning, each.name) for each in dataclasses.fields(Adaptation)})
 
     @classmethod
     def group(cls, kind: TaskKind) -> str:
@@ -149,11 +140,6 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     @abstractmethod
     def flops(self, model: Model, trained: float, evaluated: float, passes: float, *, causal: bool = False) -> float:
         """FLOPs of `trained` tokens in each of `passes` epochs of training and `evaluated` ones after it, no heads."""
-
-
-def trained_parameters(model: nn.Module) -> int:
-    """The number of trained parameters."""
-    return sum(value.numel() for value in model.parameters() if value.requires_grad)
 
 
 def tensors(batch: Batch) -> dict[str, Tensor]:

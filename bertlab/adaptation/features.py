@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal, Self, cast
 
-from bertlab.adaptation.base import EVALUATION_TOKENS, Adaptation, Inputs, Settings, tensors
+from bertlab.adaptation.base import EVALUATION_TOKENS, Adaptation, Inputs, tensors
 from bertlab.keyed import key as keyed
 from bertlab.progress import stop_if_asked
 from bertlab.recipe import cost
@@ -66,9 +66,9 @@ class Features(Adaptation):
         return self.layers.startswith("sum")
 
     @classmethod
-    def at_scale(cls, scale: Settings, kind: TaskKind, task: str) -> Self:
+    def at_scale(cls, finetuning: Adaptation, features: Adaptation) -> Self:
         """The scale's own setting."""
-        return cast(Self, scale.features)
+        return cast(Self, features)
 
     @classmethod
     def group(cls, kind: TaskKind) -> str:

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Self, cast
 
-from bertlab.adaptation.base import Adaptation, Settings
+from bertlab.adaptation.base import Adaptation
 from bertlab.keyed import key as keyed
 from bertlab.recipe import cost
 from bertlab.recipe.ranges import Range
 from bertlab.recipe.recipe import Model
-from bertlab.tasks.kinds.base import TaskKind
 
 if TYPE_CHECKING:
     from torch import nn
@@ -45,9 +44,9 @@ class FineTuning(Adaptation):
         return "the head trained on a frozen encoder" if self.frozen else "all weights fine-tuned"
 
     @classmethod
-    def at_scale(cls, scale: Settings, kind: TaskKind, task: str) -> Self:
+    def at_scale(cls, finetuning: Adaptation, features: Adaptation) -> Self:
         """The scale's setting for the task."""
-        return cast(Self, scale.finetuning(kind.name, task))
+        return cast(Self, finetuning)
 
     def encoder(self, model: PretrainingModel, key: Sequence[int | str]) -> Backbone:
         """The encoder, under a BiLSTM if there is one."""

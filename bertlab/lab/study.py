@@ -17,7 +17,6 @@ from bertlab.names import plain
 from bertlab.recipe import OPTIONS, Inputs, Loss, Model, Optimizer, Recipe, Schedule, Tokenizer
 from bertlab.recipe.identity import by_kind, default_of, field_paths, leaves, put, science, set_fields
 from bertlab.recipe.ranges import Checked, Range, arms
-from bertlab.tasks import kinds
 from bertlab.tasks.task import Task
 
 Split = Literal["evaluation", "test"]
@@ -288,7 +287,7 @@ class Study(Checked, group="study "):
         if own is not None:
             changes |= {name: getattr(own, name) for name in self.varied_adaptation()[type(own)]}
         arm = type(own or shared or FineTuning())
-        return dataclasses.replace(arm.at_scale(scale, kinds.find(kind), task), **changes)
+        return dataclasses.replace(arm.at_scale(scale.finetuning(kind, task), scale.features), **changes)
 
     def recipe(self, variant: Variant, scale: Recipe) -> Recipe:
         """The scale's recipe with a variant's values of all fields that this study varies."""

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from bertlab import keyed, recipe
 from bertlab.adaptation import Adaptation
-from bertlab.adaptation.base import Inputs, trained_parameters
+from bertlab.adaptation.base import Inputs
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
@@ -195,7 +195,7 @@ def finetune(
         return evaluate(data, mixed, train, part, scores(part), found.threshold).metrics
 
     logits = [scores(part) for part in evaluated]
-    steps, numbers = module.schedule.steps, trained_parameters(model)
+    steps, numbers = module.schedule.steps, sum(each.numel() for each in model.parameters() if each.requires_grad)
     found = outcome(data, train, evaluated, logits, module.curve, steps, numbers)
     tested = found.test
     if tested is not None and data.test is not None:

@@ -142,13 +142,12 @@ def test_an_intermediate_task_is_what_the_second_starts_from(run, entities):
 
 
 def test_a_scale_gives_adapters_ten_times_the_rate_of_fine_tuning():
-    classification = kinds.find("classification")
     for name, rate in (("tiny", 5e-3), ("paper", 5e-4)):
         scale = scales.find(name)
-        found = Adapters.at_scale(scale, classification, "mnli")
+        found = Adapters.at_scale(scale.finetune, scale.features)
         assert found.peak_lr == pytest.approx(rate)
         assert (found.epochs, found.length) == (scale.finetune.epochs, scale.finetune.length)
-    assert Adapters.at_scale(scales.find("paper"), classification, "mnli").bias_correction is False
+    assert found.bias_correction is False, "as in the paper's fine-tuning"
 
 
 def test_a_bottleneck_follows_the_width_that_it_is_given_for():
