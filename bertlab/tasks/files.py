@@ -53,6 +53,7 @@ def _parquet(path: Path) -> Rows:
     with opened(path, "task file") as stream:
         try:
             with pyarrow.parquet.ParquetFile(stream) as file:
+                _require_distinct(file.schema_arrow.names)
                 for batch in file.iter_batches():
                     yield from batch.to_pylist()
         except (pyarrow.ArrowException, ValueError, OverflowError) as error:  # also a value that Python cannot hold
@@ -64,9 +65,19 @@ def _json(path: Path, lines: Iterable[bytes]) -> Rows:
         if line.isspace():
             continue
         try:
-            row = json.loads(line.decode("utf-8-sig"))
+            row = json.loads(line.decode("utf-8-sig"), object_pairs_hook=_object)
         except (ValueError, RecursionError) as error:
             raise BadInput(f"{path} line {number} is not JSON ({error}): give one object per line") from None
         if not isinstance(row, dict):
             raise BadInput(f"{path} line {number} is not a JSON object: give one object per line")
         yield row
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    _require_distinct([name for name, _ in pairs])
+    return dict(pairs)
+
+
+def _require_distinct(names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        raise ValueError(f"it has '{max(names, key=names.count)}' twice")

@@ -1,5 +1,9 @@
-"""Fetches a local mirror of tasks from the Hub: `<dataset>/<split>.jsonl.gz`, which `--data` reads."""
+"""Fetches a local mirror of tasks from the Hub: `<dataset>/<split>.jsonl.gz`, which `--data` reads.
 
+The manifest.json of each data set has its name and commit on the Hub; missing files are fetched at the same commit.
+"""
+
+import dataclasses
 import gzip
 import io
 import json
@@ -7,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bertlab.errors import writing
+from bertlab.errors import BadInput, writing
 from bertlab.hub import datasets as hub
+from bertlab.hub.datasets import Dataset, Reference
 from bertlab.machine import Machine
 from bertlab.store import files as store
 from bertlab.tasks import files
@@ -33,16 +38,26 @@ def write(tasks: Iterable[Task], directory: Path, machine: Machine) -> Iterator[
                 yield f"{there} is kept"
                 continue
             if found is None:
-                reference = reference_of(task)
-                found = hub.dataset(reference, machine.cache, f"data set '{reference.full_name}'", ADVICE)
+                found = _at_commit(folder, reference_of(task), machine)
             if split == task.test and split not in dict(found.splits):
                 continue
             rows, _ = from_hub(found, split, task.label, ADVICE)
             path = folder / f"{split}.jsonl.gz"
             with writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
+            store.write_json(folder / "manifest.json", {"hub": found.name, "commit": found.commit})
             store.write(path, _packed(rows))
             yield f"{path}: {len(rows):,} rows of {found.name} at {found.commit[:12]}"
+
+
+def _at_commit(folder: Path, reference: Reference, machine: Machine) -> Dataset:
+    """A data set at the commit of its manifest, if there is one. Raises `BadInput` for the manifest of another."""
+    if (folder / "manifest.json").exists():
+        manifest = store.read_json(folder / "manifest.json", {"hub": str, "commit": str})
+        if manifest["hub"] != reference.name:
+            raise BadInput(f"{folder} holds {manifest['hub']}, not {reference.name}: give another directory")
+        reference = dataclasses.replace(reference, revision=manifest["commit"])
+    return hub.dataset(reference, machine.cache, f"data set '{reference.full_name}'", ADVICE)
 
 
 def _packed(rows: Iterable[dict[str, Any]]) -> bytes:

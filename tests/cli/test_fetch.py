@@ -62,19 +62,23 @@ def test_a_mirror_gives_the_rows_of_the_hub(pushed, hub, call, tmp_path, capsys)
     assert f"mnli/train.jsonl.gz: 9 rows of nyu-mll/glue:mnli at {pushed.first[:12]}" in said
     files = sorted(path.relative_to(mirror).as_posix() for path in mirror.rglob("*") if path.is_file())
     splits = ("conll2003/test", "conll2003/train", "conll2003/validation", "mnli/train", "mnli/validation_matched")
-    assert files == [f"{each}.jsonl.gz" for each in splits]
+    assert files == sorted([*(f"{each}.jsonl.gz" for each in splits), "conll2003/manifest.json", "mnli/manifest.json"])
     lines = gzip.decompress((mirror / "mnli" / "train.jsonl.gz").read_bytes()).splitlines()
     assert [json.loads(line) for line in lines] == PAIRS
+    manifest = json.loads((mirror / "mnli" / "manifest.json").read_text())
+    assert manifest == {"hub": "nyu-mll/glue:mnli", "commit": pushed.first}
     online = {task: rows(task, machine=Machine()) for task in ("mnli", "conll2003")}
     hub.offline()
     for task, found in online.items():
         assert rows(task, machine=Machine(data=mirror, cache=tmp_path / "other")) == found
 
 
-def test_what_is_there_is_kept(pushed, hub, call, tmp_path, capsys):
+def test_what_is_there_is_kept_and_the_rest_comes_from_the_same_commit(pushed, hub, call, tmp_path, capsys):
     mirror = tmp_path / "mirror"
     assert call("fetch", "masking", mirror) == 0
     before = {path: path.read_bytes() for path in mirror.rglob("*") if path.is_file()}
+    pushed(PAIRS[:3])
+    hub.again()
     (mirror / "mnli" / "train.jsonl.gz").unlink()
     capsys.readouterr()
     assert call("fetch", "masking", "nsp", mirror) == 2, "nsp needs more than this Hub has"
@@ -91,6 +95,25 @@ def test_what_is_there_is_kept(pushed, hub, call, tmp_path, capsys):
         (by_hand / f"{split}.jsonl").write_text("{}\n")
     call("fetch", "masking", by_hand.parent)
     assert [path.read_text() for path in by_hand.iterdir()] == ["{}\n"] * 2
+
+
+@pytest.mark.parametrize(
+    ("manifest", "message"),
+    [
+        ("[", "manifest.json' is damaged"),
+        ('{"hub": 3}', "manifest.json' is damaged"),
+        ('{"hub": "other/set", "commit": ""}', "holds other/set, not nyu-mll/glue:mnli"),
+    ],
+)
+def test_a_folder_that_is_another_data_set_is_left_alone(manifest, message, pushed, call, tmp_path, capsys):
+    folder = tmp_path / "mirror" / "mnli"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text(manifest)
+    assert call("fetch", "masking", folder.parent) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+    assert [path.name for path in folder.iterdir()] == ["manifest.json"]
 
 
 def test_what_needs_no_mirror_and_what_cannot_be_one(call, tmp_path, capsys):

@@ -42,7 +42,8 @@ def folder(place):
             import pyarrow
             import pyarrow.parquet
 
-            pyarrow.parquet.write_table(pyarrow.table(content), place / "rows" / file)
+            table = content if isinstance(content, pyarrow.Table) else pyarrow.table(content)
+            pyarrow.parquet.write_table(table, place / "rows" / file)
 
     return written
 
@@ -93,6 +94,12 @@ def year_300000():
     return {"text": ["a", "b"], "label": pyarrow.array([0, days], pyarrow.int32()).cast(pyarrow.date32())}
 
 
+def two_columns():
+    import pyarrow
+
+    return pyarrow.table([["a"], [0], [1]], names=["text", "label", "label"])
+
+
 @pytest.mark.parametrize(
     ("kind", "column", "values", "row"),
     [
@@ -114,6 +121,8 @@ def test_values_in_parquet(refused, folder, kind, column, values, row):
 @pytest.mark.parametrize(
     ("file", "content", "says"),
     [
+        ("train.jsonl", '{"text": "a", "label": 0, "label": 1}\n', "line 1 is not JSON .it has 'label' twice"),
+        ("train.parquet", two_columns, "is not a Parquet file that can be read: it has 'label' twice"),
         ("train.jsonl", f'{{"text": "a", "label": {DEEPER}}}\n', "line 1 is not JSON"),
         ("train.jsonl", f'{{"text": "a", "label": {DIGITS * 12}}}\n', "line 1 is not JSON"),
         ("train.parquet", year_300000, "is not a Parquet file that can be read"),
