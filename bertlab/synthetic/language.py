@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.synthetic.draw import Draw
-from bertlab.synthetic.lexicon import Verbs
+from bertlab.synthetic.world import Verbs
 
 TEMPLATES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("templates.toml").read_text(encoding="utf-8"))
 WORDS: dict[str, list[str]] = TEMPLATES["words"]

@@ -12,8 +12,7 @@ from typing import Any
 
 from bertlab.synthetic.draw import Draw, T
 from bertlab.synthetic.language import WORDS, sentence
-from bertlab.synthetic.lexicon import Claim, lexicon
-from bertlab.synthetic.world import Being, named
+from bertlab.synthetic.world import Being, Claim, lexicon, named
 
 LEAN = 0.75
 """The fraction of the training examples whose supposition is the first of the two. In evaluation both are equally

@@ -11,8 +11,7 @@ from typing import Any
 from bertlab.synthetic import language
 from bertlab.synthetic.draw import VERSION, Draw
 from bertlab.synthetic.language import TEMPLATES, WORDS, sentence, text
-from bertlab.synthetic.lexicon import Verbs, lexicon, names
-from bertlab.synthetic.world import Being, fate, named, trait, unnamed
+from bertlab.synthetic.world import Being, Verbs, fate, lexicon, named, names, trait, unnamed
 
 DOCUMENTS = 12_000
 """The documents of the default corpus: about 1.6 million tokens with a vocabulary of 4,096."""

@@ -5,13 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bertlab.errors import unknown
-from bertlab.synthetic import sayings
+from bertlab.synthetic import sayings, token_tasks
 from bertlab.synthetic.draw import VERSION, Draw
-from bertlab.synthetic.entities import entities
-from bertlab.synthetic.lexicon import names
-from bertlab.synthetic.parts_of_speech import parts_of_speech
-from bertlab.synthetic.questions import extractive
 from bertlab.synthetic.sayings import Sample
+from bertlab.synthetic.world import names
 
 Split = Literal["train", "validation", "test"]
 
@@ -38,11 +35,11 @@ TASKS = {
     "similarity": Task(sayings.similarity),
     "sentiment": Task(sayings.sentiment, range(2), revision=4),
     "acceptability": Task(sayings.acceptability, range(2)),
-    "entities": Task(entities, train=2_000),
-    "questions": Task(extractive, (1,), train=2_500),
-    "questions-unanswerable": Task(extractive, (0, 1, 1), train=2_500),
+    "entities": Task(token_tasks.entities, train=2_000),
+    "questions": Task(token_tasks.extractive, (1,), train=2_500),
+    "questions-unanswerable": Task(token_tasks.extractive, (0, 1, 1), train=2_500),
     "completion": Task(sayings.completion, range(4), train=1_000, revision=5),
-    "parts-of-speech": Task(parts_of_speech, train=64, revision=4),  # more would saturate it
+    "parts-of-speech": Task(token_tasks.parts_of_speech, train=64, revision=4),  # more would saturate it
 }
 
 

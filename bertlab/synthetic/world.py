@@ -1,13 +1,127 @@
-"""The inhabitants of the synthetic world: named people, places, groups and works; animals and things without names."""
+"""The synthetic world: its words, from lexicon.toml, and its inhabitants.
 
+Which adjectives mean the same and which the opposite, what is a kind of what, which verb is the converse of which: no
+task states it. The documents show it in use, so pre-training can learn it and a few thousand examples cannot.
+"""
+
+import functools
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from bertlab.synthetic.draw import Draw
-from bertlab.synthetic.lexicon import Category, Scale, lexicon
 
 NAMED = {"person": "PER", "place": "LOC", "group": "ORG", "work": "MISC"}
 """The entity type of what has a name. Every name can belong to every type; only the context distinguishes them."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A dimension with two poles, each a list of adjectives that mean the same."""
+
+    poles: list[list[str]]
+    effects: list[str]
+    """The effect of each pole, as a verb phrase."""
+    moral: bool = False
+    """Whether the first pole is good and the second bad."""
+
+
+@dataclass(frozen=True)
+class Category:
+    """A class of kinds: `bird` with its kinds, and what its members do or what people do with them."""
+
+    name: str
+    kinds: list[str]
+    deeds: list[str]
+    part: str
+    """A part of a member (an animal, a thing) or a tool (of a person)."""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb with its base form, past tense and participle."""
+
+    base: str
+    past: str
+    participle: str
+
+
+@dataclass(frozen=True)
+class Verbs:
+    """Verbs with the same meaning (side 0), and their opposites or converses (side 1)."""
+
+    sides: list[list[Verb]]
+    effects: list[str] = field(default_factory=list)
+    """The reaction to each side."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Words that give a claim one status: what someone `knew` is true."""
+
+    verbs: list[str]
+    nouns: list[str]
+    manners: list[str]
+    """Adverbs for the verbs."""
+    qualities: list[str]
+    """Adjectives for the nouns."""
+    objects: list[str]
+    """Objects of the verbs in sentences without a claim."""
+    places: list[str]
+    """Predicates of the nouns."""
+    tails: list[str]
+    """Clauses after the claim that state its status."""
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """All words. Tables of beings are person, place, group, work, animal and thing."""
+
+    nouns: dict[str, str]
+    """The most general noun of each table."""
+    scales: dict[str, list[Scale]]
+    categories: dict[str, list[Category]]
+    deeds: list[Verbs]
+    treatments: list[Verbs]
+    transfers: list[Verbs]
+    dealings: dict[str, list[str]]
+    claims: list[Claim]
+    """Words for what is true (0), open (1) and false (2)."""
+    names: list[str]
+
+
+@functools.cache
+def lexicon() -> Lexicon:
+    """The words of the synthetic world, read once per process."""
+    tables = tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text(encoding="utf-8"))
+
+    def verbs(group: list[dict[str, Any]]) -> list[Verbs]:
+        return [
+            Verbs([[Verb(*forms.split()) for forms in side] for side in each["sides"]], each.get("effects", []))
+            for each in group
+        ]
+
+    return Lexicon(
+        nouns=tables["nouns"],
+        scales={on: [Scale(**each) for each in group] for on, group in tables["scales"].items()},
+        categories={on: [Category(**each) for each in group] for on, group in tables["categories"].items()},
+        deeds=verbs(tables["deeds"]),
+        treatments=verbs(tables["treatments"]),
+        transfers=verbs(tables["transfers"]),
+        dealings=tables["dealings"],
+        claims=[Claim(**each) for each in tables["claims"]],
+        names=Path(__file__).with_name("names.txt").read_text(encoding="utf-8").split(),
+    )
+
+
+@functools.cache
+def names(split: str) -> list[str]:
+    """The names of a task's split. Splits share no names; documents (`corpus`) use all of them."""
+    every = lexicon().names
+    low, high = {"corpus": (0, 4), "train": (0, 2), "validation": (2, 3), "test": (3, 4)}[split]
+    return every[len(every) * low // 4 : len(every) * high // 4]
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from bertlab.synthetic.lexicon import lexicon
+from bertlab.synthetic.world import lexicon
 
 
 def status(word, field):

@@ -13,7 +13,7 @@ import pytest
 
 from bertlab import synthetic as microworld
 from bertlab.synthetic import language
-from bertlab.synthetic.lexicon import lexicon, names
+from bertlab.synthetic.world import lexicon, names
 
 GOLDEN = "1001d310cb206492fc105a050678ad510746468e1d8654195fd1cfd0b82400b4"
 

@@ -12,7 +12,7 @@ import pytest
 from bertlab import synthetic as microworld
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
-from bertlab.synthetic.lexicon import lexicon
+from bertlab.synthetic.world import lexicon
 from bertlab.tasks import catalog
 from bertlab.tasks.data import load
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from bertlab.synthetic.lexicon import lexicon
+from bertlab.synthetic.world import lexicon
 
 
 def test_entities_are_bio_and_names_serve_every_type(rows):
