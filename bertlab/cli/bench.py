@@ -14,10 +14,9 @@ def bench(options: ScaleOptions, devices: TrainingOptions, json: Json = False) -
     Prints tokens per second and the fraction of peak FLOP/s. Times at least five steps on the synthetic corpus, with
     the batch size of the scale.
     """
-    from bertlab import synthetic
     from bertlab.errors import BadInput, filling
     from bertlab.estimates.measure import throughput
-    from bertlab.estimates.trials import DOCUMENTS, sample
+    from bertlab.estimates.times import sample
     from bertlab.lab import unused
     from bertlab.progress import signals_as_flags
 
@@ -34,7 +33,7 @@ def bench(options: ScaleOptions, devices: TrainingOptions, json: Json = False) -
         corpus, work = Path(folder) / "corpus", Path(folder) / "work"
         corpus.mkdir()
         work.mkdir()
-        text = sample(synthetic.documents(DOCUMENTS), recipe.tokenizer, corpus)
+        text = sample(recipe.tokenizer, corpus)
         found = throughput(recipe, text, work, machine)
     numerics = machine.numerics(recipe)
     if json:

@@ -15,7 +15,7 @@ from bertlab.wording import count, megabytes, roughly
 
 if TYPE_CHECKING:
     from bertlab.estimates.estimate import Amount, Estimate
-    from bertlab.estimates.trials import Trials
+    from bertlab.estimates.times import Trials
     from bertlab.recipe import Recipe
 
 
@@ -40,7 +40,7 @@ def plan(
     from bertlab.cli import plan_table
     from bertlab.errors import BadInput
     from bertlab.estimates.estimate import estimate, gpu_seconds
-    from bertlab.estimates.trials import Trials
+    from bertlab.estimates.times import Trials
     from bertlab.lab import plan as planning
     from bertlab.names import visible
     from bertlab.progress import signals_as_flags

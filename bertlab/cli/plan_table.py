@@ -34,7 +34,7 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "") -> None:
     Times are those of similar finished runs; without any, they are left out.
     """
     from bertlab.estimates.estimate import amount, by_kind, finished
-    from bertlab.estimates.recorded import Recorded
+    from bertlab.estimates.times import Recorded
 
     pending, seconds = plan.pending(store), Recorded(store, machine).seconds
     amounts = {kind: amount(jobs, machine, seconds, read_tasks=False) for kind, jobs in by_kind(plan, pending).items()}

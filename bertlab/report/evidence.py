@@ -59,8 +59,6 @@ class Evidence:
     """Settings that a search chose, by task."""
     cells: tuple[Cell, ...]
     pretrainings: tuple[Pretraining, ...]
-    preparation: float
-    """Seconds of tokenising its corpora."""
     predictions: Predictions = field(repr=False)
     """The predictions of the runs of its store."""
     _effects: dict[tuple[object, ...], Effect | None] = field(default_factory=dict, init=False, repr=False)
@@ -303,11 +301,6 @@ class Evidence:
         reaches = other.interval is not None and other.interval.high >= 0
         return "the gain by pre-training cannot be distinguished from 0 there" if reaches else ""
 
-    @property
-    def planned_seeds(self) -> int:
-        """The number of seeds of the cells."""
-        return len({self.seed_of(cell) for cell in self.cells})
-
     # Machines.
 
     def numerics(self, variant: str) -> dict[str, list[str]]:
@@ -328,18 +321,6 @@ class Evidence:
                 if len(values) > 1 or (reference and values != reference.get(name))
             )
         return {variant: what for variant, what in found.items() if what}
-
-    @cached_property
-    def machines(self) -> dict[str, list[str]]:
-        """The machines of the pre-trainings, named by what differs between them, each with its variants."""
-        runs = [(each.variant, {**each.host, **each.numerics}) for each in self.pretrainings if each.curve]
-        names = _distinct(name for _, facts in runs for name in facts)
-        differing = [name for name in names if len({facts.get(name) for _, facts in runs}) > 1]
-        found: dict[str, list[str]] = {}
-        for variant, facts in runs:
-            name = ", ".join(f"{name} {facts.get(name, 'unknown')}" for name in differing)
-            found[name] = _distinct([*found.get(name, ()), variant])
-        return found
 
 
 def _distinct(names: Iterable[str]) -> list[str]:

@@ -26,12 +26,19 @@ def progress(evidence: Evidence) -> str:
 def facts(evidence: Evidence) -> Facts:
     """Corpus, model, steps and tokens, seeds, tasks, machine and recorded time; an unknown fact is left out."""
     finished = [each for each in evidence.pretrainings if each.finished]
-    pretrained = [each for each in finished if not each.untrained]
-    trained = [each for each in pretrained if not each.imported]
+    trained = [each for each in finished if not each.untrained and not each.imported]
     found = [("Corpus", ", ".join(evidence.corpus)), *_pretraining(trained, evidence.baseline)]
-    checkpoints = dict.fromkeys(_checkpoint(each) for each in pretrained if each.imported)
-    found += [("Published checkpoint", text) for text in checkpoints]
-    found.append(("Seeds", _seeds(evidence)))
+    for run in [each for each in finished if each.imported and not each.untrained][:1]:
+        commit = run.result.get("commit")
+        source = f"commit {commit} on the Hub" if commit else run.result.get("content")
+        found.append(("Published checkpoint", f"{run.imported} ({source}); {_model([run])}"))
+    tuned = f"{count(len({cell.finetune_seed for cell in evidence.cells}), 'fine-tuning seed')} of each measurement"
+    seeds = list(dict.fromkeys(str(each.seed) for each in evidence.pretrainings))
+    if evidence.imported:
+        found.append(("Seeds", f"one checkpoint, {tuned}: n counts these"))
+    else:
+        number = f"{count(len(seeds), 'seed')} of pre-training ({', '.join(seeds)})"
+        found.append(("Seeds", f"{number}, paired across variants; {tuned}"))
     found += [(name, _task(evidence, evidence.column(name))) for name in evidence.measurements]
     found += [(f"Before {task}", f"trained on {name}") for task, name in evidence.intermediate_task.items()]
     for task, setting in evidence.searched.items():
@@ -45,62 +52,30 @@ def facts(evidence: Evidence) -> Facts:
     return [(name, text) for name, text in found if text]
 
 
-def _seeds(evidence: Evidence) -> str:
-    tuned = f"{count(len({cell.finetune_seed for cell in evidence.cells}), 'fine-tuning seed')} of each measurement"
-    if evidence.imported:
-        return f"one checkpoint, {tuned}: n counts these"
-    seeds = list(dict.fromkeys(str(each.seed) for each in evidence.pretrainings))
-    return f"{count(len(seeds), 'seed')} of pre-training ({', '.join(seeds)}), paired across variants; {tuned}"
-
-
 def _pretraining(runs: Sequence[Pretraining], baseline: str) -> Facts:
+    """What the pre-trainings have in common, then what differs between variants: tokens and sizes."""
     if not runs:
         return []
-    sizes = "; ".join(dict.fromkeys(_size(each.recipe) for each in runs))
-    parameters, vocabulary, steps, tokens, real = (
-        _span(each.result.get(name) for each in runs)
-        for name in ("parameters", "vocabulary", "steps", "tokens", "real_tokens")
-    )
+    steps, tokens, real = (_span(runs, name) for name in ("steps", "tokens", "real_tokens"))
     padding = "" if real == "unknown" else f", without padding {real}"
-    balances = [value for each in runs if isinstance(value := each.result.get("pair_balance"), float)]
-    return [
-        ("Model", f"{sizes}; {parameters} parameters, vocabulary {vocabulary}"),
-        ("Pre-training", f"{steps} steps, {tokens} tokens a run{padding}"),
-        ("Tokens a run without padding, where they differ", _real_tokens(runs)),
-        ("Sizes relative to the baseline", _multiples(runs, baseline)),
-        ("True next segments", f"{100 * mean(balances):.1f} % of the pairs" if balances else ""),
-    ]
-
-
-def _real_tokens(runs: Sequence[Pretraining]) -> str:
-    """The tokens of each variant without padding, means over its seeds; empty if they differ by at most 1 %."""
-    counts: dict[str, list[int]] = {}
-    for each in runs:
-        if isinstance(number := each.result.get("real_tokens"), int):
-            counts.setdefault(each.variant, []).append(number)
-    means = {variant: mean(numbers) for variant, numbers in counts.items()}
-    if not means or max(means.values()) <= 1.01 * min(means.values()):
-        return ""
-    return "; ".join(f"{variant}: {number:,.0f}" for variant, number in means.items())
-
-
-def _multiples(runs: Sequence[Pretraining], baseline: str) -> str:
-    """Variants of another size than the baseline's, as multiples of its layers, width and heads."""
-    models = {each.variant: each.recipe.model for each in runs if each.recipe}
-    shapes = {name: {"layers": it.layers, "width": it.hidden, "heads": it.heads} for name, it in models.items()}
-    own = shapes.get(baseline, {})
-    differing = {
-        variant: ", ".join(f"{name} x {shape[name] / own[name]:.3g}" for name in own if shape[name] != own[name])
-        for variant, shape in shapes.items()
-    }
-    return "; ".join(f"{variant}: {parts}" for variant, parts in differing.items() if parts)
-
-
-def _checkpoint(run: Pretraining) -> str:
-    commit, content = run.result.get("commit"), run.result.get("content")
-    source = f"commit {commit} on the Hub" if commit else str(content)
-    parameters, vocabulary = (run.result.get(name, 0) for name in ("parameters", "vocabulary"))
-    return f"{run.imported} ({source}); {_size(run.recipe)}; {parameters:,} parameters, vocabulary {vocabulary:,}"
+    found = [("Model", _model(runs)), ("Pre-training", f"{steps} steps, {tokens} tokens a run{padding}")]
+    by_variant = {each.variant: [run for run in runs if run.variant == each.variant] for each in runs}
+    seen = {name: mean(known) for name, own in by_variant.items() if (known := _known(own, "real_tokens"))}
+    if seen and max(seen.values()) > 1.01 * min(seen.values()):
+        text = "; ".join(f"{variant}: {number:,.0f}" for variant, number in seen.items())
+        found.append(("Tokens a run without padding, where they differ", text))
+    sizes = {name: own[-1].recipe.model for name, own in by_variant.items() if own[-1].recipe}
+    multiples = []
+    for variant, model in sizes.items():
+        own = sizes.get(baseline, model)
+        ratios = {"layers": model.layers / own.layers, "width": model.hidden / own.hidden}
+        ratios["heads"] = model.heads / own.heads
+        if parts := [f"{name} x {ratio:.3g}" for name, ratio in ratios.items() if ratio != 1]:
+            multiples.append(f"{variant}: {', '.join(parts)}")
+    found.append(("Sizes relative to the baseline", "; ".join(multiples)))
+    balances = _known(runs, "pair_balance")
+    found.append(("True next segments", f"{100 * mean(balances):.1f} % of the pairs" if balances else ""))
+    return found
 
 
 def _task(evidence: Evidence, cells: Sequence[Cell]) -> str:
@@ -115,33 +90,24 @@ def _task(evidence: Evidence, cells: Sequence[Cell]) -> str:
     ]
     if cell.train_examples or cell.eval_examples:
         parts.append(f"{cell.train_examples:,} training and {cell.eval_examples:,} evaluation examples")
-    parts.append(_trained(cells))
+    trained: dict[int, dict[str, None]] = {}
+    for each in cells:
+        if each.trained_parameters is not None:
+            trained.setdefault(each.trained_parameters, {})[each.variant] = None
+    if trained:
+        counts = [
+            f"{each:,} ({', '.join(names)})" if len(trained) > 1 else f"{each:,}" for each, names in trained.items()
+        ]
+        parts.append(f"{', '.join(counts)} trained parameters")
     if cell.length:
         parts.append(f"sequences of at most {cell.length} tokens")
     if cell.kind and kinds.find(cell.kind).cased:
-        parts.append(_casing(evidence, measured))
+        cases = {each.recipe.tokenizer.cased for each in evidence.pretrainings if each.recipe}
+        text = ["cased text" if each else "lower-cased text" for each in sorted(cases)]
+        contexts = {each.adaptation.context for each in measured if each.adaptation}
+        documents = [f"with{'' if each else 'out'} the context of their document" for each in sorted(contexts)]
+        parts.append(f"{' or '.join(text)}, sentences {' or '.join(documents)}")
     return "; ".join(filter(None, [*parts, _threshold(cells)]))
-
-
-def _trained(cells: Iterable[Cell]) -> str:
-    """The parameters that the adaptation trains; by variant where they differ."""
-    variants: dict[int, dict[str, None]] = {}
-    for each in cells:
-        if each.trained_parameters is not None:
-            variants.setdefault(each.trained_parameters, {})[each.variant] = None
-    counts = [
-        f"{number:,}" + (f" ({', '.join(names)})" if len(variants) > 1 else "") for number, names in variants.items()
-    ]
-    return f"{', '.join(counts)} trained parameters" if counts else ""
-
-
-def _casing(evidence: Evidence, cells: Iterable[Cell]) -> str:
-    """Whether a task that papers read with capitals has them, and whether sentences come with their document."""
-    cases = {each.recipe.tokenizer.cased for each in evidence.pretrainings if each.recipe}
-    text = ["cased text" if each else "lower-cased text" for each in sorted(cases)]
-    contexts = {cell.adaptation.context for cell in cells if cell.adaptation}
-    documents = [f"with{'' if each else 'out'} the context of their document" for each in sorted(contexts)]
-    return f"{' or '.join(text)}, sentences {' or '.join(documents)}"
 
 
 def _threshold(cells: Iterable[Cell]) -> str:
@@ -163,15 +129,18 @@ def _threshold(cells: Iterable[Cell]) -> str:
 def _time(evidence: Evidence, trained: Iterable[Pretraining]) -> str:
     # by id: duplicates are one run
     pretrainings = {each.id: each.seconds for each in trained}
-    cells = [cell for cell in evidence.cells if cell.value is not None and not cell.of_pretraining]
-    measurements = {cell.run_id: cell.seconds for cell in cells}
+    measurements = {cell.run_id: cell.seconds for cell in evidence.cells if cell.seconds}
     parts = {
-        "text": evidence.preparation,
         count(len(pretrainings), "pre-training"): sum(pretrainings.values()),
         count(len(measurements), "measurement"): sum(measurements.values()),
     }
     spent = ", ".join(f"{what} {duration(seconds)}" for what, seconds in parts.items() if seconds)
     return f"{duration(sum(parts.values()))}: {spent}" if spent else ""
+
+
+def _model(runs: Sequence[Pretraining]) -> str:
+    sizes = "; ".join(dict.fromkeys(_size(each.recipe) for each in runs))
+    return f"{sizes}; {_span(runs, 'parameters')} parameters, vocabulary {_span(runs, 'vocabulary')}"
 
 
 def _size(recipe: Recipe | None) -> str:
@@ -181,7 +150,11 @@ def _size(recipe: Recipe | None) -> str:
     return f"{model.layers} layers, {model.hidden} wide, {model.heads} heads, {model.positions} positions"
 
 
-def _span(values: Iterable[Any]) -> str:
-    """The least and the largest of the known values."""
-    known = {value for value in values if value is not None}
+def _span(runs: Iterable[Pretraining], name: str) -> str:
+    """The least and the largest known value of a result."""
+    known = _known(runs, name)
     return " to ".join(dict.fromkeys(f"{each:,}" for each in (min(known), max(known)))) if known else "unknown"
+
+
+def _known(runs: Iterable[Pretraining], name: str) -> list[Any]:
+    return [each.result[name] for each in runs if each.result.get(name) is not None]

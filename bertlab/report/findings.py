@@ -54,13 +54,6 @@ class Finding:
         return self.verdict.trial.pair
 
     @property
-    def needs_more_seeds(self) -> bool:
-        """Whether a finite number of seeds would decide it."""
-        need = self.verdict.need
-        undecided = self.outcome == "undecided" and not self.verdict.trial.validity_issue
-        return undecided and need is not None and need.seeds < math.inf
-
-    @property
     def sentence(self) -> str:
         """The outcome with the hint and the collapses."""
         text = f"{self.outcome}: {self.hint}" if self.hint else self.outcome

@@ -70,8 +70,6 @@ class _Reader:
     def evidence(self, record: Mapping[str, Any], claims: tuple[Claim, ...]) -> Evidence:
         """A record with its runs."""
         record = _plain(record)
-        pretrained = [run for each in record["rows"] if (run := self.runs.get(each["pretrain_id"]))]
-        corpora = sorted({str(run.science().get("corpus", "")) for run in pretrained} & self.runs.keys())
         return Evidence(
             **{name: record[name] for name in _OF_RECORD},
             synthetic=record["world"],
@@ -80,7 +78,6 @@ class _Reader:
             claims=claims,
             cells=tuple(map(self.cell, record["cells"])),
             pretrainings=tuple(map(self.pretraining, record["rows"])),
-            preparation=math.fsum(self.runs[each].seconds() for each in corpora),
             predictions=self.predictions,
         )
 

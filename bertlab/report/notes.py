@@ -6,7 +6,7 @@ from typing import Any
 from bertlab.report.cells import FLOORS, PLATEAU
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS
-from bertlab.report.statistics.summary import LEVEL, separation
+from bertlab.report.statistics.summary import LEVEL
 from bertlab.wording import count
 
 FEW = 6
@@ -29,8 +29,7 @@ def _macros() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    functions = (count, separation, clusters, deviations, failures, floors_by_kind)
-    environment.globals |= {each.__name__: each for each in functions}
+    environment.globals |= {each.__name__: each for each in (count, clusters, failures, floors_by_kind)}
     environment.globals |= {"FEW": FEW, "LEVEL": LEVEL, "PLATEAU": PLATEAU, "VERDICT_MIN_SEEDS": VERDICT_MIN_SEEDS}
     environment.filters["nats"] = "{:.3f}".format
     return environment.get_template("notes.j2").module
@@ -56,17 +55,6 @@ def floors_by_kind(evidence: Evidence) -> dict[str, list[str]]:
         for kind, (key, meaning) in FLOORS.items()
         if key == "majority" or any(kind in floors for floors in points.values())
     }
-
-
-def deviations(evidence: Evidence) -> dict[str, str]:
-    """The deviations from the paper's setting, each set with its measurements; empty for all measurements."""
-    by_measurement: dict[str, list[str]] = {}
-    for measurement, what in evidence.deviations:
-        by_measurement.setdefault(measurement, []).append(what)
-    found: dict[str, list[str]] = {}
-    for measurement, whats in by_measurement.items():
-        found.setdefault("; ".join(whats), []).append(measurement)
-    return {what: ", ".join(filter(None, names)) for what, names in found.items()}
 
 
 def failures(evidence: Evidence) -> dict[str, list[str]]:

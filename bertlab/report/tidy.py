@@ -27,7 +27,7 @@ CLAIMS = (
 )
 SUMMARY = (
     *("study", "scale", "setting", "key", "variant", "measurement", "metric", "mean", "sd", "min", "max", "seeds"),
-    *("published", "against", "effect", "low", "high", "p", "bootstrap_low", "bootstrap_high"),
+    *("published", "against", "effect", "low", "high", "p"),
     *("published_effect", "paired_seeds", "examples"),
 )
 """The columns of the tables: part of the interface."""
@@ -48,9 +48,8 @@ def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     """A line for each variant and measurement: its values, and its difference to the baseline.
 
     The spread is over pre-training seeds, or the fine-tuning seeds of one. `low` to `high` is the 95 % interval that
-    verdicts use, `bootstrap_low` to `bootstrap_high` the multi-bootstrap's; `p` is two-sided, of no effect; both
-    variants have the `paired_seeds`. A second line has the difference of the log-likelihoods of the right answers, in
-    nats.
+    verdicts use; `p` is two-sided, of no effect; both variants have the `paired_seeds`. A second line has the
+    difference of the log-likelihoods of the right answers, in nats.
     """
     return _table(SUMMARY, (line for each in evidences for line in _summary(each)))
 
@@ -77,10 +76,8 @@ def _summary(evidence: Evidence) -> Iterable[dict[str, Any]]:
 def _effect(evidence: Evidence, found: Effect | None) -> dict[str, Any]:
     if found is None:
         return {}
-    bootstrap = found.bootstrap.interval() if found.bootstrap else None
-    ends = _ends("", found.interval) | _ends("bootstrap_", bootstrap)
     known = {"effect": found.mean, "p": found.p, "paired_seeds": found.n, "examples": found.examples}
-    return {"against": evidence.baseline, **known, **ends}
+    return {"against": evidence.baseline, **known, **_ends("", found.interval)}
 
 
 def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,9 +19,6 @@ from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
 from bertlab.report.statistics.power import POWER, seeds_needed
 from bertlab.report.statistics.summary import LEVEL
-
-_FATES = {"pending": "not finished", "damaged": "damaged on disk"}
-"""The words of a sentence for a status, where they are not the status itself."""
 
 
 @dataclass(frozen=True)
@@ -53,16 +51,6 @@ class Pair:
         if rest is None or self.as_claimed(margin) != dataclasses.replace(self, effect=self.without).as_claimed(margin):
             return 1.0
         return max(p, rest)
-
-    def need(self, margin: float | None, level: float, chance: float) -> Need | None:
-        """The seeds that give a verdict at `level` with a `chance`."""
-        if self.effect is None:
-            return None
-        true = self.true
-        if true is None:
-            true = self.effect.mean if margin is None else 0.0
-        seeds = seeds_needed(true, margin, self.effect.spread, level, chance)
-        return None if seeds is None else Need(seeds, true)
 
 
 @dataclass(frozen=True)
@@ -132,9 +120,18 @@ class Trial:
         """
         level = 1 - (1 - LEVEL) / family  # the hardest step of Holm's
         chance = 1 - (1 - POWER) / len(self.pairs)
-        needs = [pair.need(self.claim.within, level, chance) for pair in self.pairs]
-        known = [each for each in needs if each is not None]
-        return max(known, key=lambda each: each.seeds) if len(known) == len(needs) else None
+        margin, needs = self.claim.within, []
+        for pair in self.pairs:
+            if pair.effect is None:
+                return None
+            true = pair.true
+            if true is None:
+                true = pair.effect.mean if margin is None else 0.0
+            seeds = seeds_needed(true, margin, pair.effect.spread, level, chance)
+            if seeds is None:
+                return None
+            needs.append(Need(seeds, true))
+        return max(needs, key=lambda each: each.seeds)
 
 
 @dataclass(frozen=True)
@@ -167,28 +164,20 @@ def _validity_issue(evidence: Evidence, claim: Claim) -> str:
         return "the margin holds for the paper's scale and data"
     compared = [zip(pair, (claim.at, claim.before), strict=True) for pair in claim.pairs]
     sides = dict.fromkeys(itertools.chain(*compared))
-    if absent := [each for variant, at in sides for each in _absent(evidence, variant, claim.on, at)]:
+    absent = []
+    for variant, at in sides:
+        cells = evidence.at(variant, claim.on, at)
+        planned = {evidence.seed_of(cell) for cell in cells}
+        lost = {(cell.status, evidence.seed_of(cell)) for cell in cells if cell.value is None}
+        counts = Counter(status for status, _ in sorted(lost))
+        absent += [f"{n} of {len(planned)} {evidence.seeds} of {variant} {status}" for status, n in counts.items()]
+    if absent:
         return "; ".join(absent)
-    variants, unlearned = {variant for variant, _ in sides}, dict[str, list[str]]()
-    for each in evidence.pretrainings:
-        if each.learned_nothing and each.variant in variants:
-            unlearned.setdefault(each.variant, []).append(str(each.seed))
-    if unlearned:
-        named = (f"{name}, seed{'s'[: len(seeds) > 1]} {', '.join(seeds)}" for name, seeds in unlearned.items())
-        return f"learned next to nothing in pre-training: {'; '.join(named)}"
+    unlearned = {each.variant for each in evidence.pretrainings if each.learned_nothing}
+    if named := [variant for variant, _ in sides if variant in unlearned]:
+        return f"learned next to nothing in pre-training: {', '.join(dict.fromkeys(named))}"
     untrained = filter(evidence.untrained, evidence.variants)
     return next(filter(None, (evidence.unhelped(variant, claim.on) for variant in untrained)), "")
-
-
-def _absent(evidence: Evidence, variant: str, measurement: str, at: int) -> list[str]:
-    """The planned seeds of a variant without a value, counted by status."""
-    cells = evidence.at(variant, measurement, at)
-    planned = {evidence.seed_of(cell) for cell in cells}
-    fates: dict[str, set[int]] = {}
-    for cell in cells:
-        if cell.value is None:
-            fates.setdefault(_FATES.get(cell.status, cell.status), set()).add(evidence.seed_of(cell))
-    return [f"{len(lost)} of {len(planned)} {evidence.seeds} of {variant} {fate}" for fate, lost in fates.items()]
 
 
 def _pair(evidence: Evidence, claim: Claim, better: str, worse: str) -> Pair:

@@ -7,7 +7,7 @@ import pytest
 from bertlab.adaptation import FineTuning
 from bertlab.estimates import estimate
 from bertlab.estimates.estimate import LAYER_SECONDS, gpu_seconds
-from bertlab.estimates.recorded import similarity
+from bertlab.estimates.times import similarity
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import Measure, Pretrain
 from bertlab.lab.study import Measurement, Study, Variant

@@ -8,7 +8,7 @@ import torch
 from bertlab.estimates import measure
 from bertlab.estimates.estimate import JOB_SECONDS
 from bertlab.estimates.measure import StepTimer
-from bertlab.estimates.trials import Trials
+from bertlab.estimates.times import Trials
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.scales import find
 from bertlab.recipe import cost

@@ -98,9 +98,8 @@ def _draw(
             _lines(axes, each.assign(along=each[column]).dropna(subset=["along"]), styles)
             for value in levels:
                 axes.axhline(value, **level, zorder=1)
-    for axes, (column, name) in zip(grid[-1], along.items(), strict=True):
-        differ = "\non machines that differ" if column == "seconds" and len(evidence.machines) > 1 else ""
-        axes.set_xlabel(f"{name}{differ}")
+    for axes, name in zip(grid[-1], along.values(), strict=True):
+        axes.set_xlabel(name)
         axes.set_xlim(left=0)
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=style.ROUND))
     several = points.groupby(["panel", "variant"])["seed"].nunique().max() > 1

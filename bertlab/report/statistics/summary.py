@@ -4,7 +4,6 @@ The unit of evidence is the pre-training seed. Fine-tuning seeds within a seed a
 they show how precisely one pre-trained model is measured, not how much another pre-training differs.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, stdev
@@ -71,11 +70,3 @@ def summarise(points: Points) -> Summary | None:
         seeds=len(means),
         finetune_seeds=(min(map(len, runs)), max(map(len, runs))),
     )
-
-
-def separation(one: Summary, other: Summary) -> float | None:
-    """Distance of two means in standard deviations (root mean square of the two); None without both."""
-    if one.sd is None or other.sd is None:
-        return None
-    pooled = math.sqrt((one.sd**2 + other.sd**2) / 2)
-    return abs(one.mean - other.mean) / pooled if pooled > 0 else None

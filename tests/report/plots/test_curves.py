@@ -75,17 +75,6 @@ def test_losses_are_drawn_over_steps_tokens_and_the_time_of_the_updates(builder:
     assert losses[0] == losses[1] == losses[2]
 
 
-def test_times_on_machines_that_differ_are_marked(builder: Any, figures: Figures) -> None:
-    builder.pretrain("80/10/10", timing=timed(1.0))
-    other = builder.pretrain("100/0/0", timing=timed(1.0))
-    (path,) = (builder.root / "pretrain").glob(f"{other}--*/environment.json")
-    path.write_text(path.read_text().replace('"threads": 2', '"threads": 8'))
-    evidence = gather(Store(builder.root), [builder.record()])[0]
-    assert evidence.machines == {"threads 2": ["80/10/10"], "threads 8": ["100/0/0"]}
-    assert "machines that differ" in figures(evidence)["curves"].axes[-1].get_xlabel()
-    assert "threads 2 (80/10/10) and threads 8 (100/0/0)" in notes("times", evidence)[-1]
-
-
 def test_without_own_curves_every_variant_is_drawn_under_the_fixed_masking(builder: Any, figures: Figures) -> None:
     metrics = [{"step": step, "heldout_masked_lm_loss": 8.0 - step / 500} for step in (500, 1000)]
     builder.pretrain("80/10/10", metrics=metrics)

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from bertlab.report.statistics.summary import separation, summarise
+from bertlab.report.statistics.summary import summarise
 
 
 def test_finetune_seeds_are_averaged_before_seeds() -> None:
@@ -28,13 +28,3 @@ def test_with_one_seed_the_spread_is_over_its_finetune_seeds() -> None:
     assert single is not None
     assert single.sd is None
     assert summarise({}) is None
-
-
-def test_separation_is_in_pooled_standard_deviations() -> None:
-    one, other = summarise({0: [9.0, 11.0]}), summarise({0: [19.0, 21.0]})
-    assert one is not None
-    assert other is not None
-    assert separation(one, other) == pytest.approx(10 / math.sqrt(2))
-    single = summarise({0: [1.0]})
-    assert single is not None
-    assert separation(one, single) is None

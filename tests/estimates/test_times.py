@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from bertlab.estimates.recorded import Recorded, _same_machine
+from bertlab.estimates.times import Recorded, _same_machine
 from bertlab.lab.jobs import ImportCheckpoint, Measure, PrepareCorpus, Pretrain
 from bertlab.lab.plan import Request, make
 from bertlab.lab.scales import find
@@ -102,7 +102,7 @@ def test_runs_of_another_machine_say_nothing(planned, store, machine, monkeypatc
     other = next(job for job in planned if isinstance(job, Pretrain) and job.seed == 1)
     assert Recorded(store, machine).seconds(other) == 43.0
     if change == "processor":
-        monkeypatch.setattr("bertlab.estimates.recorded.processor", lambda: "another")
+        monkeypatch.setattr("bertlab.estimates.times.processor", lambda: "another")
     else:
         monkeypatch.setattr(os, "cpu_count", lambda: 1000)
     assert Recorded(store, machine).seconds(other) is None

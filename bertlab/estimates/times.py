@@ -1,0 +1,190 @@
+"""Times of jobs: those of similar finished runs, else from short trials of pre-trainings on this machine."""
+
+import dataclasses
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bertlab import synthetic as microworld
+from bertlab.errors import BadInput
+from bertlab.estimates import measure
+from bertlab.estimates.estimate import JOB_SECONDS, text_bytes, work
+from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain
+from bertlab.machine import Machine, processor
+from bertlab.progress import silent
+from bertlab.recipe import Corpus, Recipe, Schedule, Tokenizer
+from bertlab.recipe.identity import canonical, load
+from bertlab.store.runs import Run, Store
+from bertlab.text import sources, tokens
+from bertlab.text.tokens import TokenisedCorpus
+
+DOCUMENTS = 1000
+"""Documents of the synthetic corpus that trials train on."""
+HELD_OUT = 0.2
+"""Share of these that is held out."""
+
+
+class Recorded:
+    """The times of a store's finished runs, and of similar jobs that this machine would compute in the same way."""
+
+    def __init__(self, store: Store, machine: Machine) -> None:
+        self._machine = machine
+        self._own: dict[str, float] = {}
+        runs = {run.id: run for run in store.runs()}
+        found: dict[str, list[tuple[float, float]]] = {}
+        for run in runs.values():
+            try:
+                self._own[run.id] = run.seconds()
+                if run.kind != "corpus" and _same_machine(run.environment(), machine):
+                    found.setdefault(_similarity_of(run, runs), []).append(_times(run))
+            except (AttributeError, BadInput, KeyError, OSError, TypeError):
+                continue
+        self._similar: dict[str, list[float]] = {}
+        for key, times in found.items():
+            self._similar[key] = [statistics.median(each) for each in zip(*times, strict=True)]
+
+    def seconds(self, job: Job, devices: int = 1) -> float | None:
+        """The time of a job on `devices` devices: its own if it is finished, else the median of similar runs.
+
+        `None` if there is none.
+        """
+        if job.id in self._own:
+            return self._own[job.id] / devices
+        key = similarity(job, self._machine)
+        if key not in self._similar:
+            return None
+        step, rest = self._similar[key]
+        return (step * (job.steps if isinstance(job, Pretrain) else 0) + rest) / devices
+
+
+def _times(run: Run) -> tuple[float, float]:
+    """Seconds per step, and those outside of steps."""
+    if run.kind != "pretrain":
+        return 0.0, run.seconds()
+    trained = sum(line["seconds"] for line in run.timing() if line["stage"] == "train")
+    return trained / max(1, run.result()["steps"]), run.seconds() - trained
+
+
+def similarity(job: Job, machine: Machine) -> str:
+    """Equal for jobs that take equally long, apart from the number of steps of a pre-training."""
+    pretrain = job.pretrain if isinstance(job, Measure) else job
+    recipe = pretrain.recipe if isinstance(pretrain, Pretrain) else None
+    return _similarity(job.science(), recipe, recipe is not None and machine.compiles(recipe))
+
+
+def _similarity_of(run: Run, runs: Mapping[str, Run]) -> str:
+    """The similarity of a job that is a finished run."""
+    science = run.science()
+    pretrain = runs[science["pretrain"]] if "pretrain" in science else run
+    recipe = load(Recipe, pretrain.science()["recipe"]) if pretrain.kind == "pretrain" else None
+    compiled = run.environment()["numerics"].get("compiled") == "yes"
+    return _similarity(science, recipe, compiled)
+
+
+def _similarity(science: Mapping[str, Any], recipe: Recipe | None, compiled: bool) -> str:
+    """`recipe` is that of the model, `None` for a corpus or an imported checkpoint.
+
+    Losses that cost the same time are alike, see `Loss.alike`.
+    """
+    if recipe is None:
+        return canonical({name: value for name, value in science.items() if name != "finetune_seed"})
+    if "pretrain" not in science:
+        schedule = Schedule(batch_size=recipe.schedule.batch_size, steps=min(1, recipe.schedule.steps))
+        objective = tuple(loss.alike() for loss in recipe.objective)
+        recipe = dataclasses.replace(recipe, seed=0, objective=objective, schedule=schedule)
+        return canonical([recipe, science["corpus"], compiled])
+    same = {name: value for name, value in science.items() if name not in ("finetune_seed", "milestone", "pretrain")}
+    positions = recipe.model.positions_for(recipe.inputs.longest)
+    return canonical([same, recipe.model, recipe.corpus, recipe.tokenizer, recipe.causal, positions])
+
+
+def _same_machine(environment: Mapping[str, Any], machine: Machine) -> bool:
+    """Whether a run used one device like those of `machine`: the same GPU, or as many threads of the same CPU."""
+    numerics = environment["numerics"]
+    one = machine if machine.is_single_process else machine.per_worker()
+    if "earlier" in environment or numerics.get("processes", 1) > 1:
+        return False
+    run = [numerics["device"], numerics["precision"]]
+    here: list[str | int | None] = [one.device_name, one.precision_used]
+    if not one.gpus:
+        run += [numerics["threads"], environment["cores"], environment["processor"]]
+        here += [one.num_threads, os.cpu_count(), processor()]
+    return run == here
+
+
+class Trials:
+    """Times of jobs. Trials run in their own directory, one for each shape of model and format of inputs.
+
+    They train on the synthetic corpus. Measurements are estimated from their FLOPs at the speed of the pre-trainings.
+    """
+
+    def __init__(self, store: Store, machine: Machine, directory: Path, status: Callable[[str], None]) -> None:
+        """Calls `status` with the name of each trial as it begins."""
+        self._directory, self._status = directory, status
+        self._machine = machine if machine.is_single_process else machine.per_worker()
+        self._recorded = Recorded(store, machine)
+        self._known: dict[str, float] = {}
+        self._texts: dict[Tokenizer, tuple[TokenisedCorpus, float]] = {}
+        self._speeds: dict[str, float] = {}
+        self.sources: set[str] = set()
+        """Where the times come from: `finished runs`, `trials`."""
+        self.peak = 0.0
+        """FLOP/s of matrix products, measured before the first trial."""
+
+    def seconds(self, job: Job, devices: int = 1) -> float:
+        """The time of a job on some devices."""
+        if job.id not in self._known:
+            found = self._recorded.seconds(job)
+            self.sources.add("trials" if found is None else "finished runs")
+            self._known[job.id] = self._tried(job) if found is None else found
+        return self._known[job.id] / devices
+
+    def _tried(self, job: Job) -> float:
+        """The time of a job from trials. Preparing text of the Hub counts as nothing."""
+        if not self.peak:
+            self._status("matrix products")
+            self.peak = measure.peak(self._machine, self._machine.precision_used)
+        if isinstance(job, PrepareCorpus):
+            return self._text(job)[1] * text_bytes(job)
+        pretrain = job.pretrain if isinstance(job, Measure) else job
+        if not isinstance(pretrain, Pretrain) or not pretrain.steps:
+            return JOB_SECONDS + work(job).flops / (measure.TYPICAL_MFU * self.peak)
+        key = similarity(pretrain, self._machine)
+        if key not in self._speeds:
+            corpus, _ = self._text(pretrain.corpus)
+            self._status(pretrain.label)
+            folder = Path(tempfile.mkdtemp(dir=self._directory))
+            self._speeds[key] = measure.flops_per_second(pretrain.recipe, corpus, folder, self._machine, self.peak)
+        return JOB_SECONDS + work(job).flops / self._speeds[key]
+
+    def _text(self, job: PrepareCorpus) -> tuple[TokenisedCorpus, float]:
+        """A corpus with the tokenizer of a job, and the seconds to prepare a byte."""
+        if job.tokenizer not in self._texts:
+            self._status("text")
+            began = time.perf_counter()
+            corpus = sample(job.tokenizer, Path(tempfile.mkdtemp(dir=self._directory)), given=job.given)
+            self._texts[job.tokenizer] = corpus, (time.perf_counter() - began) / corpus.facts["bytes"]
+        return self._texts[job.tokenizer]
+
+
+def sample(tokenizer: Tokenizer, directory: Path, *, given: Path | None = None) -> TokenisedCorpus:
+    """A corpus of the first documents of the synthetic one in an empty directory, with the vocabulary `given`.
+
+    Else one is trained, and filled with unused entries up to the size that a large text would yield.
+    """
+    path, built = directory / "text.jsonl", directory / "corpus"
+    built.mkdir()
+    with path.open("w", encoding="utf-8") as stream:
+        stream.writelines(json.dumps({"text": text}) + "\n" for text in microworld.documents(DOCUMENTS))
+    located = sources.resolve(str(path), machine=Machine(cache=directory / "cache"))
+    corpus = Corpus(sources=(located.source,), heldout=HELD_OUT)
+    tokens.prepare(corpus, tokenizer, (located,), built, given=given, progress=silent)
+    opened = tokens.open_corpus(built, tokenizer, check=False)
+    if given is None:
+        opened.tokenizer.extend(tokenizer.vocabulary)
+    return opened
