@@ -7,7 +7,7 @@ masking, objective, model or optimiser see the same sequences in the same order.
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,11 +98,12 @@ class _Phase:
 
     def __init__(self, recipe: Recipe, corpus: TokenisedCorpus, text: Part, length: int, trimmed: bool) -> None:
         inputs = recipe.inputs
-        self._recipe, self._text, self._length = recipe, text, length
+        self._recipe = recipe
         self._trimmed = trimmed and inputs.format != "segment-pair"
         self._copies = inputs.dupe_factor if inputs.pairs else 1  # without pairs, all epochs have the same sequences
         self._collator = Collator(recipe.objective, corpus.tokenizer, text, length, recipe.seed)
-        self._layout = functools.lru_cache(max(1, _KEPT // len(text.tokens)))(self._lay_out)
+        make = functools.partial(lay_out, inputs, text, length=length, seed=recipe.seed, pairing=recipe.pairing)
+        self._layout = functools.lru_cache(max(1, _KEPT // len(text.tokens)))(lambda copy: make(copy=copy))
         self._sizes = functools.cache(self._measure)
         self._order = functools.lru_cache(2)(self._draw_order)
         self._made: dict[int, Batch] = {}
@@ -131,16 +132,11 @@ class _Phase:
             # Twice as many each time that the next one follows, so that the first one comes soon.
             self._run = min(2 * self._run, self._together) if step == self._until else 1
             self._until = step + self._run
-            self._made = dict(enumerate(self._steps(step, self._until), start=step))
+            sequences, begins = self._sequences(step * self._weight, self._until * self._weight)
+            cuts = np.searchsorted(begins, np.arange(step, self._until + 1) * self._weight)
+            parts = [sequences.take(low, high) for low, high in itertools.pairwise(cuts)]
+            self._made = dict(enumerate([part.trimmed() for part in parts] if self._trimmed else parts, start=step))
         return self._made.pop(step)  # the caller may change it; a second call makes it anew
-
-    def _steps(self, first: int, last: int) -> Iterator[Batch]:
-        """The batches [first, last), in memory of their own."""
-        sequences, begins = self._sequences(first * self._weight, last * self._weight)
-        cuts = np.searchsorted(begins, np.arange(first, last + 1) * self._weight)
-        for low, high in itertools.pairwise(cuts):
-            part = sequences.take(low, high)
-            yield part.trimmed() if self._trimmed else part
 
     def _sequences(self, low: int, high: int) -> tuple[Batch, Numbers]:
         """The sequences that begin within [low, high) of the weight of all epochs, and where they begin."""
@@ -173,12 +169,6 @@ class _Phase:
         numbers, begins = self._order(epoch)
         first, last = np.searchsorted(begins, [low, high])
         return numbers[first:last], begins[first:last]
-
-    def _lay_out(self, copy: int) -> Layout:
-        recipe = self._recipe
-        return lay_out(
-            recipe.inputs, self._text, length=self._length, copy=copy, seed=recipe.seed, pairing=recipe.pairing
-        )
 
     def _measure(self, copy: int) -> tuple[int, int]:
         """Tokens and weight of an epoch with this copy of the pairs."""

@@ -87,7 +87,13 @@ class Batch:
         """The batch without the slots, and the columns beyond the next `_STEP`, that all its sequences leave empty."""
         width = min(-(-int(self.lengths.max()) // _STEP) * _STEP, self.tokens.shape[1])
         cut = {name: getattr(self, name)[:, :width].copy() for name in ("tokens", "segments")}
-        return dataclasses.replace(self, **cut, arrays={kind: _used(each) for kind, each in self.arrays.items()})
+        arrays = dict(self.arrays)
+        for kind, added in self.arrays.items():
+            if "weights" in added:
+                slots = int((added["weights"] > 0).sum(axis=1).max())
+                used = {name: array[:, :slots].copy() for name, array in added.items() if array.ndim == 2}
+                arrays[kind] = {**added, **used}
+        return dataclasses.replace(self, **cut, arrays=arrays)
 
 
 def joined(parts: Sequence[Batch]) -> Batch:
@@ -100,14 +106,6 @@ def joined(parts: Sequence[Batch]) -> Batch:
         return np.concatenate(arrays)
 
     return parts[0].map(join, *parts[1:])
-
-
-def _used(arrays: Mapping[str, npt.NDArray[Any]]) -> Mapping[str, npt.NDArray[Any]]:
-    """The arrays of a loss without the slots that no sequence uses."""
-    if "weights" not in arrays:
-        return arrays
-    slots = int((arrays["weights"] > 0).sum(axis=1).max())
-    return {name: array[:, :slots].copy() if array.ndim == 2 else array for name, array in arrays.items()}
 
 
 class Collator:

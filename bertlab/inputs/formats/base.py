@@ -7,8 +7,7 @@ sentences at once; an epoch consists of those that are met by going from each se
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +23,6 @@ Integers = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-NO_BREAKS: Offsets = np.zeros(0, dtype=np.int64)
 _BLOCK = 1 << 19
 """Sentences or sequences that are computed together, which bounds the memory."""
 
@@ -45,7 +43,7 @@ class Layout:
     """Whether the second segment comes from another document."""
     order: npt.NDArray[np.int8]
     """1 if the segments are exchanged, 0 if they are not but could be, -1 otherwise."""
-    breaks: Offsets
+    breaks: Offsets = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     """Offsets of tokens, ascending, before which a [SEP] stands within a first segment that crosses them."""
 
     def __len__(self) -> int:
@@ -65,7 +63,7 @@ class Layout:
         fewer spans the latter are all of its tokens.
         """
         first, first_length = self.first.take(chosen), self.first_length.take(chosen)
-        if self._paired:
+        if self.second_length.take(chosen).any():
             return np.array([first, self.second.take(chosen)]).T, first_length[:, None]
         if not len(self.breaks):
             return first[:, None], first_length[:, None][:, 1:]
@@ -75,27 +73,15 @@ class Layout:
         before = np.where(number < high[:, None], begins - first[:, None], first_length[:, None])
         return np.concatenate([first[:, None], begins], axis=1), before.astype(np.int32)
 
-    @cached_property
-    def _paired(self) -> bool:
-        return bool(self.second_length.any())
-
     def _breaks_until(self, offsets: Offsets, side: Any) -> Offsets:
         return np.searchsorted(self.breaks, offsets, side=side)
 
 
-def single(starts: Offsets, lengths: Offsets, breaks: Offsets = NO_BREAKS) -> Layout:
+def single(starts: Offsets, lengths: Offsets) -> Layout:
     """Sequences of one segment each."""
     zeros = np.zeros(len(starts), dtype=np.int64)
-    return Layout(
-        starts=starts,
-        first=starts,
-        first_length=lengths.astype(np.int32),
-        second=zeros,
-        second_length=zeros.astype(np.int32),
-        random=zeros.astype(np.bool_),
-        order=np.full(len(starts), -1, dtype=np.int8),
-        breaks=breaks,
-    )
+    counts, order = lengths.astype(np.int32), np.full(len(starts), -1, dtype=np.int8)
+    return Layout(starts, starts, counts, zeros, zeros.astype(np.int32), zeros.astype(np.bool_), order)
 
 
 def pieces(text: Part, longest: int, piece: int) -> tuple[Offsets, Offsets]:
@@ -137,9 +123,7 @@ def follow(after: Callable[[Offsets], Offsets], size: int) -> Offsets:
 def by_blocks(make: Callable[[Offsets], Layout], starts: Offsets) -> Layout:
     """The layout that `make` returns for `starts`, computed in blocks."""
     parts = [make(starts[block]) for block in _blocks(len(starts))]
-    return Layout(
-        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in Layout.__dataclass_fields__}
-    )
+    return Layout(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Layout)))
 
 
 def _blocks(size: int) -> Iterator[Offsets]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,4 +28,5 @@ def full_sentences(text: Part, *, length: int) -> Layout:
         return np.searchsorted(ends, begin + length - 2, side="right") - 1
 
     starts = follow(after, len(sentences) - 1)
-    return single(sentences[starts], sentences[after(starts)] - sentences[starts], breaks=sentences[documents[1:-1]])
+    layout = single(sentences[starts], sentences[after(starts)] - sentences[starts])
+    return dataclasses.replace(layout, breaks=sentences[documents[1:-1]])

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from bertlab import keyed
 from bertlab.inputs.formats.base import (
-    NO_BREAKS,
     Flags,
     FormIndex,
     Layout,
@@ -165,7 +164,6 @@ class _Pairs:
             second_length=second_kept.astype(np.int32),
             random=chunk.random,
             order=order,
-            breaks=NO_BREAKS,
         )
 
     def _elsewhere(

@@ -8,7 +8,6 @@ import numpy as np
 
 from bertlab import keyed
 from bertlab.inputs.formats.base import (
-    NO_BREAKS,
     Flags,
     FormIndex,
     Layout,
@@ -105,7 +104,6 @@ class _Pairs:
             second_length=second_length.astype(np.int32),
             random=~true,
             order=np.full(len(i), -1, dtype=np.int8),
-            breaks=NO_BREAKS,
         )
 
     def _elsewhere(self, i: Offsets, document: Offsets, split: Flags) -> Offsets:
