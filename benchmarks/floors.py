@@ -25,7 +25,7 @@ from bertlab.tasks import catalog, lexical
 from bertlab.tasks.data import load
 from bertlab.tasks.kinds import KINDS, classification
 from bertlab.tasks.kinds.span import Answers
-from bertlab.tasks.raw import RawExamples, TaskData
+from bertlab.tasks.task import RawExamples, TaskData
 
 METRICS = {"similarity": "pearson", "entities": "f1", "questions": "f1", "questions-unanswerable": "f1"}
 PAIRS = ("inference", "question-inference", "paraphrase", "similarity")

@@ -25,7 +25,7 @@ from bertlab.recipe import Recipe, cost
 from bertlab.store.runs import Store
 from bertlab.tasks import kinds
 from bertlab.tasks.data import held_back
-from bertlab.tasks.raw import RawExamples
+from bertlab.tasks.task import RawExamples
 
 Seconds = Callable[[Job, int], float | None]
 """The time of a job on a number of devices; `None` if unknown."""

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from bertlab.lab.study_file import Code
     from bertlab.model.interop.checkpoint import Checkpoint
     from bertlab.tasks.locate import Located as LocatedTask
-    from bertlab.tasks.raw import TaskData
-    from bertlab.tasks.task import Task
+    from bertlab.tasks.task import Task, TaskData
     from bertlab.text.sources import Located
     from bertlab.training.outcome import EvalResult
 

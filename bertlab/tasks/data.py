@@ -14,8 +14,7 @@ from bertlab.names import shown
 from bertlab.tasks import files, kinds
 from bertlab.tasks.examples import Integers
 from bertlab.tasks.locate import Located, advice, locate, splits_of
-from bertlab.tasks.raw import RawExamples, Table, TaskData
-from bertlab.tasks.task import Task
+from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 
 
 def load(task: Task, *, machine: Machine, world: bool, substitute: str | None = None) -> TaskData:

@@ -1,8 +1,15 @@
-"""A task as data: an entry of the catalogue, or a task that a study file defines."""
+"""A task as data: an entry of the catalogue, or a task that a study file defines; and its examples before encoding."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from bertlab.errors import BadInput, unknown
+from bertlab.names import shown
 from bertlab.recipe.ranges import Checked
+from bertlab.tasks.examples import Integers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,3 +50,102 @@ class Task(Checked, group="task "):
     the first that all splits have applies. The bootstrap and the held-back split keep such examples together."""
     microworld: str = ""
     """The synthetic counterpart, for runs on the synthetic corpus."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """The columns of a split, unchecked."""
+
+    place: str
+    """The source, as errors name it: a file, or a data set of the Hub and its split."""
+    columns: dict[str, list[Any]]
+    names: tuple[str, ...] = ()
+    """The names of integer labels, if the source declares them."""
+
+    @classmethod
+    def of(
+        cls,
+        rows: Iterable[Mapping[str, Any]],
+        place: str,
+        required: Sequence[str],
+        optional: Sequence[str] = (),
+        names: tuple[str, ...] = (),
+    ) -> Table:
+        """Collects the `required` columns of rows, and those `optional` ones that the first row has.
+
+        Raises `BadInput` if there are no rows, or with the nearest name if a row lacks a column.
+        """
+        columns: dict[str, list[Any]] = {}
+        for number, row in enumerate(rows, start=1):
+            columns = columns or {name: [] for name in (*required, *(name for name in optional if name in row))}
+            for name, values in columns.items():
+                if name not in row:
+                    raise BadInput(f"{place} row {number}: {unknown('column', name, row)}")
+                values.append(row[name])
+        if not columns:
+            raise BadInput(f"{place} has no rows: give at least one")
+        return cls(place, columns, names)
+
+    def where(self, column: str) -> str:
+        """A column, as errors name it."""
+        return f"{self.place} column {column}"
+
+    def texts(self, column: str) -> list[str]:
+        """The texts of a column. Raises `BadInput` that names the first row without text."""
+        return checked_texts(self.columns[column], self.where(column))
+
+
+def checked_texts(values: Sequence[Any], where: str) -> list[str]:
+    """The same values. Raises `BadInput` that names the first row without text."""
+    for row, value in enumerate(values, start=1):
+        if not isinstance(value, str):
+            raise BadInput(f"{where} row {row} is {shown(value)}: give a text")
+    return list(values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawExamples:
+    """Examples of one split, before they are encoded."""
+
+    text: tuple[list[Any], ...]
+    """Columns of text; for tagging, one column of lists of words."""
+    labels: Sequence[Any]
+    """The answer of each example: a label, a number, a `span.Answers`; for tagging, an array of tags per word."""
+    groups: Integers | None = None
+    """(E,) the group of each example; None if examples are independent."""
+    split: RawExamples | None = None
+    """The whole split, which has the neighbours of a sentence; None if these examples are all of it."""
+    indices: Integers | None = None
+    """(E,) the index of each example in `split`."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, indices: Integers) -> RawExamples:
+        """The examples at these indices."""
+        return RawExamples(
+            text=tuple([column[index] for index in indices] for column in self.text),
+            labels=[self.labels[index] for index in indices],
+            groups=None if self.groups is None else self.groups[indices],
+            split=self.split or self,
+            indices=indices if self.indices is None else self.indices[indices],
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskData:
+    """A task with its raw examples, checked."""
+
+    name: str
+    """The name of the requested task."""
+    dataset: str
+    """The data set of its examples, as reports show it."""
+    kind: str
+    labels: tuple[str, ...]
+    """Names of the labels; none for regression and spans."""
+    train: RawExamples
+    evaluation: RawExamples
+    test: RawExamples | None = None
+    """The test split, if the task has one."""
+    content: str
+    """Identifies the examples, as `Located.content`."""

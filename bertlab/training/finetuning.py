@@ -25,7 +25,7 @@ from bertlab.tasks import kinds
 from bertlab.tasks.data import sampled
 from bertlab.tasks.examples import Examples, by_length
 from bertlab.tasks.kinds.base import TaskKind
-from bertlab.tasks.raw import RawExamples, TaskData
+from bertlab.tasks.task import RawExamples, TaskData
 from bertlab.text.tokenizers.base import TrainedTokenizer
 from bertlab.training.callbacks import ProgressCallback, StopOnSignal
 from bertlab.training.data import TaskDataModule, in_order

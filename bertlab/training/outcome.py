@@ -11,7 +11,7 @@ import numpy.typing as npt
 from bertlab import keyed
 from bertlab.tasks import kinds
 from bertlab.tasks.examples import Examples, Floats
-from bertlab.tasks.raw import RawExamples, TaskData
+from bertlab.tasks.task import RawExamples, TaskData
 
 
 @dataclass(frozen=True, kw_only=True)

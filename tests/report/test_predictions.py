@@ -16,7 +16,7 @@ from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import Effect
 from bertlab.report.verdicts import trials, verdicts
 from bertlab.store.runs import Store
-from bertlab.tasks.kinds import classification, tagging
+from bertlab.tasks.kinds import KINDS, classification
 
 LABEL = np.random.default_rng(0).integers(0, 3, 50)
 OTHER, BASELINE = "100/0/0", "80/10/10"
@@ -119,10 +119,11 @@ def test_entities_with_and_without_names(writer: Writer, labels: tuple[str, ...]
     label, sentence = rng.integers(0, 5, 60), np.repeat(np.arange(12), 5)
     for variant in (BASELINE, OTHER):
         tags = np.where(rng.random(60) < 0.8, label, 0)
-        value = tagging.entities("f1", tags, label, sentence, ("O", "B-x", "I-x", "B-y", "I-y")).value
+        arrays = {"prediction": tags, "label": label, "sentence": sentence}
+        value = KINDS["tagging"].metric("f1", arrays, ("O", "B-x", "I-x", "B-y", "I-y")).value
         writer.builder.pretrain(variant)
         writer.builder.cell(variant, "NER", value)
-        writer.keep({"prediction": tags, "label": label, "sentence": sentence}, "tagging", labels)
+        writer.keep(arrays, "tagging", labels)
     found = writer.effect("NER")
     assert found is not None
     assert found.examples == 12

@@ -10,7 +10,7 @@ from bertlab.lab.study import Task
 from bertlab.machine import Machine
 from bertlab.tasks import catalog, data, kinds
 from bertlab.tasks.locate import locate, public
-from bertlab.tasks.raw import RawExamples
+from bertlab.tasks.task import RawExamples
 
 PAIRS = [{"premise": "a b", "hypothesis": "c", "label": label} for label in (0, 1, 2, 0)]
 SENTENCES = [{"tokens": ["a", "b"], "ner_tags": ["B-PER", "O"]}, {"tokens": ["c"], "ner_tags": ["O"]}]

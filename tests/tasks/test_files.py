@@ -6,7 +6,7 @@ import pytest
 
 from bertlab.errors import BadInput
 from bertlab.tasks import files
-from bertlab.tasks.raw import Table
+from bertlab.tasks.task import Table
 
 ROWS = [{"sentence": 'a "b, c" ä', "label": 1, "idx": 0}, {"sentence": "d", "label": 0, "idx": 1}]
 

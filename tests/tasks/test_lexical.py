@@ -8,7 +8,7 @@ import pytest
 from bertlab.tasks import lexical
 from bertlab.tasks.kinds import KINDS, base
 from bertlab.tasks.kinds.span import Answers
-from bertlab.tasks.raw import RawExamples, TaskData
+from bertlab.tasks.task import RawExamples, TaskData
 
 WORDS = ["crow", "pike", "moth", "jug", "cart", "lamp", "hill", "pond"]
 

@@ -9,7 +9,7 @@ from bertlab.model.heads import PretrainingModel
 from bertlab.recipe import Inputs, Model, Recipe
 from bertlab.recipe.identity import science
 from bertlab.tasks.kinds.span import Answers
-from bertlab.tasks.raw import RawExamples, TaskData
+from bertlab.tasks.task import RawExamples, TaskData
 from bertlab.text.tokenizers import WordPiece
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 

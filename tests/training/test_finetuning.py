@@ -17,7 +17,7 @@ from bertlab.progress import Interrupted, signals_as_flags, silent
 from bertlab.tasks.data import sampled
 from bertlab.tasks.examples import by_length
 from bertlab.tasks.kinds import KINDS
-from bertlab.tasks.raw import RawExamples
+from bertlab.tasks.task import RawExamples
 from bertlab.training import finetuning
 from bertlab.training.data import TaskDataModule
 from bertlab.training.finetuning import FinetuningModule, finetune, open_pretrained

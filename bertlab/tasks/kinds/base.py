@@ -13,10 +13,8 @@ import numpy.typing as npt
 from bertlab import keyed
 from bertlab.tasks import lexical
 from bertlab.tasks.examples import IGNORED, Examples, Floats, Integers
-from bertlab.tasks.kinds import pairs
 from bertlab.tasks.metrics import Grouped, Mean, Metric
-from bertlab.tasks.raw import RawExamples, Table, TaskData
-from bertlab.tasks.task import Task
+from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -101,8 +99,28 @@ class TaskKind(ABC):
     def encode(
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
     ) -> Examples:
-        """Encodes raw examples as word pieces, at most `length` tokens per sequence."""
-        return pairs.encode(raw.text, np.array(raw.labels), tokenizer, length)
+        """Encodes raw examples as word pieces, at most `length` tokens per sequence.
+
+        The default is [CLS] A [SEP] or [CLS] A [SEP] B [SEP] (BERT section 4.1) with the target at [CLS].
+        """
+        first, *second = (tokenizer.encode(column) for column in raw.text)
+        sequences: list[Integers] = []
+        second_starts = np.empty(len(raw), np.int32)
+        for number, one in enumerate(first):
+            two = [*second[0][number], tokenizer.sep] if second else []
+            keep, keep_second = truncated(len(one), max(0, len(two) - 1), length - (3 if second else 2))
+            second_starts[number] = keep + 2
+            sequence = [tokenizer.cls, *one[:keep], tokenizer.sep, *two[:keep_second], *two[-1:]]
+            sequences.append(np.array(sequence, np.int32))
+        return Examples(
+            sequences=sequences,
+            second_starts=second_starts,
+            positions=[np.zeros(1, np.int32)] * len(sequences),
+            targets=np.array(raw.labels),
+            owners=np.arange(len(sequences)),
+            pad=tokenizer.pad,
+            raw_count=len(sequences),
+        )
 
     def head(
         self, encoder: Backbone, pooler: Pooler, labels: Sequence[str], dropout: float, seed: int, options: Options = ()
@@ -222,3 +240,15 @@ class TaskKind(ABC):
         texts = [text for column in raw.text for text in column[:2000]]
         count = sum(len(text) if isinstance(text, list) else text.count(" ") + 1 for text in texts)
         return count * len(raw.text) / max(1, len(texts))
+
+
+def truncated(first: int, second: int, budget: int) -> tuple[int, int]:
+    """The lengths of a pair truncated to `budget` tokens, always at the end of the longer segment."""
+    if first + second <= budget:
+        return first, second
+    half = budget // 2  # of equally long segments the second is truncated, so the first keeps the odd token
+    if second <= half:
+        return budget - second, second
+    if first <= budget - half:
+        return first, budget - first
+    return budget - half, half

@@ -14,11 +14,10 @@ from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import lexical
 from bertlab.tasks.examples import Examples
-from bertlab.tasks.kinds import classification, pairs
+from bertlab.tasks.kinds import classification
 from bertlab.tasks.kinds.base import Arrays, Options, TaskKind
 from bertlab.tasks.metrics import Metric
-from bertlab.tasks.raw import RawExamples, Table, checked_texts
-from bertlab.tasks.task import Task
+from bertlab.tasks.task import RawExamples, Table, Task, checked_texts
 
 if TYPE_CHECKING:
     from bertlab.text.tokenizers.base import TrainedTokenizer
@@ -42,8 +41,19 @@ class MultipleChoice(TaskKind):
         return names if len(names) == counts[0] else tuple(str(number) for number in range(counts[0]))
 
     def text(self, task: Task, table: Table) -> tuple[list[str], ...]:
-        """The contexts, and one column per ending from columns or from one column of lists."""
-        return (table.texts(task.text[0]), *endings(table, task.text[1:]))
+        """The contexts, and one column per ending from columns or from a last column of lists.
+
+        A column of questions may precede the lists: an ending takes the place of a blank in it, or follows it.
+        """
+        context, *between, last = task.text
+        texts, listed = table.texts(context), table.columns[last]
+        if len(between) > 1 or (between and not isinstance(listed[0], list)):
+            return (texts, *(table.texts(name) for name in (*between, last)))
+        columns = _listed(listed, table.where(last))
+        if not between:
+            return (texts, *columns)
+        questions = table.texts(between[0])
+        return (texts, *([_answered(*pair) for pair in zip(questions, column, strict=True)] for column in columns))
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[int]:
         """The index of the right ending of each example."""
@@ -53,12 +63,13 @@ class MultipleChoice(TaskKind):
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
     ) -> Examples:
         """[CLS] context [SEP] ending [SEP] for each ending of an example, consecutively; one target per example."""
-        choices, labels = len(raw.text) - 1, np.array(raw.labels)
-        found = pairs.encode(_pairs(raw.text), np.repeat(labels, choices), tokenizer, length)
+        choices = len(raw.text) - 1
+        labels = [label for label in raw.labels for _ in range(choices)]
+        found = super().encode(RawExamples(text=tuple(_pairs(raw.text)), labels=labels), tokenizer, length)
         return dataclasses.replace(
             found,
             positions=found.positions[: len(raw)],
-            targets=labels,
+            targets=np.array(raw.labels),
             owners=np.arange(len(raw)),
             raw_count=len(raw),
             choices=choices,
@@ -92,22 +103,6 @@ def _pairs(text: Sequence[Sequence[str]]) -> list[list[str]]:
     return [first, [ending for row in zip(*columns, strict=True) for ending in row]]
 
 
-def endings(table: Table, names: Sequence[str]) -> list[list[str]]:
-    """One column per ending, from the columns `names` or from a last column of equally long lists of texts.
-
-    A column of questions may precede the lists. Raises `BadInput` that names the first row with a value that is not
-    text, or with another number of endings.
-    """
-    listed = table.columns[names[-1]]
-    if len(names) > 2 or (len(names) == 2 and not isinstance(listed[0], list)):
-        return [table.texts(name) for name in names]
-    columns = _listed(listed, table.where(names[-1]))
-    if len(names) == 1:
-        return columns
-    questions = table.texts(names[0])
-    return [[_answered(*pair) for pair in zip(questions, column, strict=True)] for column in columns]
-
-
 def _listed(values: Sequence[Any], where: str) -> list[list[str]]:
     """Lists of endings as one column per ending."""
     count = len(values[0]) if isinstance(values[0], list) else 0
@@ -120,5 +115,4 @@ def _listed(values: Sequence[Any], where: str) -> list[list[str]]:
 
 
 def _answered(question: str, ending: str) -> str:
-    """The question with an ending in place of its blank, or behind it."""
     return question.replace("_", ending) if "_" in question else f"{question} {ending}"

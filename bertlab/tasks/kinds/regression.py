@@ -13,8 +13,7 @@ from bertlab.names import shown
 from bertlab.tasks.examples import Examples, Floats
 from bertlab.tasks.kinds.base import Arrays, Predicted, TaskKind
 from bertlab.tasks.metrics import Metric, MetricOfMeans, quotient, root
-from bertlab.tasks.raw import RawExamples, Table, TaskData
-from bertlab.tasks.task import Task
+from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,8 +29,13 @@ class Regression(TaskKind):
     metrics = ("pearson", "spearman")
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[float]:
-        """Finite numbers."""
-        return numbers(table.columns[task.label], table.where(task.label))
+        """Finite numbers. `BadInput` names the row of another value."""
+        values = table.columns[task.label]
+        for row, value in enumerate(values, start=1):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
+                place = f"{table.where(task.label)} row {row}"
+                raise BadInput(f"{place} is {shown(value)}: give a finite number, {LARGEST:g} at most either way")
+        return [float(value) for value in values]
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         """The mean squared error."""
@@ -130,13 +134,3 @@ def _ranks(values: Floats, weights: Floats) -> Floats:
     order = np.argsort(place, kind="stable")
     mass = np.add.reduceat(weights[:, order], np.flatnonzero(np.diff(place[order], prepend=-1)), axis=1)
     return np.asarray((np.cumsum(mass, axis=1) - mass / 2)[:, place])
-
-
-def numbers(values: Sequence[Any], where: str) -> list[float]:
-    """The values of a split. `BadInput` names the row of what is not a number."""
-    found = []
-    for row, value in enumerate(values, start=1):
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
-            raise BadInput(f"{where} row {row} is {shown(value)}: give a finite number, {LARGEST:g} at most either way")
-        found.append(float(value))
-    return found

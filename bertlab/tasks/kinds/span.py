@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -22,8 +22,7 @@ from bertlab.tasks.examples import Examples, Floats, Integers
 from bertlab.tasks.kinds import squad
 from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Options, Predicted, TaskKind
 from bertlab.tasks.metrics import Mean, Metric
-from bertlab.tasks.raw import RawExamples, Table, TaskData
-from bertlab.tasks.task import Task
+from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -54,14 +53,77 @@ class Span(TaskKind):
     exchanged = 0
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[Answers]:
-        """SQuAD's `answers`."""
-        return answers(table.texts(task.text[1]), table.columns[task.label], table.where(task.label))
+        """Parses SQuAD's `answers`; `BadInput` names the row of a malformed answer, or one not in its context."""
+        found = []
+        rows = zip(table.texts(task.text[1]), table.columns[task.label], strict=True)
+        for row, (context, value) in enumerate(rows, start=1):
+            where = f"{table.where(task.label)} row {row}"
+            texts, starts = (value.get(name) if isinstance(value, dict) else None for name in ("text", "answer_start"))
+            if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
+                form = '{"text": [...], "answer_start": [...]}'
+                raise BadInput(f"{where} is {shown(value)}: give {form}, a start per text")
+            for text, start in zip(texts, starts, strict=True):
+                if not isinstance(text, str) or not text.strip():
+                    raise BadInput(f"{where} has the answer {shown(text)}: give a text, or no answers at all")
+                if not isinstance(start, int) or start < 0 or context[start : start + len(text)] != text:
+                    raise BadInput(
+                        f"{where}: answer {shown(text)} does not start at {shown(start)} of the context: "
+                        "give its position in characters"
+                    )
+            found.append(Answers(tuple(texts), tuple(starts)))
+        return found
 
     def encode(
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
-    ) -> Examples:
-        """Windows of a context after its question; training has few without the answer."""
-        return windows(raw, tokenizer, length, training=training, answerability=ANSWERABILITY in options)
+    ) -> Windows:
+        """Encodes questions and contexts as windows of at most `length` tokens; the target is the first answer.
+
+        Questions are truncated to a third of the length. Each window starts a third of the length after the previous
+        one (128 of 384 tokens in BERT's released code), so the windows of a context overlap. For `training`, a sample
+        of `SPARE_WINDOWS` windows without the answer, keyed by the question, is kept.
+        """
+        questions, contexts = raw.text
+        answerability = ANSWERABILITY in options
+        stride = length // 3
+        queries = [query[:stride] for query in tokenizer.encode(questions)]
+        distinct = list(dict.fromkeys(contexts))  # a context has several questions
+        encoded = {
+            context: (pieces, np.array(places, np.int32).reshape(-1, 2))
+            for context, (pieces, places) in zip(distinct, tokenizer.offsets(distinct), strict=True)
+        }
+        sequences: list[Integers] = []
+        spans, targets, owners = [], [], []
+        for number, (query, context, answer) in enumerate(zip(queries, contexts, raw.labels, strict=True)):
+            pieces, places = encoded[context]
+            first = len(query) + 2
+            room = length - first - 1
+            found = []
+            for start in range(0, max(1, len(pieces) - room + stride), stride):
+                inside: Integers = places[start : start + room]
+                span: Integers = np.pad(inside, ((first, length - first - len(inside)), (0, 0)), constant_values=-1)
+                found.append((start, span, tokens_of(answer, span)[0]))
+            if training:
+                spare = [at for at, (*_, target) in enumerate(found) if not target[0]]
+                order = keyed.permutation(keyed.key("windows", questions[number]), len(spare))
+                dropped = {spare[at] for at in order[SPARE_WINDOWS:]}
+                found = [window for at, window in enumerate(found) if at not in dropped]
+            for start, span, target in found:
+                sequence = [tokenizer.cls, *query, tokenizer.sep, *pieces[start : start + room], tokenizer.sep]
+                sequences.append(np.array(sequence, np.int32))
+                spans.append(span)
+                targets.append((*target, int(target[0] > 0)) if answerability else target)
+                owners.append(number)
+        longest = max(len(sequence) for sequence in sequences)
+        return Windows(
+            sequences=sequences,
+            second_starts=np.array([len(queries[number]) + 2 for number in owners], np.int32),
+            positions=[np.zeros(2 + answerability, np.int32)] * len(sequences),
+            targets=np.array(targets, np.int64).ravel(),
+            owners=np.repeat(owners, 2 + answerability),
+            pad=tokenizer.pad,
+            raw_count=len(questions),
+            spans=np.stack(spans)[:, :longest],
+        )
 
     def head(
         self, encoder: Backbone, pooler: Pooler, labels: Sequence[str], dropout: float, seed: int, options: Options = ()
@@ -150,27 +212,6 @@ class Answers:
     """The start of each in the context, in characters."""
 
 
-def answers(contexts: Sequence[str], values: Sequence[Any], where: str) -> list[Answers]:
-    """Parses SQuAD's column `answers`; `BadInput` names the row of a malformed answer, or one not in its context."""
-    found = []
-    for row, (context, value) in enumerate(zip(contexts, values, strict=True), start=1):
-        texts, starts = (value.get(name) if isinstance(value, dict) else None for name in ("text", "answer_start"))
-        if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
-            raise BadInput(
-                f'{where} row {row} is {shown(value)}: give {{"text": [...], "answer_start": [...]}}, a start per text'
-            )
-        for text, start in zip(texts, starts, strict=True):
-            if not isinstance(text, str) or not text.strip():
-                raise BadInput(f"{where} row {row} has the answer {shown(text)}: give a text, or no answers at all")
-            if not isinstance(start, int) or start < 0 or context[start : start + len(text)] != text:
-                raise BadInput(
-                    f"{where} row {row}: answer {shown(text)} does not start at {shown(start)} of the context: "
-                    "give its position in characters"
-                )
-        found.append(Answers(tuple(texts), tuple(starts)))
-    return found
-
-
 @dataclass(frozen=True, kw_only=True)
 class Windows(Examples):
     """R windows as examples. Each has two targets, the positions of the answer's first and last token; with
@@ -188,64 +229,6 @@ class Windows(Examples):
     def questions(self) -> Integers:
         """(R,) the index of the question of each window."""
         return self.owners[:: self.turns]
-
-
-def windows(
-    raw: RawExamples, tokenizer: TrainedTokenizer, length: int, *, training: bool = False, answerability: bool = False
-) -> Windows:
-    """Encodes questions and contexts as windows of at most `length` tokens; the target is the first of several answers.
-
-    Questions are truncated to a third of the length. Each window starts a third of the length after the previous one
-    (128 of 384 tokens in BERT's released code), so the windows of a context overlap. For `training`, a sample of
-    `SPARE_WINDOWS` windows without the answer, keyed by the question, is kept.
-    """
-    questions, contexts = raw.text
-    stride = length // 3
-    queries = [query[:stride] for query in tokenizer.encode(questions)]
-    distinct = list(dict.fromkeys(contexts))  # a context has several questions
-    encoded = {
-        context: (pieces, np.array(places, np.int32).reshape(-1, 2))
-        for context, (pieces, places) in zip(distinct, tokenizer.offsets(distinct), strict=True)
-    }
-    sequences: list[Integers] = []
-    spans, targets, owners = [], [], []
-    for number, (query, context, answer) in enumerate(zip(queries, contexts, raw.labels, strict=True)):
-        pieces, places = encoded[context]
-        first = len(query) + 2
-        room = length - first - 1
-        found = []
-        for start in range(0, max(1, len(pieces) - room + stride), stride):
-            inside: Integers = places[start : start + room]
-            span: Integers = np.pad(inside, ((first, length - first - len(inside)), (0, 0)), constant_values=-1)
-            found.append((start, span, tokens_of(answer, span)[0]))
-        for start, span, target in _trained_on(found, questions[number]) if training else found:
-            sequence = [tokenizer.cls, *query, tokenizer.sep, *pieces[start : start + room], tokenizer.sep]
-            sequences.append(np.array(sequence, np.int32))
-            spans.append(span)
-            targets.append((*target, int(target[0] > 0)) if answerability else target)
-            owners.append(number)
-    longest = max(len(sequence) for sequence in sequences)
-    return Windows(
-        sequences=sequences,
-        second_starts=np.array([len(queries[number]) + 2 for number in owners], np.int32),
-        positions=[np.zeros(2 + answerability, np.int32)] * len(sequences),
-        targets=np.array(targets, np.int64).ravel(),
-        owners=np.repeat(owners, 2 + answerability),
-        pad=tokenizer.pad,
-        raw_count=len(questions),
-        spans=np.stack(spans)[:, :longest],
-    )
-
-
-_Window = tuple[int, Integers, tuple[int, int]]
-
-
-def _trained_on(found: list[_Window], question: str) -> list[_Window]:
-    """The windows with the answer, and a sample of the others."""
-    spare = [number for number, (*_, (first, _)) in enumerate(found) if not first]
-    order = keyed.permutation(keyed.key("windows", question), len(spare))
-    dropped = {spare[number] for number in order[SPARE_WINDOWS:]}
-    return [window for number, window in enumerate(found) if number not in dropped]
 
 
 def tokens_of(answer: Answers, span: Integers) -> list[tuple[int, int]]:

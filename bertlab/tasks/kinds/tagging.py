@@ -15,8 +15,7 @@ from bertlab.tasks import lexical
 from bertlab.tasks.examples import Examples, Floats, Integers
 from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Options, Predicted, TaskKind
 from bertlab.tasks.metrics import Labels, Metric, MetricOfMeans, f1_points, percentage, ratio
-from bertlab.tasks.raw import RawExamples, Table, TaskData
-from bertlab.tasks.task import Task
+from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -61,8 +60,55 @@ class Tagging(TaskKind):
     def encode(
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
     ) -> Examples:
-        """[CLS] sentence [SEP]; a long sentence becomes several sequences."""
-        return examples(raw, tokenizer, length, context=CONTEXT in options)
+        """Encodes sentences as [CLS] pieces [SEP], with a target at the first piece of each word.
+
+        A sentence longer than `length` tokens becomes several sequences, so that every word has one target, in order;
+        only the end of a single word longer than a sequence is dropped. With a context, the preceding and following
+        pieces of the same document fill the remaining positions, half each if there are enough; they have no targets.
+        A document is consecutive sentences of one group, or the whole split.
+        """
+        context = CONTEXT in options
+        split = raw.split if context and raw.split is not None else raw
+        indices = np.arange(len(raw)) if split is raw or raw.indices is None else raw.indices
+        encoded = tokenizer.encode_words(split.text[0])
+        text = np.concatenate([np.zeros(0, np.int32), *(np.asarray(pieces, np.int32) for pieces, _ in encoded)])
+        bounds = np.cumsum([0, *(len(pieces) for pieces, _ in encoded)])
+        groups = np.zeros(len(split), np.int64) if split.groups is None else split.groups
+        of_document = np.cumsum(np.diff(groups, prepend=groups[:1]) != 0) if context else np.arange(len(split))
+        first, last = (np.searchsorted(of_document, of_document[indices], side) for side in ("left", "right"))
+        budget = length - 2
+        sequences: list[Integers] = []
+        positions: list[Integers] = []
+        owners: list[int] = []
+        for number, index in enumerate(indices):
+            at = bounds[index]
+            pieces, word_of = encoded[index]
+            starts = np.flatnonzero(np.diff(np.asarray(word_of, np.int64), prepend=-1))
+            ends = np.append(starts[1:], len(pieces))
+            word = 0
+            while word < len(starts):
+                begin = int(starts[word])
+                # As many whole words as fit; at least one, truncated if it is too long.
+                after = max(word + 1, int(np.searchsorted(ends, begin + budget, side="right")))
+                end = min(int(ends[after - 1]), begin + budget)
+                room = budget - (end - begin) if context else 0
+                before, behind = at + begin - bounds[first[number]], bounds[last[number]] - at - end
+                left = min(before, max(room // 2, room - behind))
+                right = min(behind, room - left)
+                sequence = text[at + begin - left : at + end + right]
+                sequences.append(np.concatenate([[tokenizer.cls], sequence, [tokenizer.sep]]).astype(np.int32))
+                positions.append((starts[word:after] - begin + 1 + left).astype(np.int32))
+                owners += [number] * (after - word)
+                word = after
+        return Examples(
+            sequences=sequences,
+            second_starts=np.array([len(sequence) for sequence in sequences], np.int32),
+            positions=positions,
+            targets=np.concatenate([np.zeros(0, np.int64), *raw.labels]),
+            owners=np.array(owners, np.int64),
+            pad=tokenizer.pad,
+            raw_count=len(raw),
+        )
 
     def head(
         self, encoder: Backbone, pooler: Pooler, labels: Sequence[str], dropout: float, seed: int, options: Options = ()
@@ -101,15 +147,28 @@ class Tagging(TaskKind):
         ]
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
-        """Accuracy of words; micro-averaged precision, recall and F1 of entities. Sentences are the examples.
+        """Accuracy of words; micro-averaged precision, recall and F1 of entities, as in conlleval.
 
-        Without `labels`, tags are in the order of `label_names`.
+        An entity is right if its type, start and end are right. Sentences are the examples, and the words of each are
+        adjacent. Without `labels`, tags are in the order of `label_names`.
         """
         prediction, label, sentence = arrays["prediction"], arrays["label"], arrays["sentence"]
         if name == "accuracy":
             counts = _by_sentence(sentence, prediction == label, np.ones(len(label)))
             return MetricOfMeans(counts, percentage)
-        return entities(name, prediction, label, sentence, labels or _usual(prediction, label))
+        if not labels:
+            count = (max(int(prediction.max()), int(label.max())) + 1) // 2
+            labels = ["O", *(f"{position}-{each}" for each in range(count) for position in "BI")]
+        types = list(dict.fromkeys(tag[2:] for tag in labels))
+        of_type = np.array([types.index(tag[2:]) for tag in labels])
+        letter = np.array([tag[0] for tag in labels])
+        opens = np.diff(sentence, prepend=sentence[:1] - 1) != 0
+        (guessed, one), (true, other) = (_spans(letter[tags], of_type[tags], opens) for tags in (prediction, label))
+        right = guessed & true & (one == other).all(0)
+        counts = _by_sentence(sentence, right, guessed, true)
+        if name == "f1":
+            return MetricOfMeans(counts, f1_points)
+        return MetricOfMeans(counts[:, [0, 1 if name == "precision" else 2]], percentage)
 
     def likelihood(self, arrays: Arrays) -> Metric:
         """The mean log-likelihood of the right tags of words."""
@@ -119,23 +178,6 @@ class Tagging(TaskKind):
     def examples_of(self, arrays: Arrays) -> Integers:
         """The sentences with at least one word."""
         return np.unique(arrays["sentence"])
-
-
-def entities(metric: str, prediction: Labels, label: Labels, sentence: Labels, names: Sequence[str]) -> MetricOfMeans:
-    """`precision`, `recall` or `f1` of entities in points, as in conlleval; arguments are BIO tags of words, (W,) each.
-
-    An entity is right if its type, start and end are right. Words of a sentence are adjacent.
-    """
-    types = list(dict.fromkeys(name[2:] for name in names))
-    of_type = np.array([types.index(name[2:]) for name in names])
-    letter = np.array([name[0] for name in names])
-    opens = np.diff(sentence, prepend=sentence[:1] - 1) != 0
-    (guessed, one), (true, other) = (_spans(letter[tags], of_type[tags], opens) for tags in (prediction, label))
-    right = guessed & true & (one == other).all(0)
-    counts = _by_sentence(sentence, right, guessed, true)
-    if metric == "f1":
-        return MetricOfMeans(counts, f1_points)
-    return MetricOfMeans(counts[:, [0, 1 if metric == "precision" else 2]], percentage)
 
 
 def _spans(
@@ -154,12 +196,6 @@ def _by_sentence(sentence: Labels, *counts: npt.NDArray[Any]) -> Floats:
     """Sums over the words of each sentence: K times (W,) -> (E, K)."""
     _, owner = np.unique(sentence, return_inverse=True)
     return np.stack([np.bincount(owner, each) for each in counts], -1)
-
-
-def _usual(*tags: Labels) -> list[str]:
-    """The order of tags in a task without names: O, then B and I of each type."""
-    types = (max(int(each.max()) for each in tags) + 1) // 2
-    return ["O", *(f"{position}-{each}" for each in range(types) for position in "BI")]
 
 
 def is_bio(names: Iterable[str]) -> bool:
@@ -207,54 +243,3 @@ def label_names(splits: Sequence[Sequence[Sequence[str]]]) -> tuple[str, ...]:
         return tuple(sorted(used))
     types = sorted({tag[2:] for tag in used if tag != "O"})
     return ("O", *(f"{position}-{each}" for each in types for position in "BI"))
-
-
-def examples(raw: RawExamples, tokenizer: TrainedTokenizer, length: int, *, context: bool = False) -> Examples:
-    """Encodes sentences as [CLS] pieces [SEP], with a target at the first piece of each word.
-
-    A sentence longer than `length` tokens becomes several sequences, so that every word has one target, in order; only
-    the end of a single word longer than a sequence is dropped. With `context`, the preceding and following pieces of
-    the same document fill the remaining positions, half each if there are enough; they have no targets. A document is
-    consecutive sentences of one group, or the whole split.
-    """
-    split = raw.split if context and raw.split is not None else raw
-    indices = np.arange(len(raw)) if split is raw or raw.indices is None else raw.indices
-    encoded = tokenizer.encode_words(split.text[0])
-    text = np.concatenate([np.zeros(0, np.int32), *(np.asarray(pieces, np.int32) for pieces, _ in encoded)])
-    bounds = np.cumsum([0, *(len(pieces) for pieces, _ in encoded)])
-    groups = np.zeros(len(split), np.int64) if split.groups is None else split.groups
-    of_document = np.cumsum(np.diff(groups, prepend=groups[:1]) != 0) if context else np.arange(len(split))
-    first, last = (np.searchsorted(of_document, of_document[indices], side) for side in ("left", "right"))
-    budget = length - 2
-    sequences: list[Integers] = []
-    positions: list[Integers] = []
-    owners: list[int] = []
-    for number, index in enumerate(indices):
-        at = bounds[index]
-        pieces, word_of = encoded[index]
-        starts = np.flatnonzero(np.diff(np.asarray(word_of, np.int64), prepend=-1))
-        ends = np.append(starts[1:], len(pieces))
-        word = 0
-        while word < len(starts):
-            begin = int(starts[word])
-            # As many whole words as fit; at least one, truncated if it is too long.
-            after = max(word + 1, int(np.searchsorted(ends, begin + budget, side="right")))
-            end = min(int(ends[after - 1]), begin + budget)
-            room = budget - (end - begin) if context else 0
-            before, behind = at + begin - bounds[first[number]], bounds[last[number]] - at - end
-            left = min(before, max(room // 2, room - behind))
-            right = min(behind, room - left)
-            sequence = text[at + begin - left : at + end + right]
-            sequences.append(np.concatenate([[tokenizer.cls], sequence, [tokenizer.sep]]).astype(np.int32))
-            positions.append((starts[word:after] - begin + 1 + left).astype(np.int32))
-            owners += [number] * (after - word)
-            word = after
-    return Examples(
-        sequences=sequences,
-        second_starts=np.array([len(sequence) for sequence in sequences], np.int32),
-        positions=positions,
-        targets=np.concatenate([np.zeros(0, np.int64), *raw.labels]),
-        owners=np.array(owners, np.int64),
-        pad=tokenizer.pad,
-        raw_count=len(raw),
-    )

@@ -6,9 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertlab.errors import BadInput
-from bertlab.tasks.kinds import classification, pairs
+from bertlab.tasks.kinds import base, classification
+from bertlab.tasks.task import RawExamples, Table, Task
 
 NAMES = ("no", "yes")
+KIND = classification.Classification()
+
+
+def label_names(*splits):
+    task = Task(kind="classification", text=("text",))
+    return KIND.label_names(task, [Table("file", {"label": values}) for values in splits])
+
+
+def encode(text, labels, tokenizer, length):
+    return KIND.encode(RawExamples(text=tuple(text), labels=labels), tokenizer, length)
 
 
 def test_labels_by_name_and_by_integer():
@@ -23,13 +34,12 @@ def test_a_wrong_label_names_its_row_and_what_is_allowed(wrong):
 
 
 def test_labels_are_found_in_the_data():
-    places = ["train", "validation"]
-    assert classification.label_names([["b", "a"], ["c"]], places) == ("a", "b", "c")
-    assert classification.label_names([[0, 2], [1]], places) == ("0", "1", "2")
-    with pytest.raises(BadInput, match=r"label 'a' in validation row 1: give texts alone, or"):
-        classification.label_names([[0, 2], ["a"]], places)
-    with pytest.raises(BadInput, match=r"label 3\.8 in validation row 1"):
-        classification.label_names([[0, 2], [3.8]], places)
+    assert label_names(["b", "a"], ["c"]) == ("a", "b", "c")
+    assert label_names([0, 2], [1]) == ("0", "1", "2")
+    with pytest.raises(BadInput, match=r"label 'a' in file column label row 1: give texts alone, or"):
+        label_names([0, 2], ["a"])
+    with pytest.raises(BadInput, match=r"label 3\.8 in file column label row 1"):
+        label_names([0, 2], [3.8])
 
 
 def by_popping(first, second, budget):
@@ -44,11 +54,11 @@ def by_popping(first, second, budget):
 
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(2, 70))
 def test_the_longer_of_a_pair_is_cut(first, second, budget):
-    assert pairs.truncated(first, second, budget) == by_popping(first, second, budget)
+    assert base.truncated(first, second, budget) == by_popping(first, second, budget)
 
 
 def test_arrays_of_pairs(tokenizer):
-    found = pairs.encode([["ab", "abcdefgh"], ["c", "abcd"]], np.array([1, 0]), tokenizer, 11)
+    found = encode([["ab", "abcdefgh"], ["c", "abcd"]], [1, 0], tokenizer, 11)
     ids = {piece: number for number, piece in enumerate(tokenizer.vocabulary)}
     batch = found.batch(np.array([0, 1]))
     assert batch.lengths.tolist() == [6, 11]
@@ -64,7 +74,7 @@ def test_arrays_of_pairs(tokenizer):
 
 
 def test_arrays_of_single_texts(tokenizer):
-    found = pairs.encode([["", "abcdefgh"]], np.array([1, 0]), tokenizer, 8)
+    found = encode([["", "abcdefgh"]], [1, 0], tokenizer, 8)
     batch = found.batch(np.array([1, 0]))
     assert batch.lengths.tolist() == [8, 2]
     assert not batch.segments.any()

@@ -5,8 +5,8 @@ import pytest
 
 from bertlab.errors import BadInput
 from bertlab.tasks import examples
-from bertlab.tasks.kinds import KINDS, multiple_choice
-from bertlab.tasks.raw import RawExamples, Table
+from bertlab.tasks.kinds import KINDS
+from bertlab.tasks.task import RawExamples, Table, Task
 
 
 def encode(text, labels, tokenizer, length):
@@ -14,8 +14,9 @@ def encode(text, labels, tokenizer, length):
 
 
 def endings(*columns):
-    table = Table("file", dict(zip("xy", columns, strict=False)))
-    return multiple_choice.endings(table, "xy"[: len(columns)])
+    names = ("context", *"xy"[: len(columns)])
+    table = Table("file", dict(zip(names, (["a"] * len(columns[0]), *columns), strict=True)))
+    return [*KINDS["multiple-choice"].text(Task(kind="multiple-choice", text=names), table)[1:]]
 
 
 def test_an_example_is_as_many_rows_as_it_has_endings(tokenizer):

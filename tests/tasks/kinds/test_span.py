@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from bertlab.errors import BadInput
 from bertlab.tasks.kinds import span
 from bertlab.tasks.kinds.span import Answers
-from bertlab.tasks.raw import RawExamples
+from bertlab.tasks.task import RawExamples, Table, Task
 
 WORD = st.text("abcdefgh", min_size=1, max_size=4)
 CONTEXT = st.lists(st.tuples(WORD, st.sampled_from([" ", "  ", "\n"])), min_size=1, max_size=40).map(
@@ -17,7 +17,12 @@ CONTEXT = st.lists(st.tuples(WORD, st.sampled_from([" ", "  ", "\n"])), min_size
 
 
 def encode(text, right, tokenizer, length, **options):
-    return span.windows(RawExamples(text=tuple(text), labels=right), tokenizer, length, **options)
+    return span.Span().encode(RawExamples(text=tuple(text), labels=right), tokenizer, length, **options)
+
+
+def answers(*values):
+    task = Task(kind="span", text=("question", "context"), label="answers")
+    return span.Span().answers(task, Table("file", {"context": ["b c"] * len(values), "answers": list(values)}), ())
 
 
 def gold(windows):
@@ -171,17 +176,17 @@ def test_a_context_without_tokens_is_answered_by_nothing(tokenizer):
 )
 def test_wrong_answers_are_named(value, says):
     good = {"text": ["c"], "answer_start": [2]}
-    assert span.answers(["b c"], [good], "file") == [Answers(("c",), (2,))]
+    assert answers(good) == [Answers(("c",), (2,))]
     with pytest.raises(BadInput) as caught:
-        span.answers(["b c", "b c"], [good, value], "file")
-    assert str(caught.value).startswith("file row 2")
+        answers(good, value)
+    assert str(caught.value).startswith("file column answers row 2")
     assert says in str(caught.value)
 
 
 def test_with_a_classifier_the_windows_that_it_accepts_answer(tokenizer):
     contexts = ["b c d e f g h", "b c"]
     right = [Answers(("g",), (10,)), Answers()]
-    windows = encode([["a", "a"], contexts], right, tokenizer, 8, answerability=True)
+    windows = encode([["a", "a"], contexts], right, tokenizer, 8, options=("answerability",))
     plain = encode([["a", "a"], contexts], right, tokenizer, 8)
     assert (windows.turns, plain.turns) == (3, 2)
     assert windows.questions.tolist() == plain.questions.tolist() == [0, 0, 0, 1]

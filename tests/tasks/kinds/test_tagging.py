@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from bertlab.errors import BadInput
 from bertlab.tasks.examples import IGNORED
 from bertlab.tasks.kinds import tagging
-from bertlab.tasks.raw import RawExamples, Table
-from bertlab.tasks.task import Task
+from bertlab.tasks.task import RawExamples, Table, Task
+
+encode = tagging.Tagging().encode
 
 
 def raw(words, tags):
@@ -65,7 +66,7 @@ def test_names_of_tags_found_in_the_data():
 
 
 def test_a_target_sits_at_the_first_piece_of_each_word(tokenizer):
-    found = tagging.examples(raw([["ab", "c", "def"]], [np.array([1, 0, 2])]), tokenizer, 16)
+    found = encode(raw([["ab", "c", "def"]], [np.array([1, 0, 2])]), tokenizer, 16)
     batch = found.batch(np.array([0]))
     assert batch.lengths.tolist() == [8]
     assert batch.positions.tolist() == [[1, 3, 4]]
@@ -80,7 +81,7 @@ def test_a_target_sits_at_the_first_piece_of_each_word(tokenizer):
 )
 def test_windows_cover_every_word_once_and_in_order(tokenizer, words, length):
     tags = [np.arange(len(row)) for row in words]
-    found = tagging.examples(raw(words, tags), tokenizer, length)
+    found = encode(raw(words, tags), tokenizer, length)
     assert (found.lengths <= length).all()
     assert found.raw_count == len(words)
     assert found.owners.tolist() == [number for number, row in enumerate(words) for _ in row]
@@ -125,7 +126,7 @@ def test_neighbours_of_the_same_document_fill_a_row(tokenizer, length, groups, r
     sentences = [["a", "b"], ["c", "d"], ["e", "f"], ["g", "h"]]
     tags = [np.array([0, 0]), np.array([1, 2]), np.array([3, 4]), np.array([0, 0])]
     split = RawExamples(text=(sentences,), labels=tags, groups=None if groups is None else np.array(groups))
-    found = tagging.examples(split.take(np.array([1, 2])), tokenizer, length, context=True)
+    found = encode(split.take(np.array([1, 2])), tokenizer, length, options=("context",))
     assert shown(found, tokenizer) == rows
     assert found.targets.tolist() == [1, 2, 3, 4]
     assert found.owners.tolist() == [0, 0, 1, 1]
@@ -135,7 +136,7 @@ def test_neighbours_of_the_same_document_fill_a_row(tokenizer, length, groups, r
 def test_a_context_changes_no_target_and_reads_the_text_as_it_stands(tokenizer, words, data):
     length = data.draw(st.integers(8, 40))
     tags = [np.arange(len(row)) for row in words]
-    alone, found = (tagging.examples(raw(words, tags), tokenizer, length, context=each) for each in (False, True))
+    alone, found = (encode(raw(words, tags), tokenizer, length, options=each) for each in ((), ("context",)))
     assert (found.lengths <= length).all()
     for name in ("targets", "owners", "counts"):
         assert getattr(found, name).tolist() == getattr(alone, name).tolist()
