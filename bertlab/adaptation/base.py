@@ -90,11 +90,6 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         """The group of the scale's fields that sets it for a kind of task."""
         return kind.setting
 
-    @classmethod
-    def groups(cls) -> set[str]:
-        """The groups of all kinds of tasks."""
-        return {cls.group(kind) for kind in KINDS.values()}
-
     def options(self, kind: TaskKind) -> tuple[str, ...]:
         """The options of a kind of task that it switches on."""
         return tuple(name for name in kind.options if getattr(self, name, False))

@@ -23,7 +23,7 @@ from bertlab.store.files import digest, kind
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog, kinds
 from bertlab.tasks.locate import Located as LocatedTask
-from bertlab.tasks.locate import Tasks, untested
+from bertlab.tasks.locate import Tasks
 from bertlab.text import sources
 
 MOST = 100_000
@@ -212,7 +212,11 @@ class _Planner:
         data = self.tasks.find(measurement.task)
         _check_metric(data, measurement, data.task.labels)
         if measurement.split == "test" and not data.task.test:
-            raise BadInput(f"measurement '{measurement.name}' reports a test split: {untested(data)}")
+            place = data.folder or f"{data.task.dataset} ({data.origin})"
+            raise BadInput(
+                f"measurement '{measurement.name}' reports a test split, which task '{data.name}' does not have with "
+                f"public labels in {place}: report the evaluation split, or use data that have one"
+            )
         measured = study.adaptation(variant, measurement, scale, data.task.kind, data.name)
         _check_adaptation(pretrain, measurement, measured, data.task.kind)
         before = self.tasks.intermediate(measurement.task) if measured.intermediate else None
@@ -338,7 +342,7 @@ def _check_assigned(study: Study, scale: Scale) -> None:
     """Raises `BadInput` if `--set` names a field that the variants of a study set."""
     varied = study.varied() | {path for variant in study.variants for path in variant.fields}
     for arm, fields in study.varied_adaptation().items():
-        varied |= {f"{group}.{name}" for group in arm.groups() for name in fields}
+        varied |= {f"{arm.group(kind)}.{name}" for kind in kinds.KINDS.values() for name in fields}
     for path in scale.assigned:
         if path in varied:
             raise BadInput(f"--set {path}: study '{study.name}' varies it between its variants: leave it out")

@@ -71,7 +71,7 @@ def _read(run: Run, cell: Cell, metric: str) -> Scored | None:
         arrays = {name.removeprefix("test_"): each for name, each in arrays.items() if name.startswith("test_")}
     task = run.science()["task"]
     try:
-        found = KINDS[task["kind"]].grouped_metric(metric, arrays, task["labels"])
+        found = KINDS[task["kind"]].metric(metric, arrays, task["labels"])
     except (KeyError, ValueError):
         return None
     # The value differs where neither the task nor the BIO order names the tags.

@@ -12,7 +12,6 @@ from bertlab.hub.datasets import Dataset
 from bertlab.machine import Machine
 from bertlab.names import shown
 from bertlab.tasks import files, kinds
-from bertlab.tasks.examples import Integers
 from bertlab.tasks.locate import Located, advice, locate, splits_of
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 
@@ -34,10 +33,15 @@ def read(located: Located) -> TaskData:
     labels, parts = kinds.find(task.kind).check(task, tables)
     group = next((name for name in task.group if all(name in table.columns for table in tables)), None)
     if group is not None:
-        parts = [
-            dataclasses.replace(part, groups=_groups(table.columns[group], table.where(group)))
-            for part, table in zip(parts, tables, strict=True)
-        ]
+        for at, table in enumerate(tables):
+            values = table.columns[group]
+            for row, value in enumerate(values, start=1):
+                if not isinstance(value, str | int):
+                    where = f"{table.where(group)} row {row}"
+                    raise BadInput(f"{where} is {shown(value)}: give the name of its group as text")
+            numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}  # by first appearance
+            groups = np.array([numbers[value] for value in values], np.int32)
+            parts[at] = dataclasses.replace(parts[at], groups=groups)
     train, evaluation, *test = parts
     return TaskData(
         name=located.name,
@@ -85,16 +89,6 @@ def from_hub(dataset: Dataset, split: str, label: str, advice: str) -> tuple[lis
         if isinstance(row.get(label), list):
             row[label] = [known.get(tag, tag) if isinstance(tag, int) else tag for tag in row[label]]
     return rows, names
-
-
-def _groups(values: list[Any], where: str) -> Integers:
-    """The number of each example's group, by first appearance; `BadInput` names the row of a value that is not text."""
-    numbers: dict[Any, int] = {}
-    for row, value in enumerate(values, start=1):
-        if not isinstance(value, str | int):
-            raise BadInput(f"{where} row {row} is {shown(value)}: give the name of its group as text")
-        numbers.setdefault(value, len(numbers))
-    return np.array([numbers[value] for value in values], np.int32)
 
 
 def held_back(data: TaskData) -> TaskData:

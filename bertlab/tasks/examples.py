@@ -84,13 +84,14 @@ class Examples:
         width = _rounded(counts, self.counts)
         positions = _padded([self.positions[index] for index in examples], counts, width, 0)
         slot = np.arange(width)
+        kept = np.float32 if np.issubdtype(self.targets.dtype, np.floating) else np.int32
         slots = np.where(slot < counts[:, None], self.first_targets[examples][:, None] + slot, -1)
         return Batch(
             tokens=tokens,
             segments=second.astype(np.int32),
             lengths=lengths.astype(np.int32),
             positions=positions,
-            targets=np.where(slots < 0, IGNORED, self.targets[slots]).astype(_compact(self.targets)),
+            targets=np.where(slots < 0, IGNORED, self.targets[slots]).astype(kept),
             slots=slots,
         )
 
@@ -116,10 +117,6 @@ class Batch:
 def _rounded(sizes: Integers, among: Integers) -> int:
     """The largest of `sizes`, rounded up to a multiple of `WIDTH_STEP`, at most the largest of `among`."""
     return min(-(-int(sizes.max()) // WIDTH_STEP) * WIDTH_STEP, int(among.max()))
-
-
-def _compact(targets: Numbers) -> npt.DTypeLike:
-    return np.float32 if np.issubdtype(targets.dtype, np.floating) else np.int32
 
 
 def _sizes(arrays: Sequence[Integers]) -> Integers:

@@ -42,13 +42,16 @@ def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None 
     (`owner/name[:config]`) with the task's columns; with `@revision` it is always the Hub's. Raises `BadInput` if
     nothing is found, if a split is missing, and if the Hub is needed and unreachable.
     """
-    found = _find(task, machine, world, substitute)
+    name = task.name or task.dataset or Path(task.path).name
+    columns = kinds.find(task.kind, f"kind of task '{name}'").columns
+    if len(task.text) not in columns:
+        allowed = f"{columns[0]} to {columns[-1]}" if len(columns) > 1 else f"{columns[0]}"
+        raise BadInput(f"task '{name}' names {len(task.text)} text columns: {task.kind} takes {allowed}")
+    found = _find(task, name, machine, world, substitute)
     return dataclasses.replace(found, content=content_of(found, machine))
 
 
-def _find(task: Task, machine: Machine, world: bool, substitute: str | None) -> Located:
-    name = task.name or task.dataset or Path(task.path).name
-    _check(task, name)
+def _find(task: Task, name: str, machine: Machine, world: bool, substitute: str | None) -> Located:
     revised = substitute is not None and ("@" in substitute or "/" in substitute)
     if substitute is not None:
         task = _substituted(task, name, substitute, machine)
@@ -76,13 +79,6 @@ def _find(task: Task, machine: Machine, world: bool, substitute: str | None) -> 
         f"task '{name}' has no copy on the Hub that loads without a script, and {where}: "
         "give --data DIR that has it, or --substitute"
     )
-
-
-def _check(task: Task, name: str) -> None:
-    columns = kinds.find(task.kind, f"kind of task '{name}'").columns
-    if len(task.text) not in columns:
-        allowed = f"{columns[0]} to {columns[-1]}" if len(columns) > 1 else f"{columns[0]}"
-        raise BadInput(f"task '{name}' names {len(task.text)} text columns: {task.kind} takes {allowed}")
 
 
 def _substituted(task: Task, name: str, substitute: str, machine: Machine) -> Task:
@@ -150,16 +146,6 @@ def content_of(located: Located, machine: Machine) -> str:
     from bertlab import synthetic as microworld
 
     return f"microworld:{microworld.version(task.microworld)}"
-
-
-def untested(located: Located) -> str:
-    """Why a located task has no test split, and how to add one."""
-    dataset, folder = located.task.dataset, located.folder
-    if located.origin == "hub" and reference_of(located.task).name in catalog.HIDDEN:
-        return f"the Hub hides its labels: give --data DIR with a folder '{dataset}' that has them"
-    if folder is not None and not files.existing(folder, "test"):
-        return f"{folder} has no test{files.SUFFIXES[0]} (or .parquet, .csv, .tsv): add it, or use another data set"
-    return f"task '{located.name}' names none: report its evaluation split, or use a Task of your own with `test`"
 
 
 class Tasks:

@@ -200,7 +200,7 @@ def test_a_test_split_that_is_not_there_is_named_before_anything_is_trained(mach
         study = dataclasses.replace(MASKING, measurements=[column], published={}, claims=[])
         return plan.make(request(studies=(study,), **changes), machine)
 
-    with pytest.raises(BadInput, match="'held out' reports a test split: task 'mnli' names none"):
+    with pytest.raises(BadInput, match="'held out' reports a test split, which task 'mnli' does not have"):
         tested("mnli")
     folder = tmp_path / "mirror" / "bc5cdr"
     folder.mkdir(parents=True)
@@ -208,7 +208,7 @@ def test_a_test_split_that_is_not_there_is_named_before_anything_is_trained(mach
         (folder / f"{split}.jsonl").write_text('{"tokens": ["a"], "ner_tags": ["B-Disease"]}\n')
     machine = dataclasses.replace(machine, data=tmp_path / "mirror")
     mine = {"corpora": (str(text_file),), "substitutes": {"conll2003": "bc5cdr"}}
-    with pytest.raises(BadInput, match=rf"{folder} has no test.jsonl"):
+    with pytest.raises(BadInput, match=rf"does not have with public labels in {folder}:"):
         tested("conll2003", **mine)
     (folder / "test.jsonl").write_text('{"tokens": ["b"], "ner_tags": ["B-Disease"]}\n')
     (record,) = records(tested("conll2003", **mine)).values()

@@ -27,7 +27,7 @@ KINDS: list[tuple[str, str]] = [
 
 
 def metric_of(kind: str, metric: str, found: dict[str, np.ndarray], labels: Sequence[str] = ()) -> Metric:
-    return TASK_KINDS[kind].grouped_metric(metric, found, labels)
+    return TASK_KINDS[kind].metric(metric, found, labels)
 
 
 def predictions(kind: str, rng: np.random.Generator, classes: int = 2, size: int = 40) -> dict[str, np.ndarray]:

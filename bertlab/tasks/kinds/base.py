@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -166,13 +166,10 @@ class TaskKind(ABC):
         label = examples.targets
         return {"prediction": np.full_like(label, int(np.bincount(train.targets).argmax())), "label": label}
 
-    def lexical(self, train: RawExamples, evaluated: Sequence[RawExamples]) -> list[Arrays]:
-        """Predictions for each of `evaluated` by a linear model of `lexical.features`, fitted to `train`."""
+    def lexical(self, train: RawExamples) -> Callable[[RawExamples], Arrays]:
+        """A linear model of `lexical.features`, fitted to `train`: gives predictions for other examples."""
         model = self.fit(lexical.features(train.text), np.array(train.labels))
-        return [
-            {"prediction": model.predict(lexical.features(raw.text)), "label": np.array(raw.labels)}
-            for raw in evaluated
-        ]
+        return lambda raw: {"prediction": model.predict(lexical.features(raw.text)), "label": np.array(raw.labels)}
 
     def fit(self, inputs: Any, labels: Any) -> Any:
         """The fitted linear model of the lexical floor."""
@@ -181,13 +178,20 @@ class TaskKind(ABC):
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
         """One of `metrics`, or `LIKELIHOOD`, as a function of weighted examples.
 
-        Raises `ValueError` for a metric that the kind lacks, `KeyError` for predictions that lack an array.
+        Of groups of examples, if an array `group` has the number of each example's group. Raises `ValueError` for a
+        metric that the kind lacks and for another number of examples, `KeyError` for predictions that lack an array.
         """
-        if name == LIKELIHOOD:
-            return self.likelihood(arrays)
-        if name not in self.metrics:
+        if name not in (LIKELIHOOD, *self.metrics):
             raise ValueError(f"{self.name} has no metric {name}")
-        return self.score(name, arrays, labels)
+        found = self.likelihood(arrays) if name == LIKELIHOOD else self.score(name, arrays, labels)
+        if "group" not in arrays:
+            return found
+        group = arrays["group"]
+        if "sentence" in arrays:  # sentences without words are no examples
+            group = group[np.unique(arrays["sentence"])]
+        if len(group) != found.examples:
+            raise ValueError(f"{len(group)} group numbers do not fit {found.examples} examples")
+        return Grouped(found, np.unique(group, return_inverse=True)[1])
 
     @abstractmethod
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
@@ -196,23 +200,6 @@ class TaskKind(ABC):
     def likelihood(self, arrays: Arrays) -> Metric:
         """The mean log-likelihood of the right answers, one per example."""
         return Mean(arrays[LIKELIHOOD].astype(np.float64))
-
-    def grouped_metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
-        """`metric` over groups of examples, if an array `group` has the number of each example's group.
-
-        Raises `ValueError` and `KeyError` as `metric` does, and `ValueError` for another number of examples.
-        """
-        found = self.metric(name, arrays, labels)
-        if "group" not in arrays:
-            return found
-        group = arrays["group"][self.examples_of(arrays)]
-        if len(group) != found.examples:
-            raise ValueError(f"{len(group)} group numbers do not fit {found.examples} examples")
-        return Grouped(found, np.unique(group, return_inverse=True)[1])
-
-    def examples_of(self, arrays: Arrays) -> Integers | slice:
-        """The indices of the raw examples of a split that `metric` counts."""
-        return slice(None)
 
     def values(self, arrays: Arrays, labels: Sequence[str]) -> dict[str, float]:
         """All metrics of a task with these labels."""
@@ -228,11 +215,12 @@ class TaskKind(ABC):
         first = [str(column[0]) for raw in (data.train, data.evaluation) for column in raw.text]
         key = (str(most), data.content, data.name, data.kind, *data.labels, *first)
         if key not in _floors:
-            train, evaluated = data.train, [raw for raw in (data.evaluation, data.test) if raw]
+            train = data.train
             if len(train) > most:
                 order = keyed.permutation(keyed.key("lexical"), len(train))
                 train = train.take(np.sort(order[:most]))
-            _floors[key] = [self.values(each, data.labels) for each in self.lexical(train, evaluated)]
+            predict = self.lexical(train)
+            _floors[key] = [self.values(predict(raw), data.labels) for raw in (data.evaluation, data.test) if raw]
         return _floors[key]
 
     def words(self, raw: RawExamples) -> float:

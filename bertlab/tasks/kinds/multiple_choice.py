@@ -5,7 +5,7 @@ in place of its blank `_`, or behind it (as in ALBERT's released code for RACE).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,16 +75,17 @@ class MultipleChoice(TaskKind):
             choices=choices,
         )
 
-    def lexical(self, train: RawExamples, evaluated: Sequence[RawExamples]) -> list[Arrays]:
+    def lexical(self, train: RawExamples) -> Callable[[RawExamples], Arrays]:
         """A logistic regression on `lexical.features` of the context with each ending: right or not."""
         choices = len(train.text) - 1
         right = (np.array(train.labels)[:, None] == np.arange(choices)).ravel().astype(int)
         model = self.fit(lexical.features(_pairs(train.text)), right)
-        found: list[Arrays] = []
-        for raw in evaluated:
+
+        def predict(raw: RawExamples) -> Arrays:
             scores = model.decision_function(lexical.features(_pairs(raw.text))).reshape(-1, choices)
-            found.append({"prediction": scores.argmax(1), "label": np.array(raw.labels)})
-        return found
+            return {"prediction": scores.argmax(1), "label": np.array(raw.labels)}
+
+        return predict
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """Accuracy alone: the index of an ending is arbitrary."""

@@ -8,7 +8,7 @@ context. The data have SQuAD's columns, 1.1 or 2.0; a question without answers h
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -168,21 +168,21 @@ class Span(TaskKind):
         guess = Counter(given).most_common(1)[0][0]
         return _scores([guess] * len(raw), raw.labels)
 
-    def lexical(self, train: RawExamples, evaluated: Sequence[RawExamples]) -> list[Arrays]:
+    def lexical(self, train: RawExamples) -> Callable[[RawExamples], Arrays]:
         """The span nearest to the words of the question, if the context contains enough of them."""
-        parts = [train, *evaluated]
-        found = [[lexical.nearest(*pair) for pair in zip(*raw.text, strict=True)] for raw in parts]
 
-        def scores(part: int, threshold: float) -> dict[str, Floats]:
-            said = [text if share >= threshold else "" for text, share in found[part]]
-            return _scores(said, parts[part].labels)
+        def nearest(raw: RawExamples) -> list[tuple[str, float]]:
+            return [lexical.nearest(*pair) for pair in zip(*raw.text, strict=True)]
 
-        thresholds = [0.0]
-        if not all(each.texts for each in train.labels):
-            shares = sorted({share for _, share in found[0]})
-            thresholds = [*shares[:: max(1, len(shares) // 20)], 2.0] if len(shares) > 1 else [0.0]
-        threshold = max(thresholds, key=lambda each: float(scores(0, each)["f1"].mean()))
-        return [scores(part, threshold) for part in range(1, len(parts))]
+        def scores(found: list[tuple[str, float]], raw: RawExamples, threshold: float) -> dict[str, Floats]:
+            return _scores([text if share >= threshold else "" for text, share in found], raw.labels)
+
+        found, thresholds = nearest(train), [0.0]
+        shares = sorted({share for _, share in found})
+        if len(shares) > 1 and not all(each.texts for each in train.labels):
+            thresholds = [*shares[:: max(1, len(shares) // 20)], 2.0]
+        threshold = max(thresholds, key=lambda each: float(scores(found, train, each)["f1"].mean()))
+        return lambda raw: scores(nearest(raw), raw, threshold)
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """Exact match and F1 of SQuAD; each question is an example."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,17 +134,14 @@ class Tagging(TaskKind):
         """The most frequent tag of the training words."""
         return {**super().majority(data, raw, train, examples), "sentence": examples.owners}
 
-    def lexical(self, train: RawExamples, evaluated: Sequence[RawExamples]) -> list[Arrays]:
+    def lexical(self, train: RawExamples) -> Callable[[RawExamples], Arrays]:
         """A logistic regression on `lexical.windows`."""
         model = self.fit(lexical.windows(train.text[0]), np.concatenate(train.labels))
-        return [
-            {
-                "prediction": model.predict(lexical.windows(raw.text[0])),
-                "label": np.concatenate(raw.labels),
-                "sentence": np.repeat(np.arange(len(raw)), [len(each) for each in raw.labels]),
-            }
-            for raw in evaluated
-        ]
+        return lambda raw: {
+            "prediction": model.predict(lexical.windows(raw.text[0])),
+            "label": np.concatenate(raw.labels),
+            "sentence": np.repeat(np.arange(len(raw)), [len(each) for each in raw.labels]),
+        }
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """Accuracy of words; micro-averaged precision, recall and F1 of entities, as in conlleval.
@@ -174,10 +171,6 @@ class Tagging(TaskKind):
         """The mean log-likelihood of the right tags of words."""
         scores = arrays[LIKELIHOOD].astype(np.float64)
         return MetricOfMeans(_by_sentence(arrays["sentence"], scores, np.ones(len(scores))), ratio)
-
-    def examples_of(self, arrays: Arrays) -> Integers:
-        """The sentences with at least one word."""
-        return np.unique(arrays["sentence"])
 
 
 def _spans(
