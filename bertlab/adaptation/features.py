@@ -93,10 +93,28 @@ class Features(Adaptation):
         return BiLSTMTagger(levels * hidden, units, self.lstm_layers, len(labels), self.dropout, seed, summed)
 
     def inputs(self, model: PretrainingModel, part: Examples, machine: Machine, progress: Progress) -> Inputs:
-        """The activations at the words."""
+        """The activations at the first sub-token of every word, the levels concatenated.
+
+        In fp32 on every machine, as are the scores of tasks.
+        """
         import torch
 
-        features = activations(model, part, self.levels(model.encoder.num_layers), machine, progress)
+        from bertlab.model.layers import gather
+
+        levels, encoder = self.levels(model.encoder.num_layers), model.encoder.to(machine.device).eval()
+        features = torch.empty(len(part.targets), len(levels) * encoder.hidden_size)
+        done = 0
+        with torch.inference_mode():
+            for indices in by_length(part.lengths, EVALUATION_TOKENS):
+                stop_if_asked()
+                batch = part.batch(indices)
+                parts = {name: value.to(machine.device) for name, value in tensors(batch).items()}
+                states = encoder.hidden_states(parts["tokens"], parts["segments"], parts.get("lengths"))
+                found = torch.cat([gather(states[level], parts["positions"]) for level in levels], dim=-1)
+                slots = torch.from_numpy(batch.slots)
+                features[slots[slots >= 0]] = found.cpu()[slots >= 0]
+                done += len(indices)
+                progress(done, len(part), "reading features")
 
         def build(indices: Integers) -> dict[str, Tensor]:
             batch = part.batch(indices)
@@ -118,30 +136,3 @@ class Features(Adaptation):
         levels = 1 if self.summed else len(self.levels(model.layers))
         tagger = cost.recurrent_flops(levels * model.hidden, self.lstm_size or model.hidden, self.lstm_layers)
         return (trained + evaluated) * forward + (3.0 * passes * trained + evaluated) * tagger
-
-
-def activations(model: PretrainingModel, part: Examples, levels: range, machine: Machine, progress: Progress) -> Tensor:
-    """The `levels` of the encoder at the first sub-token of every word, concatenated: (W, levels x D) on the CPU.
-
-    In fp32 on every machine, as are the scores of tasks.
-    """
-    import torch
-
-    from bertlab.model.layers import gather
-
-    encoder = model.encoder.to(machine.device).eval()
-    kept = torch.empty(len(part.targets), len(levels) * encoder.hidden_size)
-    done = 0
-    with torch.inference_mode():
-        for indices in by_length(part.lengths, EVALUATION_TOKENS):
-            stop_if_asked()
-            batch = part.batch(indices)
-            parts = {name: value.to(machine.device) for name, value in tensors(batch).items()}
-            states = encoder.hidden_states(parts["tokens"], parts["segments"], parts.get("lengths"))
-            found = torch.cat([gather(states[level], parts["positions"]) for level in levels], dim=-1)
-            slots = torch.from_numpy(batch.slots)
-            full = slots >= 0
-            kept[slots[full]] = found.cpu()[full]
-            done += len(indices)
-            progress(done, len(part), "reading features")
-    return kept

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from bertlab.adaptation import Features, FineTuning
-from bertlab.adaptation.features import activations
 from bertlab.errors import BadInput
 from bertlab.progress import silent
 from bertlab.tasks import kinds
@@ -51,16 +50,16 @@ def test_the_same_bits_each_time_and_others_for_a_finetune_seed(run, entities):
 def test_activations_are_the_top_layers_at_first_pieces(pretrained, entities, machine):
     opened = open_pretrained(pretrained)
     train = encode_training(entities, opened, Features(length=32))
-    found = activations(opened.model, train, range(1, 3), machine, silent)
-    assert found.shape == (len(train.targets), 2 * 32), "two levels side by side"
     row = int(np.argmax(train.counts))
+    found = Features().inputs(opened.model, train, machine, silent).build(np.array([row]))["features"]
+    assert found.shape == (1, train.counts[row], 2 * 32), "two levels side by side"
     batch = train.batch(np.array([row]))
     with torch.inference_mode():
         states = opened.model.encoder.eval().hidden_states(
             torch.from_numpy(batch.tokens).long(), torch.from_numpy(batch.segments).long()
         )
     expected = torch.cat(states[-2:], dim=-1)[0, torch.from_numpy(batch.positions[0]).long()]
-    assert torch.allclose(found[torch.from_numpy(batch.slots[0])], expected, atol=1e-5)
+    assert torch.allclose(found[0], expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +96,8 @@ def test_features_and_scores_are_the_same_where_training_is_in_bf16(pretrained, 
     opened, half = open_pretrained(pretrained), dataclasses.replace(machine, precision="bf16")
     assert half.bf16()
     train = encode_training(entities, opened, Features(length=32))
-    assert torch.equal(*(activations(opened.model, train, range(1, 3), each, silent) for each in (machine, half)))
+    read = (Features().inputs(opened.model, train, each, silent) for each in (machine, half))
+    assert torch.equal(*(each.build(np.arange(len(train)))["features"] for each in read))
     head = torch.nn.Linear(32, 3)
 
     class Module(FinetuningModule):

@@ -187,7 +187,7 @@ class TaskKind(ABC):
         if "group" not in arrays:
             return found
         group = arrays["group"]
-        if "sentence" in arrays:  # sentences without words are no examples
+        if self.tokenwise:  # sentences without words are no examples
             group = group[np.unique(arrays["sentence"])]
         if len(group) != found.examples:
             raise ValueError(f"{len(group)} group numbers do not fit {found.examples} examples")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertlab.tasks.kinds import squad
+from bertlab.tasks.kinds import span as squad
 
 CASES = [
     # said, right answers, exact, F1 as (words in common, words said, words right) or a number
@@ -109,10 +109,10 @@ def test_the_threshold_of_a_case_counted_by_hand():
     margins = np.array([9.0, 4.0, 2.0, -1.0, -3.0])
     answered = np.array([1.0, 0.5, 0.0, 0.8, 0.0])
     silent = np.array([0.0, 0.0, 1.0, 0.0, 1.0])
-    assert squad.threshold(margins, answered, silent) == 3.0
-    assert squad.threshold(margins, answered, silent * 0) == -2.0, "the fifth adds nothing"
-    assert squad.threshold(margins, answered * 0, silent) == 9.0, "not one is answered: none has a margin above it"
-    assert squad.threshold(margins, answered + 2, silent) < -3.0, "all are answered"
+    assert squad.best_threshold(margins, answered, silent) == 3.0
+    assert squad.best_threshold(margins, answered, silent * 0) == -2.0, "the fifth adds nothing"
+    assert squad.best_threshold(margins, answered * 0, silent) == 9.0, "not one is answered: none has a margin above it"
+    assert squad.best_threshold(margins, answered + 2, silent) < -3.0, "all are answered"
 
 
 @given(
@@ -129,4 +129,4 @@ def test_no_threshold_is_better(questions):
         return np.where(margins > tau, answered, silent).sum()
 
     best = max(worth(tau) for tau in (-10.0, *margins, *(margins + 0.1)))
-    assert worth(squad.threshold(margins, answered, silent)) == pytest.approx(best)
+    assert worth(squad.best_threshold(margins, answered, silent)) == pytest.approx(best)
