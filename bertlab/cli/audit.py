@@ -78,12 +78,10 @@ def _unmeasured(study: Study) -> Study:
 
 def _draw(variants: list[str], audited: Audited) -> None:
     """Prints the checks of variants that share their batches."""
-    epochs = f"epoch{'s' if len(audited.epochs) > 1 else ''} {', '.join(map(str, audited.epochs))}"
-    sample = f"{audited.sequences:,} sequences, {audited.tokens:,} tokens of {epochs}"
     print_table(
         ("statistic", "found", "expected", "test", ""),
         [(each.figure, each.found, each.expected, each.test, VERDICTS[each.holds]) for each in audited.checks],
-        f"{', '.join(variants)}: at most {audited.length} tokens per sequence; sample: {sample}",
+        f"{', '.join(variants)}: at most {audited.length} tokens per sequence; sample: {audited.sample}",
         left=5,
     )
 

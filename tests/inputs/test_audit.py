@@ -13,7 +13,7 @@ import pytest
 from bertlab import keyed
 from bertlab.inputs import batches
 from bertlab.inputs.audit import Audited, audit, same_batches
-from bertlab.inputs.audit.tracing import elsewhere
+from bertlab.inputs.audit.sample import elsewhere
 from bertlab.inputs.batches import Batches
 from bertlab.inputs.collator import Batch
 from bertlab.inputs.formats import Layout, segment_pair
@@ -65,7 +65,7 @@ def named(given: Recipe, corpus: Any, suits: Callable[[Batch], Any]) -> int:
 def test_clean_batches_of_every_format_pass(corpus: Any, name: Format, causal: bool, length: int) -> None:
     audited = audit(recipe(causal=causal, format=name, length=length), corpus)
     assert failing(audited) == set()
-    assert audited[0].whole
+    assert audited[0].sample.endswith("all of epoch 0")
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_each_length_is_audited_in_its_own_steps(corpus: Any) -> None:
 
 def test_part_of_an_epoch_is_not_whole(corpus: Any) -> None:
     (audited,) = audit(recipe(), corpus, most=20_000)
-    assert not audited.whole
+    assert audited.sample.endswith("part of epoch 0")
     assert failing([audited]) == set()
 
 

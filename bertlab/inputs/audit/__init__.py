@@ -7,10 +7,11 @@ random draws are tested against the recipe, and properties of every sequence are
 import sys
 from dataclasses import dataclass
 
+import numpy as np
+
 from bertlab.inputs.audit import sequences
 from bertlab.inputs.audit.checks import Check
-from bertlab.inputs.audit.sample import Source, draw
-from bertlab.inputs.audit.tracing import trace
+from bertlab.inputs.audit.sample import Source, draw, trace
 from bertlab.inputs.batches import Batches
 from bertlab.recipe import Recipe
 from bertlab.recipe.cost import phases
@@ -28,14 +29,8 @@ class Audited:
 
     length: int
     """Tokens of a sequence at most."""
-    sequences: int
-    """Sequences drawn, over all epochs."""
-    tokens: int
-    """Tokens in them, specials included."""
-    epochs: tuple[int, ...]
-    """Epochs that were drawn from."""
-    whole: bool
-    """Whether the first epoch was drawn whole."""
+    sample: str
+    """The sequences drawn, in words."""
     checks: tuple[Check, ...]
 
 
@@ -80,11 +75,7 @@ def _audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source, length: int,
     for other in others:
         checks.append(sequences.same_again(first, other))
         checks += [check for loss in recipe.objective for check in loss.audit_again(first, other)]
-    return Audited(
-        length=length,
-        sequences=sum(len(each.batch.lengths) for each in (first, *others)),
-        tokens=sum(int(each.batch.lengths.sum()) for each in (first, *others)),
-        epochs=tuple(each.epoch for each in (first, *others)),
-        whole=first.whole,
-        checks=tuple(checks),
-    )
+    lengths = np.concatenate([each.batch.lengths for each in (first, *others)])
+    epochs = ", ".join(str(each.epoch) for each in (first, *others))
+    shown = f"{len(lengths):,} sequences, {lengths.sum():,} tokens of epochs {epochs}"
+    return Audited(length, f"{shown}; {'all' if first.whole else 'part'} of epoch 0", tuple(checks))

@@ -53,25 +53,22 @@ def always(
     return Check(figure, found, expected, f"exact, {len(wrong):,} {of}", not count, first)
 
 
-def share(figure: str, hits: int, draws: int, expected: float, of: str = "tokens", at_most: bool = False) -> Check:
-    """A share of independent `draws`: the exact binomial test, one-sided with `at_most`."""
+def share(figure: str, hits: int, draws: int, expected: float, of: str = "tokens") -> Check:
+    """A share of independent `draws`: the exact binomial test."""
     from scipy.stats import binomtest
 
-    shown = f"{'at most ' if at_most else ''}{expected:.2%}"
     if not draws:
-        return untested(figure, shown, "none drawn")
-    p = binomtest(hits, draws, expected, alternative="greater" if at_most else "two-sided").pvalue
-    return _likely(figure, f"{hits / draws:.2%}", shown, float(p), f"{draws:,} {of}")
+        return untested(figure, f"{expected:.2%}", "none drawn")
+    p = float(binomtest(hits, draws, expected).pvalue)
+    return _likely(figure, f"{hits / draws:.2%}", f"{expected:.2%}", p, f"{draws:,} {of}")
 
 
-def total(
-    figure: str, found: float, expected: float, variance: float, unit: float, draws: int, of: str = "tokens"
-) -> Check:
-    """A sum over `draws`, against its expectation and variance; shown as shares of `unit`."""
+def total(figure: str, found: float, expected: float, variance: float, unit: float, draws: int) -> Check:
+    """A sum over `draws` tokens, against its expectation and variance; shown as shares of `unit`."""
     if variance < _LEAST_VARIANCE:
-        return untested(figure, f"{expected / unit:.2%}" if unit else "", f"too few, {draws:,} {of}")
+        return untested(figure, f"{expected / unit:.2%}" if unit else "", f"too few, {draws:,} tokens")
     p = math.erfc(abs(found - expected) / math.sqrt(2 * variance))
-    return _likely(figure, f"{found / unit:.2%}", f"{expected / unit:.2%}", p, f"{draws:,} {of}")
+    return _likely(figure, f"{found / unit:.2%}", f"{expected / unit:.2%}", p, f"{draws:,} tokens")
 
 
 def alike(

@@ -3,8 +3,7 @@
 import numpy as np
 
 from bertlab.inputs.audit.checks import Check, Flags, Numbers, alike, always, share, untested
-from bertlab.inputs.audit.sample import Sample, again
-from bertlab.inputs.audit.tracing import PREFIX, Trace
+from bertlab.inputs.audit.sample import PREFIX, Sample, Trace, again
 
 _ALIKE = 0.03
 """By how much the form of true and random pairs may differ: no classifier gains more than half of it from a figure."""
@@ -86,11 +85,14 @@ def pairs(sample: Sample, trace: Trace) -> list[Check]:
         order, rate = sample.batch.order, recipe.pairing.exchanged
         figure, count = "pairs exchanged", int((order >= 0).sum())
         checks.append(share(figure, int((order == 1).sum()), count, rate, "pairs with an order"))
-    paired = trace.agrees & sample.second.any(axis=1)
+    behind = trace.follows | ~(trace.agrees & sample.second.any(axis=1))
+    number, column = np.arange(len(random)), sample.later.argmax(axis=1)
+    home = np.searchsorted(trace.ends, sample.batch.sequence_ids, side="right")
+    there = (trace.places[number, column] >= 0) & (trace.document[number, column] == home)
     return [
         *checks,
-        always("'follows'", "the text behind the first", ~random & paired & ~trace.follows, name),
-        always("'another document'", "text of another document", random & paired & ~trace.away, name),
+        always("'follows'", "the text behind the first", ~random & ~behind, name),
+        always("'another document'", "text of another document", random & there, name),
     ]
 
 
@@ -134,7 +136,10 @@ def coverage(sample: Sample, trace: Trace) -> list[Check]:
     if twice:
         where = sample.name(np.nonzero(own)[0][np.setdiff1d(np.arange(len(places)), first)[0]])
     if sample.whole:
-        lost = _used(sample, trace) - len(distinct)
+        # With `inputs.epochs`, the text ends with the last document that the epoch reaches.
+        end = np.searchsorted(trace.ends, sample.batch.sequence_ids.max(), side="right")
+        size = trace.ends[end] if sample.recipe.inputs.epochs else len(sample.corpus.train.tokens)
+        lost = size - len(distinct)
         found = f"{lost:,} lost, {found}"
         if not sample.recipe.inputs.pairs:
             expected, holds = "each once", holds and not lost
@@ -161,14 +166,6 @@ def _boundaries(sample: Sample) -> Flags:
     flags = np.zeros(len(sample.corpus.train.tokens) + 1, dtype=np.bool_)
     flags[np.asarray(sample.corpus.train.sentences)] = True
     return flags
-
-
-def _used(sample: Sample, trace: Trace) -> int:
-    """Tokens of the training documents: all, or with `inputs.epochs` up to the last one that the epoch reaches."""
-    if not sample.recipe.inputs.epochs:
-        return len(sample.corpus.train.tokens)
-    last = int(np.searchsorted(trace.ends, sample.batch.sequence_ids.max(), side="right"))
-    return int(trace.ends[min(last, len(trace.ends) - 1)])
 
 
 def _full(sample: Sample, trace: Trace) -> Check:
