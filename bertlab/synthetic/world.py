@@ -41,7 +41,7 @@ class Category:
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb with its base form, past tense and participle."""
+    """The forms of a verb."""
 
     base: str
     past: str
@@ -50,11 +50,10 @@ class Verb:
 
 @dataclass(frozen=True)
 class Verbs:
-    """Verbs with the same meaning (side 0), and their opposites or converses (side 1)."""
+    """Verbs with the same meaning (side 0), their opposites or converses (side 1), and the reaction to each side."""
 
     sides: list[list[Verb]]
     effects: list[str] = field(default_factory=list)
-    """The reaction to each side."""
 
 
 @dataclass(frozen=True)
@@ -64,23 +63,17 @@ class Claim:
     verbs: list[str]
     nouns: list[str]
     manners: list[str]
-    """Adverbs for the verbs."""
     qualities: list[str]
-    """Adjectives for the nouns."""
     objects: list[str]
-    """Objects of the verbs in sentences without a claim."""
     places: list[str]
-    """Predicates of the nouns."""
     tails: list[str]
-    """Clauses after the claim that state its status."""
 
 
 @dataclass(frozen=True)
 class Lexicon:
-    """All words. Tables of beings are person, place, group, work, animal and thing."""
+    """All words, as lexicon.toml explains them. Tables of beings are person, place, group, work, animal and thing."""
 
     nouns: dict[str, str]
-    """The most general noun of each table."""
     scales: dict[str, list[Scale]]
     categories: dict[str, list[Category]]
     deeds: list[Verbs]

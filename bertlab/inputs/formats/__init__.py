@@ -1,14 +1,13 @@
-"""How sequences are cut out of documents: the four formats of RoBERTa section 4.2, one file each."""
+"""How sequences are cut out of documents: the four formats of RoBERTa section 4.2."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from bertlab.inputs.formats.base import Layout
-from bertlab.inputs.formats.doc_sentences import doc_sentences
-from bertlab.inputs.formats.full_sentences import full_sentences
 from bertlab.inputs.formats.segment_pair import segment_pairs, single_segments
 from bertlab.inputs.formats.sentence_pair import sentence_pairs
+from bertlab.inputs.formats.whole_sentences import doc_sentences, full_sentences
 from bertlab.recipe import Inputs, Pairing
 
 if TYPE_CHECKING:

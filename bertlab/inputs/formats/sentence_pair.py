@@ -92,7 +92,13 @@ class _Pairs:
         start, end = self.sentences[i], self.sentences[i + 1]
         within = 1 + keyed.integers(np.maximum(end - start - 1, 1), self._key("within"), i)
         second, random = np.where(split, i, i + 1), np.flatnonzero(~true)
-        second[random] = self._elsewhere(i[random], document[random], split[random])
+        # The sentence behind one in another document that has the same form, or the nearest there is. For one that is
+        # split, the last sentence of another document, of the same form.
+        least = np.where(split, self._forms, 0)[random]
+        form, bounds = self._form[i[random]] + least, (least, least + self._forms - 1)
+        like = self._sentences.draw((form, form), bounds, document[random], self._key, i[random])
+        ends = self.documents[np.searchsorted(self.documents, like, side="right")]
+        second[random] = np.where(split[random], like, np.minimum(like + 1, ends - 1))
         behind = self.sentences[second + 1]
         second_length = behind - self.sentences[second]
         second_length = np.where(split, np.minimum(end - start - within, second_length), second_length)
@@ -105,14 +111,3 @@ class _Pairs:
             random=~true,
             order=np.full(len(i), -1, dtype=np.int8),
         )
-
-    def _elsewhere(self, i: Offsets, document: Offsets, split: Flags) -> Offsets:
-        """For each sentence `i` the successor of one in another document of the same form, or the nearest there is.
-
-        For a sentence that is `split`, the last sentence of another document, of the same form.
-        """
-        least = np.where(split, self._forms, 0)
-        form = self._form[i] + least
-        like = self._sentences.draw((form, form), (least, least + self._forms - 1), document, self._key, i)
-        ends = self.documents[np.searchsorted(self.documents, like, side="right")]
-        return np.where(split, like, np.minimum(like + 1, ends - 1))

@@ -1,4 +1,7 @@
-"""Full sentences: one segment of consecutive sentences that goes on into the next document (RoBERTa section 4.2)."""
+"""Formats of one segment of whole sentences: full sentences and doc sentences (RoBERTa section 4.2).
+
+A sentence longer than a sequence is cut into even pieces, so that every token is in exactly one sequence.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,7 @@ if TYPE_CHECKING:
 
 
 def full_sentences(text: Part, *, length: int) -> Layout:
-    """As many whole sentences as fit into `length` tokens, with one more [SEP] between documents.
-
-    A sentence longer than a sequence is cut into even pieces, so that every token is in exactly one sequence.
-    """
+    """As many sentences as fit into `length` tokens, of one or more documents, with one more [SEP] between these."""
     sentences, documents = pieces(text, length - 2, length - 2)
     number = np.arange(-1, len(sentences) - 1)
     # Where each sentence ends if every document but the first has its separator in front.
@@ -30,3 +30,15 @@ def full_sentences(text: Part, *, length: int) -> Layout:
     starts = follow(after, len(sentences) - 1)
     layout = single(sentences[starts], sentences[after(starts)] - sentences[starts])
     return dataclasses.replace(layout, breaks=sentences[documents[1:-1]])
+
+
+def doc_sentences(text: Part, *, length: int) -> Layout:
+    """As many sentences of a document as fit into `length` tokens; its last sequence may be short."""
+    sentences, documents = pieces(text, length - 2, length - 2)
+
+    def after(i: Offsets) -> Offsets:
+        end = documents[np.searchsorted(documents, i, side="right")]
+        return np.minimum(np.searchsorted(sentences, sentences[i] + length - 2, side="right") - 1, end)
+
+    starts = follow(after, len(sentences) - 1)
+    return single(sentences[starts], sentences[after(starts)] - sentences[starts])
