@@ -9,9 +9,9 @@ from bertlab.report.evidence import Evidence
 def print_result(evidence: Evidence) -> None:
     """Prints the means of a study beside the published values, differences to the baseline, and verdicts."""
     title = f"{evidence.study}: scale {evidence.scale} {evidence.setting}"
-    results, differences = tables.brief(evidence)
+    results = tables.results(evidence, short=True)
     print_table(results.columns, results.rows, title)
-    for table in (differences, findings.brief(findings.findings(evidence))):
+    for table in (tables.differences(evidence, short=True), findings.brief(findings.findings(evidence))):
         if table.rows:
             print_table(table.columns, table.rows)
     seeds = len({each.seed for each in evidence.pretrainings})

@@ -49,9 +49,8 @@ class Entry:
     sd: str = EMPTY
     n: str = EMPTY
     """Pre-training x fine-tuning seeds; fine-tuning seeds alone on a published checkpoint."""
-    missing: str = EMPTY
-    """The number of runs without a value, by status."""
-    collapsed: str = EMPTY
+    note: str = EMPTY
+    """The numbers of runs without a value, by status, and of collapsed runs."""
     published: str = EMPTY
     difference: str = EMPTY
     """The variant minus the baseline, paired by seed."""
@@ -60,14 +59,6 @@ class Entry:
     half: str = EMPTY
     """Half the width of the interval."""
     published_difference: str = EMPTY
-    best: bool = False
-    """Whether no other pre-trained variant is better."""
-    best_published: bool = False
-
-    @property
-    def note(self) -> str:
-        """Missing and collapsed runs."""
-        return "; ".join(filter(None, [self.missing, self.collapsed]))
 
 
 @dataclass(frozen=True)
@@ -85,129 +76,66 @@ def columns(evidence: Evidence) -> tuple[Column, ...]:
     kinds = dict.fromkeys(["majority guess", *(kind for each in floors.values() for kind in each)])
     found = []
     for name in evidence.measurements:
-        entries = {variant: _entry(evidence, variant, name) for variant in evidence.variants}
-        best = _best(evidence, name, {variant: each.value for variant, each in entries.items() if each.n})
-        best_published = _best(evidence, name, {variant: each.published for variant, each in entries.items()})
-        lines = [
-            replace(each, best=variant in best, best_published=variant in best_published)
-            for variant, each in entries.items()
-        ]
-        points = {kind: f"{floors[name][kind]:.2f}" if kind in floors[name] else EMPTY for kind in kinds}
-        lines += [Entry(variant=kind, value=value) for kind, value in points.items()]
+        entries = [_entry(evidence, variant, name) for variant in evidence.variants]
+        points = floors[name]
+        entries += [Entry(variant=kind, value=f"{points[kind]:.2f}" if kind in points else EMPTY) for kind in kinds]
         cell = evidence.column(name)[0]
-        found.append(Column(name, f"{cell.metric}, points" if cell.in_points else cell.metric, tuple(lines)))
+        found.append(Column(name, f"{cell.metric}, points" if cell.in_points else cell.metric, tuple(entries)))
     return tuple(found)
 
 
 def _entry(evidence: Evidence, variant: str, name: str) -> Entry:
     missing = Counter(sorted(cell.fate for cell in evidence.at(variant, name) if cell.value is None))
-    entry = Entry(
-        variant=label(evidence, variant),
-        value=", ".join(missing),
-        published=printed(evidence.published(variant, name)),
-    )
+    known = {"value": ", ".join(missing), "published": printed(evidence.published(variant, name))}
     if variant != evidence.baseline:
         effect, published = evidence.difference(variant, name), evidence.published_difference(variant, name)
-        measured, interval, half = described(effect)
-        entry = replace(
-            entry,
-            difference=measured,
-            interval=interval or (f"n = {effect.n}" if effect else EMPTY),
-            half=half,
-            published_difference=EMPTY if published is None else signed(published),
-        )
-    summary, collapsed = evidence.summary(variant, name), len(evidence.collapsed(variant, name))
-    if summary is None:
-        return entry
-    fewest, most = summary.finetune_seeds
-    restarts = str(most) if fewest == most else f"({fewest} to {most})"
-    return replace(
-        entry,
-        value=f"{summary.median if evidence.medians else summary.mean:.2f}",
-        sd=EMPTY if summary.sd is None else f"{summary.sd:.2f}",
-        n=str(summary.seeds) if evidence.imported else f"{summary.seeds}x{restarts}",
-        missing="; ".join(f"{count} {fate}" for fate, count in missing.items()),
-        collapsed=f"{collapsed} collapsed" if collapsed else EMPTY,
-    )
+        known["difference"], interval, known["half"] = described(effect)
+        known["interval"] = interval or (f"n = {effect.n}" if effect else EMPTY)
+        known["published_difference"] = EMPTY if published is None else signed(published)
+    if summary := evidence.summary(variant, name):
+        fewest, most = summary.finetune_seeds
+        restarts = str(most) if fewest == most else f"({fewest} to {most})"
+        counts = missing | {"collapsed": len(evidence.collapsed(variant, name))}
+        known["value"] = f"{summary.median if evidence.medians else summary.mean:.2f}"
+        known["sd"] = EMPTY if summary.sd is None else f"{summary.sd:.2f}"
+        known["n"] = str(summary.seeds) if evidence.imported else f"{summary.seeds}x{restarts}"
+        known["note"] = "; ".join(f"{number} {fate}" for fate, number in counts.items() if number)
+    return Entry(variant=label(evidence, variant), **known)
 
 
-def _best(evidence: Evidence, name: str, shown: dict[str, str]) -> set[str]:
-    """The pre-trained variants with the best value as it is shown, so that equal texts are equally good.
-
-    None where all are equal.
-    """
-    known = {variant: text for variant, text in shown.items() if text and not evidence.untrained(variant)}
-    if len(set(known.values())) < 2:
-        return set()
-    best = (min if evidence.less_is_more(name) else max)(known.values(), key=float)
-    return {variant for variant, text in known.items() if text == best}
-
-
-def results(evidence: Evidence) -> Table:
-    """A line for each variant: on each measurement the mean (sd, n) next to the published value."""
+def results(evidence: Evidence, *, short: bool = False) -> Table:
+    """A line for each variant: on each measurement the mean (sd, n) next to the published value; if `short`, no n."""
 
     def measured(entry: Entry) -> str:
-        return _noted(with_details(entry.value, entry.sd, entry.n and f"n = {entry.n}"), entry.note)
+        text = with_details(entry.value, entry.sd, EMPTY if short or not entry.n else f"n = {entry.n}")
+        return f"{text}; {entry.note}" if entry.note else text
 
     return _across("variant", columns(evidence), measured, lambda entry: entry.published)
 
 
-def differences(evidence: Evidence) -> Table:
-    """A line for each variant but the baseline: on each measurement the difference measured, and the published one."""
+def differences(evidence: Evidence, *, short: bool = False) -> Table:
+    """A line for each variant but the baseline: on each measurement the difference measured, and the published one.
+
+    With the 95 % interval of the difference; if `short`, with half the width of it.
+    """
 
     def difference(entry: Entry) -> str:
-        return with_details(entry.difference, entry.interval)
+        return f"{entry.difference} {entry.half}".strip() if short else with_details(entry.difference, entry.interval)
 
     table = _across("variant minus baseline", columns(evidence), difference, lambda entry: entry.published_difference)
     return replace(table, rows=tuple(row for row in table.rows if any(row[1:])))
 
 
-def brief(evidence: Evidence) -> tuple[Table, Table]:
-    """The results and the differences, short enough for a console of 80 columns.
-
-    Results are mean (sd), differences mean and half the width of their 95 % interval.
-    """
-
-    def measured(entry: Entry) -> str:
-        return _noted(with_details(entry.value, entry.sd), entry.collapsed)
-
-    def difference(entry: Entry) -> str:
-        return f"{entry.difference} {entry.half}".strip()
-
-    found = columns(evidence)
-    means = _across("variant", found, measured, lambda entry: entry.published, "paper")
-    minus = f"minus {evidence.baseline}"
-    changes = _across(minus, found, difference, lambda entry: entry.published_difference, "paper")
-    means, changes = (_without_floors(each, evidence.variants) for each in (means, changes))
-    return means, replace(changes, rows=tuple(row for row in changes.rows if row[0] != evidence.baseline))
-
-
-def _without_floors(table: Table, variants: Sequence[str]) -> Table:
-    """The lines of the variants, by their names alone."""
-    named = zip(variants, table.rows, strict=False)
-    return replace(table, rows=tuple((variant, *row[1:]) for variant, row in named))
-
-
-def _across(
-    first: str,
-    found: Sequence[Column],
-    ours: Callable[[Entry], str],
-    theirs: Callable[[Entry], str],
-    published: str = "published",
-) -> Table:
+def _across(first: str, found: Sequence[Column], ours: Callable[[Entry], str], theirs: Callable[[Entry], str]) -> Table:
     """A line for each entry of the columns; published values have columns where there are any."""
     heads, parts = [first], [[each.variant for each in found[0].entries] if found else []]
     for column in found:
         heads.append(column.measurement)
         parts.append([ours(each) for each in column.entries])
         if any(map(theirs, column.entries)):
-            heads.append(published)
+            heads.append("published")
             parts.append([theirs(each) for each in column.entries])
     return Table(tuple(heads), tuple(zip(*parts, strict=True)))
-
-
-def _noted(text: str, note: str) -> str:
-    return f"{text}; {note}" if note else text
 
 
 def pretraining(evidence: Evidence) -> Table:

@@ -72,7 +72,7 @@ def test_what_is_missing_is_said(builder: Any) -> None:
     evidence = gathered(builder)
     table = tables.results(evidence)
     assert row(table, "80/10/10")[1].endswith("n = 1x2); 1 pending; 1 collapsed")
-    assert row(tables.brief(evidence)[0], "80/10/10")[1] == "41.65 (11.81); 1 collapsed"
+    assert row(tables.results(evidence, short=True), "80/10/10")[1] == "41.65 (11.81); 1 pending; 1 collapsed"
     assert row(table, "100/0/0")[1] == "diverged"
     assert row(table, "0/0/100")[1] == "pending"
     assert row(tables.differences(evidence), "0/0/100")[1] == ""

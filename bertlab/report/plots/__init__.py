@@ -1,14 +1,13 @@
 """The figures of a report, one a file: vector graphics, 7.2 inches wide."""
 
 from bertlab.report.evidence import Evidence
-from bertlab.report.plots import curves, effects, points, sizes
+from bertlab.report.plots import curves, effects, points
 from bertlab.report.plots.layout import Picture as Picture
 from bertlab.report.plots.style import applied
 
 
 def pictures(evidence: Evidence) -> list[Picture]:
     """The figures of a section, in the order of the page."""
-    draw = (effects.draw, points.draw, curves.convergence, curves.losses, sizes.draw)
     with applied():
-        drawn = [each(evidence) for each in draw]
+        drawn = [draw(evidence) for draw in (effects.draw, points.draw, curves.convergence, curves.losses)]
     return [each for each in drawn if each is not None]

@@ -14,11 +14,9 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
 
-_COUNTS = ((1e9, " (billions)"), (1e6, " (millions)"), (1e3, " (thousands)"), (1.0, ""))
-_TIMES = ((3600.0, " (hours)"), (60.0, " (minutes)"), (1.0, " (seconds)"))
-_UNITS = {"step": ("steps", _COUNTS), "tokens": ("tokens", _COUNTS), "seconds": ("training time", _TIMES)}
-"""The horizontal axes by column: their names and their units, the largest first."""
-_COLUMNS = ("panel", "unit", "variant", "seed", "value", *_UNITS)
+_AXES = {"step": "steps", "tokens": "tokens", "seconds": "training time (seconds)"}
+"""The names of the horizontal axes by column."""
+_COLUMNS = ("panel", "unit", "variant", "seed", "value", *_AXES)
 
 
 def losses(evidence: Evidence) -> Picture | None:
@@ -75,19 +73,14 @@ def _draw(
 ) -> Picture:
     """Draws `lines` (`_COLUMNS`) over each axis that has values, and dashed `levels`."""
     import pandas
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import EngFormatter, MaxNLocator
 
     points = pandas.DataFrame(lines, columns=list(_COLUMNS))
     styles = style.lines(variants, evidence.baseline)
     level = {"color": style.INK, "linewidth": 1, "linestyle": style.LEVEL}
     keys: list[Key] = [(each, label(name, 2.6)) for name, each in styles.items()]
     keys += [(level, "unigram entropy")] if levels else []
-    along = {}
-    for column, (name, units) in _UNITS.items():
-        if (known := points[column].dropna()).size:
-            size, unit = next((each for each in units if known.max() >= each[0]), units[-1])
-            along[column] = f"{name}{unit}"
-            points[column] = points[column].astype(float) / size
+    along = [column for column in _AXES if points[column].notna().any()]
     panels = list(points.groupby("panel", sort=False))
     figure = blank(0.55 + 2.1 * len(panels))
     grid = figure.subplots(len(panels), len(along), sharex="col", sharey="row", squeeze=False)
@@ -98,10 +91,11 @@ def _draw(
             _lines(axes, each.assign(along=each[column]).dropna(subset=["along"]), styles)
             for value in levels:
                 axes.axhline(value, **level, zorder=1)
-    for axes, name in zip(grid[-1], along.values(), strict=True):
-        axes.set_xlabel(name)
+    for axes, column in zip(grid[-1], along, strict=True):
+        axes.set_xlabel(_AXES[column])
         axes.set_xlim(left=0)
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=style.ROUND))
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     several = points.groupby(["panel", "variant"])["seed"].nunique().max() > 1
     legend(figure, keys, "Line: mean over the seeds. Band: from the lowest to the highest seed." if several else "")
     return Picture(evidence, kind, title, alt, figure)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bertlab.report.evidence import Evidence
-from bertlab.report.plots.layout import Picture, at_edge, by_variant, least, legend, limit, off_scale
+from bertlab.report.plots.layout import SPAN, Picture, by_variant, legend, limit
 from bertlab.report.plots.style import COLOURS, INK, PALE
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
 from bertlab.wording import count
@@ -27,8 +27,8 @@ _KEYS = (
 
 
 def draw(evidence: Evidence) -> Picture | None:
-    """A panel for each measurement, with the variants minus the baseline; None if there is no such difference."""
-    variants = [each for each in evidence.variants if each != evidence.baseline]
+    """A panel for each measurement, with the trained variants minus the baseline; None without such a difference."""
+    variants = [each for each in evidence.variants if each != evidence.baseline and not evidence.untrained(each)]
     found = {}
     for name in evidence.measurements:
         differences = {each: evidence.difference(each, name) for each in variants}
@@ -66,29 +66,25 @@ def _style(effect: Effect) -> dict[str, Any]:
 def _panel(
     axes: Axes, evidence: Evidence, name: str, variants: list[str], effects: dict[str, Effect]
 ) -> list[dict[str, Any]]:
-    """Draws a measurement; returns the styles of what is drawn to scale.
+    """Draws a measurement to scale; returns the styles of what is drawn.
 
-    The axis includes 0, the published differences and all means to scale. It cuts off intervals that reach farther
-    beyond these on either side than the range of these.
+    The axis includes 0, the published differences and all means. It cuts off intervals that reach farther beyond these
+    on either side than the range of these.
     """
     differences = [evidence.published_difference(each, name) for each in variants]
     published = {place: float(theirs) for place, theirs in enumerate(differences) if theirs is not None}
-    off = off_scale(evidence, name, {each: effect.mean for each, effect in effects.items()}, [*published.values()])
-    shown = [effect for each, effect in effects.items() if each not in off]
-    ends = [0.0, *published.values(), *(effect.mean for effect in shown)]
-    slack = max(least(evidence, name), max(ends) - min(ends))
-    intervals = [effect.interval for effect in shown if effect.interval]
-    low = min([min(ends), *(max(each.low, min(ends) - slack) for each in intervals)])
-    high = max([max(ends), *(min(each.high, max(ends) + slack) for each in intervals)])
-    limit(axes, low, high, least(evidence, name))
+    values = [0.0, *published.values(), *(effect.mean for effect in effects.values())]
+    low, high = min(values), max(values)
+    slack = max(SPAN, high - low)
+    ends = [
+        end for effect in effects.values() if effect.interval for end in (effect.interval.low, effect.interval.high)
+    ]
+    limit(axes, evidence, name, [*values, *(min(max(end, low - slack), high + slack) for end in ends)])
     axes.axvline(0, color=PALE, linewidth=1, zorder=1)
     for variant, effect in effects.items():
         place, style = variants.index(variant), _style(effect)
-        if variant in off:
-            at_edge(axes, place, f"{effect.mean:+.1f}", left=effect.mean < 0)
-            continue
         if effect.interval:
             axes.plot([effect.interval.low, effect.interval.high], [place] * 2, **{**style, "marker": ""}, zorder=3)
         axes.plot(effect.mean, place, **{**style, "linestyle": ""}, zorder=4)
     axes.plot(list(published.values()), list(published), **_PUBLISHED, zorder=5)
-    return [_style(effect) for effect in shown] + ([_PUBLISHED] if published else [])
+    return [*map(_style, effects.values()), *([_PUBLISHED] if published else [])]

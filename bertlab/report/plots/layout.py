@@ -7,14 +7,14 @@ import io
 import math
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from bertlab.names import plain
 from bertlab.report.evidence import Evidence
-from bertlab.report.plots.style import ROUND, SMALL, applied
+from bertlab.report.plots.style import ROUND, applied
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,9 +26,6 @@ SPAN = 2.0
 """Points that a panel shows at least: a tenth of a point must not look like an effect."""
 _CHARACTERS = 12.5
 """Characters that fit into an inch of 9-point type, on average."""
-_FAR, _FAR_UNTRAINED = 3.0, 1.5
-"""A variant that lies this many times farther from the baseline than the next one is off the scale."""
-
 Key = tuple[Mapping[str, Any], str]
 """An entry of a legend: its line style and its text."""
 
@@ -39,7 +36,7 @@ class Picture:
 
     evidence: Evidence = field(repr=False)
     kind: str
-    """Part of its file's name: `effects`, `points`, `convergence`, `curves` or `sizes`."""
+    """Part of its file's name: `effects`, `points`, `convergence` or `curves`."""
     title: str
     alt: str
     """One sentence that says what it shows, for readers who cannot see it."""
@@ -111,37 +108,10 @@ def by_variant(evidence: Evidence, names: Sequence[str], variants: Sequence[str]
     return figure, list(panels[: len(names)])
 
 
-def off_scale(evidence: Evidence, name: str, away: Mapping[str, float], marks: Sequence[float] = ()) -> set[str]:
-    """The variants that would squeeze the others together: `away` is how far each lies from the baseline.
-
-    These are the untrained variants that lie far from all others and, among three or more trained variants, those that
-    lie far from the rest. The panel also shows `marks`.
-    """
-    near, off = max([least(evidence, name), *map(abs, marks)]), set()
-    order = sorted(away, key=lambda each: (evidence.untrained(each), abs(away[each])))
-    for place, variant in enumerate(order):
-        factor = _FAR_UNTRAINED if evidence.untrained(variant) and place else _FAR if place > 1 else math.inf
-        if abs(away[variant]) > factor * near:
-            off.add(variant)
-        else:
-            near = max(near, abs(away[variant]))
-    return off
-
-
-def at_edge(axes: Axes, place: float, value: str, *, left: bool) -> None:
-    """Writes the value of a variant that is off the scale at the edge of the panel."""
-    text, x, side = (f"◂ {value}", 0.02, "left") if left else (f"{value} ▸", 0.98, "right")
-    text = text.replace("-", "−")
-    axes.text(x, place, text, transform=axes.get_yaxis_transform(), ha=side, va="center", fontsize=SMALL)
-
-
-def least(evidence: Evidence, name: str) -> float:
-    """The least range of an axis, in the measurement's unit; 0 for a metric that is not in points."""
-    return SPAN if evidence.column(name)[0].in_points else 0.0
-
-
-def limit(axes: Axes, low: float, high: float, least: float) -> None:
-    """Sets the limits of an axis: `low` to `high`, at least `least` apart, with a margin."""
+def limit(axes: Axes, evidence: Evidence, measurement: str, values: Collection[float]) -> None:
+    """Sets the limits of an axis: those of the values, at least `SPAN` points apart, with a margin."""
+    low, high = min(values), max(values)
+    least = SPAN if evidence.column(measurement)[0].in_points else 0.0
     half = max((high - low) / 2, least / 2, 1e-3 * max(abs(low), abs(high)), 1e-9) * 1.16
     axes.set_xlim((low + high) / 2 - half, (low + high) / 2 + half)
 

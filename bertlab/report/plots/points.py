@@ -4,7 +4,7 @@ from statistics import fmean
 from typing import Any
 
 from bertlab.report.evidence import Evidence
-from bertlab.report.plots.layout import Key, Picture, at_edge, by_variant, least, legend, limit, off_scale
+from bertlab.report.plots.layout import Key, Picture, by_variant, legend, limit
 from bertlab.report.plots.style import COLOURS, INK, LEVEL, PALE
 from bertlab.report.statistics.summary import seed_means
 from bertlab.wording import count
@@ -17,11 +17,13 @@ _HEIGHT = 0.8
 
 
 def draw(evidence: Evidence) -> Picture | None:
-    """A panel for each measurement, with a colour for each seed; None if nothing is measured."""
-    cells = [cell for cell in evidence.cells if cell.value is not None and cell.milestone == 100]
+    """A panel for each measurement of the trained variants, a colour for each seed; None if nothing is measured."""
+    variants = [each for each in evidence.variants if not evidence.untrained(each)]
+    measurable = [cell for cell in evidence.cells if cell.variant in variants and cell.milestone == 100]
+    cells = [cell for cell in measurable if cell.value is not None]
     if not cells:
         return None
-    variants, seeds = evidence.variants, sorted({evidence.seed_of(cell) for cell in cells})
+    seeds = sorted({evidence.seed_of(cell) for cell in cells})
     measured = {cell.measurement for cell in cells}
     names = [each for each in evidence.measurements if each in measured]
     few = len(seeds) <= len(COLOURS)
@@ -32,13 +34,8 @@ def draw(evidence: Evidence) -> Picture | None:
     for name, axes in zip(names, panels, strict=True):
         points = {each: found for each in variants if (found := evidence.points(each, name))}
         means = {each: fmean(seed_means(found).values()) for each, found in points.items()}
-        centre = means.get(evidence.baseline, sum(means.values()) / len(means))
-        off = off_scale(evidence, name, {each: mean - centre for each, mean in means.items()})
         for variant, value in means.items():
             place = variants.index(variant)
-            if variant in off:
-                at_edge(axes, place, f"{value:.1f}", left=value < centre)
-                continue
             for seed, own in evidence.by_seed(variant, name).items():
                 y, colour, values = place + height[seed], colours[seed], points[variant][seed]
                 crossed = [each for each, cell in zip(values, own, strict=True) if cell.status == "collapsed"]
@@ -50,9 +47,8 @@ def draw(evidence: Evidence) -> Picture | None:
                 axes.scatter(fmean(values), y, s=size, color=colour, linewidth=0.8, edgecolor="white", zorder=4)
             axes.plot(value, place, **_MEAN, zorder=5)
         if evidence.baseline in means:
-            axes.axvline(centre, **_BASELINE, zorder=1)
-        shown = [value for each in points.keys() - off for found in points[each].values() for value in found]
-        limit(axes, min(*shown, centre), max(*shown, centre), least(evidence, name))
+            axes.axvline(means[evidence.baseline], **_BASELINE, zorder=1)
+        limit(axes, evidence, name, [value for found in points.values() for own in found.values() for value in own])
     keys: list[Key] = [({"color": colours[each], "marker": "o", "linestyle": ""}, f"seed {each}") for each in seeds]
     if evidence.imported or not few:
         keys = [(keys[0][0], f"a {evidence.unit}")]

@@ -14,8 +14,6 @@ INK, PALE, GRID, WHITE = "#222222", "#8a8a8a", "#e4e4e4", "#ffffff"
 COLOURS = ("#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#56b4e9", "#ca9161")
 """Seaborn's palette for the colour-blind, without its grey and what is too pale for a white ground."""
 
-MARKERS = ("o", "s", "^", "v", "D", "p", "<", ">")
-
 DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 LEVEL: Any = (0, (5, 3.5))
 """The dashes of a line that marks a level and not a measurement."""

@@ -100,27 +100,6 @@ def test_the_numbers_are_those_of_the_csv(
     assert found["NER", "no pre-training"] == ("", "", "")
 
 
-def test_the_best_of_each_column_is_bold(written: Elements) -> None:
-    bold = [each["text"] for each in written.all("b") if "table" in each["within"]]
-    rows = {row[0]: [cell.split()[:1] for cell in row] for row in written.rows("Mean")}
-    assert bold == [*rows["80/10/10 (baseline)"][1], *rows["80/10/10 (baseline)"][2], "95.4", "84.3"]
-
-
-def test_less_is_better_of_a_perplexity_and_what_looks_equal_is_equal(builder: Any) -> None:
-    for row, values in (("80/10/10", (60.004, 9.004)), ("100/0/0", (60.001, 9.001)), ("0/0/100", (50.0, 12.0))):
-        run_id = builder.pretrain(row)
-        for name, value in zip(("MNLI", "NER"), values, strict=True):
-            builder.cell(row, name, value, pretrain_id=run_id)
-    builder.record()
-    for path in builder.root.rglob("*.json"):
-        path.write_text(path.read_text().replace('"f1"', '"perplexity"'))
-    builder.seal()
-    found = columns(gather_all(Store(builder.root))[0])
-    assert [each.unit for each in found] == ["accuracy, points", "perplexity, points"]
-    for each in found:
-        assert [entry.best for entry in each.entries] == [True, True, False, False]
-
-
 def test_nothing_comes_from_elsewhere(written: Elements, tmp_path: Path) -> None:
     text = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert not written.all("script", "link", "img", "iframe", "object", "embed", "base", "form")

@@ -23,8 +23,8 @@ def test_milestones_are_drawn_over_the_steps(builder: Any, figures: Figures) -> 
     evidence = gather(Store(builder.root), [builder.record()])[0]
     (axes,) = figures(evidence)["convergence"].axes
     assert [list(line.get_ydata()) for line in axes.lines] == [[40.0, 50.0], [38.0, 51.0]]
-    assert [list(line.get_xdata()) for line in axes.lines] == [[0.5, 1.0]] * 2
-    assert axes.get_xlabel() == "steps (thousands)"
+    assert [list(line.get_xdata()) for line in axes.lines] == [[500, 1000]] * 2
+    assert axes.get_xlabel() == "steps"
     assert axes.get_ylabel() == "accuracy (points)"
     assert evidence.points("80/10/10", "MNLI") == {0: [50.0]}, "a table shows the end"
 
@@ -36,14 +36,14 @@ def test_seeds_make_a_band_over_steps_and_time(builder: Any, figures: Figures) -
             for finetune_seed, off in enumerate((-1.0, 1.0)):
                 builder.cell("80/10/10", "MNLI", value + off, seed, finetune_seed, run_id, milestone=milestone)
     steps, time = figures()["convergence"].axes
-    for axes, along in ((steps, [0.25, 1.0]), (time, [3.75, 15.0])):
+    for axes, along in ((steps, [250, 1000]), (time, [225, 900])):
         (line,) = axes.lines
         assert list(line.get_xdata()) == pytest.approx(along)
         assert list(line.get_ydata()) == [42.0, 53.0]
         (path,) = axes.collections[0].get_paths()
         corners = {(round(float(x), 6), float(y)) for x, y in path.vertices}
         assert corners == {(along[0], 40.0), (along[0], 44.0), (along[1], 50.0), (along[1], 56.0)}
-    assert time.get_xlabel() == "training time (minutes)", "means of 2.5 and 5, and of 10 and 20"
+    assert time.get_xlabel() == "training time (seconds)", "means of 150 and 300, and of 600 and 1,200"
 
 
 def test_without_milestones_there_is_no_picture_of_them(builder: Any, figures: Figures) -> None:

@@ -19,7 +19,7 @@ from bertlab.store.runs import Store
 
 from .conftest import LONG, everything
 
-KINDS = ["effects", "points", "convergence", "curves", "sizes"]
+KINDS = ["effects", "points", "convergence", "curves"]
 PLAIN = "plainname"
 
 

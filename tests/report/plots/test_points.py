@@ -1,4 +1,4 @@
-"""Every point is on the line of its variant, and none squeezes the others."""
+"""Every point is on the line of its variant."""
 
 from __future__ import annotations
 
@@ -14,18 +14,6 @@ from bertlab.report.plots.style import COLOURS
 from .conftest import LONG
 
 Figures = Callable[..., dict[str, Any]]
-
-
-@pytest.mark.parametrize("scratch", [10.0, 49.0])
-def test_a_variant_far_off_does_not_squeeze_the_others(builder: Any, figures: Figures, scratch: float) -> None:
-    for variant, value in (("80/10/10", 50.0), ("100/0/0", 51.0)):
-        builder.cell(variant, "MNLI", value, pretrain_id=builder.pretrain(variant))
-    run_id = builder.pretrain("no pre-training", steps=0)
-    builder.cell("no pre-training", "MNLI", scratch, pretrain_id=run_id)
-    axes = figures()["points"].axes[0]
-    left, right = axes.get_xlim()
-    assert right - left < 5
-    assert ("◂ 10.0" in [text.get_text() for text in axes.texts]) is (scratch == 10.0)
 
 
 def marks(axes: Any) -> list[tuple[float, float]]:
