@@ -13,9 +13,6 @@ from typing import Any
 import pytest
 
 from bertlab.report import page
-from bertlab.report.gather import gather_all
-from bertlab.report.tables import columns
-from bertlab.store.runs import Store
 
 VOID = ("meta", "br", "hr", "img", "input", "link")
 
