@@ -28,26 +28,26 @@ class BadInput(ValueError):
         super().__init__(text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 3 :]}")
 
 
+class Unusable(BadInput):
+    """A file or directory that the system does not allow to read or write; its content may be intact."""
+
+
 class Unwritable(BadInput):
     """A directory that cannot be written. Finished work is kept, so that the same command can resume."""
 
-    def __init__(self, directory: Path, error: OSError) -> None:
-        self.directory, self.error = directory, error
-        why, what = error.strerror or str(error), "allow it"
+    def __init__(self, directory: Path, error: OSError, what: str = "") -> None:
+        self.about = directory, error, what
+        why, advice = error.strerror or str(error), "allow it"
         if error.errno in FULL:
             existing = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
-            why, what = f"{why}; {shutil.disk_usage(existing).free / 1e6:,.0f} MB are free", "make room"
+            why, advice = f"{why}; {shutil.disk_usage(existing).free / 1e6:,.0f} MB are free", "make room"
         super().__init__(
-            f"'{directory}' cannot be written ({why}): {what} and give the same command again, or name another "
-            "directory with --runs or --out"
+            f"{what} '{directory}' cannot be written ({why}): {advice} and give the same command again, or name "
+            "another directory with --runs or --out"
         )
 
-    def __reduce__(self) -> tuple[type[Unwritable], tuple[Path, OSError]]:
-        return Unwritable, (self.directory, self.error)  # errors are pickled between processes
-
-
-class Unusable(BadInput):
-    """A file that the system does not allow to read or write; its content may be intact."""
+    def __reduce__(self) -> tuple[type[Unwritable], tuple[Path, OSError, str]]:
+        return Unwritable, self.about  # errors are pickled between processes
 
 
 _warned: set[str] = set()
@@ -65,33 +65,23 @@ def unusable(error: OSError, what: str = "", path: Path | str = "") -> Unusable:
     """The error for a path that the system refuses; `what` names the option or the purpose of the path."""
     named = str(path or error.filename or "")
     place = " ".join(filter(None, (what, f"'{named}'" if named else ""))) or "a file"
+    advice = "check the path and its permissions"
     if error.errno in FULL:
-        return Unusable(f"{place} cannot be written ({error.strerror}): make room and give the same command again")
-    if error.errno in (errno.EMFILE, errno.ENFILE):
-        return Unusable(f"{place} cannot be opened ({error.strerror}): allow more open files, as with `ulimit -n`")
-    return Unusable(f"{place} cannot be used ({error.strerror or error}): check the path and its permissions")
+        advice = "make room and give the same command again"
+    elif error.errno in (errno.EMFILE, errno.ENFILE):
+        advice = "allow more open files, as with `ulimit -n`"
+    return Unusable(f"{place} cannot be used ({error.strerror or error}): {advice}")
 
 
 @contextmanager
-def writing(directory: Path) -> Iterator[None]:
-    """Turns errors of a full disk or a read-only directory into `Unwritable`, which names `directory`."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (*FULL, *FORBIDDEN):
-            raise Unwritable(directory, error) from error
-        raise
-
-
-@contextmanager
-def filling(what: str, path: Path | str) -> Iterator[None]:
-    """The error of a full disk names `path`, given as `what`, instead of the file that did not fit."""
+def writing(directory: Path, what: str = "") -> Iterator[None]:
+    """A full disk or a read-only directory is an `Unwritable` that names `directory`; `what` says what it is for."""
     try:
         yield
     except (OSError, Unwritable) as error:
-        cause = error.error if isinstance(error, Unwritable) else error
-        if cause.errno in FULL:
-            raise unusable(cause, what, path) from error
+        cause = error.about[1] if isinstance(error, Unwritable) else error
+        if cause.errno in (*FULL, *FORBIDDEN):
+            raise Unwritable(directory, cause, what) from error
         raise
 
 

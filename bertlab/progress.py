@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Protocol
@@ -37,26 +35,14 @@ class Interrupted(BaseException):
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 """Clusters send SIGUSR1 before they preempt a machine."""
 
-SECONDS_BETWEEN_LOOKS = 0.3
-"""Time between two checks of the flag file."""
 _received: list[int] = []
-
-
-@dataclass
-class _Flag:
-    path: Path | None = None
-    looked: float = 0.0
-
-
-_flag = _Flag()
+_flags: list[Path] = []
 
 
 def asked_to_stop() -> bool:
     """Whether a signal stops this process, or its parent through a flag file."""
-    if _flag.path is not None and (now := time.monotonic()) - _flag.looked > SECONDS_BETWEEN_LOOKS:
-        _flag.looked = now
-        if not _received and _flag.path.exists():
-            _received.append(signal.SIGTERM)
+    if not _received and any(flag.exists() for flag in _flags):
+        _received.append(signal.SIGTERM)
     return bool(_received)
 
 
@@ -70,11 +56,11 @@ def stop_if_asked() -> None:
 def listening_to(flag: Path) -> Iterator[None]:
     """The existence of the file `flag` stops this process; signals reach only its parent."""
     _received.clear()
-    _flag.path = flag
+    _flags.append(flag)
     try:
         yield
     finally:
-        _flag.path = None
+        _flags.remove(flag)
 
 
 @contextmanager

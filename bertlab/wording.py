@@ -7,22 +7,9 @@ def count(number: int, what: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Measured seconds: `4.2 s`, `3 min 5 s`, `2 h 7 min`."""
-    if round(seconds, 1) < 10:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60} min"
-
-
-def roughly(seconds: float) -> str:
-    """Estimated seconds: `80 s`, `12 min`, `3.4 h`."""
+    """`4.2 s`, `80 s`, `12 min`, `3.4 h`, `3.0 days`."""
     if seconds < 90:
-        return f"{seconds:.0f} s"
+        return f"{seconds:.1f} s" if round(seconds, 1) < 10 else f"{seconds:.0f} s"
     if seconds < 5400:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:,.1f} days"

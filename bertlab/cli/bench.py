@@ -14,7 +14,7 @@ def bench(options: ScaleOptions, devices: TrainingOptions, json: Json = False) -
     Prints tokens per second and the fraction of peak FLOP/s. Times at least five steps on the synthetic corpus, with
     the batch size of the scale.
     """
-    from bertlab.errors import BadInput, filling
+    from bertlab.errors import BadInput, writing
     from bertlab.estimates.measure import throughput
     from bertlab.estimates.times import sample
     from bertlab.lab import unused
@@ -28,7 +28,7 @@ def bench(options: ScaleOptions, devices: TrainingOptions, json: Json = False) -
     recipe = options.chosen_scale().recipe
     if not recipe.schedule.steps:
         raise BadInput("schedule.steps is 0: there is nothing to measure, set at least 1")
-    place = filling("the temporary folder", tempfile.gettempdir())
+    place = writing(Path(tempfile.gettempdir()), "the temporary folder")
     with place, tempfile.TemporaryDirectory(prefix="bertlab-bench-") as folder, signals_as_flags():
         corpus, work = Path(folder) / "corpus", Path(folder) / "work"
         corpus.mkdir()

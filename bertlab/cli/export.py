@@ -7,7 +7,7 @@ from typing import Annotated
 
 from bertlab.cli.console import say
 from bertlab.cli.options import Run, Runs, argument, option
-from bertlab.errors import BadInput, filling
+from bertlab.errors import BadInput, writing
 
 
 def export(
@@ -35,7 +35,7 @@ def export(
     except OSError as error:
         raise BadInput(f"export target '{directory}' cannot be written: {error.strerror}") from error
     try:
-        with filling("export target", directory):
+        with writing(directory, "export target"):
             what = (exports.results if results else exports.checkpoint)(store, run, beside)
             directory.parent.mkdir(parents=True, exist_ok=True)
             beside.rename(directory)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from bertlab.cli.console import console, print_json, say
 from bertlab.cli.options import ClusterOptions, Json, StudyOptions, option
-from bertlab.wording import count, megabytes, roughly
+from bertlab.wording import count, duration, megabytes
 
 if TYPE_CHECKING:
     from bertlab.estimates.estimate import Amount, Estimate
@@ -128,7 +128,7 @@ def _stated(amount: Amount) -> str:
     """An amount in words."""
     parts = [count(amount.pretrainings, "pre-training"), count(amount.measurements, "measurement")]
     if amount.seconds is not None:
-        parts.append(f"about {roughly(amount.seconds)}")
+        parts.append(f"about {duration(amount.seconds)}")
     return ", ".join([*parts, f"{megabytes(amount.disk_bytes)} of disk"])
 
 

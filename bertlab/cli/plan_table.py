@@ -11,7 +11,7 @@ from bertlab.cli.console import print_table, say
 from bertlab.errors import BadInput
 from bertlab.lab.jobs import Job, Pretrain
 from bertlab.recipe import Recipe, cost
-from bertlab.wording import megabytes, roughly
+from bertlab.wording import duration, megabytes
 
 if TYPE_CHECKING:
     from bertlab.estimates.estimate import Amount
@@ -77,7 +77,7 @@ def table(plan: Plan, done: Mapping[str, int], amounts: Mapping[str, Amount], wh
             tokens = f"{each.tokens:,.0f}" if each.tokens else ""
             flops = f"{each.flops:.1e}" if each.flops else ""
             disk = megabytes(each.disk_bytes) if each.disk_bytes else ""
-            time = roughly(each.seconds) if each.seconds else ""
+            time = duration(each.seconds) if each.seconds else ""
             lines.append((name, str(done[kind]), str(each.jobs), tokens, flops, disk, time))
     columns = ("job", "done", "to run", "tokens", "FLOPs", "disk", "time")
     print_table(columns, lines, f"{names}: scale {plan.request.scale.name} {text}")

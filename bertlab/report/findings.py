@@ -12,7 +12,7 @@ from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
 from bertlab.report.statistics.summary import seed_means
 from bertlab.report.tables import EMPTY, Table, described, signed, with_details
 from bertlab.report.verdicts import Pair, Trial, Verdict, trials, verdicts
-from bertlab.wording import count, roughly
+from bertlab.wording import count, duration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,4 +160,4 @@ def _cost(evidence: Evidence, claim: Claim, needed: int) -> str:
         spent = math.fsum(cell.seconds for each in cells.values() for cell in each)
         measured += max(0, needed - len(cells)) * spent / len(cells)
     seconds = math.fsum(trained.values()) + measured
-    return f", about {roughly(seconds)} more" if seconds else EMPTY
+    return f", about {duration(seconds)} more" if seconds else EMPTY

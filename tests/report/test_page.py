@@ -40,7 +40,7 @@ def test_a_whole_study(builder: Any, fill: Callable[..., None], tmp_path: Path) 
         "processor A Processor, cores 2",
         "precision bf16",
         # 9 pre-trainings and 36 measurements of 1.5 s
-        "1 min 8 s: 9 pre-trainings 14 s, 36 measurements 54 s",
+        "68 s: 9 pre-trainings 14 s, 36 measurements 54 s",
         "bc5cdr in place of conll2003",
         "Positions are rotary",
         "microworld, an invented world",
