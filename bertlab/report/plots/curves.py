@@ -95,7 +95,8 @@ def _draw(
         axes.set_xlabel(_AXES[column])
         axes.set_xlim(left=0)
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=style.ROUND))
-        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        if column != "seconds":
+            axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     several = points.groupby(["panel", "variant"])["seed"].nunique().max() > 1
     legend(figure, keys, "Line: mean over the seeds. Band: from the lowest to the highest seed." if several else "")
     return Picture(evidence, kind, title, alt, figure)
