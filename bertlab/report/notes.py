@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any
 
+from bertlab.names import plain
 from bertlab.report.cells import FLOORS, PLATEAU
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS
@@ -19,20 +20,27 @@ def notes(part: str, *about: Any) -> list[str]:
     return [" ".join(lines) for each in paragraphs if (lines := each.split())]
 
 
-@cache
-def _macros() -> Any:
+def environment(*, html: bool = False) -> Any:
+    """The templates. In HTML all text is escaped, and has no control characters; our own markup stays as it is."""
     import jinja2
 
-    environment = jinja2.Environment(
+    return jinja2.Environment(
         loader=jinja2.PackageLoader("bertlab.report.pages", "templates"),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        autoescape=html,
+        finalize=lambda value: plain(value) if html and type(value) is str else value,
     )
-    environment.globals |= {each.__name__: each for each in (count, clusters, failures, floors_by_kind)}
-    environment.globals |= {"FEW": FEW, "LEVEL": LEVEL, "PLATEAU": PLATEAU, "VERDICT_MIN_SEEDS": VERDICT_MIN_SEEDS}
-    environment.filters["nats"] = "{:.3f}".format
-    return environment.get_template("notes.j2").module
+
+
+@cache
+def _macros() -> Any:
+    templates = environment()
+    templates.globals |= {each.__name__: each for each in (count, clusters, failures, floors_by_kind)}
+    templates.globals |= {"FEW": FEW, "LEVEL": LEVEL, "PLATEAU": PLATEAU, "VERDICT_MIN_SEEDS": VERDICT_MIN_SEEDS}
+    templates.filters["nats"] = "{:.3f}".format
+    return templates.get_template("notes.j2").module
 
 
 def clusters(evidence: Evidence) -> list[str]:

@@ -13,7 +13,7 @@ from bertlab.report import tidy
 from bertlab.report.compare import Changes, compare
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
-from bertlab.report.pages import html, latex, render
+from bertlab.report.pages import latex, render
 from bertlab.report.section import chapter, summary
 from bertlab.store import files
 from bertlab.store.runs import Store
@@ -51,16 +51,19 @@ def write(
             raise unknown("format", name, FORMATS)
     store = Store(runs, lenient=True) if isinstance(runs, Path) else runs
     everything = gather_all(store)
-    if not any(each.started for each in everything):
-        raise BadInput(f"nothing is finished in '{store.root}': run `bertlab ablate` first, or give --runs")
     for name in studies:
-        if name not in (known := dict.fromkeys(each.study for each in everything)):
+        if everything and name not in (known := dict.fromkeys(each.study for each in everything)):
             raise unknown("study", name, known)
-    chosen = [each for each in everything if each.study in studies or not studies]
+    chosen = _of(everything, studies)
     if not any(each.started for each in chosen):
-        names = ", ".join(f"'{each}'" for each in studies)
-        raise BadInput(f"nothing of {names} is finished in '{store.root}': run `bertlab ablate` first")
-    changes = None if since is None else compare(_older(since, studies), chosen, str(since))
+        what = f" of {', '.join(studies)}" if studies else ""
+        raise BadInput(f"nothing{what} is finished in '{store.root}': run `bertlab ablate` first, or give --runs")
+    changes = None
+    if since is not None:
+        older = gather_all(Store(since, lenient=True)) if since.is_dir() else []
+        if not any(each.started for each in older):
+            raise BadInput(f"nothing is finished in '{since}': give --compare the --runs of an earlier report")
+        changes = compare(_of(older, studies), chosen, str(since))
     try:
         out.mkdir(parents=True, exist_ok=True)
         paths = []
@@ -100,17 +103,13 @@ def _files(
             yield f"{made.stem}.tex", latex.study(made)
     if changes:
         yield "compare.csv", tidy.csv(changes.values)
-    if "html" in formats:
-        yield "index.html", html.page(chapters, changes)
-    if "md" in formats:
-        written = {each.stem for each in chapters if (out / f"{each.stem}.md").is_file()}
-        context = {"summary": summary(chapters), "chapters": chapters, "written": written, "changes": changes}
-        yield "index.md", render("index.md.j2", **context)
+    written = {each.stem for each in chapters if (out / f"{each.stem}.md").is_file()}
+    context = {"summary": summary(chapters), "chapters": chapters, "written": written, "changes": changes}
+    for name in ("html", "md"):
+        if name in formats:
+            yield f"index.{name}", render(f"index.{name}.j2", **context)
 
 
-def _older(root: Path, studies: Sequence[str]) -> list[Evidence]:
-    """The evidence of the studies in an older store."""
-    found = gather_all(Store(root, lenient=True)) if root.is_dir() else []
-    if not any(each.started for each in found):
-        raise BadInput(f"nothing is finished in '{root}': give --compare the --runs directory of an earlier report")
-    return [each for each in found if each.study in studies or not studies]
+def _of(evidences: Sequence[Evidence], studies: Sequence[str]) -> list[Evidence]:
+    """Those of the studies, of all if none is named."""
+    return [each for each in evidences if each.study in studies or not studies]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -51,26 +52,22 @@ def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     verdicts use; `p` is two-sided, of no effect; both variants have the `paired_seeds`. A second line has the
     difference of the log-likelihoods of the right answers, in nats.
     """
-    return _table(SUMMARY, (line for each in evidences for line in _summary(each)))
-
-
-def _summary(evidence: Evidence) -> Iterable[dict[str, Any]]:
-    for variant in evidence.variants:
-        for name in evidence.measurements:
-            line = {**_place(evidence), "variant": variant, "measurement": name}
+    lines: list[dict[str, Any]] = []
+    for evidence in evidences:
+        for variant, name in itertools.product(evidence.variants, evidence.measurements):
+            place = {**_place(evidence), "variant": variant, "measurement": name}
             effect = None if variant == evidence.baseline else evidence.difference(variant, name)
-            found = evidence.summary(variant, name)
-            yield {
-                **line,
+            line = place | {
                 "metric": evidence.column(name)[0].metric,
-                **({"mean": found.mean, "sd": found.sd, "min": found.low, "max": found.high} if found else {}),
-                "seeds": found and found.seeds,
                 "published": evidence.published(variant, name),
-                **_effect(evidence, effect),
                 "published_effect": effect and evidence.published_difference(variant, name),
             }
+            if found := evidence.summary(variant, name):
+                line |= {"mean": found.mean, "sd": found.sd, "min": found.low, "max": found.high, "seeds": found.seeds}
+            lines.append(line | _effect(evidence, effect))
             if effect and (likely := evidence.difference(variant, name, LIKELIHOOD)):
-                yield line | {"metric": LIKELIHOOD} | _effect(evidence, likely)
+                lines.append(place | {"metric": LIKELIHOOD} | _effect(evidence, likely))
+    return _table(SUMMARY, lines)
 
 
 def _effect(evidence: Evidence, found: Effect | None) -> dict[str, Any]:
@@ -85,22 +82,22 @@ def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
 
     The log-likelihood of the right answers is in nats; `p` and `adjusted_p` are as in `verdicts`.
     """
-    return _table(CLAIMS, (line for each in evidences for line in _claims(each)))
-
-
-def _claims(evidence: Evidence) -> Iterable[dict[str, Any]]:
-    for each in findings(evidence):
+    lines = []
+    for evidence, each in ((about, finding) for about in evidences for finding in findings(about)):
         claim, pair, effect = each.about, each.shown, each.shown.effect
-        yield {
+        line = {
             **_place(evidence),
             **{"claim": claim.text, "measurement": claim.on, "at": claim.at, "since": claim.since or None},
             **{"within": claim.within, "better": pair.better, "worse": pair.worse, "published": pair.published},
-            **({"effect": effect.mean, "n": effect.n, **_ends("", effect.interval)} if effect else {}),
             **{"p": each.verdict.trial.p, "adjusted_p": each.verdict.adjusted},
-            "log_likelihood": each.likely and each.likely.mean,
-            **(_ends("log_likelihood_", each.likely.interval) if each.likely else {}),
             **{"verdict": each.outcome, "reason": each.hint, "collapses": each.collapses},
         }
+        if effect:
+            line |= {"effect": effect.mean, "n": effect.n, **_ends("", effect.interval)}
+        if each.likely:
+            line |= {"log_likelihood": each.likely.mean, **_ends("log_likelihood_", each.likely.interval)}
+        lines.append(line)
+    return _table(CLAIMS, lines)
 
 
 def _place(evidence: Evidence) -> dict[str, str]:
