@@ -14,7 +14,7 @@ import hashlib
 import json
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -85,7 +85,10 @@ class Dataset:
     def content(self, splits: Sequence[str], labels: str = "") -> str:
         """A hash of some splits: of the hashes of their files, and of the label names of column `labels`."""
         read = [list(self.files(split).values()) for split in splits]
-        names = _label_names(self.features.get(labels, {}))
+        feature = self.features.get(labels, {})
+        while "feature" in feature:  # a list of labels
+            feature = feature["feature"]
+        names = feature["names"] if feature.get("_type") == "ClassLabel" else []
         return f"hub:{hashlib.sha256(json.dumps([read, names] if names else read).encode()).hexdigest()}"
 
     def files(self, split: str) -> Files:
@@ -122,26 +125,19 @@ def dataset(reference: Reference, cache: Path, what: str, advice: str) -> Datase
 
     Raises `BadInput`, with `what` is missing and `advice`, if neither the Hub nor an earlier answer has it.
     """
-    return Dataset(**_answer("dataset", reference, cache, what, advice, functools.partial(_resolve, reference)))
+    return Dataset(**_answer("dataset", reference, cache, what, advice))
 
 
 def checkpoint(
     reference: Reference, names: Sequence[str], cache: Path, what: str, advice: str
 ) -> tuple[str, dict[str, str]]:
     """The commit of a model, and its files with these names. Raises `BadInput` as `dataset` does."""
-    found = _answer("model", reference, cache, what, advice, lambda commit, files: {"commit": commit, "files": files})
+    found = _answer("model", reference, cache, what, advice)
     return found["commit"], {path: found["files"][path] for path in names if path in found["files"]}
 
 
-def _answer(
-    kind: Kind,
-    reference: Reference,
-    cache: Path,
-    what: str,
-    advice: str,
-    resolve: Callable[[str, Files], dict[str, Any]],
-) -> dict[str, Any]:
-    """The result of `resolve` for the commit and the files of a repository; without the Hub, the stored one."""
+def _answer(kind: Kind, reference: Reference, cache: Path, what: str, advice: str) -> dict[str, Any]:
+    """The fields of a `Dataset`, or the commit and the files of a model; without the Hub, the stored ones."""
     from huggingface_hub import errors
 
     index = Index(cache)
@@ -149,8 +145,9 @@ def _answer(
     if known is not None and _COMMIT.fullmatch(reference.revision):
         return dict(known)  # a commit never changes
     try:
-        commit, listed = _listed(kind, reference.repository, reference.revision)
-        found: dict[str, Any] = json.loads(json.dumps(resolve(commit, listed)))
+        commit, files = _listed(kind, reference.repository, reference.revision)
+        answer = _resolve(reference, commit, files) if kind == "dataset" else {"commit": commit, "files": files}
+        found: dict[str, Any] = json.loads(json.dumps(answer))
     except Exception as error:  # of the network, the Hub or an unreadable card, of many classes
         if known is None or isinstance(error, errors.RepositoryNotFoundError | errors.RevisionNotFoundError):
             raise unreachable(what, error, advice) from None
@@ -247,10 +244,3 @@ def _resolve(reference: Reference, commit: str, listed: Files) -> dict[str, Any]
         "options": {name: value for name, value in chosen.items() if value != getattr(usual, name)},
         "features": builder.info.features.to_dict() if builder.info.features else {},
     }
-
-
-def _label_names(feature: Mapping[str, Any]) -> list[str]:
-    """The label names that a column, or a list in it, declares."""
-    while "feature" in feature:
-        feature = feature["feature"]
-    return list(feature["names"]) if feature.get("_type") == "ClassLabel" else []

@@ -148,11 +148,6 @@ class Pretraining(Planned):
         return self.finished and not self.steps and not self.imported
 
     @property
-    def rotary(self) -> bool:
-        """Whether its positions are rotary; BERT's are learned."""
-        return self.recipe is not None and self.recipe.model.positions == "rotary"
-
-    @property
     def judged_by(self) -> str:
         """The held-out metric by which its objective evaluates the variant."""
         return str(self.result.get("judged_by", ""))
