@@ -14,8 +14,8 @@ from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Any
 
+from bertlab import __version__
 from bertlab.errors import BadInput, unknown
-from bertlab.public import __version__
 from bertlab.store.files import expanded, kind
 
 if TYPE_CHECKING:
