@@ -123,9 +123,7 @@ class Pretraining(Planned):
     """None if it is not finished, or has an arm that this package does not define."""
     curve: tuple[Point, ...]
     host: Mapping[str, str]
-    """The machine: its processor, cores, system."""
-    software: Mapping[str, str]
-    """Versions of the libraries."""
+    """The machine: its processor, cores, system, and the versions of the libraries."""
 
     @property
     def finished(self) -> bool:

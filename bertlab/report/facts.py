@@ -45,9 +45,9 @@ def facts(evidence: Evidence) -> Facts:
         values = ", ".join(f"{name} {value:g}" for name, value in setting.items())
         chosen = "chosen on the baseline for all variants, by held-back training examples"
         found.append((f"Fine-tuning on {task}", f"{values}; {chosen}"))
-    for name in ("host", "numerics", "software"):
-        texts = dict.fromkeys(", ".join(map(" ".join, getattr(each, name).items())) for each in finished)
-        found += [("Hardware" if name == "host" else name.capitalize(), text) for text in texts]
+    for name, of in (("Machine", "host"), ("Numerics", "numerics")):
+        texts = dict.fromkeys(", ".join(map(" ".join, getattr(each, of).items())) for each in finished)
+        found += [(name, text) for text in texts]
     found.append(("Time", _time(evidence, trained)))
     return [(name, text) for name, text in found if text]
 

@@ -123,9 +123,9 @@ def _collapses(evidence: Evidence, claim: Claim, pair: Pair) -> str:
 
 def _hint(evidence: Evidence, verdict: Verdict, trial: Trial) -> str:
     """What is missing, or what would decide it and its cost."""
-    pairs, pair, what = len(trial.claim.pairs), trial.pair, evidence.seeds
-    if trial.measured < pairs:
-        return f"{trial.measured} of {pairs} comparisons are measured" if trial.measured else EMPTY
+    pair, what = trial.pair, evidence.seeds
+    if trial.measured < len(trial.pairs):
+        return f"{trial.measured} of {len(trial.pairs)} comparisons are measured" if trial.measured else EMPTY
     if verdict.outcome != "undecided":
         return EMPTY
     if trial.validity_issue:
@@ -143,7 +143,7 @@ def _hint(evidence: Evidence, verdict: Verdict, trial: Trial) -> str:
     true = signed(verdict.need.true)
     if math.isinf(verdict.need.seeds):
         return f"if the effect is {true}, no number of {what} decides on these examples"
-    needed = max(VERDICT_MIN_SEEDS, math.ceil(verdict.need.seeds))
+    needed = math.ceil(verdict.need.seeds)
     return f"if the effect is {true}, about {needed:,} {what} decide{_cost(evidence, trial.claim, needed)}"
 
 

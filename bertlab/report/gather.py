@@ -100,8 +100,7 @@ class _Reader:
             curve=_curve(run, result) if run else (),
             seconds=run.seconds() if run else 0.0,
             numerics=_facts(numerics, NUMERICS),
-            host=_facts(environment, ("processor", "cores", "system", "python")),
-            software=_facts(versions, sorted(versions.keys() - set(NUMERICS))),
+            host=_facts(environment | versions, ("processor", "cores", "system", "python", *sorted(versions))),
         )
 
     def cell(self, planned: Mapping[str, Any]) -> Cell:

@@ -175,7 +175,7 @@ def _validity_issue(evidence: Evidence, claim: Claim) -> str:
         return "; ".join(absent)
     unlearned = {each.variant for each in evidence.pretrainings if each.learned_nothing}
     if named := [variant for variant, _ in sides if variant in unlearned]:
-        return f"learned next to nothing in pre-training: {', '.join(dict.fromkeys(named))}"
+        return f"learned next to nothing in pre-training: {'; '.join(dict.fromkeys(named))}"
     untrained = filter(evidence.untrained, evidence.variants)
     return next(filter(None, (evidence.unhelped(variant, claim.on) for variant in untrained)), "")
 

@@ -103,7 +103,7 @@ def test_sizes_elsewhere_are_estimated_from_what_was_measured(outcomes):
 def test_a_variant_that_has_learned_nothing_decides_nothing(outcomes, builder):
     builder.plateau = 4.5  # 0.1 nat above where all variants end
     (verdict,), _ = outcomes(6, LARGE)
-    assert verdict.startswith("undecided: learned next to nothing in pre-training: 80/10/10, 0/0/100")
+    assert verdict.startswith("undecided: learned next to nothing in pre-training: 80/10/10; 0/0/100")
 
 
 def test_a_task_that_pre_training_does_not_help_decides_nothing(outcomes, builder):

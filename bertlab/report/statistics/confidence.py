@@ -40,11 +40,9 @@ class Component:
 class BehrensFisher(Confidence):
     """The distribution of Behrens and Fisher: the mean plus a Student's t for each of two parts of its variance.
 
-    One t with the degrees of freedom of the sum (Satterthwaite) ignores that both variances are estimates: where a few
-    seeds lie close together by chance, the error is small and the degrees of freedom are many. In the tails, where
-    Holm's correction tests claims, it rejects two to four times too often with four seeds. This distribution
-    keeps the uncertainty of each part, and its tests reject at most at their level (Robinson 1976). With one part it is
-    Student's t.
+    One t with Satterthwaite's degrees of freedom rejects two to four times too often in the tails with four seeds: these
+    may lie close together by chance. This distribution keeps the uncertainty of each part, and its tests reject at
+    most at their level (Robinson 1976). With one part it is Student's t.
     """
 
     mean: float
