@@ -40,9 +40,9 @@ class Component:
 class BehrensFisher(Confidence):
     """The distribution of Behrens and Fisher: the mean plus a Student's t for each of two parts of its variance.
 
-    One t with Satterthwaite's degrees of freedom rejects two to four times too often in the tails with four seeds: these
-    may lie close together by chance. This distribution keeps the uncertainty of each part, and its tests reject at
-    most at their level (Robinson 1976). With one part it is Student's t.
+    One t with Satterthwaite's degrees of freedom rejects two to four times too often in the tails with four seeds,
+    which may lie close together by chance. This distribution keeps the uncertainty of each part, and its tests reject
+    at most at their level (Robinson 1976). With one part it is Student's t.
     """
 
     mean: float
