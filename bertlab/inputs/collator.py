@@ -5,17 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bertlab.inputs.formats import Layout
 from bertlab.recipe import Loss
-
-if TYPE_CHECKING:
-    from bertlab.text.tokenizers import TrainedTokenizer
-    from bertlab.text.tokens import Part
+from bertlab.text.tokenizers import TrainedTokenizer
+from bertlab.text.tokens import Part
 
 Numbers = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]

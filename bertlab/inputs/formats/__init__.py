@@ -1,17 +1,11 @@
 """How sequences are cut out of documents: the four formats of RoBERTa section 4.2."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from bertlab.inputs.formats.base import Layout
 from bertlab.inputs.formats.segment_pair import segment_pairs, single_segments
 from bertlab.inputs.formats.sentence_pair import sentence_pairs
 from bertlab.inputs.formats.whole_sentences import doc_sentences, full_sentences
 from bertlab.recipe import Inputs, Pairing
-
-if TYPE_CHECKING:
-    from bertlab.text.tokens import Part
+from bertlab.text.tokens import Part
 
 __all__ = [
     "Layout", "doc_sentences", "full_sentences", "lay_out", "segment_pairs", "sentence_pairs", "single_segments",

@@ -4,20 +4,16 @@ The sequence that would start at a sentence is a pure function of the number of 
 sentences at once; an epoch consists of those that are met by going from each sequence to where the next one starts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bertlab import keyed
 from bertlab.errors import BadInput
-
-if TYPE_CHECKING:
-    from bertlab.text.tokens import Part
+from bertlab.text.tokens import Part
 
 Integers = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]

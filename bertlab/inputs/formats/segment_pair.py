@@ -1,29 +1,15 @@
 """Segment pairs (BERT appendix A.2), and the single segments of evaluation."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from bertlab import keyed
-from bertlab.inputs.formats.base import (
-    Flags,
-    FormIndex,
-    Layout,
-    Offsets,
-    by_blocks,
-    follow,
-    natural,
-    pieces,
-    require_others,
-    single,
-)
+from bertlab.inputs.formats import base
+from bertlab.inputs.formats.base import Flags, FormIndex, Layout, Offsets
 from bertlab.recipe import Pairing
-
-if TYPE_CHECKING:
-    from bertlab.text.tokens import Part
+from bertlab.text.tokens import Part
 
 
 def segment_pairs(
@@ -50,8 +36,8 @@ def segment_pairs(
     """
     pairs = _Pairs(text, length, short, copy, seed, pairing or Pairing())
     if pairs.pairing.random:
-        require_others(text)
-    return by_blocks(pairs.layout, follow(pairs.next, len(pairs.sentences) - 1))
+        base.require_others(text)
+    return base.by_blocks(pairs.layout, base.follow(pairs.next, len(pairs.sentences) - 1))
 
 
 def single_segments(text: Part, *, length: int) -> Layout:
@@ -61,8 +47,8 @@ def single_segments(text: Part, *, length: int) -> Layout:
     def after(i: Offsets) -> Offsets:
         return _reach(sentences, documents, i, length - 2)[1]
 
-    starts = follow(after, len(sentences) - 1)
-    return single(sentences[starts], np.minimum(sentences[after(starts)] - sentences[starts], length - 2))
+    starts = base.follow(after, len(sentences) - 1)
+    return base.single(sentences[starts], np.minimum(sentences[after(starts)] - sentences[starts], length - 2))
 
 
 class _Chunk(NamedTuple):
@@ -88,7 +74,7 @@ class _Pairs:
         self.whole = length - 3
         self.short, self.pairing = short, pairing
         self.sentences, self.documents = _spans(text, self.whole)
-        self._natural = natural(text, self.sentences)
+        self._natural = base.natural(text, self.sentences)
         # The form of a span: whether a sentence starts with it, and the tokens up to its document's end, at most whole.
         ends = self.sentences[self.documents[1:]]
         rest = np.repeat(ends, np.diff(self.documents)) - self.sentences[:-1]
@@ -207,7 +193,7 @@ def _spans(text: Part, room: int) -> tuple[Offsets, Offsets]:
     A sequence that ends within a sentence loses the rest of it, which would be most of a text of long sentences. The
     paper calls any contiguous span a sentence; a piece has at most an eighth of the room.
     """
-    return pieces(text, max(2, room // 2), max(1, room // 8))
+    return base.pieces(text, max(2, room // 2), max(1, room // 8))
 
 
 def _reach(sentences: Offsets, documents: Offsets, i: Offsets, target: Offsets | int) -> tuple[Offsets, Offsets]:

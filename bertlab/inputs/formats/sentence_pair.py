@@ -1,26 +1,11 @@
 """Sentence pairs: each segment is one natural sentence (RoBERTa section 4.2)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from bertlab import keyed
-from bertlab.inputs.formats.base import (
-    Flags,
-    FormIndex,
-    Layout,
-    Offsets,
-    by_blocks,
-    follow,
-    natural,
-    pieces,
-    require_others,
-)
-
-if TYPE_CHECKING:
-    from bertlab.text.tokens import Part
+from bertlab.inputs.formats import base
+from bertlab.inputs.formats.base import Flags, FormIndex, Layout, Offsets
+from bertlab.text.tokens import Part
 
 _TRUE = np.array([0.0, 0.0, 2 / 3, 1.0, 0.5])
 """Probability of a true pair, by the sentences left in the document (4 or more alike). A last sentence that is left
@@ -47,9 +32,9 @@ def sentence_pairs(text: Part, *, length: int, copy: int, seed: int | str) -> La
 
     Raises `BadInput` if there is no other document.
     """
-    require_others(text)
+    base.require_others(text)
     pairs = _Pairs(text, length, copy, seed)
-    return by_blocks(pairs.layout, follow(pairs.next, len(pairs.sentences) - 1))
+    return base.by_blocks(pairs.layout, base.follow(pairs.next, len(pairs.sentences) - 1))
 
 
 class _Pairs:
@@ -57,10 +42,10 @@ class _Pairs:
 
     def __init__(self, text: Part, length: int, copy: int, seed: int | str) -> None:
         half = (length - 3) // 2
-        self.sentences, self.documents = pieces(text, half, half)
+        self.sentences, self.documents = base.pieces(text, half, half)
         self._seed, self._copy = seed, copy
         # The form of a sentence: its tokens, and at which of its ends it was cut. Last sentences have their own forms.
-        whole = natural(text, self.sentences)
+        whole = base.natural(text, self.sentences)
         self._form = np.diff(self.sentences) + (half + 1) * (2 * whole[:-1] + whole[1:])
         self._forms = 4 * (half + 1)
         forms, last = self._form.copy(), self.documents[1:] - 1

@@ -3,22 +3,18 @@
 A sentence longer than a sequence is cut into even pieces, so that every token is in exactly one sequence.
 """
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bertlab.inputs.formats.base import Layout, Offsets, follow, pieces, single
-
-if TYPE_CHECKING:
-    from bertlab.text.tokens import Part
+from bertlab.inputs.formats import base
+from bertlab.inputs.formats.base import Layout, Offsets
+from bertlab.text.tokens import Part
 
 
 def full_sentences(text: Part, *, length: int) -> Layout:
     """As many sentences as fit into `length` tokens, of one or more documents, with one more [SEP] between these."""
-    sentences, documents = pieces(text, length - 2, length - 2)
+    sentences, documents = base.pieces(text, length - 2, length - 2)
     number = np.arange(-1, len(sentences) - 1)
     # Where each sentence ends if every document but the first has its separator in front.
     ends = sentences + np.searchsorted(documents, number, side="right") - 1
@@ -27,18 +23,18 @@ def full_sentences(text: Part, *, length: int) -> Layout:
         begin = sentences[i] + np.searchsorted(documents, i, side="right") - 1
         return np.searchsorted(ends, begin + length - 2, side="right") - 1
 
-    starts = follow(after, len(sentences) - 1)
-    layout = single(sentences[starts], sentences[after(starts)] - sentences[starts])
+    starts = base.follow(after, len(sentences) - 1)
+    layout = base.single(sentences[starts], sentences[after(starts)] - sentences[starts])
     return dataclasses.replace(layout, breaks=sentences[documents[1:-1]])
 
 
 def doc_sentences(text: Part, *, length: int) -> Layout:
     """As many sentences of a document as fit into `length` tokens; its last sequence may be short."""
-    sentences, documents = pieces(text, length - 2, length - 2)
+    sentences, documents = base.pieces(text, length - 2, length - 2)
 
     def after(i: Offsets) -> Offsets:
         end = documents[np.searchsorted(documents, i, side="right")]
         return np.minimum(np.searchsorted(sentences, sentences[i] + length - 2, side="right") - 1, end)
 
-    starts = follow(after, len(sentences) - 1)
-    return single(sentences[starts], sentences[after(starts)] - sentences[starts])
+    starts = base.follow(after, len(sentences) - 1)
+    return base.single(sentences[starts], sentences[after(starts)] - sentences[starts])
