@@ -59,19 +59,9 @@ def deed(draw: Draw, agent: str, verbs: Verbs, side: int, patient: str) -> str:
 def transfer(draw: Draw, giver: str, receiver: str, verbs: Verbs, thing: str, side: int) -> str:
     """`thing` went from `giver` to `receiver`, as seen by the giver (`side` 0) or the receiver (1)."""
     verb = draw.one(verbs.sides[side])
-    past, participle = verb.past, verb.participle
-    if side == 1:
-        if draw.chance(0.25):
-            return f"{thing} was {participle} from {giver} by {receiver}"
-        return f"{receiver} {past} {thing} from {giver}"
-    two_objects = verb.base in ("lend", "give", "hand", "sell")
-    return draw.one(
-        (
-            f"{giver} {past} {thing} to {receiver}",
-            f"{thing} was {participle} to {receiver} by {giver}",
-            f"{giver} {past} {receiver} {thing}" if two_objects else f"to {receiver} {giver} {past} {thing}",
-        )
-    )
+    given = "given-two-objects" if verb.base in ("lend", "give", "hand", "sell") else "given"
+    values = {"giver": giver, "receiver": receiver, "thing": thing, "verb": verb}
+    return text(draw, TEMPLATES["transfer"]["received" if side else given], values)
 
 
 @functools.cache

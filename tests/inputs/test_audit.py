@@ -173,12 +173,7 @@ def test_a_wrong_label(corpus: Any) -> None:
         lm(batch).targets[(batch.sequence_ids == name) & (batch.epochs == 0), 0] += 1
         return batch
 
-    # The sequence also has another text than in later epochs.
-    assert found(corpus, given, alter=alter) == {
-        "labels put back",
-        "sequences after 1 epoch",
-        "sequences after 10 epochs",
-    }
+    assert found(corpus, given, alter=alter) == {"labels put back"}
 
 
 def test_random_tokens_that_are_specials(corpus: Any) -> None:
@@ -228,17 +223,6 @@ def test_masks_are_the_same_but_what_is_shown_is_not(corpus: Any) -> None:
         return batch
 
     assert found(corpus, OFTEN["static"], alter=alter) == {"masks after 1 epoch", "masks after 10 epochs"}
-
-
-def test_sequences_of_an_id_change(corpus: Any) -> None:
-    given = recipe(format="doc-sentences")
-
-    def alter(batch: Batch) -> Batch:
-        later = np.flatnonzero(batch.epochs == 10)[:2]
-        batch.sequence_ids[later] = batch.sequence_ids[later[::-1]]
-        return batch
-
-    assert found(corpus, given, alter=alter) == {"sequences after 10 epochs"}
 
 
 # How sequences are laid out
@@ -306,7 +290,7 @@ def test_a_lost_sentence(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: For
         return dataclasses.replace(layout, first_length=lengths)
 
     planted(monkeypatch, change)
-    assert found(corpus, recipe(format=name)) == {COVERAGE, "sequences are full"}
+    assert found(corpus, recipe(format=name)) == {COVERAGE}
 
 
 @pytest.mark.parametrize("name", FORMATS[2:])

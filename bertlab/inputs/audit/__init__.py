@@ -73,7 +73,6 @@ def _audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source, length: int,
         *(check for loss in recipe.objective for check in loss.audit(first)),
     ]
     for other in others:
-        checks.append(sequences.same_again(first, other))
         checks += [check for loss in recipe.objective for check in loss.audit_again(first, other)]
     lengths = np.concatenate([each.batch.lengths for each in (first, *others)])
     epochs = ", ".join(str(each.epoch) for each in (first, *others))

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from bertlab.inputs.audit.checks import Check, Flags, Numbers, alike, always, share, untested
-from bertlab.inputs.audit.sample import PREFIX, Sample, Trace, again
+from bertlab.inputs.audit.checks import Check, Flags, Numbers, alike, always, share
+from bertlab.inputs.audit.sample import PREFIX, Sample, Trace
 
 _ALIKE = 0.03
 """By how much the form of true and random pairs may differ: no classifier gains more than half of it from a figure."""
@@ -144,21 +144,7 @@ def coverage(sample: Sample, trace: Trace) -> list[Check]:
         if not sample.recipe.inputs.pairs:
             expected, holds = "each once", holds and not lost
     checks = [Check("tokens of the text in an epoch", found, expected, f"exact, {len(places):,} tokens", holds, where)]
-    if sample.recipe.inputs.format == "segment-pair":
-        return [*checks, _short(sample, trace)]
-    return checks if sample.recipe.inputs.pairs else [*checks, _full(sample, trace)]
-
-
-def same_again(sample: Sample, later: Sample) -> Check:
-    """Sequences of the same id in two epochs have the same text."""
-    after, first, second = again(sample, later)
-    if not len(first):
-        return untested(f"sequences {after}", "the same text", "no sequence drawn twice")
-    one, other = sample.ordinary[first], later.ordinary[second]
-    wrong = ((one != other) | (one & (sample.tokens[first] != later.tokens[second]))).any(axis=1)
-    wrong |= sample.batch.random_second[first] != later.batch.random_second[second]
-    wrong |= sample.batch.order[first] != later.batch.order[second]
-    return always(f"sequences {after}", "the same text", wrong, lambda number: later.name(second[number]))
+    return [*checks, _short(sample, trace)] if sample.recipe.inputs.format == "segment-pair" else checks
 
 
 def _boundaries(sample: Sample) -> Flags:
@@ -166,18 +152,6 @@ def _boundaries(sample: Sample) -> Flags:
     flags = np.zeros(len(sample.corpus.train.tokens) + 1, dtype=np.bool_)
     flags[np.asarray(sample.corpus.train.sentences)] = True
     return flags
-
-
-def _full(sample: Sample, trace: Trace) -> Check:
-    """No sequence has room for the sentence that comes next. One that is too long for a sequence comes in pieces."""
-    sentences, lengths = np.asarray(sample.corpus.train.sentences), sample.batch.lengths
-    end = sample.batch.sequence_ids + sample.sizes
-    more = np.append(np.diff(sentences), 0)[np.searchsorted(sentences, end, side="right") - 1]
-    new = np.isin(end, trace.ends)
-    over = new if sample.recipe.inputs.format == "doc-sentences" else end == sentences[-1]
-    wrong = (lengths + more + new <= sample.length) & (more <= sample.length - 2) & ~over
-    found = f"{(lengths == sample.length).mean():.2%} to the last token"
-    return always("sequences are full", "no room for the next sentence", wrong, sample.name, found)
 
 
 def _short(sample: Sample, trace: Trace) -> Check:
