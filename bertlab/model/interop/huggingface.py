@@ -9,7 +9,6 @@ classifier have BERT's names in the same file, which `transformers` ignores and 
 
 import dataclasses
 import json
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,17 +34,6 @@ _ARCHITECTURES = {  # by positions, and whether the encoder is causal
     ("rotary", False): "RoFormerForMaskedLM",
     ("rotary", True): "RoFormerForCausalLM",
 }
-_HEADS = ("classifier.", "qa_outputs.", "sequence_summary.")
-"""Prefixes of the heads that transformers adds to these encoders for tasks. They are not read."""
-_MOST = {
-    "vocab_size": 10_000_000,
-    "hidden_size": 65_536,
-    "num_hidden_layers": 200,
-    "num_attention_heads": 65_536,
-    "intermediate_size": 1_000_000,
-    "max_position_embeddings": 1_000_000,
-}
-"""The numbers that config.json must have, and the largest allowed values."""
 _FIXED = {"hidden_act": "gelu", "type_vocab_size": SEGMENTS}
 """Fields of config.json that are fixed here: a checkpoint with other values is another model."""
 _NAMES = {
@@ -78,11 +66,11 @@ def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, Pretraini
     """
     config = tokenizers.load_object(directory / "config.json")
     model = _model(config, directory)
-    vocabulary, positions = int(config["vocab_size"]), int(config["max_position_embeddings"])
+    vocabulary, positions = config.get("vocab_size"), model.max_positions
     tokenizer = tokenizers.read(directory)
-    if tokenizer.size > vocabulary:
+    if type(vocabulary) is not int or tokenizer.size > vocabulary:
         raise BadInput(
-            f"the tokenizer of {directory} has {tokenizer.size} entries, config.json says {vocabulary}: "
+            f"the tokenizer of {directory} has {tokenizer.size} entries, config.json says {shown(vocabulary)}: "
             "they are not of one model"
         )
     objective = (arm(recipe.Loss, "causal_lm")(),) if config.get("is_decoder") else bert()
@@ -147,43 +135,32 @@ def _model(config: dict[str, Any], directory: Path) -> recipe.Model:
     kind = config.get("model_type")
     if kind not in ("bert", "roformer"):
         raise BadInput(f"{path} is of a model of type {shown(kind)}: only bert and roformer checkpoints can be read")
-    for name, most in _MOST.items():
-        value = config.get(name)
-        if type(value) is not int or not 1 <= value <= most:
-            raise BadInput(f"{path} has {name} {shown(value)}: give a whole number from 1 to {most:,}")
-    for name in ("hidden_dropout_prob", "attention_probs_dropout_prob", "initializer_range"):
-        value = config.get(name, 0.0)
-        if type(value) not in (int, float) or not 0 <= value < 1:
-            raise BadInput(f"{path} has {name} {shown(value)}: give a number from 0 to under 1")
-    if not isinstance(config.get("is_decoder", False), bool):
-        raise BadInput(f"{path} has is_decoder {shown(config['is_decoder'])}: give true or false")
-    dropout = config.get("hidden_dropout_prob", 0.1)
+    hidden, dropout = config.get("hidden_size"), config.get("hidden_dropout_prob", 0.1)
     fixed = {
         **_FIXED,
         "attention_probs_dropout_prob": dropout,
         "layer_norm_eps": EPSILON,
         "rotary_value": False,
-        "embedding_size": config["hidden_size"],
+        "embedding_size": hidden,
         "position_embedding_type": "absolute",
     }
     for name, ours in fixed.items():
-        theirs = ours if config.get(name) is None else config[name]
-        same = math.isclose(theirs, ours) if isinstance(ours, float) and isinstance(theirs, float) else theirs == ours
-        if not same:
-            raise BadInput(f"{path} has {name} {shown(theirs)}: only models with {ours} can be read")
-    hidden = config["hidden_size"]
-    deviation = config.get("initializer_range", 0.02)
-    by_width = recipe.Model(hidden=hidden, heads=1, initialisation="width").init_std
-    return recipe.Model(
-        layers=config["num_hidden_layers"],
-        hidden=hidden,
-        heads=config["num_attention_heads"],
-        intermediate=0 if config["intermediate_size"] == 4 * hidden else config["intermediate_size"],
-        positions="rotary" if kind == "roformer" else "learned",
-        max_positions=config["max_position_embeddings"],
-        dropout=float(dropout),
-        initialisation="width" if deviation != 0.02 and math.isclose(deviation, by_width) else "fixed",
-    )
+        if config.get(name) not in (None, ours):
+            raise BadInput(f"{path} has {name} {shown(config[name])}: only models with {ours} can be read")
+    try:
+        model = recipe.Model(
+            layers=config["num_hidden_layers"],
+            hidden=config["hidden_size"],
+            heads=config["num_attention_heads"],
+            intermediate=0 if config["intermediate_size"] == 4 * config["hidden_size"] else config["intermediate_size"],
+            positions="rotary" if kind == "roformer" else "learned",
+            max_positions=config["max_position_embeddings"],
+            dropout=float(dropout),
+        )
+    except (BadInput, KeyError, TypeError, ValueError) as error:
+        raise BadInput(f"{path} is not the config of a model ({error}): fetch the checkpoint again") from None
+    by_width = dataclasses.replace(model, initialisation="width")
+    return by_width if config.get("initializer_range") == by_width.init_std != model.init_std else model
 
 
 @contextmanager
@@ -240,7 +217,7 @@ def _angles(rotary: Rotary) -> Tensor:
 def _state(path: Path, shapes: PretrainingModel, described: recipe.Model) -> dict[str, Tensor]:
     """The published tensors as our parameters, which have the shapes of `shapes`; heads may be missing.
 
-    Raises `BadInput` for a tensor of another shape, for a missing one of the encoder, and for one that would be lost.
+    Raises `BadInput` for a tensor of another shape, and for one of the encoder that is missing or would be lost.
     """
     base, state = _base(described), {}
     with _opened(path) as weights:
@@ -258,46 +235,16 @@ def _state(path: Path, shapes: PretrainingModel, described: recipe.Model) -> dic
                 raise BadInput(f"{path} lacks {missing[0]}: it is not the model of its config.json")
             if missing:
                 continue
-            parts = []
+            parts, shape = [], (len(value) // len(names), *value.shape[1:])
             for name in names:
-                part = _tensor(weights, found.pop(name), [len(value) // len(names), *value.shape[1:]], path)
+                part = weights.get_tensor(found.pop(name)).float()
+                if part.shape != shape:
+                    raise BadInput(f"{path}: {name} is {tuple(part.shape)}, which does not fit config.json: {shape}")
                 if _rotated(name, described):  # from pairs (2i, 2i + 1) to (i, i + d/2)
                     part = part.view(described.heads, -1, 2, *part.shape[1:]).transpose(1, 2).reshape(part.shape)
                 parts.append(part)
             state[ours] = torch.cat(parts)
-        copies = {
-            "embeddings.position_ids": torch.arange(shapes.encoder.max_positions)[None],
-            "cls.predictions.decoder.weight": state["encoder.embeddings.tokens.weight"],
-        }
-        if "lm_head.bias" in state:
-            copies["cls.predictions.decoder.bias"] = state["lm_head.bias"]
-        if described.positions == "rotary":
-            rotary = Rotary(shapes.encoder.max_positions, described.hidden // described.heads)
-            copies["encoder.embed_positions.weight"] = _angles(rotary)
-        for name, original in found.items():
-            _check_unused(name.removeprefix(f"{base}."), weights.get_tensor(original), copies, path)
+    lost = next((name for name in found if name.startswith(f"{base}.encoder.layer.")), None)
+    if lost is not None:
+        raise BadInput(f"{path}: the model of config.json has no place for {lost}: it is not the model of its weights")
     return state
-
-
-def _tensor(weights: Any, name: str, shape: list[int], path: Path) -> Tensor:
-    """A tensor of floating-point numbers, in fp32. Raises `BadInput` for another shape or type."""
-    found = weights.get_slice(name).get_shape()
-    if found != shape:
-        raise BadInput(f"{path}: {name} is {tuple(found)}, which does not fit config.json: {tuple(shape)}")
-    tensor: Tensor = weights.get_tensor(name)
-    if not tensor.dtype.is_floating_point:
-        raise BadInput(f"{path}: {name} is {tensor.dtype}: weights must be floating-point numbers")
-    if not tensor.isfinite().all():
-        raise BadInput(f"{path}: {name} is not finite everywhere: give a checkpoint that was not damaged")
-    return tensor.float()
-
-
-def _check_unused(name: str, tensor: Tensor, copies: dict[str, Tensor], path: Path) -> None:
-    """Raises `BadInput` for a tensor that would be lost: neither a task's head nor a copy of what the model has."""
-    if name.startswith(_HEADS):
-        return
-    if name not in copies:
-        raise BadInput(f"{path}: the model of config.json has no place for {name}: it is not the model of its weights")
-    ours, tolerance = copies[name].float(), 0.01 if "embed_positions" in name else 0.0  # some are in bf16
-    if tensor.shape != ours.shape or not torch.allclose(tensor.float(), ours, rtol=0, atol=tolerance):
-        raise BadInput(f"{path}: {name} is not a copy, as it is in BERT: only tied and fixed ones can be read")
