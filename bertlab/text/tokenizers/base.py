@@ -155,7 +155,7 @@ def read(directory: Path) -> TrainedTokenizer:
             return found
     path = directory / "tokenizer.json"
     if path.is_file():
-        raise BadInput(f"{path} is of another kind: only {', '.join(arms(Tokenizer))} can be read")
+        raise BadInput(f"{path} is of another kind: only {', '.join(arms(Tokenizer))} as in BERT can be read")
     raise BadInput(
         f"{directory} has neither tokenizer.json nor vocab.txt: add the tokenizer that the checkpoint was trained with"
     )

@@ -9,19 +9,19 @@ becomes a function of the text when all single characters have their ids beforeh
 
 from __future__ import annotations
 
+import json
 import re
 import string
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from bertlab.errors import BadInput
-from bertlab.names import shown
 from bertlab.recipe import Tokenizer
 from bertlab.store.files import content
 from bertlab.text.sentences import cut
@@ -50,18 +50,11 @@ class WordPiece(Tokenizer):
     kind: ClassVar[str] = "wordpiece"
     file: ClassVar[str] = "vocab.txt"
     lowercase: bool = True
-    accents: Literal["by-case", "keep", "strip"] = "by-case"
-    """`by-case` strips accents where text is lowercased, as BERT does."""
 
     @property
     def cased(self) -> bool:
         """Whether text keeps its case."""
         return not self.lowercase
-
-    @property
-    def strip_accents(self) -> bool | None:
-        """`accents` as the `tokenizers` library names it."""
-        return {"by-case": None, "keep": False, "strip": True}[self.accents]
 
     def train(self, texts: Iterable[str]) -> TrainedWordPiece:
         """A vocabulary of at most `vocabulary` entries, the same in any process."""
@@ -90,102 +83,47 @@ class WordPiece(Tokenizer):
         except UnicodeDecodeError as error:
             raise BadInput(f"vocabulary {path} is not UTF-8 at byte {error.start}: save it as UTF-8") from None
         # Entries may contain Unicode's own line separators: only \n ends a line.
-        lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
-        return self._trained(lines, path)
+        return TrainedWordPiece([line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")], self)
 
     @classmethod
     def read(cls, directory: Path) -> TrainedWordPiece | None:
-        """From tokenizer.json or vocab.txt; where both are there, they have to agree.
-
-        transformers 5 writes no vocab.txt, and many older checkpoints have nothing else.
-        """
+        """From tokenizer.json, which transformers 5 saves alone, or from vocab.txt, which older checkpoints have."""
         whole, plain, config = (directory / n for n in ("tokenizer.json", "vocab.txt", "tokenizer_config.json"))
-        if not whole.is_file() and not plain.is_file():
+        if whole.is_file():
+            return cls._from_json(load_object(whole))
+        if not plain.is_file():
             return None
         described = load_object(config) if config.exists() else {}
-        lowercase, strip = described.get("do_lower_case"), described.get("strip_accents")
-        if lowercase is not None and not isinstance(lowercase, bool):
-            raise BadInput(f"{config} has do_lower_case {shown(lowercase)}: give true or false")
-        if described.get("tokenize_chinese_chars") not in (None, True):
-            raise BadInput(f"{config} leaves Chinese characters together: only BERT's splitting can be read")
-        if not whole.is_file():
-            return cls._like(lowercase is not False, strip, config).load(plain)  # BERT's default is lower case
-        data = load_object(whole)
-        if isinstance(data.get("model"), dict) and data["model"].get("type", cls.__name__) != cls.__name__:
+        settings = cls(lowercase=described.get("do_lower_case", True))  # BERT's default
+        if described.get("strip_accents") not in (None, settings.lowercase):
+            raise BadInput(f"{config} treats accents apart from lower case: only WordPiece as in BERT can be read")
+        return settings.load(plain)
+
+    @classmethod
+    def _from_json(cls, data: dict[str, Any]) -> TrainedWordPiece | None:
+        """The tokenizer in a tokenizer.json; None if it does not split text as BERT's does."""
+        model, normalizer = data.get("model"), data.get("normalizer")
+        if not isinstance(model, dict) or not isinstance(normalizer, dict):
             return None
-        found = cls._from_json(data, whole)
-        settings = found.settings
-        if lowercase not in (None, settings.lowercase):
-            raise BadInput(f"{directory}: tokenizer.json and tokenizer_config.json differ in lower-casing: correct one")
-        if strip is not None and cls._like(settings.lowercase, strip, config) != settings:
-            raise BadInput(f"{directory}: tokenizer.json and tokenizer_config.json differ in accents: correct one")
-        if plain.is_file() and settings.load(plain).vocabulary != found.vocabulary:
-            raise BadInput(f"{directory}: vocab.txt and tokenizer.json have other entries: remove the wrong one")
-        return found
-
-    @classmethod
-    def _like(cls, lowercase: bool, strip: Any, path: Path) -> WordPiece:
-        """The settings of a checkpoint; `by-case` for accents wherever that is what BERT does."""
-        if strip is not None and not isinstance(strip, bool):
-            raise BadInput(f"{path} has strip_accents {shown(strip)}: give true, false or null")
-        return cls(
-            lowercase=lowercase, accents="by-case" if strip in (None, lowercase) else "strip" if strip else "keep"
-        )
-
-    @classmethod
-    def _from_json(cls, data: dict[str, Any], path: Path) -> TrainedWordPiece:
-        """The tokenizer in a tokenizer.json. Raises `BadInput` for what BERT's WordPiece does otherwise."""
-        for part, fields in _AS_IN_BERT.items():
-            there = data.get(part)
-            for name, ours in fields.items():
-                theirs = there.get(name) if isinstance(there, dict) else None
-                if theirs != ours:
-                    raise BadInput(
-                        f"{path} has a {part} with {name} {shown(theirs)}, BERT's is {ours!r}: only WordPiece as in "
-                        "BERT can be read"
-                    )
-        lowercase = data["normalizer"].get("lowercase")
-        if not isinstance(lowercase, bool):
-            raise BadInput(f"{path} has a normalizer with lowercase {shown(lowercase)}: give true or false")
-        entries = data["model"].get("vocab")
-        ids = list(entries.values()) if isinstance(entries, dict) else []
-        if not ids or not all(type(each) is int for each in ids) or sorted(ids) != list(range(len(ids))):
-            raise BadInput(f"{path} does not number its vocabulary from 0 on: save the tokenizer again")
-        if any("\n" in piece for piece in entries):
-            raise BadInput(f"{path} has an entry with a line break: no text of one word gives it, take it out")
-        added = data.get("added_tokens") or []
-        for token in added if isinstance(added, list) else [added]:
-            text = token.get("content") if isinstance(token, dict) else token
-            if not isinstance(text, str) or text not in entries:
-                raise BadInput(
-                    f"{path} adds the token {shown(text)} to its vocabulary: only WordPiece as in BERT can be read"
-                )
-        settings = cls._like(lowercase, data["normalizer"].get("strip_accents"), path)
-        return settings._trained(sorted(entries, key=entries.__getitem__), path)
-
-    def _trained(self, vocabulary: Sequence[str], path: Path) -> TrainedWordPiece:
-        """The tokenizer with the vocabulary in a file."""
-        try:
-            return TrainedWordPiece(vocabulary, self)
-        except BadInput as error:
-            raise BadInput(f"{path}: {error}") from None
+        model, lowercase = {"type": "WordPiece"} | model, normalizer.get("lowercase")  # old files leave out the type
+        entries = model.get("vocab")
+        if model["type"] != "WordPiece" or not isinstance(entries, dict) or not isinstance(lowercase, bool):
+            return None
+        if normalizer.get("strip_accents") == lowercase:  # as BERT does
+            normalizer = normalizer | {"strip_accents": None}
+        found = TrainedWordPiece(sorted(entries, key=entries.__getitem__), cls(lowercase=lowercase))
+        ours = json.loads(found.backend.to_str())
+        theirs = {"model": model, "normalizer": normalizer, "pre_tokenizer": data.get("pre_tokenizer")}
+        return found if all(ours[part] == value for part, value in theirs.items()) else None
 
     def _bert(self, backend: RustTokenizer) -> RustTokenizer:
         """Gives `backend` BERT's cleaning and its splitting at spaces and punctuation."""
         from tokenizers import decoders, normalizers, pre_tokenizers
 
-        backend.normalizer = normalizers.BertNormalizer(lowercase=self.lowercase, strip_accents=self.strip_accents)
+        backend.normalizer = normalizers.BertNormalizer(lowercase=self.lowercase)
         backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         backend.decoder = decoders.WordPiece()
         return backend
-
-
-_AS_IN_BERT: dict[str, dict[str, Any]] = {
-    "model": {"unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": LONGEST_WORD},
-    "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True},
-    "pre_tokenizer": {"type": "BertPreTokenizer"},
-}
-"""What a tokenizer.json has to say. Older files leave out the type of the model."""
 
 
 class TrainedWordPiece(TrainedTokenizer):
@@ -217,7 +155,6 @@ class TrainedWordPiece(TrainedTokenizer):
         return {
             "tokenizer_class": "BertTokenizer",
             "do_lower_case": self.settings.lowercase,
-            "strip_accents": self.settings.strip_accents,
             "tokenize_chinese_chars": True,
         }
 
