@@ -215,7 +215,7 @@ def test_ids_are_packed_in_four_bytes_where_two_do_not_hold_them():
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"[PAD]\n[UNK]\n[CLS]\na\n", ("[SEP]", "[MASK]", "vocab.txt")),
+        (b"[PAD]\n[UNK]\n[CLS]\na\n", ("[SEP]", "[MASK]")),
         (b"[PAD]\n\xff\n", ("UTF-8", "byte 6")),
         (b"", ("[PAD]",)),
         (None, ("cannot be used", "No such file")),
