@@ -159,12 +159,20 @@ def _files(path: Path) -> tuple[Path, ...]:
         return (path,)
     try:
         train = sorted(each for each in path.iterdir() if each.name.startswith(("train.", "train-")) and _usable(each))
-        found = train or sorted(each for each in path.rglob("*") if _usable(each))
+        found = train or sorted(each for each in _below(path) if _usable(each))
     except OSError as error:
         raise unusable(error, "corpus") from None
     if not found:
         raise BadInput(f"corpus {path} has no file that can be read: put in {supported}")
     return tuple(found)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """All below a folder. Raises `OSError` for a folder that cannot be listed, which `rglob` leaves out."""
+    for each in folder.iterdir():
+        yield each
+        if each.is_dir() and not each.is_symlink():
+            yield from _below(each)
 
 
 def _usable(path: Path) -> bool:

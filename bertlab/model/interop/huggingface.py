@@ -34,6 +34,15 @@ _ARCHITECTURES = {  # by positions, and whether the encoder is causal
     ("rotary", False): "RoFormerForMaskedLM",
     ("rotary", True): "RoFormerForCausalLM",
 }
+_UNREAD = ("classifier.", "qa_outputs.", "sequence_summary.", "embeddings.position_ids", "encoder.embed_positions.")
+"""Beginnings of tensors that are left out: heads of tasks, and what positions are computed from."""
+_COPIES = {
+    "cls.predictions.decoder.weight": "encoder.embeddings.tokens.weight",
+    "cls.predictions.decoder.bias": "lm_head.bias",
+}
+"""Published tensors that are copies of our parameters."""
+_MOST = 10_000_000
+"""Entries of a vocabulary."""
 _FIXED = {"hidden_act": "gelu", "type_vocab_size": SEGMENTS}
 """Fields of config.json that are fixed here: a checkpoint with other values is another model."""
 _NAMES = {
@@ -68,7 +77,7 @@ def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, Pretraini
     model = _model(config, directory)
     vocabulary, positions = config.get("vocab_size"), model.max_positions
     tokenizer = tokenizers.read(directory)
-    if type(vocabulary) is not int or tokenizer.size > vocabulary:
+    if type(vocabulary) is not int or not tokenizer.size <= vocabulary <= _MOST:
         raise BadInput(
             f"the tokenizer of {directory} has {tokenizer.size} entries, config.json says {shown(vocabulary)}: "
             "they are not of one model"
@@ -142,6 +151,7 @@ def _model(config: dict[str, Any], directory: Path) -> recipe.Model:
         "layer_norm_eps": EPSILON,
         "rotary_value": False,
         "embedding_size": hidden,
+        "is_decoder": bool(config.get("is_decoder")),
         "position_embedding_type": "absolute",
     }
     for name, ours in fixed.items():
@@ -217,7 +227,7 @@ def _angles(rotary: Rotary) -> Tensor:
 def _state(path: Path, shapes: PretrainingModel, described: recipe.Model) -> dict[str, Tensor]:
     """The published tensors as our parameters, which have the shapes of `shapes`; heads may be missing.
 
-    Raises `BadInput` for a tensor of another shape, and for one of the encoder that is missing or would be lost.
+    Raises `BadInput` for a tensor that is not finite or of another shape, that is missing or that would be lost.
     """
     base, state = _base(described), {}
     with _opened(path) as weights:
@@ -235,16 +245,21 @@ def _state(path: Path, shapes: PretrainingModel, described: recipe.Model) -> dic
                 raise BadInput(f"{path} lacks {missing[0]}: it is not the model of its config.json")
             if missing:
                 continue
-            parts, shape = [], (len(value) // len(names), *value.shape[1:])
+            parts, shape = [], [len(value) // len(names), *value.shape[1:]]
             for name in names:
-                part = weights.get_tensor(found.pop(name)).float()
-                if part.shape != shape:
-                    raise BadInput(f"{path}: {name} is {tuple(part.shape)}, which does not fit config.json: {shape}")
+                part = weights.get_tensor(found.pop(name))
+                if list(part.shape) != shape:
+                    raise BadInput(f"{path}: {name} is {[*part.shape]}, which does not fit config.json: {shape}")
+                if not part.is_floating_point() or not part.isfinite().all():
+                    raise BadInput(f"{path}: {name} is not finite everywhere: give a checkpoint that was not damaged")
+                part = part.float()
                 if _rotated(name, described):  # from pairs (2i, 2i + 1) to (i, i + d/2)
                     part = part.view(described.heads, -1, 2, *part.shape[1:]).transpose(1, 2).reshape(part.shape)
                 parts.append(part)
             state[ours] = torch.cat(parts)
-    lost = next((name for name in found if name.startswith(f"{base}.encoder.layer.")), None)
-    if lost is not None:
-        raise BadInput(f"{path}: the model of config.json has no place for {lost}: it is not the model of its weights")
+        for name, original in found.items():
+            copy = state.get(_COPIES.get(name, ""))
+            copied = copy is not None and torch.equal(weights.get_tensor(original).float(), copy)
+            if not copied and not name.removeprefix(f"{base}.").startswith(_UNREAD):
+                raise BadInput(f"{path}: the model of config.json has no place for {name}: it is another model")
     return state

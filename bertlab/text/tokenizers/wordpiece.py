@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -50,11 +50,18 @@ class WordPiece(Tokenizer):
     kind: ClassVar[str] = "wordpiece"
     file: ClassVar[str] = "vocab.txt"
     lowercase: bool = True
+    accents: Literal["by-case", "keep", "strip"] = "by-case"
+    """`by-case` strips accents where text is lowercased, as BERT does."""
 
     @property
     def cased(self) -> bool:
         """Whether text keeps its case."""
         return not self.lowercase
+
+    @property
+    def strip_accents(self) -> bool | None:
+        """`accents` as the `tokenizers` library names it."""
+        return {"by-case": None, "keep": False, "strip": True}[self.accents]
 
     def train(self, texts: Iterable[str]) -> TrainedWordPiece:
         """A vocabulary of at most `vocabulary` entries, the same in any process."""
@@ -89,29 +96,44 @@ class WordPiece(Tokenizer):
     def read(cls, directory: Path) -> TrainedWordPiece | None:
         """From tokenizer.json, which transformers 5 saves alone, or from vocab.txt, which older checkpoints have."""
         whole, plain, config = (directory / n for n in ("tokenizer.json", "vocab.txt", "tokenizer_config.json"))
-        if whole.is_file():
-            return cls._from_json(load_object(whole))
-        if not plain.is_file():
+        if not whole.is_file() and not plain.is_file():
             return None
         described = load_object(config) if config.exists() else {}
-        settings = cls(lowercase=described.get("do_lower_case", True))  # BERT's default
-        if described.get("strip_accents") not in (None, settings.lowercase):
-            raise BadInput(f"{config} treats accents apart from lower case: only WordPiece as in BERT can be read")
-        return settings.load(plain)
+        lowercase = described.get("do_lower_case")
+        if described.get("tokenize_chinese_chars") is False:
+            raise BadInput(f"{config} leaves Chinese characters together: only BERT's splitting can be read")
+        if not whole.is_file():  # BERT's default is lower case
+            return cls._like(True if lowercase is None else lowercase, described.get("strip_accents")).load(plain)
+        found = cls._from_json(load_object(whole))
+        if found is not None and lowercase not in (None, found.settings.lowercase):
+            raise BadInput(f"{directory}: tokenizer.json and tokenizer_config.json differ in lower-casing: correct one")
+        return found
+
+    @classmethod
+    def _like(cls, lowercase: Any, strip: Any) -> WordPiece:
+        """The settings of a checkpoint; `by-case` for accents wherever that is what BERT does."""
+        accents: Any = strip
+        if strip in (None, lowercase):
+            accents = "by-case"
+        elif isinstance(strip, bool):
+            accents = "strip" if strip else "keep"
+        return cls(lowercase=lowercase, accents=accents)
 
     @classmethod
     def _from_json(cls, data: dict[str, Any]) -> TrainedWordPiece | None:
         """The tokenizer in a tokenizer.json; None if it does not split text as BERT's does."""
-        model, normalizer = data.get("model"), data.get("normalizer")
+        model: Any = data.get("model")
+        normalizer: Any = data.get("normalizer")
         if not isinstance(model, dict) or not isinstance(normalizer, dict):
             return None
-        model, lowercase = {"type": "WordPiece"} | model, normalizer.get("lowercase")  # old files leave out the type
-        entries = model.get("vocab")
-        if model["type"] != "WordPiece" or not isinstance(entries, dict) or not isinstance(lowercase, bool):
+        model = {"type": "WordPiece"} | model  # old files leave out the type
+        entries: Any = model.get("vocab")
+        numbered = isinstance(entries, dict) and all(type(number) is int for number in entries.values())
+        if (model["type"], normalizer.get("type")) != ("WordPiece", "BertNormalizer") or not numbered:
             return None
-        if normalizer.get("strip_accents") == lowercase:  # as BERT does
-            normalizer = normalizer | {"strip_accents": None}
-        found = TrainedWordPiece(sorted(entries, key=entries.__getitem__), cls(lowercase=lowercase))
+        settings = cls._like(normalizer.get("lowercase"), normalizer.get("strip_accents"))
+        found = TrainedWordPiece(sorted(entries, key=entries.__getitem__), settings)
+        normalizer = normalizer | {"strip_accents": settings.strip_accents}
         ours = json.loads(found.backend.to_str())
         theirs = {"model": model, "normalizer": normalizer, "pre_tokenizer": data.get("pre_tokenizer")}
         return found if all(ours[part] == value for part, value in theirs.items()) else None
@@ -120,7 +142,7 @@ class WordPiece(Tokenizer):
         """Gives `backend` BERT's cleaning and its splitting at spaces and punctuation."""
         from tokenizers import decoders, normalizers, pre_tokenizers
 
-        backend.normalizer = normalizers.BertNormalizer(lowercase=self.lowercase)
+        backend.normalizer = normalizers.BertNormalizer(lowercase=self.lowercase, strip_accents=self.strip_accents)
         backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         backend.decoder = decoders.WordPiece()
         return backend
@@ -155,6 +177,7 @@ class TrainedWordPiece(TrainedTokenizer):
         return {
             "tokenizer_class": "BertTokenizer",
             "do_lower_case": self.settings.lowercase,
+            "strip_accents": self.settings.strip_accents,
             "tokenize_chinese_chars": True,
         }
 

@@ -155,6 +155,7 @@ def published(directory, tokenizer):
         ({"layer_norm_eps": 1e-5}, "layer_norm_eps"),
         ({"vocab_size": None}, "config.json says None"),
         ({"vocab_size": 100}, "does not fit"),
+        ({"vocab_size": 10**12}, "config.json says 1000000000000"),
         ({"num_hidden_layers": 4}, r"lacks bert\.encoder\.layer\.3\."),
         ({"num_hidden_layers": 1}, r"no place for bert\.encoder\.layer\.1\."),
         ({"hidden_size": 63}, "model.hidden"),
@@ -162,6 +163,7 @@ def published(directory, tokenizer):
         ({"num_hidden_layers": True}, "model.layers"),
         ({"hidden_dropout_prob": "x", "attention_probs_dropout_prob": None}, "could not convert"),
         ({"hidden_dropout_prob": 0.2}, "attention_probs_dropout_prob"),
+        ({"is_decoder": "no"}, "is_decoder 'no'"),
     ],
 )
 def test_a_config_of_another_model_is_bad_input(change, message, tmp_path, tokenizer):
@@ -191,24 +193,33 @@ def test_files_that_are_missing_or_broken_are_bad_input(tmp_path, tokenizer):
         huggingface.read(directory)
 
 
-def test_weights_beside_the_model_are_ignored_and_none_of_its_layers_is_lost(tmp_path, tokenizer):
+def test_weights_that_would_be_lost_or_are_no_numbers_are_bad_input(tmp_path, tokenizer):
     from safetensors.torch import load_file, save_file
 
     directory = published(tmp_path / "out", tokenizer)
     path = directory / "model.safetensors"
     whole = load_file(path)
-    words = whole["bert.embeddings.word_embeddings.weight"]
+    words, norm = whole["bert.embeddings.word_embeddings.weight"], "bert.embeddings.LayerNorm.weight"
     accepted = {
         "classifier.weight": torch.zeros(2, 64),
+        "qa_outputs.bias": torch.zeros(2),
         "bert.embeddings.position_ids": torch.arange(TOKENS)[None],
         "cls.predictions.decoder.weight": words.clone(),
     }
     save_file(whole | accepted, path)
     _, ours, _ = huggingface.read(directory)
     assert torch.equal(ours.encoder.embeddings.tokens.weight, words)
-    save_file(whole | {"bert.encoder.layer.0.adapter.weight": words.clone()}, path)
-    with pytest.raises(BadInput, match=r"no place for bert\.encoder\.layer\.0\.adapter\.weight"):
-        huggingface.read(directory)
+    for change, message in (
+        ({"bert.encoder.layer.0.adapter.weight": words.clone()}, "no place for bert.encoder.layer.0.adapter.weight"),
+        ({"lora.weight": words.clone()}, "no place for lora.weight"),
+        ({"cls.predictions.decoder.weight": words + 1}, "no place for cls.predictions.decoder.weight"),
+        ({norm: torch.full((64,), float("nan"))}, "LayerNorm.weight is not finite"),
+        ({norm: torch.ones(64, dtype=torch.int8)}, "LayerNorm.weight is not finite"),
+        ({norm: torch.ones(1, 64)}, "does not fit config.json"),
+    ):
+        save_file(whole | change, path)
+        with pytest.raises(BadInput, match=message):
+            huggingface.read(directory)
 
 
 def test_no_memory_is_allocated_for_sizes_that_the_file_does_not_have(tmp_path, tokenizer):

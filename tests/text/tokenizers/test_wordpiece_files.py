@@ -14,8 +14,8 @@ TEXTS = ["The CaFé, café!", "a [MASK] of 漢漢 naïve", "xyz\u0301\t the.the"
 
 
 @pytest.fixture(
-    params=[(True, None), (False, None), (False, False)],
-    ids=["uncased", "cased", "cased, said twice"],
+    params=[(True, None), (False, None), (True, False), (False, True), (False, False)],
+    ids=["uncased", "cased", "uncased with accents", "cased without accents", "cased, said twice"],
 )
 def directory(request, tmp_path):
     """A tokenizer as transformers 5 saves it."""
@@ -76,13 +76,20 @@ def test_what_is_written_gives_transformers_the_same_ids(lowercase, tmp_path):
 def test_vocab_txt_alone_is_lowercased_unless_its_settings_say_otherwise(tmp_path):
     TrainedWordPiece(PIECES).save(tmp_path / "vocab.txt")
     settings = tmp_path / "tokenizer_config.json"
-    for text, lowercase in ((None, True), ("{}", True), ('{"do_lower_case": false, "strip_accents": false}', False)):
+    for text, lowercase, accents in (
+        (None, True, "by-case"),
+        ('{"do_lower_case": false, "strip_accents": false}', False, "by-case"),
+        ('{"strip_accents": false}', True, "keep"),
+        ('{"do_lower_case": false, "strip_accents": true}', False, "strip"),
+    ):
         if text is not None:
             settings.write_text(text)
-        assert base.read(tmp_path).settings.lowercase == lowercase
+        read = base.read(tmp_path)
+        assert (read.settings.lowercase, read.settings.accents) == (lowercase, accents)
     for text, message in (
         ('{"do_lower_case": "no"}', "lowercase is 'no'"),
-        ('{"strip_accents": false}', "accents"),
+        ('{"strip_accents": "no"}', "accents is 'no'"),
+        ('{"tokenize_chinese_chars": false}', "Chinese"),
         ("[]", "not a JSON object"),
         ("[" * 100_000, "cannot be read as JSON"),
     ):
@@ -105,10 +112,9 @@ NUMBERS = dict(zip(PIECES, range(len(PIECES)), strict=True))
         {"model__continuing_subword_prefix": "@@"},
         {"normalizer": {"type": "Lowercase"}},
         {"normalizer__handle_chinese_chars": False},
-        {"normalizer__lowercase": 1},
-        {"normalizer__strip_accents": "yes"},
         {"pre_tokenizer": {"type": "Whitespace"}},
         {"model__vocab": list(PIECES)},
+        {"model__vocab": {**NUMBERS, "x1": "7"}},
         {"model__vocab": {**NUMBERS, "x1": 10**9}},
     ],
 )
@@ -117,3 +123,10 @@ def test_a_tokenizer_that_is_not_berts_is_one_line(directory, changes):
     with pytest.raises(BadInput, match=r"is of another kind: only .*wordpiece.* can be read") as caught:
         base.read(directory)
     assert "\n" not in str(caught.value)
+
+
+def test_files_that_differ_in_case_are_refused(directory):
+    lowercase = base.read(directory).settings.lowercase
+    change(directory / "tokenizer_config.json", do_lower_case=not lowercase)
+    with pytest.raises(BadInput, match="differ in lower-casing"):
+        base.read(directory)
