@@ -14,6 +14,7 @@ from bertlab.names import shown
 from bertlab.tasks import files, kinds
 from bertlab.tasks.locate import Located, advice, locate, splits_of
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
+from bertlab.text import rows
 
 
 def load(task: Task, *, machine: Machine, world: bool, substitute: str | None = None) -> TaskData:
@@ -60,14 +61,14 @@ def _table(located: Located, split: str) -> Table:
     columns = (*task.text, task.label)
     if located.folder is not None:
         path = files.find(located.folder, split)
-        return Table.of(files.read(path), str(path), columns, task.group)
+        return Table.of(rows.read(path), str(path), columns, task.group)
     if located.hub is not None:
-        rows, names = from_hub(located.hub, split, task.label, advice(task))
-        return Table.of(rows, f"{task.hub} {split}", columns, task.group, names)
+        examples, names = from_hub(located.hub, split, task.label, advice(task))
+        return Table.of(examples, f"{task.hub} {split}", columns, task.group, names)
     from bertlab import synthetic as microworld
 
-    rows = microworld.rows(task.microworld, cast(Any, split))
-    return Table.of(rows, f"microworld {task.microworld} {split}", columns, task.group)
+    made = microworld.rows(task.microworld, cast(Any, split))
+    return Table.of(made, f"microworld {task.microworld} {split}", columns, task.group)
 
 
 def from_hub(dataset: Dataset, split: str, label: str, advice: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:

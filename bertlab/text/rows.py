@@ -44,6 +44,7 @@ def _parquet(path: Path, stream: IO[bytes], column: str) -> Rows:
 
     try:
         with pyarrow.parquet.ParquetFile(stream) as file:
+            _require_distinct(file.schema_arrow.names)
             columns = [column] if column in file.schema_arrow.names else None
             for batch in file.iter_batches(batch_size=256, columns=columns):  # documents may be long
                 yield from batch.to_pylist()
@@ -56,9 +57,19 @@ def _json(path: Path, stream: IO[bytes]) -> Rows:
         if line.isspace():
             continue
         try:
-            row = json.loads(line.decode("utf-8-sig"))
+            row = json.loads(line.decode("utf-8-sig"), object_pairs_hook=_object)
         except (ValueError, RecursionError) as error:
             raise BadInput(f"{path} line {number} is not JSON ({error}): give one object per line") from None
         if not isinstance(row, dict):
             raise BadInput(f"{path} line {number} is not a JSON object: give one object per line")
         yield row
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    _require_distinct([name for name, _ in pairs])
+    return dict(pairs)
+
+
+def _require_distinct(names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        raise ValueError(f"it has '{max(names, key=names.count)}' twice")

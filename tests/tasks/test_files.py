@@ -7,12 +7,13 @@ import pytest
 from bertlab.errors import BadInput
 from bertlab.tasks import files
 from bertlab.tasks.task import Table
+from bertlab.text import rows
 
 ROWS = [{"sentence": 'a "b, c" ä', "label": 1, "idx": 0}, {"sentence": "d", "label": 0, "idx": 1}]
 
 
 def read(path, columns):
-    return [*Table.of(files.read(path), str(path), columns).columns.values()]
+    return [*Table.of(rows.read(path), str(path), columns).columns.values()]
 
 
 def message(path, columns=("sentence", "label")):
