@@ -14,8 +14,8 @@ from bertlab.recipe.ranges import Range
 from bertlab.recipe.recipe import Model, Rate
 
 if TYPE_CHECKING:
-    from bertlab.model.backbone import Backbone
     from bertlab.model.heads import PretrainingModel
+    from bertlab.model.recurrent import Backbone
 
 RATE_FACTOR = 10.0
 """The learning rate of adapters as a multiple of that of fine-tuning. The example of the released code has 6 times that

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from bertlab.machine import Machine
-    from bertlab.model.backbone import Backbone
     from bertlab.model.heads import PretrainingModel
+    from bertlab.model.recurrent import Backbone
     from bertlab.progress import Progress
 
 EVALUATION_TOKENS = 4096

@@ -15,8 +15,8 @@ from bertlab.recipe.recipe import Model
 if TYPE_CHECKING:
     from torch import nn
 
-    from bertlab.model.backbone import Backbone
     from bertlab.model.heads import PretrainingModel
+    from bertlab.model.recurrent import Backbone
 
 
 @dataclass(frozen=True, kw_only=True)

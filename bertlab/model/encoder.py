@@ -14,7 +14,7 @@ from bertlab.model.layers import Embeddings, Layer, Rotary, Rotation, causal_bia
 
 
 class Encoder(nn.Module):
-    """BERT's encoder, a `Backbone`. With `causal`, each token sees only itself and those before it."""
+    """BERT's encoder. With `causal`, each token sees only itself and those before it."""
 
     def __init__(self, model: recipe.Model, vocabulary: int, positions: int, causal: bool = False) -> None:
         """`positions` is the greatest number of tokens of a sequence."""
@@ -42,7 +42,10 @@ class Encoder(nn.Module):
     def forward(
         self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None
     ) -> Tensor:
-        """The last layer's vectors, as `Backbone`; with `positions`, it computes the last layer only there."""
+        """The last layer's vectors: (B, T, D), or (B, K, D) at the `positions` (B, K), computed only there.
+
+        `tokens` and `segments` are (B, T) integers; padding begins at `lengths` (B,), None if there is none.
+        """
         return self.encode(self.embeddings(tokens, segments), lengths, positions)
 
     def encode(self, x: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None) -> Tensor:

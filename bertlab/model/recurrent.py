@@ -75,7 +75,7 @@ class BiLSTMTagger(nn.Module):
 
 
 class RecurrentEncoder(nn.Module):
-    """A `Backbone`: an encoder under a new two-layer BiLSTM of its width (BERT section 5.1)."""
+    """An encoder under a new two-layer BiLSTM of its width (BERT section 5.1)."""
 
     def __init__(self, encoder: Encoder, seed: int) -> None:
         super().__init__()
@@ -94,6 +94,10 @@ class RecurrentEncoder(nn.Module):
         """As `Encoder.forward`: (B, T, D), or (B, K, D) at the `positions` (B, K)."""
         x: Tensor = self.recurrent(self.encoder(tokens, segments, lengths), lengths)
         return x if positions is None else gather(x, positions)
+
+
+Backbone = Encoder | RecurrentEncoder
+"""A module below heads and objectives, with one vector per token."""
 
 
 def _reverse(features: Tensor, lengths: Tensor | None) -> Tensor:

@@ -89,9 +89,9 @@ def prepare(
     corpus. Progress is in bytes of text; their total is unknown, and given as 0, while sources are read.
 
     Returns facts, ready for JSON, which it also writes to `corpus.json`: `dtype`, `vocabulary` (entries), `bytes` (of
-    text), of each part `documents`, `sentences`, `tokens` and `unknown` (tokens that are [UNK]), `unigram_entropy` and
-    `fingerprint` (SHA-256 over the arrays and the vocabulary). `unigram_entropy`, in nats, is the loss on held-out
-    tokens of a model that knows only how often each occurs there: the plateau that training has to leave.
+    text), of each part `documents`, `sentences` and `tokens`, `unigram_entropy` and `fingerprint` (SHA-256 over the
+    arrays and the vocabulary). `unigram_entropy`, in nats, is the loss on held-out tokens of a model that knows only how
+    often each occurs there: the plateau that training has to leave.
 
     Raises `BadInput` for unusable sources, and for a corpus without a document for each part.
     """
@@ -120,17 +120,17 @@ def prepare(
     finally:
         path.unlink(missing_ok=True)
     facts: dict[str, Any] = {"dtype": trained.dtype.name, "vocabulary": trained.size, "bytes": size}
-    counts = {}
     for part in PARTS:
         opened = _open_part(directory / part, trained.dtype)
-        counts[part] = _counts(opened.tokens, trained.size)
         facts[part] = {
             "documents": len(opened.documents) - 1,
             "sentences": len(opened.sentences) - 1,
             "tokens": len(opened.tokens),
-            "unknown": int(counts[part][trained.unk]),
         }
-    shares = counts["heldout"][counts["heldout"] > 0] / counts["heldout"].sum()
+    counts = np.zeros(trained.size, dtype=np.int64)
+    for start in range(0, len(opened.tokens), _CHUNK):  # of the held-out part
+        counts += np.bincount(opened.tokens[start : start + _CHUNK], minlength=trained.size)
+    shares = counts[counts > 0] / counts.sum()
     facts["unigram_entropy"] = float(-(shares @ np.log(shares)))
     facts["fingerprint"] = _fingerprint(directory, tokenizer)
     (directory / "corpus.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
@@ -187,14 +187,6 @@ def _open_part(directory: Path, dtype: np.dtype[Any]) -> Part:
     if len(offsets[1]) < 2:
         raise BadInput(f"the {directory.name} part of the corpus has no document of two tokens: add text")
     return Part(tokens=np.memmap(tokens, dtype=dtype, mode="r"), sentences=offsets[0], documents=offsets[1])
-
-
-def _counts(tokens: Ids, vocabulary: int) -> npt.NDArray[np.int64]:
-    """How often each id occurs, shape (vocabulary,)."""
-    counts = np.zeros(vocabulary, dtype=np.int64)
-    for start in range(0, len(tokens), _CHUNK):
-        counts += np.bincount(tokens[start : start + _CHUNK], minlength=vocabulary)
-    return counts
 
 
 def _fingerprint(directory: Path, tokenizer: Tokenizer) -> str:

@@ -9,10 +9,11 @@ becomes a function of the text when all single characters have their ids beforeh
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import string
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -159,7 +160,7 @@ class TrainedWordPiece(TrainedTokenizer):
         ids = {piece: number for number, piece in enumerate(vocabulary)}
         model = models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD)
         super().__init__(settings, vocabulary, settings._bert(Tokenizer(model)))
-        self._ids = _WordIds(lambda word: super(TrainedWordPiece, self).pack([word])[0])
+        self._ids = functools.lru_cache(_MEMORY)(lambda word: super(TrainedWordPiece, self).pack([word])[0])
 
     @cached_property
     def word_starts(self) -> npt.NDArray[np.bool_]:
@@ -188,10 +189,7 @@ class TrainedWordPiece(TrainedTokenizer):
 
     def pack(self, texts: Sequence[str]) -> list[bytes]:
         """The ids of each text, without special tokens, as the bytes of an array of `dtype`."""
-        if len(self._ids) > _MEMORY:
-            self._ids.clear()
-        ids = self._ids.__getitem__
-        return [b"".join(map(ids, words)) for words in self._words(texts)]
+        return [b"".join(map(self._ids, words)) for words in self._words(texts)]
 
     def _words(self, texts: Sequence[str]) -> list[list[str]]:
         """The texts split at spaces and frequent punctuation, where BERT splits too: no piece is longer than a word."""
@@ -202,18 +200,6 @@ class TrainedWordPiece(TrainedTokenizer):
         for mark in _PUNCTUATION:
             joined = joined.replace(mark, f" {mark} ")
         return [text.split() for text in joined.split("\x00")] if texts else []
-
-
-class _WordIds(dict[str, bytes]):
-    """The packed ids of words; those of a new word are computed."""
-
-    def __init__(self, compute: Callable[[str], bytes]) -> None:
-        super().__init__()
-        self._compute = compute
-
-    def __missing__(self, word: str) -> bytes:
-        ids = self[word] = self._compute(word)
-        return ids
 
 
 def _wrapped(text: str) -> str:
