@@ -90,8 +90,8 @@ def prepare(
 
     Returns facts, ready for JSON, which it also writes to `corpus.json`: `dtype`, `vocabulary` (entries), `bytes` (of
     text), of each part `documents`, `sentences` and `tokens`, `unigram_entropy` and `fingerprint` (SHA-256 over the
-    arrays and the vocabulary). `unigram_entropy`, in nats, is the loss on held-out tokens of a model that knows only how
-    often each occurs there: the plateau that training has to leave.
+    arrays and the vocabulary). `unigram_entropy`, in nats, is the loss on held-out tokens of a model that knows only
+    how often each occurs there: the plateau that training has to leave.
 
     Raises `BadInput` for unusable sources, and for a corpus without a document for each part.
     """

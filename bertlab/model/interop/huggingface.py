@@ -20,7 +20,7 @@ from torch import Tensor
 from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel
-from bertlab.model.layers import EPSILON, SEGMENTS, Rotary
+from bertlab.model.layers import EPSILON, SEGMENTS
 from bertlab.names import shown
 from bertlab.recipe.objective import bert
 from bertlab.recipe.ranges import arm
@@ -132,11 +132,21 @@ def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokeni
         **_FIXED,
         **({"rotary_value": False, "embedding_size": recipe.hidden} if rotary else {}),
     }
+    tensors = {}
+    for ours, value in model.state_dict().items():
+        names = _names(ours, _base(recipe))
+        for name, part in zip(names, value.detach().float().cpu().chunk(len(names)), strict=True):
+            if _rotated(name, recipe):  # from pairs (i, i + d/2) to (2i, 2i + 1)
+                part = part.view(recipe.heads, 2, -1, *part.shape[1:]).transpose(1, 2).reshape(part.shape)
+            tensors[name] = part.clone()
+    if model.encoder.rotary is not None:  # `transformers` keeps the sines and cosines among the weights
+        angles = torch.cat((model.encoder.rotary.sine, model.encoder.rotary.cosine), 1)
+        tensors["roformer.encoder.embed_positions.weight"] = angles.cpu()
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     tokenizer.write(directory, model.encoder.max_positions)
     # `save_file` reports a full disk as an error of its own, and only its owner can read its files.
-    (directory / _WEIGHTS).write_bytes(save(_published(model, recipe), metadata={"format": "pt"}))
+    (directory / _WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
 
 
 def _model(config: dict[str, Any], directory: Path) -> recipe.Model:
@@ -203,25 +213,6 @@ def _base(described: recipe.Model) -> str:
 def _rotated(name: str, described: recipe.Model) -> bool:
     """Whether a published tensor is a query or key matrix or bias of rotary positions."""
     return described.positions == "rotary" and (".self.query." in name or ".self.key." in name)
-
-
-def _published(model: PretrainingModel, described: recipe.Model) -> dict[str, Tensor]:
-    """The parameters of `model` under their published names."""
-    tensors = {}
-    for ours, value in model.state_dict().items():
-        names = _names(ours, _base(described))
-        for name, part in zip(names, value.detach().float().cpu().chunk(len(names)), strict=True):
-            if _rotated(name, described):  # from pairs (i, i + d/2) to (2i, 2i + 1)
-                part = part.view(described.heads, 2, -1, *part.shape[1:]).transpose(1, 2).reshape(part.shape)
-            tensors[name] = part.clone()
-    if model.encoder.rotary is not None:
-        tensors["roformer.encoder.embed_positions.weight"] = _angles(model.encoder.rotary).cpu()
-    return tensors
-
-
-def _angles(rotary: Rotary) -> Tensor:
-    """The sines and cosines of rotary angles, which `transformers` keeps among the weights."""
-    return torch.cat((rotary.sine, rotary.cosine), 1)
 
 
 def _state(path: Path, shapes: PretrainingModel, described: recipe.Model) -> dict[str, Tensor]:
