@@ -81,7 +81,7 @@ class Page(HTMLParser):
 def named(builder: Any, fill: Callable[..., None]) -> Callable[[str], Evidence]:
     """Evidence of a whole study in which everything that has a name has this one."""
     builder.study = PLAIN
-    fill(builder, seeds=(0, 1), finetune_seeds=1)
+    fill(builder, seeds=(0,), finetune_seeds=1)
     lost = builder.pretrain("80/0/20", finished=False)
     builder.cell("80/0/20", "MNLI", None, pretrain_id=lost)
     texts = {"question": PLAIN, "source": PLAIN, "baseline": "80/10/10", "notes": [PLAIN], "command": f"x {PLAIN}"}
