@@ -20,7 +20,7 @@ from bertlab.lab.study import Claim
 from bertlab.report.statistics.effects import Effect, effect
 from bertlab.report.statistics.variance import Typical
 from bertlab.report.verdicts import Pair, Trial, holm, verdicts
-from bertlab.tasks.kinds.classification import accuracy, f1
+from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.metrics import Grouped, Mean, Metric
 
 CLAIMS = 12
@@ -73,8 +73,8 @@ class World:
 
     def measure(self, right: np.ndarray, label: np.ndarray) -> Metric:
         """The metric of a run."""
-        answer = np.where(right, label, 1 - label)
-        return f1(answer, label) if self.metric == "f1" else accuracy(answer, label)
+        arrays = {"prediction": np.where(right, label, 1 - label), "label": label}
+        return KINDS["classification"].score(self.metric, arrays, ("no", "yes"))
 
     def effects(self, rng: np.random.Generator, rows: int = 1) -> list[tuple[Effect, Effect]]:
         """Rows minus one other: each as it is measured, and with examples as if each stood alone."""
