@@ -24,7 +24,10 @@ _STEP = 8
 
 @dataclass(frozen=True)
 class Sequences:
-    """B sequences of T tokens, from which the losses make their inputs and labels, one after the other."""
+    """B sequences of T tokens, from which the losses make their inputs and labels, one after the other.
+
+    `lengths`, `random_second`, `order` and `sequence_ids` are those of the `Batch`.
+    """
 
     tokens: Integers
     """(B, T) ids, contiguous; a loss may change them in place."""
@@ -33,13 +36,9 @@ class Sequences:
     ordinary: Integers
     """(B,) ordinary tokens: all but [CLS], [SEP] and [PAD]."""
     lengths: Integers
-    """(B,) tokens that are not padding."""
     random_second: Integers
-    """(B,) as in a `Batch`."""
     order: Integers
-    """(B,) as in a `Batch`."""
     sequence_ids: Numbers
-    """(B,) as in a `Batch`."""
     epoch: int
 
 

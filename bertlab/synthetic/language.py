@@ -1,9 +1,8 @@
-"""Expresses facts: templates, voices, converses, comparatives, articles and capitals.
+"""Expresses facts: templates, voices, converses, articles and capitals.
 
 The functions return clauses in the past tense, without capital and full stop; `sentence` adds both.
 """
 
-import functools
 import re
 import tomllib
 from collections.abc import Mapping
@@ -62,18 +61,3 @@ def transfer(draw: Draw, giver: str, receiver: str, verbs: Verbs, thing: str, si
     given = "given-two-objects" if verb.base in ("lend", "give", "hand", "sell") else "given"
     values = {"giver": giver, "receiver": receiver, "thing": thing, "verb": verb}
     return text(draw, TEMPLATES["transfer"]["received" if side else given], values)
-
-
-@functools.cache
-def comparative(word: str) -> str:
-    """`taller`, `bigger`, `happier`, `more careful`."""
-    groups = len(re.findall(r"[aeiouy]+", word.rstrip("e"))) or 1
-    if word.endswith("y") and groups == 2 and word[-2] not in "aeiou":
-        return f"{word[:-1]}ier"
-    if groups > 1 or word.endswith(("ed", "ing")):
-        return f"more {word}"
-    if word.endswith("e"):
-        return f"{word}r"
-    if re.search(r"[^aeiou][aeiou][bdgmnpt]$", word):
-        return f"{word}{word[-1]}er"
-    return f"{word}er"

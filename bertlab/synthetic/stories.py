@@ -8,9 +8,8 @@ destination of a journey. A sentence from another document interrupts these rela
 from collections.abc import Iterator
 from typing import Any
 
-from bertlab.synthetic import language
 from bertlab.synthetic.draw import VERSION, Draw
-from bertlab.synthetic.language import TEMPLATES, WORDS, sentence, text
+from bertlab.synthetic.language import TEMPLATES, WORDS, sentence, text, transfer
 from bertlab.synthetic.world import Being, Verbs, fate, lexicon, named, names, trait, unnamed
 
 DOCUMENTS = 12_000
@@ -25,7 +24,13 @@ _LINKS = WORDS["restate"] + WORDS["result"]
 def documents(count: int = DOCUMENTS, seed: int = 0) -> Iterator[str]:
     """`count` documents of 6 to 20 sentences, each one line of ASCII; document i depends on `seed` and i only."""
     for number in range(count):
-        yield " ".join(Story(Draw("microworld", VERSION, "document", seed, number)).sentences())
+        draw = Draw("microworld", VERSION, "document", seed, number)
+        story = Story(draw)
+        length = 6 + draw.below(13)
+        clauses = story.introduce(story.people[0])
+        while len(clauses) < length:
+            clauses += draw.one(_BEATS)(story)
+        yield " ".join(map(sentence, clauses[:20]))
 
 
 class Story:
@@ -42,14 +47,6 @@ class Story:
         self.when = draw.one(WORDS["season"])
         self.topic: Being | None = None
         self.events: list[str] = []
-
-    def sentences(self) -> list[str]:
-        """The document's sentences."""
-        length = 6 + self.draw.below(13)
-        written = self.introduce(self.people[0])
-        while len(written) < length:
-            written += self.draw.one(_BEATS)(self)
-        return [sentence(clause) for clause in written[:20]]
 
     def clauses(self, templates: list[str | list[str]], values: dict[str, Any]) -> list[str]:
         """A clause for each of the templates, or for each list of alternatives."""
@@ -158,9 +155,9 @@ class Story:
         verbs = draw.one(lexicon().transfers)
         side = draw.below(2)
         self.topic = None
-        first = language.transfer(draw, giver, receiver, verbs, f"a {thing.kind}", side)
+        first = transfer(draw, giver, receiver, verbs, f"a {thing.kind}", side)
         again = draw.one(("it", f"the {thing.category.name}", f"the {thing.kind}"))
-        second = language.transfer(draw, giver, receiver, verbs, again, 1 - side)
+        second = transfer(draw, giver, receiver, verbs, again, 1 - side)
         clauses = [first, f"{self.draw.one(_LINKS)}, {second}"]
         if draw.chance(0.4):
             clauses.append(f"now {receiver} had the {thing.category.name}, and {giver} was without it")
@@ -181,7 +178,8 @@ class Story:
         """Compares two people, from both perspectives."""
         one, two = self.draw.some(self.people, 2)
         scale = self.draw.one(lexicon().scales["person"])
-        more, less = (language.comparative(self.draw.one(pole)) for pole in scale.poles)
+        words = [self.draw.one(pole) for pole in scale.poles]
+        more, less = (TEMPLATES["comparatives"].get(word, f"more {word}") for word in words)
         self.topic = None
         second = f"{two.name} was {less} than {one.name}"
         return [f"{one.name} was {more} than {two.name}", f"{self.draw.one(_LINKS)}, {second}"]

@@ -9,8 +9,6 @@ import sys
 import time
 from collections import Counter
 
-import pytest
-
 from bertlab import synthetic as microworld
 from bertlab.synthetic import language
 from bertlab.synthetic.world import lexicon, names
@@ -90,15 +88,6 @@ def test_no_adjective_lies_on_two_scales_of_a_table():
     for scales in lexicon().scales.values():
         count = Counter(word for scale in scales for pole in scale.poles for word in pole)
         assert max(count.values()) == 1
-
-
-@pytest.mark.parametrize(
-    ("word", "form"),
-    [("tall", "taller"), ("big", "bigger"), ("wise", "wiser"), ("happy", "happier"), ("famous", "more famous"),
-     ("unused", "more unused"), ("weak", "weaker")],
-)  # fmt: skip
-def test_comparatives(word, form):
-    assert language.comparative(word) == form
 
 
 def test_articles_agree():
