@@ -4,9 +4,8 @@
     next(microworld.documents(1))
     microworld.rows("inference", "train")[0]
 
-The language is the same in every document and task; people and events are sampled. Documents state facts in several
-ways, and tasks require recognising whether two statements agree. Names of the validation and test examples do not occur
-in training examples. The package needs no torch and no network.
+Documents state facts in several ways, and tasks require recognising whether two statements agree. Names of the
+validation and test examples do not occur in training examples.
 """
 
 from bertlab.synthetic.draw import VERSION

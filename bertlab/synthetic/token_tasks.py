@@ -1,12 +1,9 @@
 """Tasks whose targets are tokens: named entities, parts of speech, and answers to questions.
 
-Entities of all four types share the same names, so the context decides: a cue (a kind, an adjective, a verb, a part)
-precedes or follows the name, sometimes at a distance. Few cues of the test set are frequent in the training set, but
-all are in the documents.
-
-Parts of speech are those of notes without capitals, articles and punctuation, with words that no training example has.
-Neither the form of such a word nor its neighbours distinguish an adjective from a noun or a name, as in "brave weaver
-praised" and "weaver praised"; the documents show the words in whole sentences.
+Entities of all four types share the same names: a cue before or behind the name decides, and few cues of the test set
+are frequent in the training set. Parts of speech are those of notes without capitals, articles and punctuation, in
+which neither the form of a word nor its neighbours decide, as in "brave weaver praised" and "weaver praised"; no
+training example has the words. The documents show all cues and words in whole sentences.
 """
 
 import functools

@@ -58,7 +58,7 @@ def share(figure: str, hits: int, draws: int, expected: float, of: str = "tokens
     from scipy.stats import binomtest
 
     if not draws:
-        return untested(figure, f"{expected:.2%}", "none drawn")
+        return Check(figure, "", f"{expected:.2%}", "none drawn", None)
     p = float(binomtest(hits, draws, expected).pvalue)
     return _likely(figure, f"{hits / draws:.2%}", f"{expected:.2%}", p, f"{draws:,} {of}")
 
@@ -66,7 +66,7 @@ def share(figure: str, hits: int, draws: int, expected: float, of: str = "tokens
 def total(figure: str, found: float, expected: float, variance: float, unit: float, draws: int) -> Check:
     """A sum over `draws` tokens, against its expectation and variance; shown as shares of `unit`."""
     if variance < _LEAST_VARIANCE:
-        return untested(figure, f"{expected / unit:.2%}" if unit else "", f"too few, {draws:,} tokens")
+        return Check(figure, "", f"{expected / unit:.2%}" if unit else "", f"too few, {draws:,} tokens", None)
     p = math.erfc(abs(found - expected) / math.sqrt(2 * variance))
     return _likely(figure, f"{found / unit:.2%}", f"{expected / unit:.2%}", p, f"{draws:,} tokens")
 
@@ -82,17 +82,12 @@ def alike(
 
     expected, draws = f"alike, to {least:.0%}", f"{len(one) + len(other):,} {of}"
     if min(len(one), len(other)) < _LEAST_VARIANCE:
-        return untested(figure, expected, f"too few, {draws}")
+        return Check(figure, "", expected, f"too few, {draws}", None)
     distance = float(ks_2samp(one.astype(np.float64), other.astype(np.float64), method="asymp").statistic)
     most = least + math.sqrt(-math.log(UNLIKELY / 2) / 2 * (1 / len(one) + 1 / len(other)))
     digits = ".2%" if one.dtype == np.bool_ else ".2f"
     found = f"{one.mean():{digits}} of {names[0]}, {other.mean():{digits}} of {names[1]}"
     return Check(figure, found, expected, f"distance {distance:.2%}, at most {most:.2%}, {draws}", distance <= most)
-
-
-def untested(figure: str, expected: str, reason: str) -> Check:
-    """A figure whose sample is too small."""
-    return Check(figure, "", expected, reason, None)
 
 
 def _likely(figure: str, found: str, expected: str, p: float, draws: str) -> Check:

@@ -4,7 +4,7 @@ The sequence that would start at a sentence is a pure function of the number of 
 sentences at once; an epoch consists of those that are met by going from each sequence to where the next one starts.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -18,6 +18,7 @@ from bertlab.text.tokens import Part
 Integers = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+Key = Callable[..., int]
 
 _BLOCK = 1 << 19
 """Sentences or sequences that are computed together, which bounds the memory."""
@@ -107,7 +108,8 @@ def natural(text: Part, spans: Offsets) -> Flags:
 
 def follow(after: Callable[[Offsets], Offsets], size: int) -> Offsets:
     """The numbers 0, after(0), after(after(0)), ... below `size`. `after` maps many numbers at once to larger ones."""
-    jumps = np.concatenate([after(block) for block in _blocks(size)]).data
+    blocks = (np.arange(low, min(low + _BLOCK, size)) for low in range(0, size, _BLOCK))
+    jumps = np.concatenate([after(block) for block in blocks]).data
     met = bytearray(size)
     number = 0
     while number < size:
@@ -118,13 +120,8 @@ def follow(after: Callable[[Offsets], Offsets], size: int) -> Offsets:
 
 def by_blocks(make: Callable[[Offsets], Layout], starts: Offsets) -> Layout:
     """The layout that `make` returns for `starts`, computed in blocks."""
-    parts = [make(starts[block]) for block in _blocks(len(starts))]
+    parts = [make(starts[low : low + _BLOCK]) for low in range(0, len(starts), _BLOCK)]
     return Layout(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Layout)))
-
-
-def _blocks(size: int) -> Iterator[Offsets]:
-    for low in range(0, size, _BLOCK):
-        yield np.arange(low, min(low + _BLOCK, size))
 
 
 def require_others(text: Part) -> None:
@@ -151,12 +148,7 @@ class FormIndex:
         self._order = np.argsort(forms.astype(np.min_scalar_type(len(self._ends))), kind="stable")
 
     def draw(
-        self,
-        forms: tuple[Offsets, Offsets],
-        bounds: tuple[Offsets | int, Offsets | int],
-        document: Offsets,
-        key: Callable[..., int],
-        i: Offsets,
+        self, forms: tuple[Offsets, Offsets], bounds: tuple[Any, Any], document: Offsets, key: Key, i: Offsets
     ) -> Offsets:
         """For each sequence `i` of `document`, a sentence of another document, uniform over the range of forms.
 
