@@ -1,11 +1,11 @@
-"""Finds local task files: `<split>.jsonl`, `<split>.jsonl.gz` or `<split>.parquet`."""
+"""Finds local task files: `<split>.jsonl`, `.csv` or `.tsv`, each optionally gzipped, or `.parquet`."""
 
 from pathlib import Path
 
 from bertlab.errors import BadInput
 from bertlab.store.files import kind
 
-SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
+SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 """The suffixes of task files, in order of precedence."""
 
 
@@ -20,5 +20,5 @@ def find(folder: Path, split: str) -> Path:
     path = existing(folder, split)
     if path is None:
         there = ", ".join(sorted(each.name for each in folder.glob("*")))
-        raise BadInput(f"{folder} has no {split}.jsonl (or .jsonl.gz, .parquet): it has {there or 'nothing'}")
+        raise BadInput(f"{folder} has no {split}.jsonl (or .parquet, .csv, .tsv): it has {there or 'nothing'}")
     return path

@@ -1,10 +1,12 @@
-"""Reads the rows of local files: `.jsonl`, `.jsonl.gz` and `.parquet`."""
+"""Reads the rows of local files: `.jsonl`, `.csv` and `.tsv`, each optionally gzipped, and `.parquet`."""
 
+import csv
 import gzip
+import io
 import json
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,10 +20,14 @@ Rows = Iterator[dict[str, Any]]
 def read(path: Path, column: str = "") -> Rows:
     """The rows of a file; of a Parquet file that has `column`, that column alone.
 
-    Raises `BadInput` that names a damaged file, and the line where there is one.
+    Columns of `.csv` and `.tsv` with numbers alone are numbers; `.tsv` has no quoting, as in GLUE's files. Raises
+    `BadInput` that names a damaged file, and the line where there is one.
     """
     with opened(path) as stream:
-        yield from _parquet(path, stream, column) if path.suffix == ".parquet" else _json(path, stream)
+        if path.suffix == ".parquet":
+            yield from _parquet(path, stream, column)
+        else:
+            yield from _json(path, stream) if ".jsonl" in path.name else _cells(path, stream)
 
 
 @contextmanager
@@ -63,6 +69,26 @@ def _json(path: Path, stream: IO[bytes]) -> Rows:
         if not isinstance(row, dict):
             raise BadInput(f"{path} line {number} is not a JSON object: give one object per line")
         yield row
+
+
+def _cells(path: Path, stream: IO[bytes]) -> Rows:
+    form: Any = {} if ".csv" in path.name else {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
+    try:
+        with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
+            names, *rows = filter(None, csv.reader(text, strict=True, **form))
+        _require_distinct(names)
+        columns = [_numbers(column) for column in zip(*rows, strict=True)]
+        yield from (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+    except (csv.Error, ValueError) as error:  # also text that is not UTF-8, and rows of different lengths
+        raise BadInput(f"{path} is not a table with a header and as many cells in each row: {error}") from None
+
+
+def _numbers(cells: tuple[str, ...]) -> Iterable[Any]:
+    """A column as whole numbers or as numbers, if all its cells are."""
+    for number in (int, float):
+        with suppress(ValueError):
+            return [number(cell) for cell in cells]
+    return cells
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

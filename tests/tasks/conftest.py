@@ -1,5 +1,6 @@
 """A tokenizer whose pieces are known, and task files written by hand."""
 
+import csv
 import gzip
 import json
 
@@ -28,8 +29,13 @@ def write():
             import pyarrow.parquet
 
             pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), plain)
-        else:
+        elif plain.suffix == ".jsonl":
             plain.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        else:
+            with plain.open("w", encoding="utf-8", newline="") as stream:
+                table = csv.DictWriter(stream, rows[0], dialect="excel" if plain.suffix == ".csv" else "excel-tab")
+                table.writeheader()
+                table.writerows(rows)
         if plain != path:
             path.write_bytes(gzip.compress(plain.read_bytes()))
             plain.unlink()

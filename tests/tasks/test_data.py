@@ -175,7 +175,7 @@ def test_substitutes_that_cannot_be(mirror):
     assert "did you mean 'proteins'" in message(catalog.find("conll2003"), mirror, substitute="protein")
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".parquet"])
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".parquet", ".csv", ".tsv"])
 def test_a_task_of_the_users_own(tmp_path, write, suffix):
     rows = [{"text": "a b", "class": "good"}, {"text": "c", "class": "bad"}]
     for split in ("train", "validation"):

@@ -24,11 +24,23 @@ def message(path, columns=("sentence", "label")):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".parquet"])
-def test_typed_files(tmp_path, write, suffix):
+@pytest.mark.parametrize("suffix", [each for each in files.SUFFIXES if "tsv" not in each])
+def test_rows(tmp_path, write, suffix):
     path = write(tmp_path / f"train{suffix}", ROWS)
     assert files.find(tmp_path, "train") == path
     assert read(path, ("label", "sentence")) == [[1, 0], ['a "b, c" ä', "d"]]
+
+
+def test_a_column_of_a_table_is_numbers_if_all_its_cells_are(tmp_path):
+    path = tmp_path / "train.csv"
+    path.write_text("score,label\n0.5,1\n2,one\n", encoding="utf-8")
+    assert read(path, ("score", "label")) == [[0.5, 2.0], ["1", "one"]]
+
+
+def test_quotes_in_tab_separated_files_are_text(tmp_path):
+    path = tmp_path / "train.tsv"
+    path.write_text('label\tsentence\n1\t"open\n0\tclosed" too\n', encoding="utf-8")
+    assert read(path, ("sentence",)) == [['"open', 'closed" too']]
 
 
 def test_a_missing_split_names_what_is_there(tmp_path, write):
@@ -63,3 +75,8 @@ def test_files_that_cannot_be_read(tmp_path):
     parquet = tmp_path / "train.parquet"
     parquet.write_bytes(b"PAR?")
     assert "not a Parquet file" in message(parquet)
+    cells = tmp_path / "train.csv"
+    cells.write_text("sentence,label\na,0,extra\n")
+    assert "as many cells in each row" in message(cells)
+    cells.write_bytes(b"sentence,label\n\xff,0\n")
+    assert "'utf-8' codec" in message(cells)

@@ -1,51 +1,59 @@
 """A study in LaTeX: a file of booktabs tables to be read into a paper by `\\input`."""
 
-import re
-
-from tabulate import LATEX_ESCAPE_RULES, tabulate
-
 from bertlab.names import plain
 from bertlab.report import findings, tables
-from bertlab.report.section import Chapter
+from bertlab.report.section import Chapter, Section
+from bertlab.report.tables import Table
 
 _HEADER = r"""% Written by `bertlab report --format latex`. The paper needs
 % \usepackage[T1]{fontenc}
 % \usepackage{booktabs}
 """
-_SPECIAL = str.maketrans(LATEX_ESCAPE_RULES)
-_TABLE = r"""\begin{table}
-\centering
-\caption{%s}
-\label{%s}
-%s
-\end{table}
-"""
+_SPECIAL = str.maketrans(
+    {each: f"\\{each}" for each in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
 
 
 def study(chapter: Chapter) -> str:
     """The tables of a study in each of its settings: results, differences, claims."""
-    text = _HEADER
-    for section in chapter.sections:
-        evidence = section.evidence
-        for name, table, about in (
-            ("results", tables.results(evidence), "Mean (sd, n)."),
-            ("differences", tables.differences(evidence), "Difference to the baseline with its 95 % interval."),
-            ("claims", findings.table(section.findings), "Claims of the paper."),
-        ):
-            if not table.rows:
-                continue
-            caption = plain(f"{chapter.study}. {section.title}. {evidence.source}. {about}")
-            # claims are sentences, which a column of a width wraps
-            widths = ["p{0.3\\linewidth}" if name == "claims" else "l", *"r" * (len(table.columns) - 1)]
-            cells = tabulate(
-                [list(map(plain, row)) for row in table.rows],
-                headers=list(map(plain, table.columns)),
-                tablefmt="latex_booktabs",
-                disable_numparse=True,
-            )
-            cells = cells.replace("{" + "l" * len(widths) + "}", "{" + "".join(widths) + "}", 1)
-            cells = re.sub(
-                r"^ ", " {}", cells, flags=re.MULTILINE
-            )  # a bracket or star here would belong to the last \\
-            text += "\n" + _TABLE % (caption.translate(_SPECIAL), f"tab:{section.stem}:{name}", cells)
+    return "\n".join([_HEADER, *(_tables(chapter, section) for section in chapter.sections)])
+
+
+def _tables(chapter: Chapter, section: Section) -> str:
+    evidence = section.evidence
+    about = f"{chapter.study}. {section.title}. {evidence.source}."
+    every = (
+        ("results", tables.results(evidence), "Mean (sd, n)."),
+        ("differences", tables.differences(evidence), "Difference to the baseline with its 95 % interval."),
+        ("claims", findings.table(section.findings), "Claims of the paper."),
+    )
+    label = f"tab:{section.stem}"
+    found = [each for each in every if each[1].rows]
+    return "\n".join(_table(table, f"{about} {caption}", f"{label}:{name}") for name, table, caption in found)
+
+
+def _table(table: Table, caption: str, label: str) -> str:
+    """A table by pandas; the measurements of a table of results span what is measured and published."""
+    import pandas
+
+    names = [plain(each) for each in table.columns[1:]]
+    frame = pandas.DataFrame([row[1:] for row in table.rows], index=[row[0] for row in table.rows], columns=names)
+    if "verdict" not in names:
+        heads = [
+            (names[place - 1], "published") if name == "published" else (name, "measured")
+            for place, name in enumerate(names)
+        ]
+        frame.columns = pandas.MultiIndex.from_tuples(heads)
+    # {} before a name: one that begins with a bracket is not an option of the line break before it
+    style = frame.map(plain).style.format(escape="latex")
+    style = style.format_index("{{}}{}".format, escape="latex", axis=0).format_index(escape="latex", axis=1)
+    text: str = style.to_latex(
+        caption=plain(caption).translate(_SPECIAL),
+        label=label,
+        hrules=True,
+        position_float="centering",
+        multicol_align="c",
+        column_format=("p{0.3\\linewidth}" if "verdict" in names else "l") + "r" * len(names),
+    )
     return text

@@ -126,6 +126,9 @@ def test_values_in_parquet(refused, folder, kind, column, values, row):
         ("train.jsonl", f'{{"text": "a", "label": {DEEPER}}}\n', "line 1 is not JSON"),
         ("train.jsonl", f'{{"text": "a", "label": {DIGITS * 12}}}\n', "line 1 is not JSON"),
         ("train.parquet", year_300000, "is not a Parquet file that can be read"),
+        ("train.csv", "text,label,label\na,0,1\n", "is not a table .* in each row: it has 'label' twice"),
+        ("train.csv", "text,label\na,0,1\nb,1\n", "is not a table with a header and as many cells in each row"),
+        ("train.tsv", f"text\tlabel\na\t{DIGITS}\n", r"column label row 1: give texts alone, or whole numbers"),
     ],
 )
 def test_rows_that_are_none(refused, folder, file, content, says):
