@@ -56,7 +56,7 @@ def floors(data: TaskData) -> Iterator[tuple[str, float]]:
             yield name, floor(parts(data, column))[0][metric]
     if data.name in PAIRS and data.labels:
         train, evaluated = (lexical.features(raw.text)[:, : lexical.COUNTS] for raw in (data.train, data.evaluation))
-        shared = lexical.fit_classifier(train, np.array(data.train.labels)).predict(evaluated)
+        shared = lexical.fit(train, np.array(data.train.labels)).predict(evaluated)
         yield "shared words", classification.accuracy(shared, np.array(data.evaluation.labels)).value
     if data.name == "questions-unanswerable":
         for column, name in enumerate(("question: has an answer?", "context: has an answer?")):

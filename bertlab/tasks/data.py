@@ -31,7 +31,9 @@ def read(located: Located) -> TaskData:
     """
     task = located.task
     tables = [_table(located, split) for split in splits_of(task)]
-    labels, parts = kinds.find(task.kind).check(task, tables)
+    kind = kinds.find(task.kind)
+    labels = kind.label_names(task, tables)
+    parts = [RawExamples(text=kind.text(task, table), labels=kind.answers(task, table, labels)) for table in tables]
     group = next((name for name in task.group if all(name in table.columns for table in tables)), None)
     if group is not None:
         for at, table in enumerate(tables):
@@ -77,10 +79,8 @@ def from_hub(dataset: Dataset, split: str, label: str, advice: str) -> tuple[lis
     Lists of such integers become names, because tags of a data set and of a task can differ in order.
     """
     found = dataset.open(split, advice)
-    rows: list[dict[str, Any]] = []
     try:
-        for batch in found.with_format("arrow").iter(1000):
-            rows += batch.to_pylist()
+        rows: list[dict[str, Any]] = found.with_format("arrow")[:].to_pylist()
     except Exception as error:  # the library raises the errors of its readers
         raise hub.unreachable(f"split {split} of '{dataset.name}'", error, advice) from None
     feature = (found.features or {}).get(label)

@@ -1,8 +1,7 @@
 """Bag-of-words models for the lexical floor of each kind of task.
 
-For classification, regression and multiple choice, a linear model of the words of each text, of word pairs, and of the
-number of shared words; for tagging, a linear model of a window of three words; for spans, the span of the context
-nearest to words of the question. The first `WORDS` words of a text are hashed to `FEATURES` features.
+A linear model of the words of each text, word pairs and the number of shared words; for tagging, of a window of three
+words; for spans, the span of the context nearest to words of the question.
 """
 
 from __future__ import annotations
@@ -18,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bertlab.tasks.examples import Integers
+from bertlab.tasks.examples import Floats, Integers
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 WORDS = 40
+"""Only the first words of a text count."""
 FEATURES = 2**18
 COUNTS = 5
 """The number of features that count shared words; they precede the hashed ones."""
@@ -69,14 +69,16 @@ def features(text: Sequence[Sequence[str]]) -> csr_matrix:
     return csr_matrix((np.concatenate(values), np.concatenate(columns), np.array(starts)), shape=shape)
 
 
-def fit_classifier(inputs: csr_matrix, labels: Integers) -> Any:
-    """A fitted one-against-all logistic regression."""
+def fit(inputs: csr_matrix, labels: Integers | Floats) -> Any:
+    """A fitted one-against-all logistic regression of labels, or a ridge regression of values."""
     from sklearn.dummy import DummyClassifier
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.linear_model import LogisticRegression, Ridge
     from sklearn.multiclass import OneVsRestClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer
 
+    if np.issubdtype(labels.dtype, np.floating):
+        return Ridge(alpha=10.0, solver="sparse_cg", tol=1e-3).fit(inputs, labels)
     if len(np.unique(labels)) == 1:
         return DummyClassifier(strategy="most_frequent").fit(inputs, labels)
     model: Any = LogisticRegression(solver="liblinear", max_iter=100)

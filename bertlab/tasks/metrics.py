@@ -1,10 +1,9 @@
 """Metrics as functions of weighted examples, so that a report resamples them without recomputing predictions.
 
 An example is the unit that another test set would sample: in tagging a sentence with all its words, and where examples
-depend on each other their whole group (all questions on an article, all pairs of a premise). A metric returns its value
-under any weights on the examples, for the bootstrap, and a contribution of each example. Contributions average to the
-value and measure the influence of each example (an infinitesimal or plain jackknife), so the variance of any metric
-over examples is that of a mean.
+depend on each other their whole group. Weights on the examples serve the bootstrap. Contributions of examples average
+to the value and measure their influence (an infinitesimal or plain jackknife), so the variance of any metric is that of
+a mean.
 
 Shapes: E examples, B weightings, K statistics per example. Values are in points (0 to 100), log-likelihoods in nats.
 """
@@ -70,11 +69,6 @@ class MetricOfMeans(Metric):
     """From means (..., K) to values (...)."""
 
     @property
-    def examples(self) -> int:
-        """E."""
-        return len(self.statistics)
-
-    @property
     def value(self) -> float:
         """The function of the means."""
         return float(self.function(self.statistics.mean(0)))
@@ -85,7 +79,7 @@ class MetricOfMeans(Metric):
 
     def contributions(self) -> Floats:
         """Jackknife pseudo-values, shifted to have the metric for their mean."""
-        total, number = self.statistics.sum(0), self.examples
+        total, number = self.statistics.sum(0), len(self.statistics)
         if number == 1:
             return self.function(self.statistics)
         pull = -(number - 1) * self.function((total - self.statistics) / (number - 1))

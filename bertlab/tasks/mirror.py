@@ -9,7 +9,6 @@ import io
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from bertlab.errors import BadInput, writing
 from bertlab.hub import datasets as hub
@@ -46,7 +45,11 @@ def write(tasks: Iterable[Task], directory: Path, machine: Machine) -> Iterator[
             with writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
             store.write_json(folder / "manifest.json", {"hub": found.name, "commit": found.commit})
-            store.write(path, _packed(rows))
+            packed = io.BytesIO()
+            with gzip.GzipFile("", "wb", fileobj=packed, mtime=0) as file:  # equal rows give equal bytes
+                for row in rows:
+                    file.write(f"{json.dumps(row, ensure_ascii=False, default=str)}\n".encode())
+            store.write(path, packed.getvalue())
             yield f"{path}: {len(rows):,} rows of {found.name} at {found.commit[:12]}"
 
 
@@ -58,12 +61,3 @@ def _at_commit(folder: Path, reference: Reference, machine: Machine) -> Dataset:
             raise BadInput(f"{folder} holds {manifest['hub']}, not {reference.name}: give another directory")
         reference = dataclasses.replace(reference, revision=manifest["commit"])
     return hub.dataset(reference, machine.cache, f"data set '{reference.full_name}'", ADVICE)
-
-
-def _packed(rows: Iterable[dict[str, Any]]) -> bytes:
-    """Rows as gzipped JSON lines; equal rows give equal bytes."""
-    packed = io.BytesIO()
-    with gzip.GzipFile("", "wb", fileobj=packed, mtime=0) as file:
-        for row in rows:
-            file.write(f"{json.dumps(row, ensure_ascii=False, default=str)}\n".encode())
-    return packed.getvalue()

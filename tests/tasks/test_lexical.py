@@ -99,7 +99,7 @@ def test_half_of_a_pair_tells_nothing_where_it_is_built_so():
     assert 40 < floor(half)[0]["accuracy"] < 60
     alike = task("classification", ("no", "yes"), the_same_word)
     train, evaluated = (lexical.features(raw.text)[:, : lexical.COUNTS] for raw in (alike.train, alike.evaluation))
-    shared = lexical.fit_classifier(train, np.array(alike.train.labels)).predict(evaluated)
+    shared = lexical.fit(train, np.array(alike.train.labels)).predict(evaluated)
     assert np.mean(shared == alike.evaluation.labels) > 0.95
 
 

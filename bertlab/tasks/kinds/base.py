@@ -35,9 +35,6 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 Options = Collection[str]
 """The names in `TaskKind.options` that the adaptation switches on."""
 
-Splits = tuple[tuple[str, ...], list[RawExamples]]
-"""The names of the labels (none for answers without labels), and the examples of each split, training first."""
-
 _floors: dict[tuple[str, ...], list[dict[str, float]]] = {}
 
 
@@ -72,13 +69,6 @@ class TaskKind(ABC):
     """Whether it predicts a label for each word, which the feature-based approach needs."""
     exchanged: ClassVar[int] = 1
     """The text column that the exchanged-text floor takes from another example."""
-
-    def check(self, task: Task, tables: Sequence[Table]) -> Splits:
-        """The examples of each split. Raises `BadInput` that names the file and row of the first wrong value."""
-        names = self.label_names(task, tables)
-        return names, [
-            RawExamples(text=self.text(task, table), labels=self.answers(task, table, names)) for table in tables
-        ]
 
     def label_names(self, task: Task, tables: Sequence[Table]) -> tuple[str, ...]:
         """The names of the labels in order; none for answers without labels."""
@@ -168,12 +158,8 @@ class TaskKind(ABC):
 
     def lexical(self, train: RawExamples) -> Callable[[RawExamples], Arrays]:
         """A linear model of `lexical.features`, fitted to `train`: gives predictions for other examples."""
-        model = self.fit(lexical.features(train.text), np.array(train.labels))
+        model = lexical.fit(lexical.features(train.text), np.array(train.labels))
         return lambda raw: {"prediction": model.predict(lexical.features(raw.text)), "label": np.array(raw.labels)}
-
-    def fit(self, inputs: Any, labels: Any) -> Any:
-        """The fitted linear model of the lexical floor."""
-        return lexical.fit_classifier(inputs, labels)
 
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
         """One of `metrics`, or `LIKELIHOOD`, as a function of weighted examples.

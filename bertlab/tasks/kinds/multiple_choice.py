@@ -79,7 +79,7 @@ class MultipleChoice(TaskKind):
         """A logistic regression on `lexical.features` of the context with each ending: right or not."""
         choices = len(train.text) - 1
         right = (np.array(train.labels)[:, None] == np.arange(choices)).ravel().astype(int)
-        model = self.fit(lexical.features(_pairs(train.text)), right)
+        model = lexical.fit(lexical.features(_pairs(train.text)), right)
 
         def predict(raw: RawExamples) -> Arrays:
             scores = model.decision_function(lexical.features(_pairs(raw.text))).reshape(-1, choices)

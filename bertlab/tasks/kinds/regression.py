@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -58,12 +58,6 @@ class Regression(TaskKind):
         """The mean of the training examples."""
         return {"prediction": np.full(len(examples), train.targets.mean()), "label": examples.targets}
 
-    def fit(self, inputs: Any, labels: Any) -> Any:
-        """A ridge regression."""
-        from sklearn.linear_model import Ridge
-
-        return Ridge(alpha=10.0, solver="sparse_cg", tol=1e-3).fit(inputs, labels)
-
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """Linear and rank correlation, the metrics of STS-B."""
         prediction, label = arrays["prediction"].astype(np.float64), arrays["label"].astype(np.float64)
@@ -93,14 +87,9 @@ class Spearman(Metric):
     """(E,)"""
 
     @property
-    def examples(self) -> int:
-        """E."""
-        return len(self.label)
-
-    @property
     def value(self) -> float:
         """The correlation of all examples."""
-        return float(self.weighted(np.ones((1, self.examples)))[0])
+        return float(self.weighted(np.ones((1, len(self.label))))[0])
 
     def weighted(self, weights: Floats) -> Floats:
         """The correlation of the weighted mid-ranks, (B,)."""
@@ -112,19 +101,20 @@ class Spearman(Metric):
 
     def contributions(self) -> Floats:
         """The influence function: an example contributes by its own rank and by shifting all other ranks."""
-        same = np.full((1, self.examples), 1 / self.examples)
+        count = len(self.label)
+        same = np.full((1, count), 1 / count)
         value = self.weighted(same)
         ranks = [_ranks(values, same)[0] for values in (self.prediction, self.label)]
         if any(np.ptp(each) == 0 for each in ranks):
-            return np.zeros(self.examples)
+            return np.zeros(count)
         (one, other), rho = [(each - each.mean()) / each.std() for each in ranks], value / 100
         pull = one * other - rho / 2 * (one**2 + other**2)
         for values, mine, its, rank in (
             (self.prediction, one, other, ranks[0]),
             (self.label, other, one, ranks[1]),
         ):
-            slope = (its - rho * mine) / rank.std()  # E times the derivative of the correlation by each rank
-            pull -= _ranks(values, slope[None])[0] / self.examples
+            slope = (its - rho * mine) / rank.std()  # `count` times the derivative of the correlation by each rank
+            pull -= _ranks(values, slope[None])[0] / count
         return np.asarray(value + 100 * (pull - pull.mean()))
 
 

@@ -322,18 +322,16 @@ def f1(prediction: str, answers: Sequence[str]) -> float:
 
     If the prediction or the answer is empty, F1 is 1 if both are, else 0.
     """
-    return max(_overlap(normalised(prediction).split(), answer.split()) for answer in _right(answers))
+    predicted, found = normalised(prediction).split(), []
+    for right in (answer.split() for answer in _right(answers)):
+        same = sum((Counter(predicted) & Counter(right)).values())
+        both = len(predicted) + len(right)
+        found.append(2 * same / both if predicted and right else float(predicted == right))
+    return max(found)
 
 
 def _right(answers: Sequence[str]) -> list[str]:
     return [answer for answer in map(normalised, answers) if answer] or [""]
-
-
-def _overlap(predicted: list[str], right: list[str]) -> float:
-    if not predicted or not right:
-        return float(predicted == right)
-    same = sum((Counter(predicted) & Counter(right)).values())
-    return 2 * same / (len(predicted) + len(right))
 
 
 def best_threshold(margins: Floats, answered: Floats, unanswered: Floats) -> float:

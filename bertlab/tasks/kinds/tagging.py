@@ -136,7 +136,7 @@ class Tagging(TaskKind):
 
     def lexical(self, train: RawExamples) -> Callable[[RawExamples], Arrays]:
         """A logistic regression on `lexical.windows`."""
-        model = self.fit(lexical.windows(train.text[0]), np.concatenate(train.labels))
+        model = lexical.fit(lexical.windows(train.text[0]), np.concatenate(train.labels))
         return lambda raw: {
             "prediction": model.predict(lexical.windows(raw.text[0])),
             "label": np.concatenate(raw.labels),
