@@ -79,8 +79,10 @@ def from_hub(dataset: Dataset, split: str, label: str, advice: str) -> tuple[lis
     Lists of such integers become names, because tags of a data set and of a task can differ in order.
     """
     found = dataset.open(split, advice)
+    rows: list[dict[str, Any]] = []
     try:
-        rows: list[dict[str, Any]] = found.with_format("arrow")[:].to_pylist()
+        for batch in found.with_format("arrow").iter(1000):
+            rows += batch.to_pylist()
     except Exception as error:  # the library raises the errors of its readers
         raise hub.unreachable(f"split {split} of '{dataset.name}'", error, advice) from None
     feature = (found.features or {}).get(label)
