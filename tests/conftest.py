@@ -1,7 +1,9 @@
 """What many tests share: a small tokenised corpus, a machine of one thread, and a store with a finished study."""
 
+import fcntl
 import json
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -44,6 +46,30 @@ def call():
         return 0
 
     return called
+
+
+@pytest.fixture(scope="session")
+def smoke():
+    """The command of `finished`: its numbers do not depend on the machine."""
+    variants = ("--only", "80/10/10", "--only", "0/0/100", "--random-init")
+    return ("ablate", "masking", "--scale", "smoke", *variants, "--threads", "1", "--precision", "fp32")
+
+
+@pytest.fixture(scope="session")
+def finished(call, smoke, tmp_path_factory):
+    """A store with two variants of Table 8 and the one without pre-training, at smoke scale.
+
+    One process of the tests computes it, and each has a copy.
+    """
+    place = tmp_path_factory.getbasetemp()
+    shared = (place.parent if "PYTEST_XDIST_WORKER" in os.environ else place) / "shared-finished"
+    with shared.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not shared.exists():
+            runs = tmp_path_factory.mktemp("computed") / "runs"
+            assert call(*smoke, "--runs", runs) == 0
+            runs.rename(shared)
+    return shutil.copytree(shared, tmp_path_factory.mktemp("finished") / "runs")
 
 
 @pytest.fixture(scope="session")

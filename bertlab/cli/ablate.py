@@ -1,21 +1,19 @@
 """`bertlab ablate`: pre-trains the variants of studies, measures them, and prints them beside the published values."""
 
-from typing import Annotated
-
 from bertlab.cli.console import say
-from bertlab.cli.options import ClusterOptions, DryRun, Loggers, Retry, StudyOptions, option
+from bertlab.cli.options import DRY_RUN, LOGGERS, RETRY, ClusterOptions, Names, StudyOptions, option
 from bertlab.errors import BadInput
 
 
 def ablate(
     options: StudyOptions,
     devices: ClusterOptions,
-    search: Annotated[
-        bool, option("--search", None, "Choose fine-tuning settings by a grid search on the baseline first.")
-    ] = False,
-    logger: Loggers = None,
-    retry: Retry = False,
-    dry_run: DryRun = False,
+    search: bool = option(
+        False, "--search", None, "First choose fine-tuning settings by a grid search on the baseline."
+    ),
+    logger: Names = LOGGERS,
+    retry: bool = RETRY,
+    dry_run: bool = DRY_RUN,
 ) -> int:
     """Pre-train and measure the variants of studies.
 

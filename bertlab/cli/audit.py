@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from bertlab.cli.console import complain, print_json, print_table, say
-from bertlab.cli.options import AuditOptions, Json
+from bertlab.cli.options import JSON, AuditOptions
 
 if TYPE_CHECKING:
     from bertlab.inputs.audit import Audited
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 VERDICTS = {True: "holds", False: "FAILS", None: "not tested"}
 
 
-def audit(options: AuditOptions, json: Json = False) -> int:
+def audit(options: AuditOptions, json: bool = JSON) -> int:
     """Test what the batches of every variant contain.
 
     Draws a sample of batches and tests fractions of masked tokens, sentence pairs, lengths, masks and lost tokens.

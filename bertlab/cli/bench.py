@@ -5,10 +5,11 @@ import tempfile
 from pathlib import Path
 
 from bertlab.cli.console import print_json, say
-from bertlab.cli.options import Json, ScaleOptions, TrainingOptions
+from bertlab.cli.options import JSON, ScaleOptions, TrainingOptions
+from bertlab.wording import megabytes
 
 
-def bench(options: ScaleOptions, devices: TrainingOptions, json: Json = False) -> None:
+def bench(options: ScaleOptions, devices: TrainingOptions, json: bool = JSON) -> None:
     """Measure the pre-training speed of this machine.
 
     Prints tokens per second and the fraction of peak FLOP/s. Times at least five steps on the synthetic corpus, with
@@ -40,13 +41,10 @@ def bench(options: ScaleOptions, devices: TrainingOptions, json: Json = False) -
         print_json({"scale": options.scale, **dataclasses.asdict(found), "numerics": numerics})
         return
     where = f"{numerics['device']}, {numerics['precision']}, {numerics['threads']} threads"
-    where += ", compiled" if "compiled" in numerics else ""
     say(f"scale {options.scale} on {where}: {found.tokens_per_second:,.0f} tokens/s")
     say(
         f"{found.flops_per_second / 1e9:,.1f} GFLOP/s, {found.share_of_peak:.0%} of the "
         f"{found.peak_flops_per_second / 1e9:,.1f} GFLOP/s of matrix products in {numerics['precision']}"
     )
-    say(
-        f"{1000 * found.seconds_per_step:,.1f} ms per step of {found.sequences_per_step} sequences; "
-        f"peak memory {found.peak_memory_bytes / 1e6:,.0f} MB"
-    )
+    step = f"{1000 * found.seconds_per_step:,.1f} ms per step of {found.sequences_per_step} sequences"
+    say(f"{step}; peak memory {megabytes(found.peak_memory_bytes)}")

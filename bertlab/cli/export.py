@@ -3,18 +3,17 @@
 import os
 import shutil
 from pathlib import Path
-from typing import Annotated
 
 from bertlab.cli.console import say
-from bertlab.cli.options import Run, Runs, argument, option
+from bertlab.cli.options import RUN, RUNS, argument, option
 from bertlab.errors import BadInput, writing
 
 
 def export(
-    run: Run,
-    directory: Annotated[Path, argument("DIR", "A new directory to write.")],
-    results: Annotated[bool, option("--results", None, "RUN is a study: write its results, without weights.")] = False,
-    runs: Runs = Path("runs"),
+    run: str = RUN,
+    directory: Path = argument(..., "DIR", "A new directory to write."),
+    results: bool = option(False, "--results", None, "RUN is a study: write its results, without weights."),
+    runs: Path = RUNS,
 ) -> None:
     """Write a model as a transformers checkpoint.
 
@@ -29,11 +28,8 @@ def export(
     store = Store(runs)
     existing = next(path for path in directory.absolute().parents if path.exists())
     beside = existing / f".{directory.name}.{os.getpid()}.part"
-    try:
-        sweep(existing / directory.name)
-        beside.mkdir()
-    except OSError as error:
-        raise BadInput(f"export target '{directory}' cannot be written: {error.strerror}") from error
+    sweep(existing / directory.name)
+    beside.mkdir()
     try:
         with writing(directory, "export target"):
             what = (exports.results if results else exports.checkpoint)(store, run, beside)

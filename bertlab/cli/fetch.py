@@ -1,14 +1,13 @@
 """`bertlab fetch`: downloads the tasks of studies from the Hub into a local directory."""
 
 from pathlib import Path
-from typing import Annotated
 
 from bertlab.cli.console import complain, say
-from bertlab.cli.options import StudyNames, argument
+from bertlab.cli.options import STUDIES, argument
 from bertlab.errors import BadInput
 
 
-def fetch(study: StudyNames, directory: Annotated[Path, argument("DIR", "The directory to write.")]) -> int:
+def fetch(study: list[str] = STUDIES, directory: Path = argument(..., "DIR", "The directory to write.")) -> int:
     """Download the tasks of studies.
 
     Serves machines without internet access: other commands read the directory with --data DIR. Keeps existing files.

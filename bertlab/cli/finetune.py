@@ -1,29 +1,20 @@
 """`bertlab finetune`: measures a finished model on one task, outside of a study."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Annotated
-
-from bertlab.cli.console import print_json, print_table, say
-from bertlab.cli.options import DeviceOptions, Json, Loggers, Retry, StoreOptions, TaskOptions, option
+from bertlab.cli.console import print_json, say
+from bertlab.cli.options import JSON, LOGGERS, MODEL, RETRY, DeviceOptions, Names, StoreOptions, TaskOptions, option
 from bertlab.errors import BadInput
-
-if TYPE_CHECKING:
-    from bertlab.store.runs import Run
 
 
 def finetune(
-    task: Annotated[str, option("--task", "TASK", "Task: mnli, squad, conll2003, entities, ...")],
-    from_: Annotated[str, option("--from", "RUN|DIR|HUB_NAME[@REVISION]", "The model to measure.")],
     options: TaskOptions,
     places: StoreOptions,
     devices: DeviceOptions,
-    adaptation: Annotated[
-        str, option("--adaptation", "KIND", "How to adapt the model: finetune, features or adapters.")
-    ] = "finetune",
-    logger: Loggers = None,
-    retry: Retry = False,
-    json: Json = False,
+    task: str = option(..., "--task", "TASK", "Task: mnli, squad, conll2003, entities, ..."),
+    from_: str = option(..., "--from", MODEL, "The model to measure."),
+    adaptation: str = option("finetune", "--adaptation", "KIND", "Adapt the model by finetune, features or adapters."),
+    logger: Names = LOGGERS,
+    retry: bool = RETRY,
+    json: bool = JSON,
 ) -> int:
     """Fine-tune a finished model on one task and print its metrics.
 
@@ -61,23 +52,9 @@ def finetune(
     found = [run for cell in plan.cells if (run := store.get(cell.job.id)) is not None]
     if json:
         print_json([{"id": run.id, "path": str(run.path), **run.result()} for run in found])
-    elif found:
-        _print(found)
+    for result in [] if json else [run.result() for run in found]:
+        for each in (result, result["test"]) if "test" in result else (result,):
+            for name, floor in each["majority"].items():
+                figures = f"{name} {each['metrics'][name]:.2f} (majority guess {floor:.2f})"
+                say(f"{result['task']} {each['split']}, fine-tuning seed {result['finetune_seed']}: {figures}")
     return 0 if complete else 1
-
-
-def _print(runs: list[Run]) -> None:
-    from statistics import fmean as mean
-
-    results = [run.result() for run in runs]
-    seeds = [f"fine-tuning seed {result['finetune_seed']}" for result in results]
-    rows = []
-    for split in [results, *([[each["test"] for each in results]] if "test" in results[0] else [])]:
-        for name, floor in split[0]["majority"].items():
-            values = [each["metrics"][name] for each in split]
-            points = [*values, *([mean(values)] if len(values) > 1 else []), floor]
-            rows.append([split[0]["split"], name, *(f"{each:.2f}" for each in points)])
-    columns = ["split", "metric", *seeds, *(["mean"] if len(seeds) > 1 else []), "majority guess"]
-    print_table(columns, rows, f"{results[0]['task']}: {results[0]['dataset']}, in points", left=2)
-    if any(each["status"] == "collapsed" for each in results):
-        say("collapsed: one fine-tuning seed predicts the same answer for all examples")

@@ -79,7 +79,11 @@ def main() -> None:
         code = 130 if error.number == signal.SIGINT else 143
     except Exception as error:
         code, line = _status(error)
-    if not _flushed():
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):  # a closed pipe, or a full disk
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code, line = code if code in (130, 143) else 1, ""
     if line:
         complain(f"bertlab: {line}")
@@ -101,31 +105,15 @@ def _status(error: Exception) -> tuple[int, str]:
         text = plain(str(error))[:300]
     except Exception:  # str() of an error in a user's code may raise
         text = "no text"
-    return INTERNAL_ERROR, f"internal error: {type(error).__name__}: {text}; {_traceback(error)}"
-
-
-def _traceback(error: Exception) -> str:
-    """Writes a traceback to a file, or with `--debug` to standard error, and returns where it is."""
-    text = "".join(traceback.format_exception(error))
+    shown, place = "".join(traceback.format_exception(error)), "the traceback is above"
     if "--debug" in sys.argv:
-        complain(text)
-        return "the traceback is above"
-    head = f"bertlab {__version__}, Python {platform.python_version()}: {sys.argv[1:]}\n"
-    try:
-        descriptor, name = tempfile.mkstemp(prefix="bertlab-fault-", suffix=".txt")
-        with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(head + text)
-    except OSError:
-        return "`bertlab --debug COMMAND` shows its traceback"
-    return f"please report it with the traceback in {name}"
-
-
-def _flushed() -> bool:
-    """Whether all output was written; discards what a closed pipe or a full disk does not accept."""
-    try:
-        sys.stdout.flush()
-    except (OSError, ValueError):
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return False
-    return True
+        complain(shown)
+    else:
+        place = "`bertlab --debug COMMAND` shows its traceback"
+        head = f"bertlab {__version__}, Python {platform.python_version()}: {sys.argv[1:]}\n"
+        with suppress(OSError):
+            descriptor, name = tempfile.mkstemp(prefix="bertlab-fault-", suffix=".txt")
+            with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(head + shown)
+            place = f"please report it with the traceback in {name}"
+    return INTERNAL_ERROR, f"internal error: {type(error).__name__}: {text}; {place}"

@@ -1,28 +1,15 @@
 """`bertlab merge`: joins several stores, or exported results."""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from bertlab.cli.console import console, say
-from bertlab.cli.options import argument
+from bertlab.cli.options import argument, option
 from bertlab.names import plain
 
 
 def merge(
-    stores: Annotated[list[Path], argument("STORE", "Stores or exported results.")],
-    into: Annotated[
-        Path,
-        typer.Option(
-            "--into",
-            "--runs",
-            envvar="BERTLAB_RUNS",
-            show_envvar=True,
-            metavar="DIR",
-            help="The store to write; existing runs are kept.",
-        ),
-    ] = Path("runs"),
+    stores: list[Path] = argument(..., "STORE", "Stores or exported results."),
+    into: Path = option(Path("runs"), "--into", "DIR", "The store to write; existing runs are kept."),
 ) -> None:
     """Join several stores.
 

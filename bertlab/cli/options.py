@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -47,42 +47,41 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def option(name: str, metavar: str | None, text: str, **more: Any) -> Any:
-    """An option with its help text."""
-    return typer.Option(name, metavar=metavar, help=text, **more)
+def option(default: Any, name: str, metavar: str | None, text: str, **more: Any) -> Any:
+    """An option with its default and help text."""
+    return typer.Option(default, name, metavar=metavar, help=text, **more)
 
 
-def argument(metavar: str, text: str) -> Any:
-    """An argument with its help text."""
-    return typer.Argument(metavar=metavar, help=text)
+def argument(default: Any, metavar: str, text: str) -> Any:
+    """An argument with its default (`...` for none) and help text."""
+    return typer.Argument(default, metavar=metavar, help=text)
 
 
-Runs = Annotated[
-    Path, option("--runs", "DIR", "The store: the directory of all runs.", envvar="BERTLAB_RUNS", show_envvar=True)
-]
-Json = Annotated[bool, option("--json", None, "Print JSON.")]
-Run = Annotated[str, argument("RUN", "A finished pre-training: its id, label or directory (see `bertlab runs`).")]
-StudyNames = Annotated[list[str], argument("STUDY", "Studies (see `bertlab studies`), `all`, or your own study files.")]
-Loggers = Annotated[Names, option("--logger", "tensorboard|wandb", "Log training curves there too; repeatable.")]
-Retry = Annotated[bool, option("--retry", None, "Run failed and diverged jobs again.")]
-DryRun = Annotated[bool, option("--dry-run", None, "Print the plan and exit.")]
+MODEL = "RUN|DIR|HUB_NAME[@REVISION]"
+RUN = argument(..., "RUN", "A finished pre-training: its id, label or directory (see `bertlab runs`).")
+RUNS = option(
+    Path("runs"), "--runs", "DIR", "The store: the directory of all runs.", envvar="BERTLAB_RUNS", show_envvar=True
+)
+JSON = option(False, "--json", None, "Print JSON.")
+LOGGERS = option(None, "--logger", "tensorboard|wandb", "Log training curves there too; repeatable.")
+RETRY = option(False, "--retry", None, "Run failed and diverged jobs again.")
+DRY_RUN = option(False, "--dry-run", None, "Print the plan and exit.")
+STUDIES = argument(..., "STUDY", "Studies (see `bertlab studies`), `all`, or your own study files.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleOptions:
     """The recipe, and the request of all groups that extend it."""
 
-    scale: Annotated[
-        str, option("--scale", "NAME", "Preset of model, data and training: smoke, tiny, mini, base or paper.")
-    ] = "tiny"
-    set_: Annotated[
-        Names,
-        option(
-            "--set",
-            "FIELD=VALUE",
-            "Set a field of the preset, such as schedule.steps=500 or finetune.epochs=2; repeatable.",
-        ),
-    ] = None
+    scale: str = option(
+        "tiny", "--scale", "NAME", "Preset of model, data and training: smoke, tiny, mini, base or paper."
+    )
+    set_: Names = option(
+        None,
+        "--set",
+        "FIELD=VALUE",
+        "Set a field of the preset, such as schedule.steps=500 or finetune.epochs=2; repeatable.",
+    )
 
     def chosen_scale(self) -> Scale:
         """The scale with the fields that `--set` changes."""
@@ -112,64 +111,55 @@ class ScaleOptions:
 class StoreOptions:
     """Directories."""
 
-    data: Annotated[
-        Path | None,
-        option("--data", "DIR", "Local copy of tasks and corpora (see `bertlab fetch`).", envvar="BERTLAB_DATA"),
-    ] = None
-    runs: Runs = Path("runs")
+    data: Path | None = option(
+        None, "--data", "DIR", "Local copy of tasks and corpora (see `bertlab fetch`).", envvar="BERTLAB_DATA"
+    )
+    runs: Path = RUNS
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextOptions(StoreOptions, ScaleOptions):
     """The recipe and the text of a pre-training."""
 
-    corpus: Annotated[
-        Names,
-        option(
-            "--corpus",
-            "TEXT",
-            "File, directory or Hub data set, or microworld (synthetic); repeatable. Default: those of the scale.",
-        ),
-    ] = None
-    vocab: Annotated[Path | None, option("--vocab", "FILE", "Use this vocab.txt instead of training one.")] = None
+    corpus: Names = option(
+        None,
+        "--corpus",
+        "TEXT",
+        "File, directory or Hub data set, or microworld (synthetic); repeatable. Default: those of the scale.",
+    )
+    vocab: Path | None = option(None, "--vocab", "FILE", "Use this vocab.txt instead of training one.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskOptions(ScaleOptions):
     """The tasks."""
 
-    substitute: Annotated[
-        Names, option("--substitute", "TASK=DATASET", "Use another data set for a task; repeatable.")
-    ] = None
-    intermediate_task: Annotated[
-        Names,
-        option("--intermediate-task", "TASK=DATASET", "Fine-tune on this data set before the task; repeatable."),
-    ] = None
-    finetune_seeds: Annotated[
-        int, option("--finetune-seeds", "N", "Fine-tuning seeds per pre-training seed; 0: as many as the scale sets.")
-    ] = 0
+    substitute: Names = option(None, "--substitute", "TASK=DATASET", "Use another data set for a task; repeatable.")
+    intermediate_task: Names = option(
+        None, "--intermediate-task", "TASK=DATASET", "Fine-tune on this data set before the task; repeatable."
+    )
+    finetune_seeds: int = option(
+        0, "--finetune-seeds", "N", "Fine-tuning seeds per pre-training seed; 0: as many as the scale sets."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditOptions(TextOptions):
     """Studies and their variants."""
 
-    study: StudyNames
-    only: Annotated[
-        Names, option("--only", "VARIANT", "Run only this variant; repeatable. `bertlab studies --json` names them.")
-    ] = None
+    study: list[str] = STUDIES
+    only: Names = option(
+        None, "--only", "VARIANT", "Run only this variant; repeatable. `bertlab studies --json` names them."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyOptions(TaskOptions, AuditOptions):
     """Studies, and everything that changes what they run."""
 
-    from_: Annotated[
-        str | None,
-        option("--from", "RUN|DIR|HUB_NAME[@REVISION]", "Measure this model instead of pre-training."),
-    ] = None
-    seeds: Annotated[str, option("--seeds", "N|RANGES", "Pre-training seeds: 6 means 0 to 5; or 3-5,7.")] = "1"
-    random_init: Annotated[bool, option("--random-init", None, "Add a variant without pre-training.")] = False
+    from_: str | None = option(None, "--from", MODEL, "Measure this model instead of pre-training.")
+    seeds: str = option("1", "--seeds", "N|RANGES", "Pre-training seeds: 6 means 0 to 5; or 3-5,7.")
+    random_init: bool = option(False, "--random-init", None, "Add a variant without pre-training.")
 
     def study_request(self, machine: Machine) -> Request:
         """The request of the command."""
@@ -195,41 +185,35 @@ class StudyOptions(TaskOptions, AuditOptions):
 class DeviceOptions:
     """Devices."""
 
-    gpus: Annotated[int, option("--gpus", "N", "GPUs to use; 0: the CPU.", min=0)] = 0
-    threads: Annotated[int, option("--threads", "N", "CPU threads; 0: all cores.", min=0)] = 0
-    precision: Annotated[str, option("--precision", "auto|fp32|bf16", "auto: bf16 if the hardware has it.")] = "auto"
+    gpus: int = option(0, "--gpus", "N", "GPUs to use; 0: the CPU.", min=0)
+    threads: int = option(0, "--threads", "N", "CPU threads; 0: all cores.", min=0)
+    precision: str = option("auto", "--precision", "auto|fp32|bf16", "auto: bf16 if the hardware has it.")
 
     def machine(self, store: StoreOptions | None = None, loggers: Names = None) -> Machine:
         """The machine with these devices."""
         from bertlab.machine import Machine
 
-        store = store or StoreOptions()
-        return Machine(runs=store.runs, data=store.data, loggers=tuple(loggers or ()), **vars(self))
+        places: dict[str, Any] = {"runs": store.runs, "data": store.data} if store else {}
+        return Machine(**places, loggers=tuple(loggers or ()), **vars(self))
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions(DeviceOptions):
     """Devices of a pre-training."""
 
-    compile: Annotated[
-        str, option("--compile", "auto|yes|no|graphs", "Compile pre-training; auto: long ones on GPUs.")
-    ] = "auto"
-    micro_batch: Annotated[
-        int, option("--micro-batch", "N", "Sequences per forward pass; 0: the whole batch.", min=0)
-    ] = 0
+    compile: str = option("auto", "--compile", "auto|yes|no|graphs", "Compile pre-training; auto: long ones on GPUs.")
+    micro_batch: int = option(0, "--micro-batch", "N", "Sequences per forward pass; 0: the whole batch.", min=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterOptions(TrainingOptions):
     """Devices of many jobs."""
 
-    gpus_per_run: Annotated[
-        int, option("--gpus-per-run", "N", "GPUs per pre-training; 0: divide all GPUs evenly.", min=0)
-    ] = 0
-    workers: Annotated[
-        int, option("--workers", "N", "Parallel runs on the CPU, one thread each; 0: one run at a time.", min=0)
-    ] = 0
-    cluster: Annotated[str, option("--cluster", "ADDRESS", "Use a Ray cluster: HOST:PORT, or auto.")] = ""
+    gpus_per_run: int = option(0, "--gpus-per-run", "N", "GPUs per pre-training; 0: divide all GPUs evenly.", min=0)
+    workers: int = option(
+        0, "--workers", "N", "Parallel runs on the CPU, one thread each; 0: one run at a time.", min=0
+    )
+    cluster: str = option("", "--cluster", "ADDRESS", "Use a Ray cluster: HOST:PORT, or auto.")
 
 
 def seeds(text: str) -> tuple[int, ...]:

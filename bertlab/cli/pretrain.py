@@ -1,19 +1,17 @@
 """`bertlab pretrain`: one pre-training outside of a study."""
 
-from typing import Annotated
-
 from bertlab.cli.console import print_json, say
-from bertlab.cli.options import DryRun, Json, Loggers, Retry, TextOptions, TrainingOptions, option
+from bertlab.cli.options import DRY_RUN, JSON, LOGGERS, RETRY, Names, TextOptions, TrainingOptions, option
 
 
 def pretrain(
     options: TextOptions,
     devices: TrainingOptions,
-    seed: Annotated[int, option("--seed", "N", "Seed of initial weights, data order and masks.", min=0)] = 0,
-    logger: Loggers = None,
-    retry: Retry = False,
-    dry_run: DryRun = False,
-    json: Json = False,
+    seed: int = option(0, "--seed", "N", "Seed of initial weights, data order and masks.", min=0),
+    logger: Names = LOGGERS,
+    retry: bool = RETRY,
+    dry_run: bool = DRY_RUN,
+    json: bool = JSON,
 ) -> int:
     """Pre-train one model outside of a study.
 

@@ -1,30 +1,27 @@
 """`bertlab report`: writes the tables and figures of finished runs."""
 
 from pathlib import Path
-from typing import Annotated
 
 from bertlab.cli.console import say
 from bertlab.cli.options import Names, argument, option
 
 
 def report(
-    studies: Annotated[Names, argument("STUDY", "Studies; default: all that were run.")] = None,
-    runs: Annotated[
-        list[Path] | None,
-        option(
-            "--runs",
-            "DIR",
-            "A store or exported results; repeat it to report several together.  [default: runs]",
-            envvar="BERTLAB_RUNS",
-            show_envvar=True,
-        ),
-    ] = None,
-    out: Annotated[Path, option("--out", "DIR", "Directory of the pages.")] = Path("reports"),
-    formats: Annotated[Names, option("--format", "FORMAT", "md, html or latex; default: md and html.")] = None,
-    old: Annotated[Path | None, option("--compare", "OLD_STORE", "Compare with the results in another store.")] = None,
+    studies: Names = argument(None, "STUDY", "Studies; default: all that were run."),
+    runs: list[Path] | None = option(
+        None,
+        "--runs",
+        "DIR",
+        "A store or exported results; repeat it to report several together. [default: runs]",
+        envvar="BERTLAB_RUNS",
+        show_envvar=True,
+    ),
+    out: Path = option(Path("reports"), "--out", "DIR", "Directory of the pages."),
+    formats: Names = option(None, "--format", "FORMAT", "md, html or latex; default: md and html."),
+    old: Path | None = option(None, "--compare", "OLD_STORE", "Compare with the results in another store."),
 ) -> None:
     """Write tables, figures and verdicts from finished runs."""
-    from bertlab.cli.results import print_changes, print_result
+    from bertlab.cli.results import print_result
     from bertlab.report import page
     from bertlab.store.merge import Joined
     from bertlab.store.runs import Store
@@ -39,6 +36,6 @@ def report(
     for each in written.evidence:
         print_result(each)
     if written.changes:
-        print_changes(written.changes)
+        say(f"Since {written.changes.since}: {written.changes.summary}")
     for path in written.pages:
         say(f"wrote {path}")

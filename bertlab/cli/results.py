@@ -2,7 +2,6 @@
 
 from bertlab.cli.console import print_table, say
 from bertlab.report import findings, tables
-from bertlab.report.compare import Changes
 from bertlab.report.evidence import Evidence
 
 
@@ -22,10 +21,3 @@ def print_result(evidence: Evidence) -> None:
         say(f"Points: mean (sd), n = {seeds} seeds; differences ± half of a 95 % CI.")
     else:
         say("Points: mean (sd over fine-tuning seeds); one pre-training seed gives no interval and decides nothing.")
-
-
-def print_changes(changes: Changes) -> None:
-    """Prints what changed since another store: the means that moved, and how much changed."""
-    if changes.means.rows:
-        print_table(changes.means.columns, changes.means.rows, f"Changed since {changes.since}")
-    say(f"Since {changes.since}: {changes.summary}")

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
 from bertlab.cli.console import print_json, print_table, say
-from bertlab.cli.options import Json, Names, Runs, option
+from bertlab.cli.options import JSON, RUNS, Names, option
 from bertlab.errors import BadInput
 
 if TYPE_CHECKING:
     from bertlab.store.runs import Store
 
+COLUMNS = ("id", "kind", "label", "status", "reason")
+
 
 def runs(
-    runs: Runs = Path("runs"),
-    remove: Annotated[Names, option("--remove", "RUN", "Remove a finished run; repeatable.")] = None,
-    prune: Annotated[
-        bool, option("--prune", None, "Remove runs that belong to no study, and remains of killed and damaged runs.")
-    ] = False,
-    json: Json = False,
+    runs: Path = RUNS,
+    remove: Names = option(None, "--remove", "RUN", "Remove a finished run; repeatable."),
+    prune: bool = option(False, "--prune", None, "Remove runs of no study, and remains of killed and damaged runs."),
+    json: bool = JSON,
 ) -> None:
     """List or remove runs."""
     from bertlab.store.prune import prune as pruned
@@ -41,41 +41,31 @@ def runs(
     if json:
         print_json(listed)
     elif not remove and not prune:
-        columns = ("id", "kind", "label", "status", "reason")
-        print_table(columns, [[str(run[name]) for name in columns] for run in listed], left=5)
+        print_table(COLUMNS, [[run[name] for name in COLUMNS] for run in listed], left=5)
 
 
-def _listed(store: Store) -> list[dict[str, Any]]:
-    """Every run as a record of `id`, `kind`, `status`, `reason`, `path`, `recipe` and `label`."""
+def _listed(store: Store) -> list[dict[str, str]]:
+    """Every run as a record of `COLUMNS` and its `path`."""
     from bertlab.store.files import read_json
 
-    found: list[dict[str, Any]] = []
-
-    def add(run_id: str, kind: str, status: str, **more: Any) -> None:
-        empty = {"reason": "", "path": "", "recipe": {}, "label": ""}
-        found.append({"id": run_id, "kind": kind, "status": status} | empty | more)
-
-    for run in store.runs():
-        status = run.result().get("status", "done")
-        add(run.id, run.kind, status, path=str(run.path), recipe=run.science(), label=run.label)
-    for each in store.failures():
-        texts = {name: each.get(name, "") for name in ("reason", "label")}
-        add(each["id"], each.get("kind", ""), each.get("status", "failed"), recipe=each.get("science", {}), **texts)
+    found: list[tuple[str, ...]] = [
+        (run.id, run.kind, run.label, run.result().get("status", "done"), "", str(run.path)) for run in store.runs()
+    ]
+    found += [(*(each.get(name, "") for name in COLUMNS), "") for each in store.failures()]
     for run, path in store.damaged():
         reason = f"{path.relative_to(run.path)} has changed: the command that made the run repeats it"
-        add(run.id, run.kind, "damaged", reason=reason, path=str(run.path), label=run.label)
-    listed = {each["id"] for each in found}
+        found.append((run.id, run.kind, run.label, "damaged", reason, str(run.path)))
+    listed = {run_id for run_id, *_ in found}
     for kind, run_id, active in store.unfinished():
         if run_id in listed:
             continue
-        path, record, reason = store.root / kind / f".{run_id}.work", {}, "the same command resumes it"
+        path, label, reason = store.root / kind / f".{run_id}.work", "", "the same command resumes it"
         with suppress(BadInput):  # not there yet, or being written
-            record = read_json(path / "recipe.json", {"science": dict, "label": str})
+            label = read_json(path / "recipe.json", {"science": dict, "label": str})["label"]
         if active:
             at = store.progress(run_id)
             reason = ""
             if at.get("total"):
                 reason = f"{at['done']:,}/{at['total']:,} {at['stage']}, process {at['pid']} on {at['host']}"
-        status, label = "running" if active else "interrupted", record.get("label", "")
-        add(run_id, kind, status, reason=reason, path=str(path), recipe=record.get("science", {}), label=label)
-    return found
+        found.append((run_id, kind, label, "running" if active else "interrupted", reason, str(path)))
+    return [dict(zip((*COLUMNS, "path"), each, strict=True)) for each in found]

@@ -3,10 +3,10 @@
 from typing import Any
 
 from bertlab.cli.console import print_json, print_table
-from bertlab.cli.options import Json
+from bertlab.cli.options import JSON
 
 
-def studies(json: Json = False) -> None:
+def studies(json: bool = JSON) -> None:
     """List the studies."""
     from bertlab.lab.studies import find, names
 

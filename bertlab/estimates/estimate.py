@@ -7,7 +7,6 @@ from functools import lru_cache
 
 from bertlab import synthetic as microworld
 from bertlab.estimates.measure import TYPICAL_MFU
-from bertlab.lab import plan as planning
 from bertlab.lab.jobs import (
     ImportCheckpoint,
     Job,
@@ -73,41 +72,19 @@ class Estimate:
     jobs: Mapping[str, Amount]
     """Pending jobs by kind."""
     to_do: Amount
-    by_study: Mapping[str, Amount]
-    """The cost of each study alone."""
 
 
-def estimate(plan: Plan, store: Store, machine: Machine, seconds: Seconds) -> Estimate:
-    """Estimates what a plan costs beyond the finished runs of a store. Reads the tasks."""
+def estimate(plan: Plan, store: Store, machine: Machine, seconds: Seconds, *, read_tasks: bool = True) -> Estimate:
+    """Estimates what a plan costs beyond the finished runs of a store."""
     pending = plan.pending(store)
-    ids = {job.id for job in pending}
+    done = Counter(job.kind for job in plan.jobs)
+    done.subtract(job.kind for job in pending)
 
     def cost_of(jobs: Sequence[Job]) -> Amount:
-        return amount(jobs, machine, seconds)
+        return amount(jobs, machine, seconds, read_tasks=read_tasks)
 
-    def alone(study: str) -> Amount:
-        jobs = planning.in_order([cell.job for cell in plan.cells if cell.study.name == study])
-        return cost_of([job for job in jobs if job.id in ids])
-
-    return Estimate(
-        done=finished(plan, pending),
-        jobs={kind: cost_of(jobs) for kind, jobs in by_kind(plan, pending).items()},
-        to_do=cost_of(pending),
-        by_study={study.name: alone(study.name) for study in plan.request.studies},
-    )
-
-
-def finished(plan: Plan, pending: Sequence[Job]) -> dict[str, int]:
-    """The number of finished jobs of each kind."""
-    counts = Counter(job.kind for job in plan.jobs)
-    counts.subtract(job.kind for job in pending)
-    return dict(counts)
-
-
-def by_kind(plan: Plan, pending: Sequence[Job]) -> dict[str, list[Job]]:
-    """The pending jobs of each kind of the plan."""
-    kinds = dict.fromkeys(job.kind for job in plan.jobs)
-    return {kind: [job for job in pending if job.kind == kind] for kind in kinds}
+    by_kind = {kind: cost_of([job for job in pending if job.kind == kind]) for kind in done}
+    return Estimate(done=dict(done), jobs=by_kind, to_do=cost_of(pending))
 
 
 def amount(jobs: Sequence[Job], machine: Machine, seconds: Seconds, *, read_tasks: bool = True) -> Amount:

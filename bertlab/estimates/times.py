@@ -6,7 +6,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -123,9 +123,8 @@ class Trials:
     They train on the synthetic corpus. Measurements are estimated from their FLOPs at the speed of the pre-trainings.
     """
 
-    def __init__(self, store: Store, machine: Machine, directory: Path, status: Callable[[str], None]) -> None:
-        """Calls `status` with the name of each trial as it begins."""
-        self._directory, self._status = directory, status
+    def __init__(self, store: Store, machine: Machine, directory: Path) -> None:
+        self._directory = directory
         self._machine = machine if machine.is_single_process else machine.per_worker()
         self._recorded = Recorded(store, machine)
         self._known: dict[str, float] = {}
@@ -147,7 +146,6 @@ class Trials:
     def _tried(self, job: Job) -> float:
         """The time of a job from trials. Preparing text of the Hub counts as nothing."""
         if not self.peak:
-            self._status("matrix products")
             self.peak = measure.peak(self._machine, self._machine.precision_used)
         if isinstance(job, PrepareCorpus):
             return self._text(job)[1] * text_bytes(job)
@@ -157,7 +155,6 @@ class Trials:
         key = similarity(pretrain, self._machine)
         if key not in self._speeds:
             corpus, _ = self._text(pretrain.corpus)
-            self._status(pretrain.label)
             folder = Path(tempfile.mkdtemp(dir=self._directory))
             self._speeds[key] = measure.flops_per_second(pretrain.recipe, corpus, folder, self._machine, self.peak)
         return JOB_SECONDS + work(job).flops / self._speeds[key]
@@ -165,7 +162,6 @@ class Trials:
     def _text(self, job: PrepareCorpus) -> tuple[TokenisedCorpus, float]:
         """A corpus with the tokenizer of a job, and the seconds to prepare a byte."""
         if job.tokenizer not in self._texts:
-            self._status("text")
             began = time.perf_counter()
             corpus = sample(job.tokenizer, Path(tempfile.mkdtemp(dir=self._directory)), given=job.given)
             self._texts[job.tokenizer] = corpus, (time.perf_counter() - began) / corpus.facts["bytes"]

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from bertlab.errors import BadInput, RunFailed, Unwritable, writing
+from bertlab.errors import BadInput, RunFailed, writing
 from bertlab.lab.jobs import Job, Pretrain
 from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import Interrupted, Progress
 from bertlab.store import files
-from bertlab.store.locks import Claim
 from bertlab.store.runs import Store
 
 
@@ -33,11 +32,6 @@ class Ended:
     seconds: float = 0.0
     final: bool = False
     """Another attempt would end in the same way."""
-
-
-def one_line(status: str, reason: str) -> str:
-    """A status and its reason, which may begin with it: `diverged at step 7: the loss is not finite`."""
-    return reason if reason.startswith(f"{status} at step") else f"{status}: {reason}"
 
 
 class Engine:
@@ -79,35 +73,20 @@ def attempt(
     Records progress with the claim, and calls `progress` if given. `run` replaces the job's own `run`, for a job on
     several processes. Raises no error that a job can cause.
     """
+    began = time.monotonic()
     try:
         with writing(store.root), store.claimed(job.id) as claim:
             if claim is None:
                 return Ended("claimed")
             if store.get(job.id) is not None:
                 return Ended("done")
-            failure = store.failure(job.id)
-            if failure is not None and failure["status"] == "diverged":  # meanwhile, in another command
-                return Ended("diverged", failure["reason"], failure["log"], final=True)
             claim.observer = progress
-            return _claimed(job, store, machine, claim, processes, run)
-    except BadInput as error:  # for one, a full disk
-        return Ended("refused", str(error))
-
-
-def _claimed(
-    job: Job,
-    store: Store,
-    machine: Machine,
-    claim: Claim,
-    processes: int,
-    run: Callable[[Path, Progress], dict[str, Any]] | None,
-) -> Ended:
-    """The attempt of a job whose claim is held."""
-    began = time.monotonic()
-    try:
-        with writing(store.root):
-            work = _begun(job, store, machine, processes)
-            result = run(work, claim) if run else job.run(work, store, machine, claim)
+            try:
+                work = _begun(job, store, machine, processes)
+                result = run(work, claim) if run else job.run(work, store, machine, claim)
+            except (BadInput, Interrupted):
+                _discard(job, store)
+                raise
             seconds = time.monotonic() - began
             if not isinstance(job, Pretrain):  # a pre-training records its own times, across interruptions
                 line = {"stage": job.kind, "step": 0, "seconds": round(seconds, 3)}
@@ -115,13 +94,9 @@ def _claimed(
             files.write_json(work / "result.json", result)
             store.finish(job.kind, job.id, job.label)
         return Ended("done", seconds=seconds)
-    except Unwritable:
-        raise
-    except BadInput as error:
-        _discard(job, store)
+    except BadInput as error:  # for one, a full disk
         return Ended("refused", str(error))
     except Interrupted as error:
-        _discard(job, store)
         return Ended("stopped", str(error))
     except Exception as error:
         diverged = isinstance(error, RunFailed) and error.status == "diverged"

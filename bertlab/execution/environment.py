@@ -12,7 +12,12 @@ LEAST_MEMORY = 2 * 2**30
 
 def prepare() -> None:
     """Opens closed standard streams and sets variables of libraries. Raises `BadInput` if no command can work."""
-    _open_descriptors()
+    # Closed streams are opened for reading: no file of a store gets their numbers, and writing to them fails.
+    while (descriptor := os.open(os.devnull, os.O_RDONLY)) <= 2:  # uses the lowest free number
+        pass
+    os.close(descriptor)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
     try:
         os.getcwd()
     except OSError:
@@ -26,15 +31,6 @@ def prepare() -> None:
         os.environ["HOME"] = folder
     os.environ.setdefault("USER", f"user{os.getuid()}")
     os.environ["MPLBACKEND"] = "agg"  # figures go to files
-
-
-def _open_descriptors() -> None:
-    """Opens closed standard streams for reading: no file of a store gets their numbers, and writing to them fails."""
-    while (descriptor := os.open(os.devnull, os.O_RDONLY)) <= 2:  # uses the lowest free number
-        pass
-    os.close(descriptor)
-    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
-    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
 def collective_seconds() -> int:

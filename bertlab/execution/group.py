@@ -26,9 +26,6 @@ COLLECTIVE_SECONDS = environment.collective_seconds()
 TRIES = 2
 """How often a group starts whose processes are killed, hang or fail."""
 
-FINAL = (BadInput, RunFailed, Interrupted)
-"""Errors that would occur again."""
-
 
 def train(
     job: Pretrain,
@@ -37,9 +34,7 @@ def train(
     machine: Machine,
     devices: int,
     progress: Progress,
-    *,
     listening: Callable[[], AbstractContextManager[None]] = nullcontext,
-    collective_seconds: int = COLLECTIVE_SECONDS,
 ) -> dict[str, Any]:
     """Pre-trains `job` in `work` on this number of devices, and returns its result.
 
@@ -51,24 +46,22 @@ def train(
     import ray
 
     process = partial(_process, job.code, ray.put(job), store, work, machine, progress, listening)
+    result: dict[str, Any]
     for _ in range(TRIES):
         stop_if_asked()
         # In another thread, where Ray Train does not replace the signal handlers.
         with ThreadPoolExecutor(1) as thread:
-            fitted = thread.submit(_fit, process, machine, devices, collective_seconds, store.scratch)
-            result, failures = fitted.result()
+            result, failures = thread.submit(_fit, process, machine, devices, store.scratch).result()
         if not failures:
             return result
         for error in failures:
-            if isinstance(error, FINAL):
+            if isinstance(error, BadInput | RunFailed | Interrupted):  # it would occur again
                 raise error from None
-    reason = "; ".join(dict.fromkeys(map(_line, failures)))
+    reason = "; ".join(dict.fromkeys(f"{type(error).__name__}: {error}"[:300] for error in failures))
     raise RunFailed(f"a worker of the group ended or hung {TRIES} times: {reason}")
 
 
-def _fit(
-    process: Callable[[], Any], machine: Machine, devices: int, collective_seconds: int, place: Path
-) -> tuple[dict[str, Any], list[BaseException]]:
+def _fit(process: Callable[[], Any], machine: Machine, devices: int, place: Path) -> tuple[Any, list[BaseException]]:
     """Starts the processes of a group and returns the result of the first, or the errors of those that failed."""
     from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError, WorkerGroupError
     from ray.train.torch import TorchConfig, TorchTrainer
@@ -78,7 +71,7 @@ def _fit(
         trainer = TorchTrainer(
             process,
             # Tensors on the CPU use gloo, those on GPUs NCCL.
-            torch_config=TorchConfig("cpu:gloo,cuda:nccl" if machine.gpus else "gloo", timeout_s=collective_seconds),
+            torch_config=TorchConfig("cpu:gloo,cuda:nccl" if machine.gpus else "gloo", timeout_s=COLLECTIVE_SECONDS),
             scaling_config=ScalingConfig(
                 num_workers=devices,
                 use_gpu=machine.gpus > 0,
@@ -127,8 +120,3 @@ def _process(
     with listening(), writing(store.root), writes:
         result = job.run(work, store, machine, progress if group.first else silent, group, strategy)
     return result if group.first else None
-
-
-def _line(error: BaseException) -> str:
-    """An error in one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]

@@ -12,14 +12,13 @@ import shutil
 import signal
 import socket
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from bertlab.errors import BadInput, RunFailed
 from bertlab.execution import group
@@ -33,11 +32,6 @@ from bertlab.store.runs import Store
 
 SECONDS_TO_STOP = 9.0
 """The time that workers have to save before they are killed."""
-
-SECONDS_TO_REACH = 10.0
-
-SECONDS_TO_HIRE = 600.0
-"""A command without any device ends after this time."""
 
 SECONDS_BETWEEN_LOOKS = 0.3
 
@@ -84,18 +78,10 @@ class Worker:
             machine, listening = replace(machine, threads=1), partial(listening_to, flag)
 
             def train(work: Path, progress: Progress) -> dict[str, Any]:
-                return group.train(job, store, work, machine, devices, progress, listening=listening)
+                return group.train(job, store, work, machine, devices, progress, listening)
 
             ended = attempt(job, store, machine, processes=devices, run=train)
         return replace(ended, final=True)  # `group.train` has tried twice
-
-
-class _Running(NamedTuple):
-    job: Job
-    progress: Progress
-    devices: int
-    worker: Any
-    """The worker that runs it; `None` for a group."""
 
 
 class Workers(Engine):
@@ -111,9 +97,8 @@ class Workers(Engine):
         self.hiring: dict[Any, Any] = {}
         """Workers that are starting, by the Ray reference that is ready when they are."""
         self.idle: list[Any] = []
-        self.running: dict[Any, _Running] = {}
-        self.busy = time.monotonic()
-        """The last time that a job ran."""
+        self.running: dict[Any, tuple[Job, Progress, Any]] = {}
+        """Jobs, their progress and the worker that runs each (`None` for a group), by Ray reference."""
 
     def devices(self, job: Job) -> int:
         """`group` for a pre-training, else one."""
@@ -145,20 +130,27 @@ class Workers(Engine):
             for each in workers:
                 self.ray.kill(each)
             reference = self.ray.remote(num_cpus=0, max_retries=0)(Worker.run).remote(*arguments)
-        self.running[reference] = _Running(job, progress, devices, worker)
+        self.running[reference] = job, progress, worker
 
     def ended(self) -> list[tuple[Job, Ended]]:
         """Jobs that have ended; reports the progress of the others."""
-        self._require_devices()
         waiting = [*self.running, *self.hiring]
         ready = self.ray.wait(waiting, timeout=SECONDS_BETWEEN_LOOKS)[0] if waiting else []
-        for running in self.running.values():
-            known = self.store.progress(running.job.id)
+        for job, progress, _ in self.running.values():
+            known = self.store.progress(job.id)
             if known.get("total"):
                 figures = {name: value for name, value in known.items() if name not in ("pid", "host", "since")}
-                running.progress(figures.pop("done"), figures.pop("total"), figures.pop("stage"), **figures)
+                progress(figures.pop("done"), figures.pop("total"), figures.pop("stage"), **figures)
         for each in set(ready) & self.hiring.keys():
-            self._hired(each)
+            worker = self.hiring.pop(each)
+            try:
+                self.ray.get(each)
+            except self.ray.exceptions.RayTaskError as error:
+                raise BadInput(f"workers cannot be started: {_reason(error)}") from error
+            except self.ray.exceptions.RayError:  # its process was killed, or its machine is gone
+                self.hire(1)
+            else:
+                self.idle.append(worker)
         return [self._collect(each) for each in ready if each in self.running]
 
     def stop(self, number: int) -> None:
@@ -167,38 +159,14 @@ class Workers(Engine):
             self.flag.write_text(str(number), encoding="utf-8")
             self.ray.wait([*self.running], num_returns=len(self.running), timeout=SECONDS_TO_STOP)
 
-    def _require_devices(self) -> None:
-        """Raises `BadInput` if no job has run for long: devices are missing, or other commands hold them."""
-        if self.running or self.idle:
-            self.busy = time.monotonic()
-        elif time.monotonic() - self.busy > SECONDS_TO_HIRE:
-            there = self.ray.cluster_resources()
-            raise BadInput(
-                f"no device has become free in {SECONDS_TO_HIRE / 60:.0f} minutes: the cluster has "
-                f"{there.get('GPU', 0):.0f} GPUs and {there.get('CPU', 0):.0f} CPUs, and other commands may hold them"
-            )
-
-    def _hired(self, reference: Any) -> None:
-        worker = self.hiring.pop(reference)
-        try:
-            self.ray.get(reference)
-        except self.ray.exceptions.RayTaskError as error:
-            raise BadInput(f"workers cannot be started: {_reason(error)}") from error
-        except self.ray.exceptions.RayError:  # its process was killed, or its machine is gone
-            self.hire(1)
-        else:
-            self.idle.append(worker)
-
     def _collect(self, reference: Any) -> tuple[Job, Ended]:
-        job, _, devices, worker = self.running.pop(reference)
+        job, _, worker = self.running.pop(reference)
         try:
             ended: Ended = self.ray.get(reference)
-        except self.ray.exceptions.RayTaskError as error:
-            ended = Ended("failed", _reason(error))
-        except self.ray.exceptions.RayError as error:
-            worker, ended = None, Ended("failed", f"its process was killed ({_reason(error)})")
+        except self.ray.exceptions.RayError as error:  # for one, its process was killed
+            worker, ended = None, Ended("failed", _reason(error))
         if worker is None:
-            self.hire(devices)
+            self.hire(self.devices(job))
         else:
             self.idle.append(worker)
         return job, ended
@@ -265,8 +233,16 @@ def _ray(machine: Machine) -> Iterator[Any]:
             }
         start = partial(ray.init, log_to_driver=False, logging_level="ERROR", configure_logging=False, **options)
         try:
-            if machine.cluster:
-                _reach(machine.cluster)
+            if machine.cluster not in (
+                "",
+                "auto",
+            ):  # Ray itself would wait, at another service for ever
+                host, _, port = machine.cluster.rpartition(":")
+                with socket.create_connection((host, int(port)), timeout=10.0) as connection:
+                    # Ray's head answers in HTTP/2 (RFC 9113, section 3.4), which begins with a settings frame (type 4).
+                    connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)))
+                    if connection.recv(9)[3:4] != b"\4":
+                        raise OSError("another service listens there")
             thread.submit(start).result()
         except Exception as error:  # Ray raises many classes, also `Exception` itself
             raise BadInput(f"{failed}: {_reason(error)}") from error
@@ -303,20 +279,6 @@ def _remove(private: Path) -> None:
             if mark in environment.read_bytes().split(b"\0"):
                 os.kill(int(environment.parent.name), signal.SIGKILL)
     shutil.rmtree(private, ignore_errors=True)
-
-
-def _reach(address: str) -> None:
-    """Raises `OSError` or `ValueError` if no Ray listens at HOST:PORT; Ray itself would wait for minutes or for ever.
-
-    Ray's head answers in HTTP/2 (RFC 9113, section 3.4), which begins with a settings frame (type 4).
-    """
-    if address != "auto":
-        host, _, port = address.rpartition(":")
-        with socket.create_connection((host, int(port)), timeout=SECONDS_TO_REACH) as connection:
-            connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)))
-            answer = connection.recv(9)
-        if answer[3:4] != b"\4":
-            raise OSError("another service listens there")
 
 
 def _reason(error: BaseException) -> str:

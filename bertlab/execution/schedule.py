@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from bertlab.errors import BadInput, warn
-from bertlab.execution.attempt import Ended, Engine, one_line
+from bertlab.execution.attempt import Ended, Engine
 from bertlab.lab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain, needs
 from bertlab.machine import Machine
 from bertlab.names import label
@@ -35,10 +35,6 @@ class Observer(Protocol):
         """The job ended without a result, and is tried `again` or not."""
 
 
-PREPARATIONS = (PrepareCorpus, ImportCheckpoint)
-"""Jobs that run in this process, before workers start and trainings begin."""
-
-
 def execute(
     jobs: Sequence[Job], store: Store, machine: Machine, observer: Observer, on_training: Callable[[], object]
 ) -> list[Job]:
@@ -52,7 +48,7 @@ def execute(
     if not machine.cluster:
         machine.check()
     alone = machine.is_single_process
-    schedule.carry_out(Engine(store, machine if alone else machine.cpu_only()), PREPARATIONS)
+    schedule.carry_out(Engine(store, machine if alone else machine.cpu_only()), (PrepareCorpus, ImportCheckpoint))
     if schedule.todo:
         on_training()
     if alone:
@@ -93,8 +89,10 @@ class Schedule:
             if running or ended:
                 busy = time.monotonic()
             else:
-                if time.monotonic() - busy > locks.SECONDS_OF_SILENCE:
-                    self._name_holder()
+                held = next((job for job in self.todo if self.store.is_claimed(job.id)), None)
+                if held is not None and time.monotonic() - busy > locks.SECONDS_OF_SILENCE:
+                    holder = self.store.holder(held.id)  # it may be stopped, or on another machine
+                    warn(f"waiting for {holder}, which works on run {held.id} ({label(held.label)})")
                 time.sleep(SECONDS_BETWEEN_LOOKS)  # other commands run the remaining jobs, or devices are not ready
 
     def _next(self, engine: Engine, kinds: type | tuple[type, ...]) -> Job | None:
@@ -106,19 +104,13 @@ class Schedule:
                 return job
         return None
 
-    def _name_holder(self) -> None:
-        """Warns of the process that this command waits for: it may be stopped, or on another machine."""
-        for job in self.todo:
-            if self.store.is_claimed(job.id):
-                warn(f"waiting for {self.store.holder(job.id)}, which works on run {job.id} ({label(job.label)})")
-                return
-
     def _begin(self, job: Job, engine: Engine) -> None:
         self.todo.remove(job)
         self.begun[job.id] += 1
         engine.begin(job, self.observer.begin(job, len(self.begun), self.total))
 
     def _end(self, job: Job, how: Ended) -> None:
+        shown = how.reason if how.reason.startswith(f"{how.status} at step") else f"{how.status}: {how.reason}"
         if how.status == "refused":
             raise BadInput(how.reason)
         if how.status == "done":
@@ -131,12 +123,12 @@ class Schedule:
         elif not how.final and self.begun[job.id] < TRIES:
             self._repeat_needs(job)
             self.todo.append(job)
-            self.observer.failed(job, one_line(how.status, how.reason), again=True)
+            self.observer.failed(job, shown, again=True)
         else:
             facts = {"id": job.id, "kind": job.kind, "label": label(job.label), "science": job.science()}
             self.store.fail({**facts, "status": how.status, "reason": how.reason, "log": how.log})
             self.lost.append(job)
-            self.observer.failed(job, one_line(how.status, how.reason), again=False)
+            self.observer.failed(job, shown, again=False)
 
     def _repeat_needs(self, job: Job) -> None:
         """Repeats the jobs that this one needs if their runs are gone: damaged ones are set aside before use."""

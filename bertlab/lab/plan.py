@@ -103,19 +103,6 @@ class Plan:
     jobs: tuple[Job, ...]
     """Distinct jobs, each after the jobs that it needs."""
 
-    @property
-    def requested(self) -> tuple[int, int]:
-        """The numbers of pre-trainings and measurements without sharing."""
-        trained = {(cell.study.name, cell.variant, cell.pretrain.seed) for cell in self.cells}
-        measured = {(c.study.name, c.variant, c.job.id) for c in self.cells if isinstance(c.job, Measure)}
-        return len(trained), len(measured)
-
-    @property
-    def distinct(self) -> tuple[int, int]:
-        """The numbers of pre-trainings and measurements that run."""
-        measured = sum(isinstance(job, Measure) for job in self.jobs)
-        return sum(isinstance(job, Pretrain | ImportCheckpoint) for job in self.jobs), measured
-
     def pending(self, store: Store) -> list[Job]:
         """The jobs of this plan that the store has not finished."""
         done = {run.id for run in store.runs()}

@@ -28,7 +28,7 @@ def test_a_finished_study_has_nothing_to_do(call, planned, capsys, smoke, finish
     found = planned(*arguments)
     assert {name for name, value in found["to_do"].items() if value} == set()
     assert found["done"] == {"corpus": 1, "pretrain": 3, "finetune": 6, "features": 3}
-    assert (found["times_from"], found["models"], found["peak_flops_per_second"]) == ([], [], None)
+    assert found["times_from"] == []
     assert call("plan", *arguments) == 0
     printed = capsys.readouterr().out
     assert "All runs are finished" in printed
@@ -42,30 +42,23 @@ def test_without_runs_the_machine_is_measured_and_nothing_is_written(planned, tm
     found = planned(*chosen, "--runs", runs)
     assert not runs.exists()
     assert found["times_from"] == ["trials"]
-    assert found["peak_flops_per_second"] > 0
     assert set(found["jobs"]) == {"corpus", "pretrain", "finetune", "features"}
     to_do = found["to_do"]
     assert (to_do["pretrainings"], to_do["measurements"], to_do["others"]) == (1, 3, 1)
     assert to_do["seconds"] == pytest.approx(sum(each["seconds"] for each in found["jobs"].values()))
 
 
-def test_gpus_elsewhere_take_what_their_peak_says(planned, tmp_path):
-    found = planned("size", "nsp", "--gpus", "2", "--peak-tflops", "312", "--runs", tmp_path / "runs")
-    assert found["times_from"] == ["peak FLOP/s"]
-    assert (found["devices"], found["peak_flops_per_second"]) == (2, 312e12)
-    for amount in (found["to_do"], *found["jobs"].values(), *found["by_study"].values()):
+def test_gpus_elsewhere_take_what_their_peak_says(planned, call, capsys, tmp_path):
+    chosen = ("size", "nsp", "--gpus", "2", "--peak-tflops", "312", "--runs", tmp_path / "runs")
+    found = planned(*chosen)
+    for amount in (found["to_do"], *found["jobs"].values()):
         assert set(amount) == AMOUNT
-    assert set(found["by_study"]) == {"size", "nsp"}
-    assert sum(each["pretrainings"] for each in found["models"]) == found["to_do"]["pretrainings"] == 8
-    assert not (tmp_path / "runs").exists()
-
-
-def test_words_say_the_same(call, capsys, tmp_path):
-    size = ("--gpus", "8", "--peak-tflops", "989", "--device-memory-gb", "0.001")
-    assert call("plan", "size", "nsp", *size, "--runs", tmp_path / "runs") == 0
+    assert found["to_do"]["pretrainings"] == 8
+    assert call("plan", *chosen) == 0
     printed = capsys.readouterr().out
-    for part in ("Total: 8 pre-trainings", "nsp alone:", "not measured", "not fit"):
+    for part in ("Total: 8 pre-trainings", "312 TFLOP/s", "not measured"):
         assert part in printed
+    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize(

@@ -72,10 +72,6 @@ def test_kinds_and_studies(machine, tmp_path):
     to_do = found.to_do
     assert (to_do.pretrainings, to_do.measurements, to_do.others) == (4, 12, 1)
     assert to_do.seconds == 10 + 2 * (100 + 60 + 4 * 20 + 2 * 5)
-    assert {name: each.seconds for name, each in found.by_study.items()} == {
-        "masking": to_do.seconds,
-        "other": 10 + 2 * (100 + 20),
-    }
 
 
 def test_tokens_operations_and_disk(machine):

@@ -113,7 +113,7 @@ def test_trials_time_each_shape_once(machine, tmp_path, monkeypatch):
         random_init=True,
     )
     jobs = plan.make(request, machine).jobs
-    trials = Trials(Store(tmp_path / "runs"), machine, tmp_path, lambda trial: None)
+    trials = Trials(Store(tmp_path / "runs"), machine, tmp_path)
     times = {job: trials.seconds(job) for job in jobs}
     assert len(seen) == 2
     assert all(seconds > 0 for seconds in times.values())

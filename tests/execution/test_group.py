@@ -84,9 +84,9 @@ class Trial:
             (self.place / f"happened-{done}").touch()
             self.happens[done](int((self.place / "pid-1").read_text()))
 
-    def run(self, store, machine, **options):
+    def run(self, store, machine):
         work = store.work("pretrain", JOB.id)
-        return group.train(JOB, store, work, machine, 2, self, listening=self.listening, **options)
+        return group.train(JOB, store, work, machine, 2, self, self.listening)
 
     def steps(self):
         """The numbers of the steps that were done, and when."""
@@ -140,10 +140,13 @@ def test_a_worker_that_is_killed_ends_the_group_which_goes_on_from_its_checkpoin
         assert two == pytest.approx(one, rel=1e-3)
 
 
-def test_a_worker_that_hangs_ends_the_group_and_one_that_is_asked_to_stop_stops_all(cluster, store, tmp_path, machine):
+def test_a_worker_that_hangs_ends_the_group_and_one_that_is_asked_to_stop_stops_all(
+    cluster, store, tmp_path, machine, monkeypatch
+):
+    monkeypatch.setattr(group, "COLLECTIVE_SECONDS", 5)
     trial = Trial(tmp_path, {3: hang, 8: ask})
     with pytest.raises(Interrupted) as error:
-        trial.run(store, machine, collective_seconds=5)
+        trial.run(store, machine)
     assert error.value.number in (signal.SIGINT, signal.SIGTERM)
     steps, clock = trial.steps()
     assert steps[-1] == 8

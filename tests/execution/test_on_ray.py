@@ -1,6 +1,7 @@
 """Worker processes: the same numbers as one process, and no run lost with a worker, a signal or the command itself."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -63,19 +64,12 @@ def alive(pid):
         return file.read().rpartition(")")[2].split()[0] != "Z"
 
 
-@pytest.fixture(scope="module")
-def alone(call, tmp_path_factory):
-    """The study, carried out by one process of one thread."""
-    runs = tmp_path_factory.mktemp("alone") / "runs"
-    assert call(*STUDY, "--threads", "1", "--runs", runs) == 0
-    return contents(runs)
-
-
-def test_two_workers_give_the_bytes_of_one_process(alone, tmp_path):
+def test_two_workers_give_the_bytes_of_one_process(finished, tmp_path):
     process = start(tmp_path / "runs", "--workers", "2")
     output, _ = process.communicate()
     assert process.returncode == 0, output
-    assert contents(tmp_path / "runs") == alone
+    assert len(Store(tmp_path / "runs").runs()) == 1 + 2 + 2 * 3
+    assert contents(tmp_path / "runs").items() <= contents(finished).items()
     pids = {run.environment()["numerics"]["threads"] for run in Store(tmp_path / "runs").runs() if run.kind != "corpus"}
     assert pids == {1}
 
@@ -211,7 +205,7 @@ class Half(MaskedLM):
 
 study = Study(
     name="own", question="?", source="me", baseline="a",
-    variants=[Variant("a", objective=(Half(share=GIVEN),)), Variant("b", fields={"schedule.warmup": "0.5"})],
+    variants=[Variant("a", objective=(Half(),)), Variant("plain", objective=(Half(share=1.0),))],
     measurements=[Measurement("loss", metric="masked_lm_loss")],
 )
 '''
@@ -220,20 +214,22 @@ study = Study(
 def test_workers_train_the_loss_of_a_study_file(tmp_path):
     ends = {}
     group = ("--workers", "2", "--gpus-per-run", "2")
-    for name, share, more in (
-        ("plain", 1.0, ()), ("alone", 0.5, ()), ("worker", 0.5, ("--workers", "1")), ("group", 0.5, group),
-    ):  # fmt: skip
-        (tmp_path / "own.py").write_text(OWN_LOSS.replace("GIVEN", str(share)))
+    (tmp_path / "own.py").write_text(OWN_LOSS)
+    for name, more in (("alone", ("--only", "plain")), ("worker", ("--workers", "1")), ("group", group)):
         runs = tmp_path / name
         command = [*RUN, "ablate", str(tmp_path / "own.py"), "--scale", "smoke", "--only", "a", "--precision", "fp32"]
         command += ["--threads", "1", "--runs", str(runs), "--set", "schedule.steps=4", *more]
+        if name != "alone":
+            shutil.copytree(tmp_path / "alone" / "corpus", runs / "corpus")
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        (run,) = (run for run in Store(runs).runs() if run.kind == "pretrain")
-        ends[name] = run.id, run.result()["heldout"]
+        trained = {run.label: run for run in Store(runs).runs() if run.kind == "pretrain"}
+        ends[name] = trained["own-a-seed0"].id, trained["own-a-seed0"].result()["heldout"]
+        if name == "alone":
+            plain = trained["own-plain-seed0"].id, trained["own-plain-seed0"].result()["heldout"]
     assert ends["worker"] == ends["alone"]
     assert ends["group"][0] == ends["alone"][0]
     losses = [ends[name][1]["masked_lm_loss"] for name in ("group", "alone")]
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)  # dropout differs between processes
-    assert ends["plain"][0] != ends["alone"][0]
-    assert ends["plain"][1] != ends["alone"][1]
+    assert plain[0] != ends["alone"][0]
+    assert plain[1] != ends["alone"][1]

@@ -58,13 +58,12 @@ def test_what_two_studies_share_is_trained_once(machine):
     )
     alone, both = (plan.make(request(studies=chosen), machine) for chosen in ((MASKING,), (MASKING, other)))
     assert kinds(both).count("pretrain") == kinds(alone).count("pretrain") + 1
-    assert [requested - run for requested, run in zip(both.requested, both.distinct, strict=True)] == [1, 3]
 
 
 def test_all_studies_share_one_model_that_is_not_trained(machine):
     every = tuple(studies.find(name) for name in studies.names())
     made = plan.make(request(studies=every, random_init=True, only=(plan.RANDOM_INIT,)), machine)
-    assert made.distinct == (1, 9), "whatever the studies' baselines would be trained on"
+    assert kinds(made).count("pretrain") == 1, "whatever the studies' baselines would be trained on"
 
 
 def test_seeds_are_paired_across_variants(machine):
@@ -185,7 +184,6 @@ def test_variants_that_differ_only_in_their_adaptation_share_a_pre_training(mach
     assert {(cell["measurement"], cell["split"]) for cell in record["cells"]} == {
         ("NER dev", "validation"), ("NER test", "test"),
     }  # fmt: skip
-    assert made.requested == (8, 8 * 2), "dev and test are one run, not two that are shared"
 
 
 def test_only_tasks_with_a_test_split_are_named_by_it(machine):
@@ -220,7 +218,6 @@ def test_a_figure_of_the_pre_training_is_a_cell_without_a_job_of_its_own(machine
     assert [kinds(made).count(kind) for kind in ("pretrain", "finetune")] == [1, 9]
     (cell,) = (cell for cell in made.cells if not cell.measurement.task)
     assert cell.job is cell.pretrain
-    assert made.requested == (1, 9)
 
 
 def test_milestones_are_those_that_the_scale_keeps_and_the_end(machine):
@@ -271,7 +268,7 @@ def test_adapters_have_the_papers_sizes_at_its_width_and_grow_at_every_scale():
 
 def test_the_adapters_study_pre_trains_once(machine):
     made = plan.make(request(studies=(studies.find("adapters"),)), machine)
-    assert made.distinct == (1, 20)
+    assert kinds(made).count("pretrain") == 1
     assert kinds(made).count("finetune") == 20, "each variant on each task"
 
 
