@@ -7,8 +7,7 @@ from typing import Any
 from rows import Row
 from table import Results, measured
 
-from bertlab.report.plots.layout import blank, label, legend, svg
-from bertlab.report.plots.style import COLOURS, INK, PALE, SMALL, applied
+from bertlab.report.plots.figure import COLOURS, INK, PALE, SMALL, applied, blank, label, legend, svg
 
 _FOUND: dict[str, Any] = {"color": COLOURS[0], "marker": "o", "markersize": 6, "linewidth": 2.2}
 _FLOOR: dict[str, Any] = {"color": INK, "marker": "|", "markersize": 11, "markeredgewidth": 1.4, "linestyle": ""}

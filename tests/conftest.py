@@ -143,7 +143,7 @@ def hub(monkeypatch, tmp_path):
     """A Hub of this test's own, with an empty cache; `hub.offline()` takes it away."""
     from huggingface_hub import constants
 
-    from bertlab.hub import datasets as client
+    from bertlab import hub as client
     from stand_in_hub import Hub
 
     own = Hub()

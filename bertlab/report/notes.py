@@ -20,6 +20,7 @@ def notes(part: str, *about: Any) -> list[str]:
     return [" ".join(lines) for each in paragraphs if (lines := each.split())]
 
 
+@cache
 def environment(*, html: bool = False) -> Any:
     """The templates. In HTML all text is escaped, and has no control characters; our own markup stays as it is."""
     import jinja2

@@ -13,8 +13,7 @@ from bertlab.report import tidy
 from bertlab.report.compare import Changes, compare
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
-from bertlab.report.pages import latex, render
-from bertlab.report.section import chapter, summary
+from bertlab.report.pages import chapter, latex, render, summary
 from bertlab.store import files
 from bertlab.store.runs import Store
 

@@ -5,10 +5,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from bertlab import keyed
+from bertlab import hub, keyed
 from bertlab.errors import BadInput
-from bertlab.hub import datasets as hub
-from bertlab.hub.datasets import Dataset
+from bertlab.hub import Dataset
 from bertlab.machine import Machine
 from bertlab.names import shown
 from bertlab.tasks import files, kinds

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from bertlab import hub
 from bertlab.errors import BadInput, unknown
-from bertlab.hub import datasets as hub
-from bertlab.hub.datasets import Dataset, Reference
+from bertlab.hub import Dataset, Reference
 from bertlab.machine import Machine
 from bertlab.store.files import expanded, kind
 from bertlab.tasks import catalog, files, kinds

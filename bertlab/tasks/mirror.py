@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from bertlab import hub
 from bertlab.errors import BadInput, writing
-from bertlab.hub import datasets as hub
-from bertlab.hub.datasets import Dataset, Reference
+from bertlab.hub import Dataset, Reference
 from bertlab.machine import Machine
 from bertlab.store import files as store
 from bertlab.tasks import files

@@ -14,10 +14,9 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Literal
 
+from bertlab import hub
 from bertlab.errors import BadInput, unknown, unusable
-from bertlab.hub import datasets as hub
-from bertlab.hub.datasets import Dataset, Reference
-from bertlab.hub.index import Index
+from bertlab.hub import Dataset, Index, Reference
 from bertlab.machine import Machine
 from bertlab.progress import stop_if_asked
 from bertlab.recipe import Source

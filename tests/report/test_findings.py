@@ -11,8 +11,7 @@ from bertlab.lab.study import Claim
 from bertlab.report import findings, tidy
 from bertlab.report.gather import gather_all
 from bertlab.report.notes import notes
-from bertlab.report.pages import render
-from bertlab.report.section import chapter
+from bertlab.report.pages import chapter, render
 from bertlab.store.runs import Store
 
 LARGE = Claim("Random tokens hurt", better="80/10/10", worse="0/0/100", on="MNLI")

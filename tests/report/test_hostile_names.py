@@ -32,8 +32,7 @@ from bertlab.names import plain, visible
 from bertlab.report import page, tidy
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
-from bertlab.report.pages import latex, render
-from bertlab.report.section import Chapter, chapter
+from bertlab.report.pages import Chapter, chapter, latex, render
 from bertlab.store.runs import Store
 
 PLAIN = "plainname"

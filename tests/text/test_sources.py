@@ -6,7 +6,7 @@ import json
 import pytest
 
 from bertlab.errors import BadInput
-from bertlab.hub.index import Index
+from bertlab.hub import Index
 from bertlab.machine import Machine
 from bertlab.recipe import Source
 from bertlab.text.sources import DOCUMENT, articles, documents, resolve

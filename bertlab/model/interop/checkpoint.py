@@ -4,8 +4,8 @@ import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bertlab import hub
 from bertlab.errors import BadInput
-from bertlab.hub import datasets as hub
 from bertlab.machine import Machine
 from bertlab.store.files import kind
 from bertlab.text import sources

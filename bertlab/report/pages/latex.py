@@ -2,7 +2,7 @@
 
 from bertlab.names import plain
 from bertlab.report import findings, tables
-from bertlab.report.section import Chapter, Section
+from bertlab.report.pages import Chapter, Section
 from bertlab.report.tables import Table
 
 _HEADER = r"""% Written by `bertlab report --format latex`. The paper needs

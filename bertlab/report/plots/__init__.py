@@ -2,8 +2,8 @@
 
 from bertlab.report.evidence import Evidence
 from bertlab.report.plots import curves, effects, points
-from bertlab.report.plots.layout import Picture as Picture
-from bertlab.report.plots.style import applied
+from bertlab.report.plots.figure import Picture as Picture
+from bertlab.report.plots.figure import applied
 
 
 def pictures(evidence: Evidence) -> list[Picture]:

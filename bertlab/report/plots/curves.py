@@ -6,8 +6,19 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bertlab.report.evidence import Evidence
-from bertlab.report.plots import style
-from bertlab.report.plots.layout import WIDTH, Key, Picture, axis_name, blank, label, legend
+from bertlab.report.plots.figure import (
+    INK,
+    LEVEL,
+    ROUND,
+    WIDTH,
+    Key,
+    Picture,
+    axis_name,
+    blank,
+    label,
+    legend,
+    lines_of,
+)
 from bertlab.wording import count
 
 if TYPE_CHECKING:
@@ -76,8 +87,8 @@ def _draw(
     from matplotlib.ticker import EngFormatter, MaxNLocator
 
     points = pandas.DataFrame(lines, columns=list(_COLUMNS))
-    styles = style.lines(variants, evidence.baseline)
-    level = {"color": style.INK, "linewidth": 1, "linestyle": style.LEVEL}
+    styles = lines_of(variants, evidence.baseline)
+    level = {"color": INK, "linewidth": 1, "linestyle": LEVEL}
     keys: list[Key] = [(each, label(name, 2.6)) for name, each in styles.items()]
     keys += [(level, "unigram entropy")] if levels else []
     along = [column for column in _AXES if points[column].notna().any()]
@@ -94,7 +105,7 @@ def _draw(
     for axes, column in zip(grid[-1], along, strict=True):
         axes.set_xlabel(_AXES[column])
         axes.set_xlim(left=0)
-        axes.xaxis.set_major_locator(MaxNLocator(5, steps=style.ROUND))
+        axes.xaxis.set_major_locator(MaxNLocator(5, steps=ROUND))
         if column != "seconds":
             axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     several = points.groupby(["panel", "variant"])["seed"].nunique().max() > 1

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bertlab.report.evidence import Evidence
-from bertlab.report.plots.layout import SPAN, Picture, by_variant, legend, limit
-from bertlab.report.plots.style import COLOURS, INK, PALE
+from bertlab.report.plots.figure import COLOURS, INK, PALE, SPAN, Picture, by_variant, legend, limit
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
 from bertlab.wording import count
 

@@ -4,8 +4,7 @@ from statistics import fmean
 from typing import Any
 
 from bertlab.report.evidence import Evidence
-from bertlab.report.plots.layout import Key, Picture, by_variant, legend, limit
-from bertlab.report.plots.style import COLOURS, INK, LEVEL, PALE
+from bertlab.report.plots.figure import COLOURS, INK, LEVEL, PALE, Key, Picture, by_variant, legend, limit
 from bertlab.report.statistics.summary import seed_means
 from bertlab.wording import count
 

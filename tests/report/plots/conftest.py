@@ -9,7 +9,8 @@ import pytest
 
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
-from bertlab.report.plots import pictures, style
+from bertlab.report.plots import pictures
+from bertlab.report.plots.figure import applied
 from bertlab.store.runs import Store
 
 LONG = "a variant with a very long name indeed, longer than any panel"
@@ -17,7 +18,7 @@ LONG = "a variant with a very long name indeed, longer than any panel"
 
 @pytest.fixture(autouse=True)
 def styled() -> Iterator[None]:
-    with style.applied():
+    with applied():
         yield
 
 

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from bertlab.report.gather import gather
 from bertlab.report.plots.effects import draw
-from bertlab.report.plots.style import COLOURS, INK, PALE
+from bertlab.report.plots.figure import COLOURS, INK, PALE
 from bertlab.store.runs import Store
 
 Figures = Callable[..., dict[str, Any]]

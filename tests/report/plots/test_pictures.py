@@ -13,8 +13,7 @@ import pytest
 
 from bertlab.report.gather import gather
 from bertlab.report.plots import Picture, pictures
-from bertlab.report.plots.layout import label
-from bertlab.report.plots.style import COLOURS, GRID, INK, PALE, WHITE
+from bertlab.report.plots.figure import COLOURS, GRID, INK, PALE, WHITE, label
 from bertlab.store.runs import Store
 
 from .conftest import LONG, everything

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from matplotlib.colors import to_hex
 
-from bertlab.report.plots.style import COLOURS
+from bertlab.report.plots.figure import COLOURS
 
 from .conftest import LONG
 

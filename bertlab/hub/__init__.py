@@ -1,1 +1,0 @@
-"""Data sets and checkpoints of the Hugging Face Hub."""
