@@ -80,7 +80,7 @@ def updates(shape: Shape, machine: Machine, batches: Batches) -> Callable[[], fl
         batch = batches.batch(step)
         parts = to_device(to_tensors(batch), machine.device)
         torch.manual_seed(key(recipe.seed, "dropout", step, 0))
-        with torch.autocast(machine.device, dtype=torch.bfloat16, enabled=machine.bf16()):
+        with torch.autocast(machine.device, dtype=torch.bfloat16, enabled=machine.precision_used == "bf16"):
             sums = model.losses(parts)
             counts = {each.kind: each.count(batch.arrays[each.kind]) for each in model.objective}
             loss = torch.stack([sums[kind] / count for kind, count in counts.items()]).sum()

@@ -34,21 +34,17 @@ def bits(key: Key, *counters: Counter) -> Words:
     scalar = np.ndim(key) == 0
     for counter in counters or (0,):
         number = np.atleast_1d(counter)
-        state = _mixed(state, number if number.dtype == np.uint64 else number.astype(np.int64).view(np.uint64))
+        mixed = (number if number.dtype == np.uint64 else number.astype(np.int64).view(np.uint64)) * _GOLDEN
+        mixed = mixed + (state + _GOLDEN)
+        shifted = mixed >> _SHIFT_1
+        mixed ^= shifted
+        mixed *= _MIX_1
+        mixed ^= np.right_shift(mixed, _SHIFT_2, out=shifted)
+        mixed *= _MIX_2
+        mixed ^= np.right_shift(mixed, _SHIFT_3, out=shifted)
+        state = mixed
         scalar = scalar and np.ndim(counter) == 0
     return state.reshape(()) if scalar else state
-
-
-def _mixed(state: Words, counter: Words) -> Words:
-    mixed = counter * _GOLDEN
-    mixed = mixed + (state + _GOLDEN)
-    shifted = mixed >> _SHIFT_1
-    mixed ^= shifted
-    mixed *= _MIX_1
-    mixed ^= np.right_shift(mixed, _SHIFT_2, out=shifted)
-    mixed *= _MIX_2
-    mixed ^= np.right_shift(mixed, _SHIFT_3, out=shifted)
-    return mixed
 
 
 def uniform(key: Key, *counters: Counter) -> npt.NDArray[np.float64]:

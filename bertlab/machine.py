@@ -131,10 +131,6 @@ class Machine:
         """The torch device type of this machine's computations."""
         return "cuda" if self.gpus else "cpu"
 
-    def bf16(self) -> bool:
-        """Whether matrix products run in bf16: if requested or, with `auto`, if the hardware supports it."""
-        return self.precision == "bf16" or (self.precision == "auto" and has_bf16(self.device))
-
     def compiles(self, recipe: Recipe) -> bool:
         """Whether pre-training `recipe` is compiled; not if its batch size varies, as each size needs its own graph."""
         if self.compile == "no" or recipe.inputs.token_matched_to:
@@ -154,8 +150,9 @@ class Machine:
 
     @property
     def precision_used(self) -> str:
-        """`bf16` or `fp32`."""
-        return "bf16" if self.bf16() else "fp32"
+        """Of matrix products: `bf16` if requested or, with `auto`, if the hardware supports it; else `fp32`."""
+        automatic = self.precision == "auto" and has_bf16(self.device)
+        return "bf16" if automatic else self.precision.replace("auto", "fp32")
 
     def numerics(self, pretrained: Recipe | None = None) -> dict[str, str | int]:
         """Everything that can change the last bits of a number; `pretrained` is the recipe of a pre-training."""

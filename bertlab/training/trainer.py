@@ -45,7 +45,7 @@ def trainer(
         accelerator="gpu" if machine.gpus else "cpu",
         strategy=strategy or "auto",
         devices="auto" if strategy else 1,
-        precision="bf16-mixed" if machine.bf16() and not exact else "32-true",
+        precision="bf16-mixed" if machine.precision_used == "bf16" and not exact else "32-true",
         max_steps=steps,
         max_epochs=-1,
         accumulate_grad_batches=accumulate_grad_batches,

@@ -94,7 +94,7 @@ def test_only_tagging_has_features(run, pairs):
 
 def test_features_and_scores_are_the_same_where_training_is_in_bf16(pretrained, entities, machine):
     opened, half = open_pretrained(pretrained), dataclasses.replace(machine, precision="bf16")
-    assert half.bf16()
+    assert half.precision_used == "bf16"
     train = encode_training(entities, opened, Features(length=32))
     read = (Features().inputs(opened.model, train, each, silent) for each in (machine, half))
     assert torch.equal(*(each.build(np.arange(len(train)))["features"] for each in read))

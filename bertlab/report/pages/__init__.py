@@ -98,7 +98,7 @@ def render(template: str, /, **context: Any) -> str:
     templates = environment(html=".html" in template)
     templates.globals |= {"facts": facts, "findings": findings, "notes": notes, "tables": tables}
     templates.filters |= {"md": escape.paragraph, "words": escape.markdown}
-    templates.filters |= {"minus": _minus, "inline": _inline, "bar": _bar}
+    templates.filters |= {"minus": _minus, "inline": _inline}
     text: str = templates.get_template(template).render(**context)
     return text.strip() + "\n"
 
@@ -118,19 +118,3 @@ def _inline(svg: bytes, label: str) -> Markup:
     room = re.search(r'viewBox="[^"]*"', opening)
     assert room
     return Markup(f'<svg role="img" aria-label="{escape(plain(label))}" {room[0]}>{drawing}')
-
-
-def _bar(finding: Finding) -> dict[str, float]:
-    """An effect, the ends of its interval and the published effect on a line of width 100, zero in the middle.
-
-    Each finding has its own scale; unknown values are left out.
-    """
-    effect = finding.shown.effect
-    if effect is None:
-        return {}
-    known = {"mean": effect.mean, "published": finding.shown.published}
-    if effect.interval:
-        known |= {"low": effect.interval.low, "high": effect.interval.high}
-    values = {name: value for name, value in known.items() if value is not None}
-    most = max(map(abs, values.values())) or 1.0
-    return {name: round(50 + 46 * value / most, 1) for name, value in values.items()}

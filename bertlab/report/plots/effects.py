@@ -44,14 +44,9 @@ def draw(evidence: Evidence) -> Picture | None:
     n = count(low, evidence.unit) if low == high else f"{low} to {high} {evidence.unit}s"
     keys = [(style, text) for style, text in _KEYS if style in drawn]
     legend(figure, keys, f"Each variant minus {evidence.baseline}, n = {n}")
-    known = [_style(each) for each in every if each.interval and each.n >= VERDICT_MIN_SEEDS]
     published = _PUBLISHED in drawn
     alt = "Measured and published differences" if published else "Measured differences"
-    alt += f" of {count(len(variants), 'variant')} from the baseline on {count(len(found), 'measurement')}: "
-    if known:
-        alt += f"{known.count(_SURE)} of {count(len(known), 'interval')} exclude 0, each by itself."
-    else:
-        alt += f"no intervals of {VERDICT_MIN_SEEDS} {evidence.unit}s or more."
+    alt += f" of {count(len(variants), 'variant')} from the baseline on {count(len(found), 'measurement')}."
     return Picture(evidence, "effects", "Effects and the paper's" if published else "Effects", alt, figure)
 
 

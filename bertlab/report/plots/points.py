@@ -1,11 +1,9 @@
 """All measured points by seed, with their means."""
 
-from statistics import fmean
 from typing import Any
 
 from bertlab.report.evidence import Evidence
 from bertlab.report.plots.figure import COLOURS, INK, LEVEL, PALE, Key, Picture, by_variant, legend, limit
-from bertlab.report.statistics.summary import seed_means
 from bertlab.wording import count
 
 _MEAN: dict[str, Any] = {"color": INK, "marker": "|", "linestyle": "", "markersize": 13, "markeredgewidth": 1.4}
@@ -29,30 +27,23 @@ def draw(evidence: Evidence) -> Picture | None:
     colours = {seed: COLOURS[place if few else 0] for place, seed in enumerate(seeds)}
     height = {seed: _HEIGHT * ((place + 0.5) / len(seeds) - 0.5) for place, seed in enumerate(seeds)}
     figure, panels = by_variant(evidence, names, variants)
-    restarted = False
     for name, axes in zip(names, panels, strict=True):
-        points = {each: found for each in variants if (found := evidence.points(each, name))}
-        means = {each: fmean(seed_means(found).values()) for each, found in points.items()}
-        for variant, value in means.items():
-            place = variants.index(variant)
+        shown: list[float] = []
+        for place, variant in enumerate(variants):
             for seed, own in evidence.by_seed(variant, name).items():
-                y, colour, values = place + height[seed], colours[seed], points[variant][seed]
+                y, values = place + height[seed], evidence.points(variant, name)[seed]
+                axes.scatter(values, [y] * len(values), s=36, color=colours[seed], linewidth=0.8, edgecolor="white")
                 crossed = [each for each, cell in zip(values, own, strict=True) if cell.status == "collapsed"]
                 axes.plot(crossed, [y] * len(crossed), **_COLLAPSED, zorder=6)
-                if len(values) > 1:
-                    restarted = True
-                    axes.scatter(values, [y] * len(values), s=9, alpha=0.45, color=colour, linewidth=0)
-                size = 42 if few else 20
-                axes.scatter(fmean(values), y, s=size, color=colour, linewidth=0.8, edgecolor="white", zorder=4)
-            axes.plot(value, place, **_MEAN, zorder=5)
-        if evidence.baseline in means:
-            axes.axvline(means[evidence.baseline], **_BASELINE, zorder=1)
-        limit(axes, evidence, name, [value for found in points.values() for own in found.values() for value in own])
+                shown += values
+            if found := evidence.summary(variant, name):
+                axes.plot(found.mean, place, **_MEAN, zorder=5)
+                if variant == evidence.baseline:
+                    axes.axvline(found.mean, **_BASELINE, zorder=1)
+        limit(axes, evidence, name, shown)
     keys: list[Key] = [({"color": colours[each], "marker": "o", "linestyle": ""}, f"seed {each}") for each in seeds]
     if evidence.imported or not few:
         keys = [(keys[0][0], f"a {evidence.unit}")]
-    if restarted:
-        keys.append(({"color": PALE, "marker": "o", "linestyle": "", "markersize": 3}, "one fine-tuning seed"))
     if any(cell.status == "collapsed" for cell in cells):
         keys.append((_COLLAPSED, "collapsed"))
     legend(figure, [*keys, (_MEAN, "mean of the variant"), (_BASELINE, "mean of the baseline")])
