@@ -86,12 +86,14 @@ def columns(evidence: Evidence) -> tuple[Column, ...]:
 
 def _entry(evidence: Evidence, variant: str, name: str) -> Entry:
     missing = Counter(sorted(cell.fate for cell in evidence.at(variant, name) if cell.value is None))
-    known = {"value": ", ".join(missing), "published": printed(evidence.published(variant, name))}
+    known = {"value": ", ".join(missing)}
+    if (published := evidence.published(variant, name)) is not None:
+        known["published"] = str(Decimal(str(published)))  # as many decimals as the paper printed
     if variant != evidence.baseline:
-        effect, published = evidence.difference(variant, name), evidence.published_difference(variant, name)
+        effect, theirs = evidence.difference(variant, name), evidence.published_difference(variant, name)
         known["difference"], interval, known["half"] = described(effect)
         known["interval"] = interval or (f"n = {effect.n}" if effect else EMPTY)
-        known["published_difference"] = EMPTY if published is None else signed(published)
+        known["published_difference"] = EMPTY if theirs is None else signed(theirs)
     if summary := evidence.summary(variant, name):
         fewest, most = summary.finetune_seeds
         restarts = str(most) if fewest == most else f"({fewest} to {most})"
@@ -198,8 +200,3 @@ def signed(value: float | Decimal, digits: int = 2) -> str:
     if isinstance(value, Decimal):
         return f"{value:+}" if value else str(abs(value))
     return f"{round(value, digits) or 0.0:+.{digits}f}"
-
-
-def printed(value: float | None) -> str:
-    """A published value, with as many decimals as the paper printed."""
-    return EMPTY if value is None else str(Decimal(str(value)))

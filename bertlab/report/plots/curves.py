@@ -24,6 +24,7 @@ from bertlab.wording import count
 if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _AXES = {"step": "steps", "tokens": "tokens", "seconds": "training time (seconds)"}
 """The names of the horizontal axes by column."""
@@ -50,7 +51,7 @@ def losses(evidence: Evidence) -> Picture | None:
     levels = sorted({run.plateau for run in runs if run.plateau is not None})
     alt = f"Held-out loss of {count(len(variants), 'variant')} during pre-training, the unigram entropy dashed."
     lines = ((name, "loss (nats)", *point) for points, name in panels.items() for point in points)
-    return _draw(evidence, "curves", "Learning curves", alt, variants, lines, levels)
+    return Picture(evidence, "curves", "Learning curves", alt, _draw(evidence, variants, lines, levels))
 
 
 def convergence(evidence: Evidence) -> Picture | None:
@@ -70,18 +71,10 @@ def convergence(evidence: Evidence) -> Picture | None:
             step = run.steps * cell.milestone / 100
             lines.append((name, unit, cell.variant, cell.pretrain_seed, cell.value, step, None, run.seconds_at(step)))
     alt = f"{count(len(names), 'measurement')} of {count(len(variants), 'variant')} during pre-training."
-    return _draw(evidence, "convergence", "Convergence", alt, variants, lines)
+    return Picture(evidence, "convergence", "Convergence", alt, _draw(evidence, variants, lines, []))
 
 
-def _draw(
-    evidence: Evidence,
-    kind: str,
-    title: str,
-    alt: str,
-    variants: Sequence[str],
-    lines: Iterable[tuple[Any, ...]],
-    levels: Sequence[float] = (),
-) -> Picture:
+def _draw(evidence: Evidence, variants: list[str], lines: Iterable[tuple[Any, ...]], levels: Sequence[float]) -> Figure:
     """Draws `lines` (`_COLUMNS`) over each axis that has values, and dashed `levels`."""
     import pandas
     from matplotlib.ticker import EngFormatter, MaxNLocator
@@ -110,7 +103,7 @@ def _draw(
             axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     several = points.groupby(["panel", "variant"])["seed"].nunique().max() > 1
     legend(figure, keys, "Line: mean over the seeds. Band: from the lowest to the highest seed." if several else "")
-    return Picture(evidence, kind, title, alt, figure)
+    return figure
 
 
 def _lines(axes: Axes, points: pandas.DataFrame, styles: dict[str, dict[str, Any]]) -> None:

@@ -91,8 +91,7 @@ class Picture:
     @cached_property
     def svg(self) -> bytes:
         """The figure in a file, the same bytes each time."""
-        with applied():
-            return svg(self.figure, f"{self.evidence.study} {self.evidence.key} {self.kind}")
+        return svg(self.figure, f"{self.evidence.study} {self.evidence.key} {self.kind}")
 
 
 def svg(figure: Figure, name: str) -> bytes:
@@ -102,7 +101,8 @@ def svg(figure: Figure, name: str) -> bytes:
     matplotlib writes names from data into comments.
     """
     file = io.StringIO()
-    figure.savefig(file, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    with applied():
+        figure.savefig(file, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     text = file.getvalue()
     text = re.sub(r"<!--.*?-->\s*|\s*<style.*?</style>", "", text[text.index("<svg") :], flags=re.DOTALL)
     text = text.replace("<svg ", '<svg stroke-linejoin="round" stroke-linecap="butt" ', 1)
