@@ -6,19 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bertlab.report.evidence import Evidence
-from bertlab.report.plots.figure import (
-    INK,
-    LEVEL,
-    ROUND,
-    WIDTH,
-    Key,
-    Picture,
-    axis_name,
-    blank,
-    label,
-    legend,
-    lines_of,
-)
+from bertlab.report.plots.figure import COLOURS, INK, LEVEL, ROUND, WIDTH, Key, Picture, axis_name, blank, label, legend
 from bertlab.wording import count
 
 if TYPE_CHECKING:
@@ -28,6 +16,7 @@ if TYPE_CHECKING:
 
 _AXES = {"step": "steps", "tokens": "tokens", "seconds": "training time (seconds)"}
 """The names of the horizontal axes by column."""
+_DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 _COLUMNS = ("panel", "unit", "variant", "seed", "value", *_AXES)
 
 
@@ -80,7 +69,13 @@ def _draw(evidence: Evidence, variants: list[str], lines: Iterable[tuple[Any, ..
     from matplotlib.ticker import EngFormatter, MaxNLocator
 
     points = pandas.DataFrame(lines, columns=list(_COLUMNS))
-    styles = lines_of(variants, evidence.baseline)
+    styles: dict[str, dict[str, Any]] = {}  # the baseline in ink and bold, the others in colours and dashes that differ
+    for variant in variants:
+        place = len(styles.keys() - {evidence.baseline})
+        colour, dashes = COLOURS[place % len(COLOURS)], _DASHES[(place + place // len(COLOURS)) % len(_DASHES)]
+        styles[variant] = {"marker": "o", "markersize": 2.5, "color": colour, "linestyle": dashes, "linewidth": 1.7}
+        if variant == evidence.baseline:
+            styles[variant] |= {"color": INK, "linestyle": "solid", "linewidth": 2.2, "zorder": 3}
     level = {"color": INK, "linewidth": 1, "linestyle": LEVEL}
     keys: list[Key] = [(each, label(name, 2.6)) for name, each in styles.items()]
     keys += [(level, "unigram entropy")] if levels else []

@@ -31,7 +31,6 @@ INK, PALE, GRID, WHITE = "#222222", "#8a8a8a", "#e4e4e4", "#ffffff"
 COLOURS = ("#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#56b4e9", "#ca9161")
 """Seaborn's palette for the colour-blind, without its grey and what is too pale for a white ground."""
 
-DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 LEVEL: Any = (0, (5, 3.5))
 """The dashes of a line that marks a level and not a measurement."""
 
@@ -64,16 +63,6 @@ def applied() -> Iterator[None]:
         # a name in another script
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font|Matplotlib currently does not support")
         yield
-
-
-def lines_of(variants: Sequence[str], baseline: str) -> dict[str, dict[str, Any]]:
-    """The line of each variant: the baseline in ink and bold, the others in colours and dashes that differ."""
-    common = {"marker": "o", "markersize": 2.5}
-    styles = {baseline: {**common, "color": INK, "linewidth": 2.2, "linestyle": "solid", "zorder": 4}}
-    for place, each in enumerate(each for each in variants if each != baseline):
-        dashes = DASHES[(place + place // len(COLOURS)) % len(DASHES)]
-        styles[each] = {**common, "color": COLOURS[place % len(COLOURS)], "linewidth": 1.7, "linestyle": dashes}
-    return {each: {"zorder": 3, **styles[each]} for each in variants}
 
 
 @dataclass(frozen=True)
