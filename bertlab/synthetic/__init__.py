@@ -5,11 +5,85 @@
     microworld.rows("inference", "train")[0]
 
 Documents state facts in several ways, and tasks require recognising whether two statements agree. Names of the
-validation and test examples do not occur in training examples.
+validation and test examples do not occur in training examples. The tasks have the columns of their counterparts on the
+Hub.
 """
 
-from bertlab.synthetic.draw import VERSION
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bertlab.errors import unknown
+from bertlab.synthetic import sayings, token_tasks
+from bertlab.synthetic.draw import VERSION, Draw
+from bertlab.synthetic.sayings import Sample
 from bertlab.synthetic.stories import BYTES, DOCUMENTS, documents
-from bertlab.synthetic.tasks import TASKS, Split, rows, version
+from bertlab.synthetic.world import names
 
 __all__ = ["BYTES", "DOCUMENTS", "TASKS", "VERSION", "Split", "documents", "rows", "version"]
+
+Split = Literal["train", "validation", "test"]
+
+EVALUATION_EXAMPLES = 4_000
+"""Validation examples of each task, and test examples."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """The function that makes an example, and the number of training examples."""
+
+    make: Callable[[Sample], dict[str, Any]]
+    labels: Sequence[int] = (0,)
+    """Examples alternate between them, so every prefix of a split is balanced."""
+    train: int = 3_000
+    revision: int = 3
+    """Raised when the examples change and the documents do not."""
+
+
+TASKS = {
+    "inference": Task(sayings.inference, range(3), train=4_000, revision=4),
+    "question-inference": Task(sayings.question_inference, range(2)),
+    "paraphrase": Task(sayings.paraphrase, range(2)),
+    "similarity": Task(sayings.similarity),
+    "sentiment": Task(sayings.sentiment, range(2), revision=4),
+    "acceptability": Task(sayings.acceptability, range(2)),
+    "entities": Task(token_tasks.entities, train=2_000),
+    "questions": Task(token_tasks.extractive, (1,), train=2_500),
+    "questions-unanswerable": Task(token_tasks.extractive, (0, 1, 1), train=2_500),
+    "completion": Task(sayings.completion, range(4), train=1_000, revision=5),
+    "parts-of-speech": Task(token_tasks.parts_of_speech, train=64, revision=4),  # more would saturate it
+}
+
+
+def version(task: str) -> str:
+    """The version of the examples of a task, as `1/sentiment@4`: the versions of the documents and of the task."""
+    return f"{VERSION}/{task}@{TASKS[task].revision}"
+
+
+def rows(task: str, split: Split) -> list[dict[str, Any]]:
+    """The examples of one split of a task, always the same. Raises `BadInput` for an unknown task or split.
+
+    Columns: inference (premise, hypothesis, label: 0 entailed, 1 open, 2 contradicted); question-inference (question,
+    sentence, label: 0 answers it); paraphrase (sentence1, sentence2, label); similarity (the same, label 0.0 to 5.0);
+    sentiment and acceptability (sentence, label); entities (tokens, ner_tags: BIO of PER, LOC, ORG, MISC); questions
+    and questions-unanswerable (SQuAD's); completion (startphrase, ending0 to ending3, label); parts-of-speech (tokens,
+    upos: tags of Universal Dependencies).
+    """
+    if task not in TASKS:
+        raise unknown("synthetic task", task, TASKS)
+    sizes = {"train": TASKS[task].train, "validation": EVALUATION_EXAMPLES, "test": EVALUATION_EXAMPLES}
+    if split not in sizes:
+        raise unknown("split", split, sizes)
+    make, labels = TASKS[task].make, TASKS[task].labels
+    return [
+        make(
+            Sample(
+                Draw("microworld", VERSION, task, split, number),
+                names(split),
+                rare=split != "train",
+                label=labels[number % len(labels)],
+                id=f"{split}-{number}",
+            )
+        )
+        for number in range(sizes[split])
+    ]

@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 VERSION = 1
-"""Raised when any document changes; part of the ids of runs on the corpus. See also `tasks.version`."""
+"""Raised when any document changes; part of the ids of runs on the corpus. See also `synthetic.version`."""
 
 
 class Draw:
