@@ -177,13 +177,11 @@ class Pretraining(Planned):
         """A metric of its final held-out evaluation."""
         return number(self.result.get("heldout", {}).get(name))
 
-    def seconds_at(self, step: float) -> float | None:
-        """Training time until a step, interpolated between evaluations; None where it was not recorded."""
-        known = [(float(point.step), point.seconds) for point in self.curve if point.seconds is not None]
-        if not known or step > known[-1][0]:
-            return None
-        steps, seconds = zip((0.0, 0.0), *known, strict=True)
-        return float(np.interp(step, np.array(steps), np.array(seconds)))
+    def seconds_at(self, step: float) -> float:
+        """Training time until a step, interpolated between evaluations; nan where it was not recorded."""
+        known = [(0.0, 0.0), *((point.step, point.seconds) for point in self.curve if point.seconds is not None)]
+        steps, seconds = np.array(known).T
+        return float(np.interp(step, steps, seconds, right=math.nan))
 
 
 def number(value: Any) -> float | None:

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 _INKS = {INK: "currentColor", GRID: "var(--grid)", WHITE: "var(--ground)"}
 """The colours of a figure that follow the page's; all others are readable on light and dark."""
 
-VERDICTS = ("reproduced", "contradicted", "undecided")
-"""The verdicts that a summary always counts; it counts others where they occur."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
@@ -85,7 +82,7 @@ def summary(chapters: Iterable[Chapter]) -> str:
     outcomes = [finding.outcome for each in chapters for section in each.sections for finding in section.findings]
     if not outcomes:
         return ""
-    counts = dict.fromkeys(VERDICTS, 0) | Counter(outcomes)
+    counts = {"reproduced": 0, "contradicted": 0, "undecided": 0} | Counter(outcomes)
     parts = [f"{number or 'none'} {'are' if number > 1 else 'is'} {name}" for name, number in counts.items()]
     return f"Of {count(len(outcomes), 'claim')} {', '.join(parts)}."
 
