@@ -16,8 +16,8 @@ from bertlab.tasks.examples import Integers
 class Task(Checked, group="task "):
     """A task as data: the location of its examples and the meaning of its columns.
 
-    Tasks of the catalogue set `dataset`; a user's own task sets `path`, a folder of `<split>.jsonl[.gz]` or `.parquet`
-    files.
+    Tasks of the catalogue set `dataset`; a user's own task sets `path`, a folder of `<split>.jsonl[.gz]`, `.parquet`,
+    `.csv` or `.tsv` files (for tagging, whose columns are lists, one of the first two).
     """
 
     kind: str
