@@ -9,7 +9,7 @@ from typing import Any
 
 from bertlab.lab import scales
 from bertlab.lab.jobs import ImportCheckpoint, Measure, Pretrain
-from bertlab.lab.plan import Plan
+from bertlab.lab.plan import RANDOM_INIT, Plan
 from bertlab.lab.scales import Scale
 from bertlab.lab.study import Measurement, Study
 from bertlab.recipe.identity import by_kind, leaves
@@ -22,7 +22,7 @@ GOOGLE = "google-bert/bert-base-"
 def differences(plan: Plan, study: Study) -> list[dict[str, str]]:
     """Each difference as `what`, and its measurement as `on`, which is empty for all measurements."""
     paper = scales.find("paper").following(study.at_paper)
-    found = [{"on": "", "what": what} for what in (*study.unlike, *_pretraining(plan, study, paper), *_text(plan))]
+    found = [{"on": "", "what": what} for what in (*study.unlike, *_pretraining(plan, study, paper))]
     for measurement in study.measurements:
         each = dict.fromkeys(_measured(plan, study, measurement, paper))
         found += [{"on": measurement.name, "what": what} for what in each]
@@ -42,31 +42,20 @@ def _pretraining(plan: Plan, study: Study, paper: Scale) -> Iterator[str]:
     if ours.tokenizer.given:
         ignored.add("tokenizer.vocabulary")
     yield from _fields(ours, study.recipe(baseline, paper.recipe), "", ignored)
-
-
-def _text(plan: Plan) -> Iterator[str]:
-    pretrained = plan.request.pretrained
-    if isinstance(pretrained, ImportCheckpoint):
-        return
     names = [source.name for source in pretrained.recipe.corpus.sources] if pretrained else list(plan.corpora)
-    wikipedia, books = (any(word in name.lower() for name in names) for word in ("wikipedia", "book"))
-    if wikipedia and len(names) == 1:
-        yield "text: Wikipedia without BooksCorpus"
-    elif not (wikipedia and books and len(names) == 2):
+    if len(names) != 2 or not all(any(word in name.lower() for name in names) for word in ("wikipedia", "book")):
         yield f"text: {' and '.join(names)}, not Wikipedia and BooksCorpus"
 
 
 def _measured(plan: Plan, study: Study, measurement: Measurement, paper: Scale) -> Iterator[str]:
-    jobs = [
-        (variant, cell.job)
-        for cell in plan.cells
-        for variant in study.variants
-        if (cell.study.name, cell.measurement.name, cell.variant) == (study.name, measurement.name, variant.name)
-        if isinstance(cell.job, Measure)
-    ]
+    jobs = {}  # the last one of each adaptation
+    for cell in plan.cells:
+        ours = (cell.study.name, cell.measurement.name) == (study.name, measurement.name)
+        if ours and cell.variant != RANDOM_INIT and isinstance(cell.job, Measure):
+            jobs[cell.job.settings.kind] = cell.variant, cell.job
     if not jobs:
         return
-    job = jobs[0][1]
+    (_, job), *_ = jobs.values()
     task, kind = job.data.task, kinds.find(job.data.task.kind)
     if job.data.origin == "microworld":
         yield f"task: {task.microworld}, synthetic"
@@ -74,19 +63,15 @@ def _measured(plan: Plan, study: Study, measurement: Measurement, paper: Scale) 
         yield f"task: {task.dataset} in place of {job.data.name}"
     if job.intermediate_task is not None:
         yield f"first trained on {job.intermediate_task.name}"
-    if kind.cased and _uncased(job):
+    before = job.pretrain
+    cased = before.recipe.tokenizer.cased if isinstance(before, Pretrain) else "uncased" not in before.checkpoint.name
+    if kind.cased and not cased:
         yield "text in lower case"
-    for variant, job in {job.settings.kind: (variant, job) for variant, job in jobs}.values():
-        theirs = study.adaptation(variant, measurement, paper, task.kind, job.data.name)
+    for variant, job in jobs.values():
+        theirs = study.adaptation(study.variant(variant), measurement, paper, task.kind, job.data.name)
         prefix = f"{job.settings.group(kind)}."
         searched = {f"{prefix}{name}" for name in plan.request.searched.get(job.data.name, ())}
         yield from _fields(job.settings, theirs, prefix, searched)
-
-
-def _uncased(job: Measure) -> bool:
-    if isinstance(job.pretrain, Pretrain):
-        return not job.pretrain.recipe.tokenizer.cased
-    return "uncased" in job.pretrain.checkpoint.name
 
 
 def _fields(ours: Any, theirs: Any, prefix: str, ignored: Collection[str]) -> Iterator[str]:
@@ -100,4 +85,4 @@ def _fields(ours: Any, theirs: Any, prefix: str, ignored: Collection[str]) -> It
 def _shown(leaf: Any) -> str:
     if isinstance(leaf, tuple):
         return ",".join(leaf)
-    return str(leaf).lower() if isinstance(leaf, bool) else f"{leaf:g}" if isinstance(leaf, float) else str(leaf)
+    return f"{leaf:g}" if isinstance(leaf, float) else str(leaf).lower()

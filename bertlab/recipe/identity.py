@@ -172,14 +172,16 @@ def _put(value: Any, changes: Mapping[str, Any], prefix: str, read: Callable[[An
 
 def _holder(known: Mapping[str, tuple[Any, Any]], name: str) -> str:
     """The field whose parts have paths below `name`: itself, or one of several arms with this kind; empty if none."""
-    for field, (hint, _) in known.items():
-        axis, many = axis_of(hint)
-        if axis and many:
-            if name in arms(axis):
-                return field
-        elif name == field and (axis or dataclasses.is_dataclass(hint)):
-            return field
-    return ""
+    return next((field for field, (hint, _) in known.items() if name in _below(hint, field)), "")
+
+
+def _below(hint: Any, name: str) -> dict[str, list[Any]]:
+    """The types with paths below a field: by the field's name, or by their kind if it holds several arms."""
+    axis, many = axis_of(hint)
+    if axis and many:
+        return {each: [part] for each, part in arms(axis).items()}
+    parts = [*arms(axis).values()] if axis else [hint]
+    return {name: parts} if axis or dataclasses.is_dataclass(hint) else {}
 
 
 def _kept(held: Any, chosen: Any) -> Any:
@@ -200,12 +202,10 @@ def field_paths(kind: Any, prefix: str = "") -> list[str]:
     """The dotted paths of all fields of a dataclass type that `set_fields` can set."""
     paths: dict[str, None] = {}
     for name, (hint, _) in hints(kind).items():
-        axis, many = axis_of(hint)
-        if axis or hint in (int, float, bool, str) or typing.get_origin(hint) is Literal:
+        if axis_of(hint)[0] or hint in (int, float, bool, str) or typing.get_origin(hint) is Literal:
             paths[f"{prefix}{name}"] = None
-        parts = arms(axis) if axis else {name: hint} if dataclasses.is_dataclass(hint) else {}
-        for each, part in parts.items():
-            paths |= dict.fromkeys(field_paths(part, f"{prefix}{each if many else name}."))
+        for each, parts in _below(hint, name).items():
+            paths |= dict.fromkeys(path for part in parts for path in field_paths(part, f"{prefix}{each}."))
     return list(paths)
 
 

@@ -54,7 +54,6 @@ RECORD = {
     "requests": [
         {"study": str, "options": str, "seeds": [int], "finetune_seeds": int, "only": [str], "random_init": bool}
     ],
-    "sources": [{"*": str}],
     "question": str,
     "source": str,
     "baseline": str,
@@ -64,7 +63,6 @@ RECORD = {
     "claims": [_CLAIM],
     "corpus": [str],
     "differences": [{"on": str, "what": str}],
-    "positions": str,
     "pretrained": str,
     "world": bool,
     "substitutes": {"*": str},

@@ -68,7 +68,7 @@ def test_what_the_paper_does_itself_is_no_difference(differing, tmp_path):
 @pytest.mark.parametrize(
     ("assignments", "changes", "expected"),
     [
-        ((), {"corpora": ("wikipedia",)}, {"": ["text: Wikipedia without BooksCorpus"]}),
+        ((), {"corpora": ("wikipedia",)}, {"": ["text: wikipedia, not Wikipedia and BooksCorpus"]}),
         ((), {"corpora": ("other",)}, {"": ["text: other, not Wikipedia and BooksCorpus"]}),
         ((), {"corpora": ("wikipedia", "books", "other")},
          {"": ["text: wikipedia and books and other, not Wikipedia and BooksCorpus"]}),
