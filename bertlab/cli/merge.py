@@ -19,11 +19,13 @@ def merge(
     from bertlab.store.union import spelled
 
     with console().status("comparing checksums") as status:
-        found = joined(stores, into, lambda done, total: status.update(f"copying runs: {done} of {total}"))
-    for note in found.notes:
+        copied, known, records, notes = joined(
+            stores, into, lambda done, total: status.update(f"copying runs: {done} of {total}")
+        )
+    for note in notes:
         say(plain(note))
-    for record in found.records:
+    for record in records:
         seeds = sorted({row["pretrain_seed"] for row in record["rows"]})
         name = plain(f"{record['study']}, scale {record['scale']}")  # from other people's stores
         say(f"{name}: {len(record['cells'])} values, --seeds {spelled(seeds)}")
-    say(f"{into}: {found.copied} new runs, {found.known} known. Next: `bertlab report --runs {into}`")
+    say(f"{into}: {copied} new runs, {known} known. Next: `bertlab report --runs {into}`")

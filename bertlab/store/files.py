@@ -100,7 +100,7 @@ def write(path: Path, content: str | bytes) -> None:
             beside.replace(path)
         finally:
             beside.unlink(missing_ok=True)
-        sync_directory(path.parent)
+        sync(path.parent)
 
 
 def sweep(path: Path) -> None:
@@ -175,13 +175,7 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
 
 
 def sync(path: Path) -> None:
-    """Syncs the content of a file to the disk."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-
-
-def sync_directory(path: Path) -> None:
-    """Syncs renames within a directory to the disk."""
+    """Syncs the content of a file, or the names in a directory, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -7,13 +7,12 @@ error if machine and numerics are equal; otherwise a note lists them, because la
 import itertools
 import shutil
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bertlab.errors import BadInput, writing
 from bertlab.store import union
-from bertlab.store.files import sync, sync_directory
+from bertlab.store.files import sync
 from bertlab.store.runs import KINDS, Run, Store
 from bertlab.store.union import Record
 from bertlab.wording import count
@@ -94,19 +93,12 @@ class Joined(Store):
         return lines
 
 
-@dataclass(frozen=True)
-class Merged:
-    """The result of a merge."""
-
-    copied: int
-    known: int
-    """Runs that the store had already."""
-    records: tuple[Record, ...]
-    notes: tuple[str, ...]
-
-
-def merge(sources: Iterable[Path], into: Path, progress: Callable[[int, int], None]) -> Merged:
+def merge(
+    sources: Iterable[Path], into: Path, progress: Callable[[int, int], None]
+) -> tuple[int, int, list[Record], list[str]]:
     """Joins stores or exported results into the store `into`, which may contain runs.
+
+    Returns the numbers of copied runs and of runs that `into` had already, the joined records, and notes.
 
     Compares every file with its checksum first. Calls `progress` with the numbers of copied and of all runs. Raises
     `BadInput` before it writes anything if a file is damaged or the stores cannot be joined.
@@ -116,8 +108,6 @@ def merge(sources: Iterable[Path], into: Path, progress: Callable[[int, int], No
     for store in others:
         for run, _ in store.damaged():
             run.verify()
-    if into.exists() and not into.is_dir():
-        raise BadInput(f"'{into}' is not a directory: give a store, or a new directory, with --into")
     begun = into.is_dir() and any((into / name).is_dir() for name in ("studies", *KINDS))
     if into.is_dir() and not begun and any(into.iterdir()):
         raise BadInput(f"'{into}' is not a store: give a store, or a new directory, with --into")
@@ -136,7 +126,7 @@ def merge(sources: Iterable[Path], into: Path, progress: Callable[[int, int], No
             if failure["id"] not in done and target.failure(failure["id"]) is None:
                 target.fail(failure)
         kept = union.keep(target, joined.records().values())
-    return Merged(len(new), len(joined.runs()) - len(new), tuple(kept), tuple(joined.notes()))
+    return len(new), len(joined.runs()) - len(new), kept, joined.notes()
 
 
 def _check(run: Run) -> None:
@@ -167,7 +157,7 @@ def _copy(run: Run, target: Store) -> None:
             beside.rename(folder / run.path.name)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
-        sync_directory(folder)
+        sync(folder)
         target.discard(run.kind, run.id)
         target.clear_failure(run.id)
 

@@ -38,7 +38,6 @@ from bertlab.store.files import (
     read_lines,
     read_sealed,
     sync,
-    sync_directory,
     write_json,
     write_sealed,
 )
@@ -400,13 +399,13 @@ class Store:
             for path in files:
                 sync(path)
             for folder in {path.parent for path in files}:
-                sync_directory(folder)
+                sync(folder)
             facts = {each: {"bytes": each.stat().st_size, "sha256": digest(each)} for each in files}
             write_json(work / "manifest.json", {each.relative_to(work).as_posix(): facts[each] for each in files})
             for path in (self.root / kind).glob(f"{run_id}--*"):
                 self._set_aside(path)
             work.rename(final)
-            sync_directory(final.parent)
+            sync(final.parent)
             shutil.rmtree(final / CHECKPOINT, ignore_errors=True)
         self.clear_failure(run_id)
         return Run(run_id, kind, label(name), final)
@@ -478,7 +477,7 @@ class Store:
         if aside.exists():
             shutil.rmtree(aside)
         path.rename(aside)
-        sync_directory(path.parent)
+        sync(path.parent)
 
     def _group(self, run_id: str) -> Path:
         return self.scratch / f"{run_id}.group"

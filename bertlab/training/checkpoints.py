@@ -21,7 +21,7 @@ from safetensors.torch import save as serialised
 from torch import Tensor
 
 from bertlab.errors import RunFailed
-from bertlab.store.files import digest, read_sealed, sync, sync_directory, write_sealed
+from bertlab.store.files import digest, read_sealed, sync, write_sealed
 from bertlab.store.runs import CHECKPOINT
 
 
@@ -78,7 +78,7 @@ class SafetensorsIO(CheckpointIO):
         record = {"step": step, "trained": self.trained, "trainer": state, "sha256_of": files, "left": left}
         write_sealed(beside / "state.json", record)
         beside.rename(final)
-        sync_directory(folder)
+        sync(folder)
         if _verified(final) is not None:
             for older in folder.glob("step-*"):
                 if older != final:
