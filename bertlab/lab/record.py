@@ -87,7 +87,6 @@ def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
         "intermediate_task": dict(request.intermediate_task),
         "tries": list(request.tries),
         "searched": {task: dict(changes) for task, changes in request.searched.items()},
-        "positions": request.scale.recipe.model.positions,
         "rows": [
             {
                 "variant": cell.variant,

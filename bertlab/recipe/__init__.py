@@ -1,34 +1,16 @@
 """Recipes of pre-trainings: frozen dataclasses, the ranges of their fields, their ids and their cost. No torch."""
 
-from bertlab.recipe.objective import Loss, Pairing
-from bertlab.recipe.recipe import (
-    OPTIONS,
-    SEED,
-    Corpus,
-    Format,
-    Inputs,
-    Model,
-    Optimizer,
-    Positions,
-    Recipe,
-    Schedule,
-    Source,
-)
-from bertlab.recipe.tokenizer import Tokenizer
-
-__all__ = [
-    "OPTIONS",
-    "SEED",
-    "Corpus",
-    "Format",
-    "Inputs",
-    "Loss",
-    "Model",
-    "Optimizer",
-    "Pairing",
-    "Positions",
-    "Recipe",
-    "Schedule",
-    "Source",
-    "Tokenizer",
-]
+from bertlab.recipe.objective import Loss as Loss
+from bertlab.recipe.objective import Pairing as Pairing
+from bertlab.recipe.recipe import OPTIONS as OPTIONS
+from bertlab.recipe.recipe import SEED as SEED
+from bertlab.recipe.recipe import Corpus as Corpus
+from bertlab.recipe.recipe import Format as Format
+from bertlab.recipe.recipe import Inputs as Inputs
+from bertlab.recipe.recipe import Model as Model
+from bertlab.recipe.recipe import Optimizer as Optimizer
+from bertlab.recipe.recipe import Positions as Positions
+from bertlab.recipe.recipe import Recipe as Recipe
+from bertlab.recipe.recipe import Schedule as Schedule
+from bertlab.recipe.recipe import Source as Source
+from bertlab.recipe.tokenizer import Tokenizer as Tokenizer

@@ -192,7 +192,6 @@ class Builder:
             "definition": {"baseline": "80/10/10", "code": "", "variants": {}, "measurements": {}},
             "requests": [],
             "sources": [],
-            "positions": "rotary",
             "pretrained": "",
             "intermediate_task": {},
             "searched": {},

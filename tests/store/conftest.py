@@ -7,7 +7,7 @@ import pytest
 def record():
     def made(study="masking", **changes):
         texts = dict.fromkeys(
-            ("scale", "setting", "question", "source", "baseline", "command", "summary", "positions", "pretrained"), ""
+            ("scale", "setting", "question", "source", "baseline", "command", "summary", "pretrained"), ""
         )
         lists = {
             name: []
