@@ -31,7 +31,7 @@ from bertlab.training.callbacks import ProgressCallback, StopOnSignal
 from bertlab.training.data import TaskDataModule, in_order
 from bertlab.training.loggers import CurveLogger, Throughput
 from bertlab.training.module import TrainingModule, require_finite
-from bertlab.training.outcome import Outcome, evaluate, exchanged, outcome
+from bertlab.training.outcome import Outcome, evaluate, exchanged
 from bertlab.training.trainer import quiet, trainer
 
 
@@ -194,13 +194,19 @@ def finetune(
         part = _encoded(data, mixed, opened, adaptation, training=False)
         return evaluate(data, mixed, train, part, scores(part), found.threshold).metrics
 
-    logits = [scores(part) for part in evaluated]
-    steps, numbers = module.schedule.steps, sum(each.numel() for each in model.parameters() if each.requires_grad)
-    found = outcome(data, train, evaluated, logits, module.curve, steps, numbers)
-    tested = found.test
-    if tested is not None and data.test is not None:
+    found = evaluate(data, data.evaluation, train, evaluated[0], scores(evaluated[0]))
+    tested = None
+    if data.test is not None:
+        tested = evaluate(data, data.test, train, evaluated[1], scores(evaluated[1]), found.threshold)
         tested = dataclasses.replace(tested, exchanged=floor(data.test))
-    return dataclasses.replace(found, exchanged=floor(data.evaluation), test=tested)
+    return Outcome(
+        **vars(found) | {"exchanged": floor(data.evaluation)},
+        test=tested,
+        curve=module.curve,
+        steps=module.schedule.steps,
+        train_examples=train.raw_count,
+        trained_parameters=sum(each.numel() for each in model.parameters() if each.requires_grad),
+    )
 
 
 def predict(module: FinetuningModule, part: Examples, read: Inputs, machine: Machine) -> npt.NDArray[np.float32]:

@@ -1,7 +1,6 @@
 """The outcome of a measurement: the metrics of a task, its floors, and the predictions that paired tests compare."""
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,28 +45,6 @@ class Outcome(EvalResult):
     trained_parameters: int
 
 
-def outcome(
-    data: TaskData,
-    train: Examples,
-    evaluated: Sequence[Examples],
-    scores: Sequence[Floats],
-    curve: list[dict[str, float]],
-    steps: int,
-    trained_parameters: int,
-) -> Outcome:
-    """Evaluates the logits, (W, C), of the evaluation split and of the test split, if any."""
-    found = evaluate(data, data.evaluation, train, evaluated[0], scores[0])
-    test = None if data.test is None else evaluate(data, data.test, train, evaluated[1], scores[1], found.threshold)
-    return Outcome(
-        **vars(found),
-        test=test,
-        curve=curve,
-        steps=steps,
-        train_examples=train.raw_count,
-        trained_parameters=trained_parameters,
-    )
-
-
 EXCHANGED = 1_000
 """Examples at most whose second text is exchanged."""
 
@@ -106,11 +83,9 @@ def evaluate(
         examples=evaluated.raw_count,
         metrics=kind.values(found.arrays, data.labels),
         majority=kind.values(kind.majority(data, rows, train, evaluated), data.labels),
-        predictions={name: _kept(values) for name, values in arrays.items()},
+        predictions={
+            name: values.astype(np.float32 if values.dtype.kind == "f" else np.int32) for name, values in arrays.items()
+        },
         collapsed=found.collapsed,
         threshold=found.threshold,
     )
-
-
-def _kept(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return values.astype(np.float32 if np.issubdtype(values.dtype, np.floating) else np.int32)

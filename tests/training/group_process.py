@@ -53,7 +53,7 @@ def main(rank, ranks, place, corpus_directory):
     from bertlab.progress import Interrupted, silent
     from bertlab.text.tokenizers import WordPiece
     from bertlab.text.tokens import open_corpus
-    from bertlab.training import callbacks, metric_buffer, pretraining
+    from bertlab.training import callbacks, module, pretraining
     from bertlab.training.process_group import ProcessGroup
     from bertlab.training.trainer import REDUCTION
 
@@ -136,7 +136,7 @@ def main(rank, ranks, place, corpus_directory):
 
     sent = []
     distributed.broadcast = lambda *arguments, **options: sent.append(1) or broadcast(*arguments, **options)
-    metric_buffer.MetricBuffer.due = property(lambda self: len(self._steps) >= metric_buffer.STEPS)
+    module.MetricBuffer.due = property(lambda self: len(self._steps) >= module.STEPS)
     Trainer.save_checkpoint = lambda self, path: saves.append(self.global_step) or save(self, path)
     callbacks.SECONDS_BETWEEN_CHECKPOINTS = 7.0
     time.monotonic = lambda: now[0]

@@ -25,9 +25,10 @@ from bertlab.model.layers import set_dropout
 from bertlab.objectives import CausalLM, MaskedLM
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Inputs, Optimizer
-from bertlab.training import checkpoints, metric_buffer, optimization, pretraining
+from bertlab.training import checkpoints, optimization, pretraining
 from bertlab.training.data import to_device, to_tensors
 from bertlab.training.finetuning import FinetuningModule, finetune
+from bertlab.training.module import STEPS, MetricBuffer
 from bertlab.training.pretraining import PretrainingModule, pretrain
 
 SMOKE = scales.find("smoke").recipe  # 20 steps, dropout 0.1
@@ -64,8 +65,8 @@ def accelerated(monkeypatch):
     """Everything goes the way of an accelerator, but for the device."""
     for module in (heads, layers):
         monkeypatch.setattr(module, "eager_on_cpu", lambda x: False)
-    due = property(lambda self: len(self._steps) >= metric_buffer.STEPS)
-    monkeypatch.setattr(metric_buffer.MetricBuffer, "due", due)
+    due = property(lambda self: len(self._steps) >= STEPS)
+    monkeypatch.setattr(MetricBuffer, "due", due)
 
 
 def lines(work):
