@@ -9,7 +9,7 @@ from bertlab.cli.console import complain, print_json, print_table, say
 from bertlab.cli.options import JSON, AuditOptions
 
 if TYPE_CHECKING:
-    from bertlab.inputs.audit import Audited
+    from bertlab.inputs.audit.checks import Check
     from bertlab.lab.study import Study
 
 VERDICTS = {True: "holds", False: "FAILS", None: "not tested"}
@@ -45,17 +45,21 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
         batches = auditing.same_batches(cell.pretrain.recipe), cell.pretrain.corpus.id
         name = cell.variant if len(chosen) == 1 else f"{cell.study.name}: {cell.variant}"
         same_batches.setdefault(batches, (cell.pretrain, []))[1].append(name)
-    found: list[tuple[list[str], Audited]] = []
+    records: list[dict[str, Any]] = []
+    checks: list[tuple[list[str], Check]] = []
     with signals_as_flags():
         for pretrain, variants in same_batches.values():
             for audited in auditing.audit(pretrain.recipe, opened[pretrain.corpus.id]):
-                found.append((variants, audited))
+                holds = all(check.holds is not False for check in audited.checks)
+                records.append({"variants": variants, "holds": holds} | dataclasses.asdict(audited))
+                checks += [(variants, check) for check in audited.checks]
+                title = f"{', '.join(variants)}: at most {audited.length} tokens per sequence; sample: {audited.sample}"
+                rows = [(it.figure, it.found, it.expected, it.test, VERDICTS[it.holds]) for it in audited.checks]
                 if not json:
-                    _draw(variants, audited)
-    checks = [(variants, check) for variants, audited in found for check in audited.checks]
+                    print_table(("statistic", "found", "expected", "test", ""), rows, title, left=5)
     failures = [(variants, check) for variants, check in checks if check.holds is False]
     if json:
-        print_json([_record(variants, audited) for variants, audited in found])
+        print_json(records)
     for variants, check in failures:
         place = f", first in {check.where}" if check.where else ""
         expected = f"{check.found}; expected {check.expected} ({check.test})"
@@ -74,19 +78,3 @@ def _unmeasured(study: Study) -> Study:
     variants = [dataclasses.replace(variant, adaptation=None) for variant in study.variants]
     loss = Measurement("loss", metric="perplexity")
     return dataclasses.replace(study, variants=variants, measurements=[loss], published={}, claims=[])
-
-
-def _draw(variants: list[str], audited: Audited) -> None:
-    """Prints the checks of variants that share their batches."""
-    print_table(
-        ("statistic", "found", "expected", "test", ""),
-        [(each.figure, each.found, each.expected, each.test, VERDICTS[each.holds]) for each in audited.checks],
-        f"{', '.join(variants)}: at most {audited.length} tokens per sequence; sample: {audited.sample}",
-        left=5,
-    )
-
-
-def _record(variants: list[str], audited: Audited) -> dict[str, Any]:
-    """The checks of variants that share their batches, as JSON."""
-    holds = all(check.holds is not False for check in audited.checks)
-    return {"variants": variants, "holds": holds} | dataclasses.asdict(audited)

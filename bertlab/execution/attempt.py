@@ -85,7 +85,8 @@ def attempt(
                 work = _begun(job, store, machine, processes)
                 result = run(work, claim) if run else job.run(work, store, machine, claim)
             except (BadInput, Interrupted):
-                _discard(job, store)
+                if not isinstance(job, Pretrain):  # which resumes from its checkpoint
+                    store.discard(job.kind, job.id)
                 raise
             seconds = time.monotonic() - began
             if not isinstance(job, Pretrain):  # a pre-training records its own times, across interruptions
@@ -104,15 +105,10 @@ def attempt(
         return Ended("diverged" if diverged else "failed", reason, traceback.format_exc(), final=diverged)
 
 
-def _discard(job: Job, store: Store) -> None:
-    """Removes the working directory of a job, except of a pre-training, which resumes from its checkpoint."""
-    if not isinstance(job, Pretrain):
-        store.discard(job.kind, job.id)
-
-
 def _begun(job: Job, store: Store, machine: Machine, processes: int) -> Path:
     """The working directory of a job, with the records of its definition and its machine."""
-    _discard(job, store)
+    if not isinstance(job, Pretrain):
+        store.discard(job.kind, job.id)
     work = store.work(job.kind, job.id)
     record = {"kind": job.kind, "id": job.id, "label": label(job.label), "science": job.science()}
     files.write_json(work / "recipe.json", record)

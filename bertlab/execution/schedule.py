@@ -79,7 +79,9 @@ class Schedule:
         while running or any(isinstance(job, kinds) for job in self.todo):
             stop_if_asked()
             while (job := self._next(engine, kinds)) is not None:
-                self._begin(job, engine)
+                self.todo.remove(job)
+                self.begun[job.id] += 1
+                engine.begin(job, self.observer.begin(job, len(self.begun), self.total))
                 running += 1
             ended = engine.ended()
             for job, how in ended:
@@ -103,11 +105,6 @@ class Schedule:
             if fits and all(need.id in self.done for need in needs(job)) and not self.store.is_claimed(job.id):
                 return job
         return None
-
-    def _begin(self, job: Job, engine: Engine) -> None:
-        self.todo.remove(job)
-        self.begun[job.id] += 1
-        engine.begin(job, self.observer.begin(job, len(self.begun), self.total))
 
     def _end(self, job: Job, how: Ended) -> None:
         shown = how.reason if how.reason.startswith(f"{how.status} at step") else f"{how.status}: {how.reason}"

@@ -167,7 +167,9 @@ def test_a_run_that_another_command_works_on_is_waited_for_behind_the_others(job
         remaining = Schedule(jobs, store, Watching())
         begun = []
         while (job := remaining._next(engine, object)) is not None:
-            remaining._begin(job, engine)
+            remaining.todo.remove(job)
+            remaining.begun[job.id] += 1
+            engine.begin(job, silent)
             begun.append(job)
             for each, how in engine.ended():
                 remaining._end(each, how)
