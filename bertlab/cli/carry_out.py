@@ -102,7 +102,8 @@ class Live(Bars):
         """Prints a line for a finished job."""
         self._hide(job)
         result = run.result()
-        figures = result.get("metrics") or result.get("heldout") or {}
+        loss = result.get("judged_by")  # of a pre-training
+        figures = {f"held-out {loss}": result["heldout"][loss]} if loss else result.get("metrics", {})
         stage = "collapsed: one answer for all examples" if result.get("status") == "collapsed" else ""
         say(f"{title(job)}: {duration(seconds)}  {shown(figures, stage)}".rstrip())
 

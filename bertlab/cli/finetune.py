@@ -54,7 +54,7 @@ def finetune(
         print_json([{"id": run.id, "path": str(run.path), **run.result()} for run in found])
     for result in [] if json else [run.result() for run in found]:
         for each in (result, result["test"]) if "test" in result else (result,):
-            for name, floor in each["majority"].items():
-                figures = f"{name} {each['metrics'][name]:.2f} (majority guess {floor:.2f})"
-                say(f"{result['task']} {each['split']}, fine-tuning seed {result['finetune_seed']}: {figures}")
+            points = [f"{name} {each['metrics'][name]:.2f} ({floor:.2f})" for name, floor in each["majority"].items()]
+            where = f"{result['task']}, {each['split']}, fine-tuning seed {result['finetune_seed']}"
+            say(f"{where} (majority guess): {', '.join(points)}")
     return 0 if complete else 1
