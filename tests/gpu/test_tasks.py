@@ -8,6 +8,7 @@ import pytest
 from bertlab.adaptation import Features, FineTuning
 from bertlab.progress import silent
 from bertlab.training import finetuning
+from bertlab.training.outcome import EvalResult
 
 pytestmark = pytest.mark.gpu
 
@@ -17,28 +18,21 @@ SETTINGS = FineTuning(batch_size=16, max_steps=10, peak_lr=1e-3, length=32, drop
 FEATURES = Features(batch_size=16, max_steps=10, peak_lr=1e-3, length=32, dropout=0.0)
 
 
-@dataclasses.dataclass
-class Kept:
-    """What these tests compare, in place of metrics, which need packages that a device machine may lack."""
-
-    curve: list
-    scores: np.ndarray
-    test: None = None
-    exchanged: None = None
+def unjudged(data, raw, train, part, scores, threshold=None):
+    """The scores in place of metrics, which need packages that a device machine may lack."""
+    return EvalResult(examples=len(scores), metrics={}, majority={}, predictions={"scores": scores}, collapsed=False)
 
 
 @pytest.fixture
 def measure(still, request, monkeypatch):
-    """The curve of a measurement on a machine, and the logits of the rows that it is evaluated on; no metrics."""
+    """The curve of a measurement on a machine, and the logits of the examples that it is evaluated on."""
 
     def measured(data, settings, machine):
-        monkeypatch.setattr(
-            finetuning, "outcome", lambda data, train, evaluated, scores, curve, *_: Kept(curve, scores[0])
-        )
-        monkeypatch.setattr(finetuning, "exchanged", lambda data, rows: None)
+        monkeypatch.setattr(finetuning, "evaluate", unjudged)
+        monkeypatch.setattr(finetuning, "exchanged", lambda data, raw: None)
         task = request.getfixturevalue(data)
-        kept = finetuning.finetune(still, task, settings, seed=0, finetune_seed=0, machine=machine, progress=silent)
-        return kept.curve, kept.scores
+        found = finetuning.finetune(still, task, settings, seed=0, finetune_seed=0, machine=machine, progress=silent)
+        return found.curve, found.predictions["scores"]
 
     return measured
 
