@@ -12,6 +12,7 @@ from bertlab.cli.console import complain, console, say
 from bertlab.cli.plan_table import require_room
 from bertlab.errors import BadInput
 from bertlab.execution import environment
+from bertlab.execution.attempt import one_line
 from bertlab.execution.schedule import execute
 from bertlab.lab.jobs import Job, Measure, read_task
 from bertlab.machine import Machine
@@ -58,7 +59,11 @@ def carry_out(
             store.remove_if_empty()
         raise
     if lost:
-        complain(f"{len(lost)} of {len(jobs)} jobs have no result (see `bertlab runs`)")
+        complain(f"{len(lost)} of {len(jobs)} jobs have no result (see `bertlab runs`):")
+    for job in lost:
+        failure = store.failure(job.id)
+        reason = one_line(failure["status"], failure["reason"]) if failure else "a job that it needs has failed"
+        complain(f"  {title(job)}: {reason}")
     return not lost
 
 
@@ -84,6 +89,9 @@ class Live(Bars):
         """Shows a job; returns its progress callback: a bar, or a line now and then."""
         name = f"[{number}/{total}] {title(job)}"
         self._hide(job)  # it begins again after another command had claimed it
+        if not self.task_ids:
+            self.add_task("all jobs", total=total, figures="")
+        self.update(self.task_ids[0], completed=number - 1 - len(self.shown))
         bar = self.shown[job.id] = self.add_task(name, total=None, figures="")
         last, at = 0.0, ""
 

@@ -15,6 +15,7 @@ def plan(
     peak_tflops: float | None = option(
         None, "--peak-tflops", "TFLOP/S", "Estimate for other GPUs with this peak; --gpus: how many."
     ),
+    device_memory_gb: float | None = option(None, "--device-memory-gb", "GB", "Memory of each of these other GPUs."),
     json: bool = JSON,
 ) -> None:
     """Print what studies cost: jobs, FLOPs, time and disk.
@@ -22,7 +23,7 @@ def plan(
     Times come from similar finished runs, else from short trials on this machine, or from the peak of other GPUs. The
     plan leaves out the trials of `ablate --search`; `ablate --search --dry-run` prints them.
 
-    Example: bertlab plan all --scale base --gpus 8 --peak-tflops 989
+    Example: bertlab plan all --scale base --gpus 8 --peak-tflops 989 --device-memory-gb 80
     """
     from bertlab.cli.plan_table import draw
     from bertlab.errors import BadInput
@@ -30,12 +31,17 @@ def plan(
     from bertlab.estimates.measure import TYPICAL_MFU
     from bertlab.estimates.times import Trials
     from bertlab.lab import plan as planning
+    from bertlab.lab.jobs import Pretrain
     from bertlab.progress import signals_as_flags
+    from bertlab.recipe import cost
     from bertlab.store.runs import Store
 
+    for name, value in (("--peak-tflops", peak_tflops), ("--device-memory-gb", device_memory_gb)):
+        if value is not None and not 0 < value <= 1e6:
+            raise BadInput(f"{name} is {value}: give a number above 0 and up to 1,000,000")
+    if peak_tflops is None and device_memory_gb is not None:
+        raise BadInput("--device-memory-gb describes other GPUs: add --peak-tflops, or leave it out")
     if peak_tflops is not None:
-        if not 0 < peak_tflops <= 1e6:
-            raise BadInput(f"--peak-tflops is {peak_tflops}: give a number above 0 and up to 1,000,000")
         if devices.workers:
             raise BadInput("--peak-tflops describes GPUs, and --workers use the CPU: leave one out")
         devices = dataclasses.replace(devices, gpus=devices.gpus or 1)
@@ -56,9 +62,13 @@ def plan(
         return
     draw(made, store, machine, found=found)
     if found.to_do.jobs:
-        trained = count(found.to_do.pretrainings, "pre-training")
-        measured = count(found.to_do.measurements, "measurement")
-        say(f"Total: {trained}, {measured}, about {duration(found.to_do.seconds or 0)}.")
+        jobs = f"{count(found.to_do.pretrainings, 'pre-training')}, {count(found.to_do.measurements, 'measurement')}"
+        say(f"Total: {jobs}, about {duration(found.to_do.seconds or 0)}.")
         say(f"Times come from {' and '.join(times)}.")
     else:
         say("All runs are finished: nothing is left to do.")
+    trained = [job.recipe for job in made.pending(store) if isinstance(job, Pretrain)]
+    # weights, gradients and two moments in fp32
+    largest_gb = 16 * max(map(cost.trained_parameters, trained), default=0) / 1e9
+    if device_memory_gb is not None and largest_gb > device_memory_gb:
+        say(f"The largest model does not fit: weights, gradients and moments take {largest_gb:.0f} GB.")

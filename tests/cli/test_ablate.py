@@ -133,7 +133,7 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(smoke, call, tmp_path, f
     assert call(*smoke, "--runs", runs) == 1
     printed = capsys.readouterr()
     assert "3 of 13 jobs have no result" in printed.err
-    assert "failed: a broken part" in printed.out
+    assert "failed: a broken part" in printed.err
     assert sum(run.kind == "finetune" for run in store.runs()) == 6
     assert call("runs", "--json", "--runs", runs) == 0
     listed = json.loads(capsys.readouterr().out)

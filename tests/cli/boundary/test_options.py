@@ -58,9 +58,11 @@ SMOKE = ("--scale", "smoke")
         (["ablate", "masking", *SMOKE, "--compile", "maybe"], "unknown value of --compile"),
         (["ablate", "masking", *SMOKE, "--logger", "stdout"], "unknown logger"),
         *[
-            (["plan", "masking", *SMOKE, "--peak-tflops", value], "--peak-tflops")
+            (["plan", "masking", *SMOKE, "--peak-tflops", "100", option, value], option)
+            for option in ("--peak-tflops", "--device-memory-gb")
             for value in ("inf", "nan", "0", "-1", "1e400", "x", "")
         ],
+        (["plan", "masking", *SMOKE, "--device-memory-gb", "80"], "add --peak-tflops"),
         (["plan", "masking", *SMOKE, "--peak-tflops", "100", "--workers", "2"], "leave one out"),
         (["plan", "masking", *SMOKE, "--restarts", "2"], "--restarts"),
         (["ablate", "masking", *SMOKE, "--scratch"], "--scratch"),
