@@ -9,7 +9,14 @@ from bertlab.names import plain
 
 def merge(
     stores: list[Path] = argument(..., "STORE", "Stores or exported results."),
-    into: Path = option(Path("runs"), "--into", "DIR", "The store to write; existing runs are kept."),
+    into: Path = option(
+        Path("runs"),
+        "--into",
+        "DIR",
+        "The store to write; existing runs are kept.",
+        envvar="BERTLAB_RUNS",
+        show_envvar=True,
+    ),
 ) -> None:
     """Join several stores.
 

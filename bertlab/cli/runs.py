@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bertlab.cli.console import print_json, print_table, say
 from bertlab.cli.options import JSON, RUNS, Names, option
@@ -44,28 +44,30 @@ def runs(
         print_table(COLUMNS, [[run[name] for name in COLUMNS] for run in listed], left=5)
 
 
-def _listed(store: Store) -> list[dict[str, str]]:
-    """Every run as a record of `COLUMNS` and its `path`."""
+def _listed(store: Store) -> list[dict[str, Any]]:
+    """Every run as a record of `COLUMNS`, its `path` and its `recipe`."""
     from bertlab.store.files import read_json
 
-    found: list[tuple[str, ...]] = [
-        (run.id, run.kind, run.label, run.result().get("status", "done"), "", str(run.path)) for run in store.runs()
+    found: list[tuple[Any, ...]] = [
+        (run.id, run.kind, run.label, run.result().get("status", "done"), "", str(run.path), run.science())
+        for run in store.runs()
     ]
-    found += [(*(each.get(name, "") for name in COLUMNS), "") for each in store.failures()]
+    found += [(*(each.get(name, "") for name in COLUMNS), "", each.get("science", {})) for each in store.failures()]
     for run, path in store.damaged():
         reason = f"{path.relative_to(run.path)} has changed: the command that made the run repeats it"
-        found.append((run.id, run.kind, run.label, "damaged", reason, str(run.path)))
+        found.append((run.id, run.kind, run.label, "damaged", reason, str(run.path), {}))
     listed = {run_id for run_id, *_ in found}
     for kind, run_id, active in store.unfinished():
         if run_id in listed:
             continue
-        path, label, reason = store.root / kind / f".{run_id}.work", "", "the same command resumes it"
+        path, record, reason = store.root / kind / f".{run_id}.work", {}, "the same command resumes it"
         with suppress(BadInput):  # not there yet, or being written
-            label = read_json(path / "recipe.json", {"science": dict, "label": str})["label"]
+            record = read_json(path / "recipe.json", {"science": dict, "label": str})
         if active:
             at = store.progress(run_id)
             reason = ""
             if at.get("total"):
                 reason = f"{at['done']:,}/{at['total']:,} {at['stage']}, process {at['pid']} on {at['host']}"
-        found.append((run_id, kind, label, "running" if active else "interrupted", reason, str(path)))
-    return [dict(zip((*COLUMNS, "path"), each, strict=True)) for each in found]
+        status, label = "running" if active else "interrupted", record.get("label", "")
+        found.append((run_id, kind, label, status, reason, str(path), record.get("science", {})))
+    return [dict(zip((*COLUMNS, "path", "recipe"), each, strict=True)) for each in found]

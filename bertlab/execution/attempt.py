@@ -34,6 +34,11 @@ class Ended:
     """Another attempt would end in the same way."""
 
 
+def one_line(status: str, reason: str) -> str:
+    """A status and its reason, which may begin with it: `diverged at step 7: the loss is not finite`."""
+    return reason if reason.startswith(f"{status} at step") else f"{status}: {reason}"
+
+
 class Engine:
     """Runs jobs on devices; this one on one device, in this process, each job to its end when it begins."""
 

@@ -233,10 +233,7 @@ def _ray(machine: Machine) -> Iterator[Any]:
             }
         start = partial(ray.init, log_to_driver=False, logging_level="ERROR", configure_logging=False, **options)
         try:
-            if machine.cluster not in (
-                "",
-                "auto",
-            ):  # Ray itself would wait, at another service for ever
+            if machine.cluster not in ("", "auto"):  # Ray itself would wait, at another service for ever
                 host, _, port = machine.cluster.rpartition(":")
                 with socket.create_connection((host, int(port)), timeout=10.0) as connection:
                     # Ray's head answers in HTTP/2 (RFC 9113, section 3.4), which begins with a settings frame (type 4).

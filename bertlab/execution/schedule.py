@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from bertlab.errors import BadInput, warn
-from bertlab.execution.attempt import Ended, Engine
+from bertlab.execution.attempt import Ended, Engine, one_line
 from bertlab.lab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain, needs
 from bertlab.machine import Machine
 from bertlab.names import label
@@ -107,7 +107,6 @@ class Schedule:
         return None
 
     def _end(self, job: Job, how: Ended) -> None:
-        shown = how.reason if how.reason.startswith(f"{how.status} at step") else f"{how.status}: {how.reason}"
         if how.status == "refused":
             raise BadInput(how.reason)
         if how.status == "done":
@@ -120,12 +119,12 @@ class Schedule:
         elif not how.final and self.begun[job.id] < TRIES:
             self._repeat_needs(job)
             self.todo.append(job)
-            self.observer.failed(job, shown, again=True)
+            self.observer.failed(job, one_line(how.status, how.reason), again=True)
         else:
             facts = {"id": job.id, "kind": job.kind, "label": label(job.label), "science": job.science()}
             self.store.fail({**facts, "status": how.status, "reason": how.reason, "log": how.log})
             self.lost.append(job)
-            self.observer.failed(job, shown, again=False)
+            self.observer.failed(job, one_line(how.status, how.reason), again=False)
 
     def _repeat_needs(self, job: Job) -> None:
         """Repeats the jobs that this one needs if their runs are gone: damaged ones are set aside before use."""

@@ -54,6 +54,7 @@ RECORD = {
     "requests": [
         {"study": str, "options": str, "seeds": [int], "finetune_seeds": int, "only": [str], "random_init": bool}
     ],
+    "sources": [{"*": str}],
     "question": str,
     "source": str,
     "baseline": str,
