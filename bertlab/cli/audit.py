@@ -24,14 +24,14 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
     from bertlab.cli.carry_out import carry_out
     from bertlab.inputs import audit as auditing
     from bertlab.lab import plan as planning
-    from bertlab.lab import studies, unused
+    from bertlab.lab import scales, studies
     from bertlab.lab.jobs import PrepareCorpus, Pretrain
     from bertlab.machine import Machine
     from bertlab.progress import signals_as_flags
     from bertlab.store.runs import Store
     from bertlab.text.tokens import open_corpus
 
-    unused.recipe_only(options.set_ or ())
+    scales.recipe_only(options.set_ or ())
     machine, store = Machine(runs=options.runs, data=options.data), Store(options.runs)
     chosen = tuple(map(_unmeasured, studies.chosen(options.study)))
     plan = planning.make(options.request(chosen, measured=False), machine)

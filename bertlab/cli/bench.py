@@ -18,12 +18,12 @@ def bench(options: ScaleOptions, devices: TrainingOptions, json: bool = JSON) ->
     from bertlab.errors import BadInput, writing
     from bertlab.estimates.measure import throughput
     from bertlab.estimates.times import sample
-    from bertlab.lab import unused
+    from bertlab.lab import scales
     from bertlab.progress import signals_as_flags
 
     if devices.gpus > 1:
         raise BadInput(f"--gpus is {devices.gpus}: bench measures one device, use 0 or 1")
-    unused.recipe_only(options.set_ or ())
+    scales.recipe_only(options.set_ or ())
     machine = devices.machine()
     machine.check()
     recipe = options.chosen_scale().recipe

@@ -20,11 +20,11 @@ def pretrain(
     from bertlab.cli.carry_out import carry_out
     from bertlab.cli.plan_table import draw
     from bertlab.lab import plan as planning
-    from bertlab.lab import unused
+    from bertlab.lab import scales
     from bertlab.lab.study import Measurement, Study, Variant
     from bertlab.store.runs import Store
 
-    unused.recipe_only(options.set_ or ())
+    scales.recipe_only(options.set_ or ())
     one = Study(
         name="pretrain",
         question="",

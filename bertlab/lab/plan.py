@@ -5,17 +5,16 @@ has already finished.
 """
 
 import dataclasses
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput, unknown
-from bertlab.lab import scales, unused
-from bertlab.lab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, Pretrained, needs, read_task
+from bertlab.lab import scales
+from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, Pretrained, needs, read_task
 from bertlab.lab.scales import Scale
 from bertlab.lab.study import Measurement, Study, Variant
-from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.recipe import Corpus, Recipe
 from bertlab.recipe.identity import canonical
@@ -115,12 +114,20 @@ def make(request: Request, machine: Machine) -> Plan:
         groups = ", ".join(f"{group}." for group in (*scales.GROUPS, "tasks"))
         raise BadInput(f"--from: the pre-training is finished, so --set cannot change it: set only {groups}")
     planner = _Planner(request, machine)
-    _check_tasks(request)
+    measured = {catalog.find(each.task).name for study in request.studies for each in study.measurements if each.task}
+    options = {
+        "substitute": request.substitutes,
+        "intermediate-task": request.intermediate_task,
+        "set tasks.": request.scale.given.keys() - set(scales.FINETUNED),
+    }
+    for option, names in options.items():
+        for name in names:
+            if name not in measured:
+                raise unknown(f"task in --{option}", name, sorted(measured))
     cells = [cell for study in request.studies for cell in planner.cells(study)]
     jobs = in_order([cell.job for cell in cells])
     if not request.held_back:  # a trial of settings measures only the baseline
-        unused.check_data(machine, planner.located, jobs, planner.world)
-        unused.check_settings(request.scale, jobs)
+        _check_used(planner, machine, [job for job in jobs if isinstance(job, Measure)])
     if isinstance(request.pretrained, Pretrain):  # it has finished, and so has its corpus
         jobs = tuple(job for job in jobs if isinstance(job, Measure))
     return Plan(
@@ -133,14 +140,44 @@ def make(request: Request, machine: Machine) -> Plan:
     )
 
 
+def _check_used(planner: "_Planner", machine: Machine, jobs: Sequence[Measure]) -> None:
+    """Raises `BadInput` if no job uses `--data` or a setting of `--set`. `BERTLAB_DATA` may be set without effect."""
+    if machine.data is not None and os.environ.get("BERTLAB_DATA") != str(machine.data):
+        folders = [each.folder for job in jobs for each in job.tasks if each.folder]
+        paths = [*(path for each in planner.located for path in each.files), *folders]
+        inside = any(machine.data.resolve() in path.resolve().parents for path in paths)
+        if not inside and (planner.world or not jobs):
+            raise BadInput(
+                f"--data {machine.data} has no effect: neither text nor tasks come from there; name a corpus with "
+                "--corpus, or leave it out"
+            )
+    used = {job.settings.group(kinds.find(job.data.task.kind)) for job in jobs}
+    for path in planner.request.scale.assigned:
+        if path.partition(".")[0] in set(scales.GROUPS) - used:
+            raise BadInput(f"--set {path} has no effect: no measurement uses it, leave it out")
+
+
 class _Planner:
     """Plans the studies of a request, which share texts, tasks and code."""
 
     def __init__(self, request: Request, machine: Machine) -> None:
         self.request = request
-        self.located, self.world = _text(request, machine)
+        self.located: tuple[sources.Located, ...] = ()
+        if request.pretrained is None:
+            names = request.corpora or request.scale.corpus
+            self.located = tuple(sources.resolve(name, machine=machine) for name in names)
+            contents = [each.source.content for each in self.located]
+            if twice := next((each for each in self.located if contents.count(each.source.content) > 1), None):
+                raise BadInput(f"--corpus '{twice.source.name}' is given twice: give each corpus once")
+            self.world = all(each.origin == "microworld" for each in self.located)  # whether tasks are synthetic
+        else:
+            read = request.pretrained.recipe.corpus.sources if isinstance(request.pretrained, Pretrain) else ()
+            self.world = bool(read) and all(each.content.startswith("microworld:") for each in read)
         self.tasks = Tasks(request.substitutes, request.intermediate_task, machine, self.world)
-        self.code = _code(request.studies)
+        files = [study.file for study in request.studies if study.file is not None and study.file.code is not None]
+        if files and len(request.studies) > 1:
+            raise BadInput(f"study file '{files[0].given}' defines code, which may change any run: run it alone")
+        self.code = files[0].code if files else None
         vocabulary = request.vocabulary
         if vocabulary is not None and kind(vocabulary, "--vocab") != "file":
             raise BadInput(f"vocabulary '{vocabulary}' does not exist: give the path of a vocab.txt")
@@ -163,20 +200,30 @@ class _Planner:
         """The values of a study. Raises `BadInput` for a study that cannot run."""
         request, scale = self.request, self.request.scale.following(study.at_paper)
         base = self.base(scale)
-        _check_assigned(study, request.scale)
-        recipes = _recipes(study, base, request)
-        if request.pretrained:
-            _check_same(recipes, study, base)
-        else:
-            _check_positions(recipes, study)
-        if request.measured:
-            self.check_different(study, base, scale)  # last: it looks tasks up, perhaps on the Hub
+        recipes = self.recipes(study, base)
+        if request.measured:  # last: it looks tasks up, perhaps on the Hub
+            made = set()
+            for variant in study.variants:
+                adapted = []
+                for measurement in study.measurements:
+                    if measurement.task:
+                        data = self.tasks.find(measurement.task)
+                        adapted.append(study.adaptation(variant, measurement, scale, data.task.kind, data.name))
+                made.add(canonical([study.recipe(variant, base), adapted]))
+            if len(made) < min(2, len(study.variants)):
+                raise BadInput(
+                    f"study '{study.name}': all its variants are the same runs at scale {scale.name}: let them differ "
+                    "in fields of the recipe, or in their adaptation"
+                )
         seeds = len(request.seeds) * (request.finetune_seeds or scale.finetune_seeds)
         if (values := len(recipes) * len(study.measurements) * seeds) > MOST:
             raise BadInput(
                 f"--seeds and --finetune-seeds give study {study.name} {values:,} values, over {MOST:,}: use less"
             )
         for variant, recipe in recipes:
+            # of the held-out values, those that the losses of the recipe evaluate
+            known = {name for loss in recipe.declared.objective for name in loss.measured}
+            measurable = [each for each in study.measurements if each.task or each.metric in known]
             for seed in request.seeds:
                 pretrain = _given_to(variant, request.pretrained) or Pretrain(
                     dataclasses.replace(recipe, seed=seed),
@@ -184,9 +231,48 @@ class _Planner:
                     f"{study.name}-{variant.name}",
                     request.scale.milestones,
                 )
-                for measurement in _measurable(study, recipe):
+                for measurement in measurable or study.measurements:
                     for job in self.jobs(pretrain, study, scale, variant, measurement):
                         yield Cell(study, variant.name, measurement, job)
+
+    def recipes(self, study: Study, base: Recipe) -> list[tuple[Variant, Recipe]]:
+        """The chosen variants of a study. Raises `BadInput` for options that do not go with them."""
+        request = self.request
+        varied = study.varied() | {path for variant in study.variants for path in variant.fields}
+        for arm, fields in study.varied_adaptation().items():
+            varied |= {f"{arm.group(kind)}.{name}" for kind in kinds.KINDS.values() for name in fields}
+        for path in request.scale.assigned:
+            if path in varied:
+                raise BadInput(f"--set {path}: study '{study.name}' varies it between its variants: leave it out")
+        names = [variant.name for each in request.studies for variant in each.variants]
+        for name in request.only:
+            if name not in (*names, RANDOM_INIT):
+                raise unknown("variant", name, names)
+        chosen = [variant for variant in study.variants if not request.only or variant.name in request.only]
+        recipes = [(variant, study.recipe(variant, base)) for variant in chosen]
+        if request.random_init or RANDOM_INIT in request.only:
+            baseline = study.variant(study.baseline)
+            recipe = study.recipe(baseline, base)
+            untrained = dataclasses.replace(recipe, schedule=dataclasses.replace(recipe.schedule, steps=0))
+            recipes.append((dataclasses.replace(baseline, name=RANDOM_INIT), untrained))
+        if request.pretrained:  # all variants measure it, so they must not differ before
+            usual = study.recipe(study.variant(study.baseline), base)
+            other = [f"'{each.name}'" for each, recipe in recipes if recipe != usual and each.name != RANDOM_INIT]
+            if other:
+                raise BadInput(
+                    f"--from: study {study.name} pre-trains {', '.join(other)} differently: choose other variants with "
+                    "--only"
+                )
+            if held_out := next((each.name for each in study.measurements if not each.task), None):
+                raise BadInput(f"--from: measurement '{held_out}' of study {study.name} needs a pre-training")
+            return recipes
+        for variant, recipe in recipes:
+            if 0 < recipe.model.max_positions < recipe.inputs.longest:
+                raise BadInput(
+                    f"model.max_positions is {recipe.model.max_positions} and variant '{variant.name}' of study "
+                    f"{study.name} has sequences of {recipe.inputs.longest} tokens: give as many positions, or 0"
+                )
+        return recipes
 
     def jobs(
         self, pretrain: Pretrained, study: Study, scale: Scale, variant: Variant, measurement: Measurement
@@ -205,92 +291,24 @@ class _Planner:
                 f"public labels in {place}: report the evaluation split, or use data that have one"
             )
         measured = study.adaptation(variant, measurement, scale, data.task.kind, data.name)
-        _check_adaptation(pretrain, measurement, measured, data.task.kind)
+        if problem := measured.problem(kinds.find(data.task.kind)):
+            raise BadInput(f"measurement '{measurement.name}': {problem}")
+        milestones = {100}
+        if isinstance(pretrain, Pretrain):  # checkpoints are checked when they are read
+            positions = pretrain.recipe.model.positions_for(pretrain.recipe.inputs.longest)
+            if measured.length > positions:
+                raise BadInput(
+                    f"measurement '{measurement.name}' uses {measured.length} tokens and the model has {positions} "
+                    f"positions: set the length to {positions} at most, or model.max_positions={measured.length}"
+                )
+            kept = {*measurement.milestones} & {*pretrain.milestones}
+            milestones |= {each for each in kept if 0 < pretrain.recipe.schedule.milestone(each) < pretrain.steps}
         before = self.tasks.intermediate(measurement.task) if measured.intermediate else None
-        for milestone in _milestones(pretrain, measurement):
+        for milestone in sorted(milestones):
             parts = (study.name, variant.name, measurement.name, *([f"{milestone}%"] if milestone < 100 else []))
             for seed in range(request.finetune_seeds or scale.finetune_seeds):
                 shared = (pretrain, data, measured, seed, "-".join(parts), milestone, before)
                 yield Measure(*shared, request.held_back, self.code)
-
-    def check_different(self, study: Study, base: Recipe, scale: Scale) -> None:
-        """Raises `BadInput` for a study whose variants are all the same runs."""
-        made = set()
-        for variant in study.variants:
-            adapted = []
-            for measurement in study.measurements:
-                if measurement.task:
-                    data = self.tasks.find(measurement.task)
-                    adapted.append(study.adaptation(variant, measurement, scale, data.task.kind, data.name))
-            made.add(canonical([study.recipe(variant, base), adapted]))
-        if len(made) < min(2, len(study.variants)):
-            raise BadInput(
-                f"study '{study.name}': all its variants are the same runs at scale {scale.name}: let them differ in "
-                "fields of the recipe, or in their adaptation"
-            )
-
-
-def _check_tasks(request: Request) -> None:
-    """Raises `BadInput` for an option that names a task which no study measures."""
-    used = {catalog.find(each.task).name for study in request.studies for each in study.measurements if each.task}
-    options = {
-        "substitute": request.substitutes,
-        "intermediate-task": request.intermediate_task,
-        "set tasks.": request.scale.given.keys() - set(scales.FINETUNED),
-    }
-    for option, names in options.items():
-        for name in names:
-            if name not in used:
-                raise unknown(f"task in --{option}", name, sorted(used))
-
-
-def _measurable(study: Study, recipe: Recipe) -> list[Measurement]:
-    """The measurements of a model that this recipe trains: of held-out values, those that its losses evaluate."""
-    known = {name for loss in recipe.declared.objective for name in loss.measured}
-    found = [each for each in study.measurements if each.task or each.metric in known]
-    return found or study.measurements
-
-
-def _code(studies: Sequence[Study]) -> Code | None:
-    """The code of a study file. Raises `BadInput` if it could change runs of other studies."""
-    files = [study.file for study in studies if study.file is not None and study.file.code is not None]
-    if files and len(studies) > 1:
-        raise BadInput(f"study file '{files[0].given}' defines code, which may change any run: run it alone")
-    return files[0].code if files else None
-
-
-def _text(request: Request, machine: Machine) -> tuple[tuple[sources.Located, ...], bool]:
-    """The located corpora, and whether tasks are synthetic, as they are if all text is."""
-    if request.pretrained is None:
-        names = request.corpora or request.scale.corpus
-        located = tuple(sources.resolve(name, machine=machine) for name in names)
-        contents = [each.source.content for each in located]
-        if twice := next((each for each in located if contents.count(each.source.content) > 1), None):
-            raise BadInput(f"--corpus '{twice.source.name}' is given twice: give each corpus once")
-        return located, all(each.origin == "microworld" for each in located)
-    read = request.pretrained.recipe.corpus.sources if isinstance(request.pretrained, Pretrain) else ()
-    return (), bool(read) and all(each.content.startswith("microworld:") for each in read)
-
-
-def _check_positions(recipes: Sequence[tuple[Variant, Recipe]], study: Study) -> None:
-    for variant, recipe in recipes:
-        if 0 < recipe.model.max_positions < recipe.inputs.longest:
-            raise BadInput(
-                f"model.max_positions is {recipe.model.max_positions} and variant '{variant.name}' of study "
-                f"{study.name} has sequences of {recipe.inputs.longest} tokens: give as many positions, or 0"
-            )
-
-
-def _check_same(recipes: Sequence[tuple[Variant, Recipe]], study: Study, base: Recipe) -> None:
-    """Raises `BadInput` for variants that differ in their pre-training, and for measurements of it."""
-    baseline = study.recipe(study.variant(study.baseline), base)
-    other = [variant.name for variant, recipe in recipes if recipe != baseline and variant.name != RANDOM_INIT]
-    if other:
-        names = ", ".join(f"'{name}'" for name in other)
-        raise BadInput(f"--from: study {study.name} pre-trains {names} differently: choose other variants with --only")
-    for measurement in study.measurements:
-        if not measurement.task:
-            raise BadInput(f"--from: measurement '{measurement.name}' of study {study.name} needs a pre-training")
 
 
 def _given_to(variant: Variant, pretrained: Pretrained | None) -> Pretrained | None:
@@ -323,55 +341,6 @@ def _check_metric(data: LocatedTask, measurement: Measurement, labels: tuple[str
     if measurement.metric not in found:
         what = f"metric of a {data.task.kind} task in measurement '{measurement.name}'"
         raise unknown(what, measurement.metric, found)
-
-
-def _check_assigned(study: Study, scale: Scale) -> None:
-    """Raises `BadInput` if `--set` names a field that the variants of a study set."""
-    varied = study.varied() | {path for variant in study.variants for path in variant.fields}
-    for arm, fields in study.varied_adaptation().items():
-        varied |= {f"{arm.group(kind)}.{name}" for kind in kinds.KINDS.values() for name in fields}
-    for path in scale.assigned:
-        if path in varied:
-            raise BadInput(f"--set {path}: study '{study.name}' varies it between its variants: leave it out")
-
-
-def _check_adaptation(pretrain: Pretrained, measurement: Measurement, measured: Adaptation, kind: str) -> None:
-    """Raises `BadInput` for an adaptation that does not fit the kind of task, and for sequences longer than the model's
-    positions. Checkpoints are checked when they are read."""
-    length = measured.length
-    if problem := measured.problem(kinds.find(kind)):
-        raise BadInput(f"measurement '{measurement.name}': {problem}")
-    if isinstance(pretrain, Pretrain):
-        positions = pretrain.recipe.model.positions_for(pretrain.recipe.inputs.longest)
-        if length > positions:
-            raise BadInput(
-                f"measurement '{measurement.name}' uses {length} tokens and the model has {positions} positions: "
-                f"set the length to {positions} at most, or model.max_positions={length}"
-            )
-
-
-def _milestones(pretrain: Pretrained, measurement: Measurement) -> list[int]:
-    """The milestones of a measurement at which weights are saved; only the end of an import."""
-    if isinstance(pretrain, ImportCheckpoint):
-        return [100]
-    at, steps = pretrain.recipe.schedule.milestone, pretrain.steps
-    kept = {each for each in measurement.milestones if each in pretrain.milestones and 0 < at(each) < steps}
-    return sorted({*kept, 100})
-
-
-def _recipes(study: Study, base: Recipe, request: Request) -> list[tuple[Variant, Recipe]]:
-    names = [variant.name for each in request.studies for variant in each.variants]
-    for name in request.only:
-        if name not in (*names, RANDOM_INIT):
-            raise unknown("variant", name, names)
-    chosen = [variant for variant in study.variants if not request.only or variant.name in request.only]
-    recipes = [(variant, study.recipe(variant, base)) for variant in chosen]
-    if request.random_init or RANDOM_INIT in request.only:
-        baseline = study.variant(study.baseline)
-        recipe = study.recipe(baseline, base)
-        untrained = dataclasses.replace(recipe, schedule=dataclasses.replace(recipe.schedule, steps=0))
-        recipes.append((dataclasses.replace(baseline, name=RANDOM_INIT), untrained))
-    return recipes
 
 
 def in_order(jobs: Sequence[Job]) -> tuple[Job, ...]:

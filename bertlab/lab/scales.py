@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -112,10 +112,13 @@ def find(name: str) -> Scale:
     return SCALES[name]
 
 
-def _read() -> dict[str, Scale]:
-    data = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    return {name: load(Scale, {"name": name, **fields}) for name, fields in data.items()}
+def recipe_only(assignments: Iterable[str]) -> None:
+    """Raises `BadInput` if `--set` names settings of measurements, for commands that measure nothing."""
+    for assignment in assignments:
+        if assignment.startswith(tuple(f"{group}." for group in (*GROUPS, "tasks"))):
+            raise BadInput(f"--set {assignment}: this command measures no task, so it has no effect; leave it out")
 
 
-SCALES = _read()
+_written = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+SCALES = {name: load(Scale, {"name": name, **fields}) for name, fields in _written.items()}
 """All scales by name."""
