@@ -1,8 +1,7 @@
 """What a model is trained to predict: one file a loss, behind the protocol of `bertlab.recipe.objective`."""
 
 from bertlab.objectives.causal_lm import CausalLM
-from bertlab.objectives.corruption import Corruption
-from bertlab.objectives.masked_lm import MaskedLM
+from bertlab.objectives.masked_lm import Corruption, MaskedLM
 from bertlab.objectives.next_sentence import NextSentence
 from bertlab.objectives.selection import GeometricSpans, Selection, Tokens, WholeWords
 from bertlab.objectives.sentence_order import SentenceOrder

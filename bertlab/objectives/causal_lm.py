@@ -1,24 +1,20 @@
 """Left-to-right language modelling, as in GPT: each token from those before it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from bertlab.inputs.audit.checks import Check, always
+from bertlab.inputs.audit.sample import Sample
+from bertlab.inputs.batches import Evaluation, heldout
+from bertlab.inputs.collator import Sequences
 from bertlab.objectives.language_model import LanguageModel, perplexity
+from bertlab.recipe import Recipe
 from bertlab.recipe.objective import Arrays
-
-if TYPE_CHECKING:
-    from bertlab.inputs.audit.checks import Check
-    from bertlab.inputs.audit.sample import Sample
-    from bertlab.inputs.batches import Evaluation
-    from bertlab.inputs.collator import Sequences
-    from bertlab.recipe import Recipe
-    from bertlab.text.tokenizers import TrainedTokenizer
-    from bertlab.text.tokens import TokenisedCorpus
+from bertlab.text.tokenizers import TrainedTokenizer
+from bertlab.text.tokens import TokenisedCorpus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +52,6 @@ class CausalLM(LanguageModel):
 
     def evaluations(self, recipe: Recipe, corpus: TokenisedCorpus, size: int, final: bool) -> list[Evaluation]:
         """The single held-out segments of a masked LM, every next token predicted."""
-        from bertlab.inputs.batches import Evaluation, heldout
 
         def batch_sums(model: Any, batch: Any) -> Any:
             return {"loss": model.losses(batch)[self.kind], "count": batch.arrays[self.kind]["weights"].sum()}
@@ -70,8 +65,6 @@ class CausalLM(LanguageModel):
 
     def audit(self, sample: Sample) -> list[Check]:
         """Each token but the first is predicted from those before it, and none is hidden."""
-        from bertlab.inputs.audit.checks import always
-
         batch, arrays = sample.batch, sample.batch.arrays[self.kind]
         slots = np.arange(arrays["positions"].shape[1])
         real = slots < batch.lengths[:, None] - 1

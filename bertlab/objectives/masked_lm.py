@@ -1,35 +1,75 @@
-"""Masked language modelling (BERT sections 3.1 and A.1; the schedules of masks are RoBERTa's, section 4.1).
+"""Masked language modelling (BERT sections 3.1, A.1 and C.2; the schedules of masks are RoBERTa's, section 4.1).
 
 The chosen tokens and their replacements are functions of the sequence's key and the token's number within the sequence.
 Recipes that differ only in their corruption choose the same tokens; static and dynamic masks differ only in the key.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from bertlab import keyed
 from bertlab.errors import BadInput
-from bertlab.objectives.corruption import Corruption
+from bertlab.inputs.audit.checks import Check, Flags, always, share
+from bertlab.inputs.audit.sample import Sample, again
+from bertlab.inputs.batches import Evaluation, heldout
+from bertlab.inputs.collator import Batch, Numbers, Sequences
 from bertlab.objectives.language_model import LanguageModel, perplexity
-from bertlab.objectives.selection import Selection, Tokens
+from bertlab.objectives.selection import Choice, Selection, Tokens
+from bertlab.recipe import Recipe
 from bertlab.recipe.objective import Arrays
-from bertlab.recipe.ranges import POSITIVE_SHARE, Range
+from bertlab.recipe.ranges import POSITIVE_SHARE, SHARE, Checked, FieldError, Range
+from bertlab.text.tokenizers import TrainedTokenizer
+from bertlab.text.tokens import TokenisedCorpus
 
-if TYPE_CHECKING:
-    from bertlab.inputs.audit.checks import Check, Flags
-    from bertlab.inputs.audit.sample import Sample
-    from bertlab.inputs.batches import Evaluation
-    from bertlab.inputs.collator import Batch, Numbers, Sequences
-    from bertlab.recipe import Recipe
-    from bertlab.text.tokenizers import TrainedTokenizer
-    from bertlab.text.tokens import TokenisedCorpus
+
+@dataclass(frozen=True, kw_only=True)
+class Corruption(Checked, group="corruption"):
+    """The probabilities of what is shown for each group of chosen tokens, drawn independently."""
+
+    mask: Annotated[float, SHARE] = 0.8
+    """[MASK]."""
+    keep: Annotated[float, SHARE] = 0.1
+    """The token itself."""
+    random: Annotated[float, SHARE] = 0.1
+    """A random ordinary token, drawn for each token of a group."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if abs(self.mask + self.keep + self.random - 1) >= 1e-9:
+            shares = f"{self.mask}, {self.keep} and {self.random}"
+            raise FieldError(self._group, "mask, keep and random", f"are {shares}: give shares that add up to 1")
+
+    def prepare(
+        self, tokenizer: TrainedTokenizer
+    ) -> Callable[[npt.NDArray[Any], keyed.Words, Choice], npt.NDArray[Any]]:
+        """Returns what maps chosen tokens (B, K), keys (B,) and their choice to what is shown for them (B, K)."""
+        show = np.uint64(keyed.key("show"))
+        ordinary, mask = np.asarray(tokenizer.ordinary), tokenizer.mask
+        until_mask = np.uint64(round(self.mask * 2**32))
+        until_random = np.uint64(round((self.mask + self.random) * 2**32))
+
+        def shown(there: npt.NDArray[Any], keys: keyed.Words, choice: Choice) -> npt.NDArray[Any]:
+            # Sums and products in place of choices: the processor could not guess which way each of these goes.
+            draws = keyed.bits((keys ^ show)[:, None], choice.numbers)
+            share = draws if choice.groups is choice.numbers else keyed.bits((keys ^ show)[:, None], choice.groups)
+            share = share >> np.uint64(32)  # the first token of a group decides
+            draws &= np.uint64(0xFFFFFFFF)
+            draws *= np.uint64(len(ordinary))
+            draws >>= np.uint64(32)
+            out: npt.NDArray[np.int32] = ordinary.take(draws.view(np.int64))
+            out -= there
+            out *= share < until_random
+            out += there
+            out += (mask - out) * (share < until_mask)
+            return out
+
+        return shown
+
 
 _TOKENS, _CORRUPTION = Tokens(), Corruption()
 
@@ -77,7 +117,7 @@ class MaskedLM(LanguageModel):
         """The fixed evaluation shows [MASK]."""
         return () if self.corruption.mask > 0 else ("masked_lm_loss", "perplexity", "accuracy")
 
-    def alike(self) -> MaskedLM:
+    def alike(self) -> "MaskedLM":
         """The number of predicted tokens and a second evaluation cost time; selection and corruption do not."""
         own = replace(self, schedule="dynamic", copies=10, mask_prob=0.15) != MaskedLM()
         corruption = Corruption(mask=1.0, keep=0.0, random=0.0) if own else Corruption()
@@ -118,8 +158,6 @@ class MaskedLM(LanguageModel):
 
     def evaluations(self, recipe: Recipe, corpus: TokenisedCorpus, size: int, final: bool) -> list[Evaluation]:
         """Single held-out segments, 15 % masked 80/10/10, and the same under its own masking where that differs."""
-        from bertlab.inputs.batches import Evaluation, heldout
-
         fixed, own = MaskedLM(), replace(self, schedule="dynamic", copies=10)
 
         def batch_sums(model: Any, batch: Any) -> Any:
@@ -153,8 +191,6 @@ class MaskedLM(LanguageModel):
 
     def audit(self, sample: Sample) -> list[Check]:
         """The number of chosen tokens, their positions and their replacements."""
-        from bertlab.inputs.audit.checks import always, share
-
         chosen, active = self._chosen(sample.batch), sample.batch.arrays[self.kind]["weights"] > 0
         sizes, counts, tokenizer = sample.sizes, chosen.sum(axis=1), sample.corpus.tokenizer
         expected = np.minimum(sizes, np.maximum(1, np.floor(self.mask_prob * sizes + 0.5)))
@@ -186,9 +222,6 @@ class MaskedLM(LanguageModel):
 
     def audit_again(self, sample: Sample, later: Sample) -> list[Check]:
         """Masks repeat as the schedule says."""
-        from bertlab.inputs.audit.checks import always
-        from bertlab.inputs.audit.sample import again
-
         after, first, second = again(sample, later)
         if not len(first):
             return []

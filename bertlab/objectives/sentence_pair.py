@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from bertlab.errors import BadInput
+from bertlab.inputs.audit.checks import Check, always
+from bertlab.inputs.audit.sample import Sample
+from bertlab.inputs.batches import Evaluation, heldout_pairs
+from bertlab.inputs.collator import Sequences
+from bertlab.objectives.masked_lm import MaskedLM
+from bertlab.recipe import Model, Recipe
 from bertlab.recipe.objective import Arrays, Loss
 from bertlab.recipe.ranges import arms
+from bertlab.text.tokenizers import TrainedTokenizer
+from bertlab.text.tokens import TokenisedCorpus
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from bertlab.inputs.audit.checks import Check
-    from bertlab.inputs.audit.sample import Sample
-    from bertlab.inputs.batches import Evaluation
-    from bertlab.inputs.collator import Sequences
     from bertlab.model.heads import PairHead
-    from bertlab.recipe import Model, Recipe
-    from bertlab.text.tokenizers import TrainedTokenizer
-    from bertlab.text.tokens import TokenisedCorpus
 
 UNLABELLED = -100
 """The label of a pair that is not classified; cross-entropy ignores it."""
@@ -91,9 +92,6 @@ class SentencePair(Loss):
 
     def _accuracy(self, task: SentencePair, recipe: Recipe, corpus: TokenisedCorpus, size: int) -> Evaluation | None:
         """The accuracy of its head on pairs of `task`; None if no pair has a label."""
-        from bertlab.inputs.batches import Evaluation, heldout_pairs
-        from bertlab.objectives.masked_lm import MaskedLM
-
         batches = heldout_pairs(recipe, corpus, (MaskedLM(), task), size)
         if not any((batch.arrays[task.kind]["labels"] != UNLABELLED).any() for batch in batches):
             return None
@@ -121,8 +119,6 @@ class SentencePair(Loss):
 
     def audit(self, sample: Sample) -> list[Check]:
         """Each label is the one that its pair was drawn with; pairs without a label have none."""
-        from bertlab.inputs.audit.checks import always
-
         drawn, labels = getattr(sample.batch, self.labels), sample.batch.arrays[self.kind]["labels"]
         wrong = np.where(drawn < 0, labels >= 0, labels != drawn)
         found = f"{(labels >= 0).mean():.2%} of the pairs have one"

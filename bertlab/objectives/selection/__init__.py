@@ -1,4 +1,4 @@
-"""Selections of the tokens to predict, one file per way to choose; `corruption.py` replaces these tokens."""
+"""Selections of the tokens to predict, one file per way to choose; a `Corruption` replaces these tokens."""
 
 from bertlab.objectives.selection.base import Choice, Chooser, Selection, chosen, slots
 from bertlab.objectives.selection.geometric_spans import GeometricSpans

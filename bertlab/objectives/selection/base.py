@@ -1,20 +1,16 @@
 """The protocol of a selection, and how many tokens each one chooses."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from bertlab import keyed
+from bertlab.inputs.audit.checks import Check, Flags, Numbers
+from bertlab.inputs.audit.sample import Sample
+from bertlab.inputs.collator import Integers, Sequences
 from bertlab.recipe.ranges import Arm
-
-if TYPE_CHECKING:
-    from bertlab import keyed
-    from bertlab.inputs.audit.checks import Check, Flags, Numbers
-    from bertlab.inputs.audit.sample import Sample
-    from bertlab.inputs.collator import Integers, Sequences
-    from bertlab.text.tokenizers import TrainedTokenizer
+from bertlab.text.tokenizers import TrainedTokenizer
 
 
 class Choice(NamedTuple):
@@ -28,7 +24,7 @@ class Choice(NamedTuple):
     """(B, K) the number of the first token of each group: a corruption decides once for all tokens of a group."""
 
 
-Chooser = Callable[["Sequences", "keyed.Words"], Choice]
+Chooser = Callable[[Sequences, keyed.Words], Choice]
 """Maps sequences and their keys (B,) to the chosen tokens."""
 
 

@@ -1,23 +1,18 @@
 """Random spans of whole words (SpanBERT: Joshi et al. 2020, section 3.1)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from bertlab import keyed
+from bertlab.inputs.audit.checks import Check, Flags, always
+from bertlab.inputs.audit.sample import Sample
+from bertlab.inputs.collator import Integers, Sequences
 from bertlab.objectives.selection.base import Choice
 from bertlab.objectives.selection.words import Keyed, Words, WordSelection
 from bertlab.recipe.ranges import POSITIVE_SHARE, Range
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from bertlab.inputs.audit.checks import Check, Flags
-    from bertlab.inputs.audit.sample import Sample
-    from bertlab.inputs.collator import Integers, Sequences
 
 _NEVER = np.uint32(0xFFFFFFFF)
 
@@ -54,7 +49,10 @@ class GeometricSpans(WordSelection):
         """The runs of consecutive tokens are the groups."""
         numbers[used == 0] = sequences.tokens.shape[1]
         numbers.sort(axis=1)
-        return Choice(numbers, used, _runs(numbers, sequences.before))
+        begins = np.diff(numbers, axis=1, prepend=-2) != 1
+        for column in sequences.before.T:  # a [SEP] ends a run
+            begins |= numbers == column[:, None]
+        return Choice(numbers, used, np.maximum.accumulate(numbers * begins, axis=1))
 
     def apart(self, chosen: Flags) -> Flags:
         """The first token of each span."""
@@ -62,17 +60,7 @@ class GeometricSpans(WordSelection):
 
     def audit(self, sample: Sample, chosen: Flags) -> list[Check]:
         """Words stay whole, and all tokens of a span are shown as [MASK], or none."""
-        from bertlab.inputs.audit.checks import always
-
         hidden = sample.batch.tokens == sample.corpus.tokenizer.mask
         wrong = chosen[:, 1:] & chosen[:, :-1] & (hidden[:, 1:] != hidden[:, :-1])
         shown = always("tokens of a span", "shown alike", wrong.any(axis=1), sample.name)
         return [shown, *super().audit(sample, chosen)]
-
-
-def _runs(numbers: Integers, before: Integers) -> Integers:
-    """The first number of the run of consecutive numbers that each of (B, K), ascending, is in; a [SEP] ends a run."""
-    begins = np.diff(numbers, axis=1, prepend=-2) != 1
-    for column in before.T:
-        begins |= numbers == column[:, None]
-    return np.maximum.accumulate(numbers * begins, axis=1)

@@ -1,20 +1,16 @@
 """Single tokens, as in BERT."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from bertlab import keyed
+from bertlab.inputs.audit.checks import Check, Flags, Numbers, total
+from bertlab.inputs.audit.sample import Sample
+from bertlab.inputs.collator import Sequences
 from bertlab.objectives.selection.base import Choice, Chooser, Selection, chosen, slots
-
-if TYPE_CHECKING:
-    from bertlab.inputs.audit.checks import Check, Flags, Numbers
-    from bertlab.inputs.audit.sample import Sample
-    from bertlab.inputs.collator import Sequences
-    from bertlab.text.tokenizers import TrainedTokenizer
+from bertlab.text.tokenizers import TrainedTokenizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +42,6 @@ class Tokens(Selection):
 
     def audit_again(self, figure: str, sample: Sample, which: Numbers, chosen: Flags, later: Flags) -> list[Check]:
         """As many tokens are chosen twice as expected of two independent draws: hypergeometric."""
-        from bertlab.inputs.audit.checks import total
-
         sizes, counts, others = sample.sizes[which], chosen.sum(axis=1), later.sum(axis=1)
         expected = counts * others / sizes
         variance = expected * (1 - others / sizes) * (sizes - counts) / np.maximum(sizes - 1, 1)

@@ -4,60 +4,22 @@ A word is a token that begins one, with the continuation pieces behind it. The f
 word, even if the segment was cut within one: a word does not cross [SEP].
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bertlab import keyed
+from bertlab.inputs.audit.checks import Check, Flags, always
+from bertlab.inputs.audit.sample import Sample
+from bertlab.inputs.collator import Integers, Numbers, Sequences
 from bertlab.objectives.selection.base import Choice, Chooser, Selection, chosen, slots
-
-if TYPE_CHECKING:
-    from bertlab.inputs.audit.checks import Check, Flags
-    from bertlab.inputs.audit.sample import Sample
-    from bertlab.inputs.collator import Integers, Numbers, Sequences
-    from bertlab.text.tokenizers import TrainedTokenizer
+from bertlab.text.tokenizers import TrainedTokenizer
 
 Keyed = npt.NDArray[np.uint32]
 
 _CONTINUES, _BEGINS, _SPECIAL = range(3)
-
-
-class WordSelection(Selection):
-    """Chooses whole words, in spans that begin at uniformly drawn words; the base draws spans of one word."""
-
-    def prepare(self, mask_prob: float, tokenizer: TrainedTokenizer, length: int) -> Chooser:
-        """Chooses the words with the smallest turns."""
-        budget = Budget(mask_prob, tokenizer, length)
-
-        def choose(sequences: Sequences, keys: keyed.Words) -> Choice:
-            words = budget.words(sequences)
-            ranks = words.ranks(keys)
-            return self.choice(sequences, *budget.spend(sequences, words, self.turns(words, ranks, keys), ranks))
-
-        return choose
-
-    def turns(self, words: Words, ranks: Keyed, keys: keyed.Words) -> npt.NDArray[Any]:
-        """When each word is chosen, (W,): numbers to sort by, whose low bits are the number of the word."""
-        return ranks
-
-    def choice(self, sequences: Sequences, numbers: Integers, used: Integers) -> Choice:
-        """The chosen tokens with their groups; by default each token is a group."""
-        return Choice(numbers, used, numbers)
-
-    def audit(self, sample: Sample, chosen: Flags) -> list[Check]:
-        """Words stay whole but for at most one of each sequence, of which the first pieces are chosen."""
-        from bertlab.inputs.audit.checks import always
-
-        same_word = sample.ordinary[:, 1:] & ~sample.word_starts[:, 1:]  # as the token before
-        cut = same_word & chosen[:, :-1] & ~chosen[:, 1:]
-        headless = same_word & ~chosen[:, :-1] & chosen[:, 1:]
-        wrong = headless.any(axis=1) | (cut.sum(axis=1) > 1)
-        found = f"{cut.sum():,} words in part"
-        return [always("chosen words", "whole, unless none fits", wrong, sample.name, found)]
 
 
 @dataclass(frozen=True)
@@ -150,6 +112,38 @@ class Budget:
         added = _singly(np.take_along_axis(sizes, order, axis=1), (budget - spent)[short])
         _write(numbers, short, spent[short], order, added)
         return numbers, used
+
+
+class WordSelection(Selection):
+    """Chooses whole words, in spans that begin at uniformly drawn words; the base draws spans of one word."""
+
+    def prepare(self, mask_prob: float, tokenizer: TrainedTokenizer, length: int) -> Chooser:
+        """Chooses the words with the smallest turns."""
+        budget = Budget(mask_prob, tokenizer, length)
+
+        def choose(sequences: Sequences, keys: keyed.Words) -> Choice:
+            words = budget.words(sequences)
+            ranks = words.ranks(keys)
+            return self.choice(sequences, *budget.spend(sequences, words, self.turns(words, ranks, keys), ranks))
+
+        return choose
+
+    def turns(self, words: Words, ranks: Keyed, keys: keyed.Words) -> npt.NDArray[Any]:
+        """When each word is chosen, (W,): numbers to sort by, whose low bits are the number of the word."""
+        return ranks
+
+    def choice(self, sequences: Sequences, numbers: Integers, used: Integers) -> Choice:
+        """The chosen tokens with their groups; by default each token is a group."""
+        return Choice(numbers, used, numbers)
+
+    def audit(self, sample: Sample, chosen: Flags) -> list[Check]:
+        """Words stay whole but for at most one of each sequence, of which the first pieces are chosen."""
+        same_word = sample.ordinary[:, 1:] & ~sample.word_starts[:, 1:]  # as the token before
+        cut = same_word & chosen[:, :-1] & ~chosen[:, 1:]
+        headless = same_word & ~chosen[:, :-1] & chosen[:, 1:]
+        wrong = headless.any(axis=1) | (cut.sum(axis=1) > 1)
+        found = f"{cut.sum():,} words in part"
+        return [always("chosen words", "whole, unless none fits", wrong, sample.name, found)]
 
 
 def _until_full(sizes: Integers, budget: Integers) -> Integers:
