@@ -99,7 +99,7 @@ class Features(Adaptation):
         """
         import torch
 
-        from bertlab.model.layers import gather
+        from bertlab.model.encoder import gather
 
         levels, encoder = self.levels(model.encoder.num_layers), model.encoder.to(machine.device).eval()
         features = torch.empty(len(part.targets), len(levels) * encoder.hidden_size)

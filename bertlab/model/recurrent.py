@@ -11,9 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from bertlab.keyed import key
-from bertlab.model.encoder import Encoder
+from bertlab.model.encoder import Encoder, gather
 from bertlab.model.initial import HEAD_STD, initialise
-from bertlab.model.layers import gather
 
 LAYERS = 2
 """Layers of the BiLSTM between encoder and head."""
