@@ -1,8 +1,5 @@
-"""Tests what batches contain: draws them as training sees them, and compares each figure with its definition.
-
-Nothing here calls the code that makes batches. Sequences are traced back to the corpus by their content, shares of
-random draws are tested against the recipe, and properties of every sequence are tested on each.
-"""
+"""Tests what batches contain, without the code that makes them: sequences are traced back to the corpus by content,
+shares of random draws are tested against the recipe, and properties of every sequence on each."""
 
 import sys
 from dataclasses import dataclass
@@ -25,12 +22,11 @@ _MOST = 6_000_000
 
 @dataclass(frozen=True)
 class Audited:
-    """The checks of the batches of one length of a recipe."""
+    """The checks of the batches of one length of a recipe; `sample` describes the sequences drawn."""
 
     length: int
     """Tokens of a sequence at most."""
     sample: str
-    """The sequences drawn, in words."""
     checks: tuple[Check, ...]
 
 
@@ -61,7 +57,8 @@ def _audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source, length: int,
     later = sorted({copies, *(loss.period(copies) for loss in recipe.objective)})
     drawn = [draw(recipe, corpus, source, length, 0, steps, most)]
     drawn += [draw(recipe, corpus, source, length, epoch, steps, most // 8) for epoch in later]
-    first, *others = (sample for sample in drawn if sample is not None)
+    every = [sample for sample in drawn if sample is not None]
+    first = every[0]
     traced = trace(first)
     checks = [
         *sequences.layout(first),
@@ -72,9 +69,9 @@ def _audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source, length: int,
         *sequences.coverage(first, traced),
         *(check for loss in recipe.objective for check in loss.audit(first)),
     ]
-    for other in others:
+    for other in every[1:]:
         checks += [check for loss in recipe.objective for check in loss.audit_again(first, other)]
-    lengths = np.concatenate([each.batch.lengths for each in (first, *others)])
-    epochs = ", ".join(str(each.epoch) for each in (first, *others))
+    lengths = np.concatenate([each.batch.lengths for each in every])
+    epochs = ", ".join(str(each.epoch) for each in every)
     shown = f"{len(lengths):,} sequences, {lengths.sum():,} tokens of epochs {epochs}"
     return Audited(length, f"{shown}; {'all' if first.whole else 'part'} of epoch 0", tuple(checks))

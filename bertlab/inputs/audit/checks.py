@@ -38,15 +38,9 @@ class Check:
 
 
 def always(
-    figure: str,
-    expected: str,
-    wrong: npt.ArrayLike,
-    where: Callable[[int], str],
-    found: str = "always",
-    of: str = "sequences",
+    figure: str, expected: str, wrong: Any, where: Callable[[int], str], found: str = "always", of: str = "sequences"
 ) -> Check:
     """A property of each of N things: `wrong` (N,) flags those without it, and `where` names one by its number."""
-    wrong = np.asarray(wrong)
     count = int(wrong.sum())
     found = f"{found}, but not in {count:,}" if count else found
     first = where(int(wrong.argmax())) if count else ""
@@ -60,15 +54,16 @@ def share(figure: str, hits: int, draws: int, expected: float, of: str = "tokens
     if not draws:
         return Check(figure, "", f"{expected:.2%}", "none drawn", None)
     p = float(binomtest(hits, draws, expected).pvalue)
-    return _likely(figure, f"{hits / draws:.2%}", f"{expected:.2%}", p, f"{draws:,} {of}")
+    return Check(figure, f"{hits / draws:.2%}", f"{expected:.2%}", f"p = {p:.2g}, {draws:,} {of}", p >= UNLIKELY)
 
 
 def total(figure: str, found: float, expected: float, variance: float, unit: float, draws: int) -> Check:
     """A sum over `draws` tokens, against its expectation and variance; shown as shares of `unit`."""
+    shown, of = f"{expected / unit:.2%}" if unit else "", f"{draws:,} tokens"
     if variance < _LEAST_VARIANCE:
-        return Check(figure, "", f"{expected / unit:.2%}" if unit else "", f"too few, {draws:,} tokens", None)
+        return Check(figure, "", shown, f"too few, {of}", None)
     p = math.erfc(abs(found - expected) / math.sqrt(2 * variance))
-    return _likely(figure, f"{found / unit:.2%}", f"{expected / unit:.2%}", p, f"{draws:,} tokens")
+    return Check(figure, f"{found / unit:.2%}", shown, f"p = {p:.2g}, {of}", p >= UNLIKELY)
 
 
 def alike(
@@ -88,7 +83,3 @@ def alike(
     digits = ".2%" if one.dtype == np.bool_ else ".2f"
     found = f"{one.mean():{digits}} of {names[0]}, {other.mean():{digits}} of {names[1]}"
     return Check(figure, found, expected, f"distance {distance:.2%}, at most {most:.2%}, {draws}", distance <= most)
-
-
-def _likely(figure: str, found: str, expected: str, p: float, draws: str) -> Check:
-    return Check(figure, found, expected, f"p = {p:.2g}, {draws}", p >= UNLIKELY)

@@ -1,7 +1,7 @@
 """Draws a sample of training batches, one epoch at a time, takes its sequences apart, and traces them to the text.
 
-The id of a sequence in the first epoch is the offset of the first token that it stands for. The text of the sequence,
-with the labels in place of what is shown, must stand there. A second segment from another document may stand anywhere.
+In the first epoch, the text of a sequence (labels in place of what is shown) must stand at the offset that is its id; a
+second segment from another document may stand anywhere.
 """
 
 import bisect

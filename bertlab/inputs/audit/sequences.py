@@ -41,18 +41,14 @@ def layout(sample: Sample) -> list[Check]:
 
 def batches(sample: Sample) -> Check:
     """The sequences of a batch, or its tokens in a format whose batches are counted by tokens."""
-
-    def name(batch: int) -> str:
-        return f"step {sample.start + batch}"
-
     sizes = np.array([len(batch.lengths) for batch in sample.batches])
-    if not sample.recipe.inputs.token_matched_to:
-        size, found = sample.recipe.schedule.batch_size, f"{sizes.mean():,.1f}"
-        return always("sequences a batch", f"{size:,}", sizes != size, name, found, "batches")
-    tokens = np.array([batch.lengths.sum() for batch in sample.batches])
-    uneven = np.abs(tokens - np.median(tokens)) >= sample.length
-    found = f"{tokens.mean():,.1f} in {sizes.mean():,.1f} sequences"
-    return always("tokens a batch", "even, to a sequence", uneven, name, found, "batches")
+    size = sample.recipe.schedule.batch_size
+    figure, expected, wrong, found = "sequences a batch", f"{size:,}", sizes != size, f"{sizes.mean():,.1f}"
+    if sample.recipe.inputs.token_matched_to:
+        tokens = np.array([batch.lengths.sum() for batch in sample.batches])
+        figure, expected, found = "tokens a batch", "even, to a sequence", f"{tokens.mean():,.1f} in {found} sequences"
+        wrong = np.abs(tokens - np.median(tokens)) >= sample.length
+    return always(figure, expected, wrong, lambda batch: f"step {sample.start + batch}", found, "batches")
 
 
 def content(sample: Sample, trace: Trace) -> list[Check]:
@@ -144,7 +140,16 @@ def coverage(sample: Sample, trace: Trace) -> list[Check]:
         if not sample.recipe.inputs.pairs:
             expected, holds = "each once", holds and not lost
     checks = [Check("tokens of the text in an epoch", found, expected, f"exact, {len(places):,} tokens", holds, where)]
-    return [*checks, _short(sample, trace)] if sample.recipe.inputs.format == "segment-pair" else checks
+    if sample.recipe.inputs.format == "segment-pair":
+        # True pairs that are cut short on purpose, of those that the end of their document cannot cut.
+        starts, room = sample.batch.sequence_ids, sample.length - 3
+        ends = trace.ends[np.minimum(np.searchsorted(trace.ends, starts, side="right"), len(trace.ends) - 1)]
+        free = (sample.batch.random_second == 0) & (ends - starts >= 2 * room)
+        short = int((sample.batch.lengths[free] < sample.length).sum())
+        # The shorter length is drawn from 2 up to the whole room, which is not short.
+        rate = sample.recipe.inputs.short_seq_prob * (1 - 1 / (room - 1))
+        checks.append(share("pairs cut short", short, int(free.sum()), rate, "sequences"))
+    return checks
 
 
 def _boundaries(sample: Sample) -> Flags:
@@ -152,14 +157,3 @@ def _boundaries(sample: Sample) -> Flags:
     flags = np.zeros(len(sample.corpus.train.tokens) + 1, dtype=np.bool_)
     flags[np.asarray(sample.corpus.train.sentences)] = True
     return flags
-
-
-def _short(sample: Sample, trace: Trace) -> Check:
-    """True pairs that are cut short on purpose, of those that the end of their document cannot cut."""
-    starts, room = sample.batch.sequence_ids, sample.length - 3
-    ends = trace.ends[np.minimum(np.searchsorted(trace.ends, starts, side="right"), len(trace.ends) - 1)]
-    free = (sample.batch.random_second == 0) & (ends - starts >= 2 * room)
-    short = int((sample.batch.lengths[free] < sample.length).sum())
-    # The shorter length is drawn from 2 up to the whole room, which is not short.
-    expected = sample.recipe.inputs.short_seq_prob * (1 - 1 / (room - 1))
-    return share("pairs cut short", short, int(free.sum()), expected, "sequences")

@@ -7,9 +7,7 @@ from bertlab.inputs.formats.whole_sentences import doc_sentences, full_sentences
 from bertlab.recipe import Inputs, Pairing
 from bertlab.text.tokens import Part
 
-__all__ = [
-    "Layout", "doc_sentences", "full_sentences", "lay_out", "segment_pairs", "sentence_pairs", "single_segments",
-]  # fmt: skip
+__all__ = ["Layout", "doc_sentences", "full_sentences", "lay_out", "segment_pairs", "sentence_pairs", "single_segments"]
 
 
 def lay_out(inputs: Inputs, text: Part, *, length: int, copy: int, seed: int, pairing: Pairing | None = None) -> Layout:

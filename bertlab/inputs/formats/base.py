@@ -74,10 +74,12 @@ class Layout:
         return np.searchsorted(self.breaks, offsets, side=side)
 
 
-def single(starts: Offsets, lengths: Offsets) -> Layout:
-    """Sequences of one segment each."""
-    zeros = np.zeros(len(starts), dtype=np.int64)
-    counts, order = lengths.astype(np.int32), np.full(len(starts), -1, dtype=np.int8)
+def consecutive(sentences: Offsets, after: Callable[[Offsets], Offsets], most: int) -> Layout:
+    """Sequences of one segment each, as `follow` finds them: up to the next one, but at most `most` tokens."""
+    numbers = follow(after, len(sentences) - 1)
+    starts = sentences[numbers]
+    counts = np.minimum(sentences[after(numbers)] - starts, most).astype(np.int32)
+    zeros, order = np.zeros_like(starts), np.full(len(starts), -1, dtype=np.int8)
     return Layout(starts, starts, counts, zeros, zeros.astype(np.int32), zeros.astype(np.bool_), order)
 
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from bertlab import keyed
 from bertlab.inputs.formats import base
-from bertlab.inputs.formats.base import Flags, FormIndex, Layout, Offsets
+from bertlab.inputs.formats.base import Flags, FormIndex, Key, Layout, Offsets
 from bertlab.recipe import Pairing
 from bertlab.text.tokens import Part
 
@@ -43,12 +43,7 @@ def segment_pairs(
 def single_segments(text: Part, *, length: int) -> Layout:
     """Consecutive sentences of one document until `length` is reached, cut at the back; the next sequence goes on."""
     sentences, documents = _spans(text, length - 2)
-
-    def after(i: Offsets) -> Offsets:
-        return _reach(sentences, documents, i, length - 2)[1]
-
-    starts = base.follow(after, len(sentences) - 1)
-    return base.single(sentences[starts], np.minimum(sentences[after(starts)] - sentences[starts], length - 2))
+    return base.consecutive(sentences, lambda i: _reach(sentences, documents, i, length - 2)[1], length - 2)
 
 
 class _Chunk(NamedTuple):
@@ -82,10 +77,7 @@ class _Pairs:
         self._spans = FormIndex(forms, self.documents)
         last = ends - self.sentences[self.documents[1:] - 1]
         self._lasts = FormIndex(np.minimum(last, self.whole + 1), np.arange(len(self.documents)))
-        self._seed, self._copy = seed, copy
-
-    def _key(self, *purpose: int | str) -> int:
-        return keyed.key(self._seed, "pairs", *purpose, self._copy)
+        self._key: Key = lambda *purpose: keyed.key(seed, "pairs", *purpose, copy)
 
     def _chunk(self, i: Offsets) -> _Chunk:
         cut_short = keyed.uniform(self._key("short"), i) < self.short

@@ -4,7 +4,7 @@ import numpy as np
 
 from bertlab import keyed
 from bertlab.inputs.formats import base
-from bertlab.inputs.formats.base import Flags, FormIndex, Layout, Offsets
+from bertlab.inputs.formats.base import Flags, FormIndex, Key, Layout, Offsets
 from bertlab.text.tokens import Part
 
 _TRUE = np.array([0.0, 0.0, 2 / 3, 1.0, 0.5])
@@ -43,7 +43,7 @@ class _Pairs:
     def __init__(self, text: Part, length: int, copy: int, seed: int | str) -> None:
         half = (length - 3) // 2
         self.sentences, self.documents = base.pieces(text, half, half)
-        self._seed, self._copy = seed, copy
+        self._key: Key = lambda *purpose: keyed.key(seed, "sentence pairs", *purpose, copy)
         # The form of a sentence: its tokens, and at which of its ends it was cut. Last sentences have their own forms.
         whole = base.natural(text, self.sentences)
         self._form = np.diff(self.sentences) + (half + 1) * (2 * whole[:-1] + whole[1:])
@@ -55,9 +55,6 @@ class _Pairs:
         revealing = _FINAL * counts[forms[last]] > counts[self._form[last]]
         # Documents whose last sentence is split if it is left alone. A single token cannot be.
         self._splits = (np.diff(self.documents) == 1) | revealing & (np.diff(self.sentences)[last] > 1)
-
-    def _key(self, *purpose: int | str) -> int:
-        return keyed.key(self._seed, "sentence pairs", *purpose, self._copy)
 
     def _draw(self, i: Offsets) -> tuple[Offsets, Flags, Flags]:
         """The document of each sentence, whether it is split, and whether a true pair starts there."""

@@ -23,8 +23,7 @@ def full_sentences(text: Part, *, length: int) -> Layout:
         begin = sentences[i] + np.searchsorted(documents, i, side="right") - 1
         return np.searchsorted(ends, begin + length - 2, side="right") - 1
 
-    starts = base.follow(after, len(sentences) - 1)
-    layout = base.single(sentences[starts], sentences[after(starts)] - sentences[starts])
+    layout = base.consecutive(sentences, after, length - 2)
     return dataclasses.replace(layout, breaks=sentences[documents[1:-1]])
 
 
@@ -36,5 +35,4 @@ def doc_sentences(text: Part, *, length: int) -> Layout:
         end = documents[np.searchsorted(documents, i, side="right")]
         return np.minimum(np.searchsorted(sentences, sentences[i] + length - 2, side="right") - 1, end)
 
-    starts = base.follow(after, len(sentences) - 1)
-    return base.single(sentences[starts], sentences[after(starts)] - sentences[starts])
+    return base.consecutive(sentences, after, length - 2)
