@@ -1,8 +1,5 @@
-"""Batch number s of a recipe: a pure function of the recipe, the corpus and s.
-
-Sequences, their pairs and their order depend on the corpus, the inputs and the seed alone. So recipes that differ in
-masking, objective, model or optimiser see the same sequences in the same order.
-"""
+"""Batch number s of a recipe: a pure function of the recipe, the corpus and s. Sequences, their pairs and their order
+depend on the corpus, the inputs and the seed alone, and not on masking, objective, model or optimiser."""
 
 import dataclasses
 import functools
@@ -132,26 +129,23 @@ class _Phase:
             # Twice as many each time that the next one follows, so that the first one comes soon.
             self._run = min(2 * self._run, self._together) if step == self._until else 1
             self._until = step + self._run
-            sequences, begins = self._sequences(step * self._weight, self._until * self._weight)
-            cuts = np.searchsorted(begins, np.arange(step, self._until + 1) * self._weight)
+            low, high = step * self._weight, self._until * self._weight
+            found: list[Batch] = []
+            begins: list[Numbers] = []
+            while low < high:
+                epoch, within = self._locate(low)
+                copy = epoch % self._copies
+                until = min(within + high - low, self._sizes(copy)[1])
+                chosen, places = self._between(epoch, within, until)
+                if len(chosen):
+                    found.append(self._collator.collate(self._layout(copy), chosen, copy, epoch))
+                    begins.append(places + (low - within))
+                low += until - within
+            sequences = found[0] if len(found) == 1 else joined(found)
+            cuts = np.searchsorted(np.concatenate(begins), np.arange(step, self._until + 1) * self._weight)
             parts = [sequences.take(low, high) for low, high in itertools.pairwise(cuts)]
             self._made = dict(enumerate([part.trimmed() for part in parts] if self._trimmed else parts, start=step))
         return self._made.pop(step)  # the caller may change it; a second call makes it anew
-
-    def _sequences(self, low: int, high: int) -> tuple[Batch, Numbers]:
-        """The sequences that begin within [low, high) of the weight of all epochs, and where they begin."""
-        parts: list[Batch] = []
-        begins: list[Numbers] = []
-        while low < high:
-            epoch, within = self._locate(low)
-            copy = epoch % self._copies
-            until = min(within + high - low, self._sizes(copy)[1])
-            chosen, found = self._between(epoch, within, until)
-            if len(chosen):
-                parts.append(self._collator.collate(self._layout(copy), chosen, copy, epoch))
-                begins.append(found + (low - within))
-            low += until - within
-        return parts[0] if len(parts) == 1 else joined(parts), np.concatenate(begins)
 
     def _locate(self, weight: int) -> tuple[int, int]:
         """The epoch that holds the `weight` counted over all epochs, and the weight before it in that epoch."""

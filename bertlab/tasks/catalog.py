@@ -12,8 +12,8 @@ _TABLES = tomllib.loads(Path(__file__).with_name("catalog.toml").read_text(encod
 
 
 def _task(fields: Mapping[str, Any]) -> Task:
-    lists: dict[str, Any] = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
-    return Task(**{**fields, **lists})
+    found: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+    return Task(**found)
 
 
 WORLD = {
@@ -24,9 +24,6 @@ WORLD = {
 
 TASKS = WORLD | {name: _task({"name": name, "dataset": name} | fields) for name, fields in _TABLES["published"].items()}
 """Every task by its name."""
-
-HIDDEN = frozenset({"nyu-mll/glue:stsb"})
-"""Data sets whose test labels are public but missing from the Hub's copy."""
 
 
 def find(task: str | Task) -> Task:

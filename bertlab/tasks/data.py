@@ -10,8 +10,8 @@ from bertlab.errors import BadInput
 from bertlab.hub import Dataset
 from bertlab.machine import Machine
 from bertlab.names import shown
-from bertlab.tasks import files, kinds
-from bertlab.tasks.locate import Located, advice, locate, splits_of
+from bertlab.tasks import kinds
+from bertlab.tasks.locate import Located, advice, locate, split_file, splits_of
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 from bertlab.text import rows
 
@@ -61,7 +61,7 @@ def _table(located: Located, split: str) -> Table:
     task = located.task
     columns = (*task.text, task.label)
     if located.folder is not None:
-        path = files.find(located.folder, split)
+        path = split_file(located.folder, split)
         return Table.of(rows.read(path), str(path), columns, task.group)
     if located.hub is not None:
         examples, names = from_hub(located.hub, split, task.label, advice(task))

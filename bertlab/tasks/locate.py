@@ -1,4 +1,7 @@
-"""Finds the data of a task: synthetic, in a local mirror or a user's own folder, or on the Hugging Face Hub."""
+"""Finds the data of a task: synthetic, in a local mirror or a user's own folder, or on the Hugging Face Hub.
+
+Local files are `<split>.jsonl`, `.csv` or `.tsv`, each optionally gzipped, or `.parquet`.
+"""
 
 import dataclasses
 import functools
@@ -12,9 +15,12 @@ from bertlab.errors import BadInput, unknown
 from bertlab.hub import Dataset, Reference
 from bertlab.machine import Machine
 from bertlab.store.files import expanded, kind
-from bertlab.tasks import catalog, files, kinds
+from bertlab.tasks import catalog, kinds
 from bertlab.tasks.task import Task
 from bertlab.text import sources
+
+SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
+"""The suffixes of task files, in order of precedence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +38,21 @@ class Located:
     content: str = ""
     """Identifies the examples: `sha256:...` of local files, `hub:...` of the hashes of the Hub's files, or
     `microworld:<version>/<task>`, with `@<version>` of all tasks."""
+
+
+def existing(folder: Path, split: str) -> Path | None:
+    """The file of a split in a folder, if there is one."""
+    paths = (folder / f"{split}{suffix}" for suffix in SUFFIXES)
+    return next((path for path in paths if kind(path, "task file") == "file"), None)
+
+
+def split_file(folder: Path, split: str) -> Path:
+    """The file of a split in a folder; if it is missing, `BadInput` lists the files of the folder."""
+    path = existing(folder, split)
+    if path is None:
+        there = ", ".join(sorted(each.name for each in folder.glob("*")))
+        raise BadInput(f"{folder} has no {split}.jsonl (or .parquet, .csv, .tsv): it has {there or 'nothing'}")
+    return path
 
 
 def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None = None) -> Located:
@@ -70,10 +91,17 @@ def _find(task: Task, name: str, machine: Machine, world: bool, substitute: str 
         return Located(task=dataclasses.replace(counterpart, test=test), name=name, origin="microworld")
     mirrored = machine.data / task.dataset if machine.data is not None and task.dataset else None
     if not revised and mirrored is not None and kind(mirrored, "--data") == "folder":
-        test = task.test if files.existing(mirrored, task.test) else ""
+        test = task.test if existing(mirrored, task.test) else ""
         return Located(task=dataclasses.replace(task, test=test), name=name, origin="files", folder=mirrored)
     if task.hub:
-        return _on_hub(task, name, machine)
+        task = public(task)
+        online = hub.dataset(reference_of(task), machine.cache, f"task '{name}' ({task.hub})", advice(task))
+        splits = dict(online.splits)
+        for split in (task.train, task.evaluation):
+            if split not in splits:
+                raise unknown(f"split of '{online.name}', the data set of task '{name}',", split, splits)
+        task = dataclasses.replace(task, test=task.test if task.test in splits else "")
+        return Located(task=task, name=name, origin="hub", hub=online)
     where = f"{machine.data} has no folder '{task.dataset}'" if machine.data is not None else "no --data was given"
     raise BadInput(
         f"task '{name}' has no copy on the Hub that loads without a script, and {where}: "
@@ -99,7 +127,7 @@ def _substituted(task: Task, name: str, substitute: str, machine: Machine) -> Ta
     if folder is None or kind(folder, "--data") != "folder":
         there = [each.name for each in machine.data.glob("*/")] if machine.data is not None else []
         raise unknown(f"data set for {name}", substitute, {*catalog.TASKS, *there})
-    return own if files.existing(folder, task.evaluation) else dataclasses.replace(own, evaluation="validation")
+    return own if existing(folder, task.evaluation) else dataclasses.replace(own, evaluation="validation")
 
 
 def reference_of(task: Task) -> Reference:
@@ -112,18 +140,8 @@ def reference_of(task: Task) -> Reference:
 
 def public(task: Task) -> Task:
     """The task of the Hub, without a test split whose labels the Hub hides. Raises as `reference_of` does."""
-    return dataclasses.replace(task, test="") if reference_of(task).name in catalog.HIDDEN else task
-
-
-def _on_hub(task: Task, name: str, machine: Machine) -> Located:
-    task = public(task)
-    found = hub.dataset(reference_of(task), machine.cache, f"task '{name}' ({task.hub})", advice(task))
-    splits = dict(found.splits)
-    for split in (task.train, task.evaluation):
-        if split not in splits:
-            raise unknown(f"split of '{found.name}', the data set of task '{name}',", split, splits)
-    task = dataclasses.replace(task, test=task.test if task.test in splits else "")
-    return Located(task=task, name=name, origin="hub", hub=found)
+    hidden = reference_of(task).name == "nyu-mll/glue:stsb"  # they are public, but missing from the Hub's copy
+    return dataclasses.replace(task, test="") if hidden else task
 
 
 def advice(task: Task) -> str:
@@ -140,7 +158,7 @@ def content_of(located: Located, machine: Machine) -> str:
     """The present content of located data, as `Located.content`."""
     task = located.task
     if located.folder is not None:
-        return sources.content([files.find(located.folder, split) for split in splits_of(task)], machine)
+        return sources.content([split_file(located.folder, split) for split in splits_of(task)], machine)
     if located.hub is not None:
         return located.hub.content(splits_of(task), task.label)
     from bertlab import synthetic as microworld

@@ -12,12 +12,10 @@ from pathlib import Path
 
 from bertlab import hub
 from bertlab.errors import BadInput, writing
-from bertlab.hub import Dataset, Reference
 from bertlab.machine import Machine
 from bertlab.store import files as store
-from bertlab.tasks import files
 from bertlab.tasks.data import from_hub
-from bertlab.tasks.locate import public, reference_of, splits_of
+from bertlab.tasks.locate import existing, public, reference_of, splits_of
 from bertlab.tasks.task import Task
 
 ADVICE = "fetch it on a machine that can"
@@ -32,16 +30,22 @@ def write(tasks: Iterable[Task], directory: Path, machine: Machine) -> Iterator[
     for task in map(public, tasks):
         folder, found = directory / task.dataset, None
         for split in splits_of(task):
-            there = files.existing(folder, split)
+            there = existing(folder, split)
             if there is not None:
                 yield f"{there} is kept"
                 continue
             if found is None:
-                found = _at_commit(folder, reference_of(task), machine)
+                reference = reference_of(task)
+                if (folder / "manifest.json").exists():
+                    manifest = store.read_json(folder / "manifest.json", {"hub": str, "commit": str})
+                    if manifest["hub"] != reference.name:
+                        holds = f"{folder} holds {manifest['hub']}, not {reference.name}"
+                        raise BadInput(f"{holds}: give another directory")
+                    reference = dataclasses.replace(reference, revision=manifest["commit"])
+                found = hub.dataset(reference, machine.cache, f"data set '{reference.full_name}'", ADVICE)
             if split == task.test and split not in dict(found.splits):
                 continue
             rows, _ = from_hub(found, split, task.label, ADVICE)
-            path = folder / f"{split}.jsonl.gz"
             with writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
             store.write_json(folder / "manifest.json", {"hub": found.name, "commit": found.commit})
@@ -49,15 +53,5 @@ def write(tasks: Iterable[Task], directory: Path, machine: Machine) -> Iterator[
             with gzip.GzipFile("", "wb", fileobj=packed, mtime=0) as file:  # equal rows give equal bytes
                 for row in rows:
                     file.write(f"{json.dumps(row, ensure_ascii=False, default=str)}\n".encode())
-            store.write(path, packed.getvalue())
+            store.write(path := folder / f"{split}.jsonl.gz", packed.getvalue())
             yield f"{path}: {len(rows):,} rows of {found.name} at {found.commit[:12]}"
-
-
-def _at_commit(folder: Path, reference: Reference, machine: Machine) -> Dataset:
-    """A data set at the commit of its manifest, if there is one. Raises `BadInput` for the manifest of another."""
-    if (folder / "manifest.json").exists():
-        manifest = store.read_json(folder / "manifest.json", {"hub": str, "commit": str})
-        if manifest["hub"] != reference.name:
-            raise BadInput(f"{folder} holds {manifest['hub']}, not {reference.name}: give another directory")
-        reference = dataclasses.replace(reference, revision=manifest["commit"])
-    return hub.dataset(reference, machine.cache, f"data set '{reference.full_name}'", ADVICE)

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from bertlab.errors import BadInput
-from bertlab.tasks import files
+from bertlab.tasks import locate
 from bertlab.tasks.task import Table
 from bertlab.text import rows
 
@@ -24,10 +24,10 @@ def message(path, columns=("sentence", "label")):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("suffix", [each for each in files.SUFFIXES if "tsv" not in each])
+@pytest.mark.parametrize("suffix", [each for each in locate.SUFFIXES if "tsv" not in each])
 def test_rows(tmp_path, write, suffix):
     path = write(tmp_path / f"train{suffix}", ROWS)
-    assert files.find(tmp_path, "train") == path
+    assert locate.split_file(tmp_path, "train") == path
     assert read(path, ("label", "sentence")) == [[1, 0], ['a "b, c" ä', "d"]]
 
 
@@ -46,9 +46,9 @@ def test_quotes_in_tab_separated_files_are_text(tmp_path):
 def test_a_missing_split_names_what_is_there(tmp_path, write):
     write(tmp_path / "dev.jsonl", ROWS)
     with pytest.raises(BadInput, match=r"has no validation\.jsonl .* it has dev\.jsonl"):
-        files.find(tmp_path, "validation")
+        locate.split_file(tmp_path, "validation")
     with pytest.raises(BadInput, match="it has nothing"):
-        files.find(tmp_path / "nowhere", "validation")
+        locate.split_file(tmp_path / "nowhere", "validation")
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
