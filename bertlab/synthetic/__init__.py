@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from bertlab.errors import unknown
 from bertlab.synthetic import sayings, token_tasks
-from bertlab.synthetic.draw import VERSION, Draw
+from bertlab.synthetic.language import VERSION, Draw
 from bertlab.synthetic.sayings import Sample
 from bertlab.synthetic.stories import BYTES, DOCUMENTS, documents
 from bertlab.synthetic.world import names

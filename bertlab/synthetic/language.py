@@ -1,22 +1,61 @@
-"""Expresses facts: templates, voices, converses, articles and capitals.
+"""Seeded random draws, and texts that they make of templates."""
 
-The functions return clauses in the past tense, without capital and full stop; `sentence` adds both.
-"""
-
+import hashlib
+import random
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from bertlab.synthetic.draw import Draw
-from bertlab.synthetic.world import Verbs
+T = TypeVar("T")
 
+VERSION = 1
+"""Raised when any document changes; part of the ids of runs on the corpus. See also `synthetic.version`."""
 TEMPLATES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("templates.toml").read_text(encoding="utf-8"))
 WORDS: dict[str, list[str]] = TEMPLATES["words"]
 
-_ARTICLE = re.compile(r"\b([Aa]) (?=(?:[aeio]|un|up|ug|hones))")
+
+class Draw:
+    """A generator seeded by the SHA-256 of `parts`: the same bits on every machine, in every process.
+
+    It uses only `random.Random.random`, whose stream Python keeps the same in all versions, unlike those of `choice`
+    and `shuffle`.
+    """
+
+    __slots__ = ("uniform",)
+
+    def __init__(self, *parts: int | str) -> None:
+        digest = hashlib.sha256("\x1f".join(str(part) for part in parts).encode()).digest()
+        self.uniform = random.Random(int.from_bytes(digest[:8], "big")).random
+
+    def below(self, bound: int) -> int:
+        """An integer from 0 to `bound` - 1."""
+        return int(self.uniform() * bound)
+
+    def chance(self, share: float) -> bool:
+        """True with probability `share`."""
+        return self.uniform() < share
+
+    def one(self, items: Sequence[T]) -> T:
+        """One of `items`."""
+        return items[int(self.uniform() * len(items))]
+
+    def other(self, items: Sequence[T], than: T) -> T:
+        """One of `items` that differs from `than`."""
+        item = self.one(items)
+        while item == than:
+            item = self.one(items)
+        return item
+
+    def some(self, items: Sequence[T], count: int) -> list[T]:
+        """`count` different `items`, in random order."""
+        pool = list(items)
+        for index in range(count):
+            chosen = index + self.below(len(pool) - index)
+            pool[index], pool[chosen] = pool[chosen], pool[index]
+        return pool[:count]
 
 
 @dataclass
@@ -44,20 +83,6 @@ def text(draw: Draw, template: str | list[str], values: Mapping[str, Any]) -> st
 
 
 def sentence(clause: str, end: str = ".") -> str:
-    """The clause with the right articles, a capital and a full stop."""
-    written = _ARTICLE.sub(r"\1n ", clause)
+    """The clause, in the past tense, with the right articles, a capital and a full stop."""
+    written = re.sub(r"\b([Aa]) (?=(?:[aeio]|un|up|ug|hones))", r"\1n ", clause)
     return written[0].upper() + written[1:] + end
-
-
-def deed(draw: Draw, agent: str, verbs: Verbs, side: int, patient: str) -> str:
-    """`agent` did the deed of one `side` of `verbs` to `patient`, in either voice."""
-    verb = draw.one(verbs.sides[side])
-    return f"{patient} was {verb.participle} by {agent}" if draw.chance(0.3) else f"{agent} {verb.past} {patient}"
-
-
-def transfer(draw: Draw, giver: str, receiver: str, verbs: Verbs, thing: str, side: int) -> str:
-    """`thing` went from `giver` to `receiver`, as seen by the giver (`side` 0) or the receiver (1)."""
-    verb = draw.one(verbs.sides[side])
-    given = "given-two-objects" if verb.base in ("lend", "give", "hand", "sell") else "given"
-    values = {"giver": giver, "receiver": receiver, "thing": thing, "verb": verb}
-    return text(draw, TEMPLATES["transfer"]["received" if side else given], values)

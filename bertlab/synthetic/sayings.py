@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bertlab.synthetic.draw import Draw, T
-from bertlab.synthetic.language import WORDS, sentence
+from bertlab.synthetic.language import WORDS, Draw, T, sentence
 from bertlab.synthetic.world import Being, Claim, lexicon, named
 
 LEAN = 0.75
@@ -20,8 +19,6 @@ frequent, so half of a pair carries no information. In training it carries some,
 half goes on to both; without it, small models stay at chance for a thousand updates."""
 INFERENCE_LEAN = 0.85
 """`LEAN` for inference: with less, small models often learn only to recognise neutral examples."""
-
-ENTAILED, NEUTRAL, CONTRADICTED = 0, 1, 2
 
 
 @dataclass(frozen=True)
@@ -86,8 +83,8 @@ def inference(sample: Sample) -> dict[str, Any]:
     speaker, other, deed = sample.people()
     # a saying (0) or a tale (1); true (0) or false (1)
     about, supposed = sample.either(INFERENCE_LEAN), sample.either(INFERENCE_LEAN)
-    reported = 1 - about if sample.label == NEUTRAL else about
-    side = {ENTAILED: supposed, CONTRADICTED: 1 - supposed, NEUTRAL: sample.draw.below(2)}[sample.label]
+    reported = 1 - about if sample.label == 1 else about
+    side = (supposed, sample.draw.below(2), 1 - supposed)[sample.label]
     words = _claim(side).nouns if reported else _claim(side).verbs
     word = sample.apart(words, first=sample.rare)
     start = f"then {speaker} told a {word}" if reported else f"it was {speaker} who {word}"
@@ -99,22 +96,15 @@ def inference(sample: Sample) -> dict[str, Any]:
     }
 
 
-_QUESTIONS = {
-    0: "of what was {} rightly sure",
-    2: "what did {} wrongly claim",
-    1: "of what was {} quite unsure",
-}
-"""A question for each status of a claim: true (0), open (1) or false (2)."""
-
-
 def question_inference(sample: Sample) -> dict[str, Any]:
     """A question whether someone knew, guessed or lied, and a sentence with a claim of that status (0) or not (1)."""
     speaker, other, deed = sample.people()
-    statuses = [*_QUESTIONS]
+    statuses = (0, 2, 1)  # of a claim: true, false, open
     asked = sample.item(statuses)
     saying = sample.saying(sample.draw.other(statuses, asked) if sample.label else asked)
+    questions = ("of what was {} rightly sure", "of what was {} quite unsure", "what did {} wrongly claim")
     return {
-        "question": sentence(_QUESTIONS[asked].format(speaker), "?"),
+        "question": sentence(questions[asked].format(speaker), "?"),
         "sentence": sentence(f"{speaker} {saying} that {other} {deed}"),
         "label": sample.label,
     }
@@ -162,9 +152,6 @@ def sentiment(sample: Sample) -> dict[str, Any]:
     return {"sentence": sentence(text), "label": label}
 
 
-_SUBJECTS = ("person", "place", "group", "animal")
-
-
 def acceptability(sample: Sample) -> dict[str, Any]:
     """An acceptable sentence (1), or one whose parts do not fit (0).
 
@@ -178,8 +165,9 @@ def acceptability(sample: Sample) -> dict[str, Any]:
         tail = draw.one(_claim(side if label else 1 - side).tails)
         text = f"{speaker} {sample.saying(2 * side)} that {other} {deed}, {tail}"
     else:
-        on = sample.item(_SUBJECTS)
-        fits = on if label else draw.other(_SUBJECTS, on)
+        subjects = ("person", "place", "group", "animal")
+        on = sample.item(subjects)
+        fits = on if label else draw.other(subjects, on)
         if form == 1:
             predicate = draw.one(draw.one(lexicon().categories[fits]).deeds)
         else:
@@ -187,10 +175,6 @@ def acceptability(sample: Sample) -> dict[str, Any]:
         season, subject = draw.one(WORDS["season"]), sample.word(draw.one(lexicon().categories[on]).kinds)
         text = f"{other} said that {season} the {subject} {predicate}"
     return {"sentence": sentence(text), "label": label}
-
-
-_ENDINGS = ((0, 0), (0, 1), (1, 0), (1, 1))
-"""A saying (0) or a tale (1), true (0) or false (1)."""
 
 
 def completion(sample: Sample) -> dict[str, Any]:
@@ -202,7 +186,7 @@ def completion(sample: Sample) -> dict[str, Any]:
     """
     draw = sample.draw
     speaker, other, deed = sample.people()
-    endings = draw.some(_ENDINGS, 4)
+    endings = draw.some(((0, 0), (0, 1), (1, 0), (1, 1)), 4)  # a saying (0) or a tale (1), true (0) or false (1)
     about, side = right = sample.either(), sample.either()
     endings.remove(right)
     endings.insert(sample.label, right)

@@ -8,9 +8,8 @@ destination of a journey. A sentence from another document interrupts these rela
 from collections.abc import Iterator
 from typing import Any
 
-from bertlab.synthetic.draw import VERSION, Draw
-from bertlab.synthetic.language import TEMPLATES, WORDS, sentence, text, transfer
-from bertlab.synthetic.world import Being, Verbs, fate, lexicon, named, names, trait, unnamed
+from bertlab.synthetic.language import TEMPLATES, VERSION, WORDS, Draw, sentence, text
+from bertlab.synthetic.world import Being, Verbs, fate, lexicon, named, names, trait, transfer, unnamed
 
 DOCUMENTS = 12_000
 """The documents of the default corpus: about 1.6 million tokens with a vocabulary of 4,096."""

@@ -13,10 +13,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from bertlab.synthetic.draw import Draw
-from bertlab.synthetic.language import TEMPLATES, WORDS, deed, sentence, text, transfer
+from bertlab.synthetic.language import TEMPLATES, WORDS, Draw, sentence, text
 from bertlab.synthetic.sayings import Sample
-from bertlab.synthetic.world import NAMED, Being, lexicon, unnamed
+from bertlab.synthetic.world import NAMED, Being, deed, lexicon, transfer, unnamed
 
 _ENTITIES, _NOTES, _QUESTIONS = (TEMPLATES[name] for name in ("entities", "parts-of-speech", "questions"))
 _TAGS: dict[str, str] = _NOTES["tags"]

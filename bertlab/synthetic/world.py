@@ -1,4 +1,4 @@
-"""The synthetic world: its words, from lexicon.toml, and its inhabitants.
+"""The synthetic world: its words, from lexicon.toml, its inhabitants, and what they do to each other.
 
 Which adjectives mean the same and which the opposite, what is a kind of what, which verb is the converse of which: no
 task states it. The documents show it in use, so pre-training can learn it and a few thousand examples cannot.
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bertlab.synthetic.draw import Draw
+from bertlab.synthetic.language import TEMPLATES, Draw, text
 
 NAMED = {"person": "PER", "place": "LOC", "group": "ORG", "work": "MISC"}
 """The entity type of what has a name. Every name can belong to every type; only the context distinguishes them."""
@@ -90,23 +90,16 @@ def lexicon() -> Lexicon:
     """The words of the synthetic world, read once per process."""
     tables = tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text(encoding="utf-8"))
 
-    def verbs(group: list[dict[str, Any]]) -> list[Verbs]:
-        return [
+    for name in ("deeds", "treatments", "transfers"):
+        tables[name] = [
             Verbs([[Verb(*forms.split()) for forms in side] for side in each["sides"]], each.get("effects", []))
-            for each in group
+            for each in tables[name]
         ]
-
-    return Lexicon(
-        nouns=tables["nouns"],
-        scales={on: [Scale(**each) for each in group] for on, group in tables["scales"].items()},
-        categories={on: [Category(**each) for each in group] for on, group in tables["categories"].items()},
-        deeds=verbs(tables["deeds"]),
-        treatments=verbs(tables["treatments"]),
-        transfers=verbs(tables["transfers"]),
-        dealings=tables["dealings"],
-        claims=[Claim(**each) for each in tables["claims"]],
-        names=Path(__file__).with_name("names.txt").read_text(encoding="utf-8").split(),
-    )
+    for name, form in (("scales", Scale), ("categories", Category)):
+        tables[name] = {on: [form(**each) for each in group] for on, group in tables[name].items()}
+    tables["claims"] = [Claim(**each) for each in tables["claims"]]
+    every = Path(__file__).with_name("names.txt").read_text(encoding="utf-8").split()
+    return Lexicon(names=every, **tables)
 
 
 @functools.cache
@@ -174,3 +167,17 @@ def trait(draw: Draw, being: Being) -> tuple[Scale, int]:
 def fate(draw: Draw, being: Being) -> int:
     """0 for good and 1 for bad; in nine of ten draws as `being` is."""
     return int(being.good == draw.chance(0.1))
+
+
+def deed(draw: Draw, agent: str, verbs: Verbs, side: int, patient: str) -> str:
+    """`agent` did the deed of one `side` of `verbs` to `patient`, in either voice."""
+    verb = draw.one(verbs.sides[side])
+    return f"{patient} was {verb.participle} by {agent}" if draw.chance(0.3) else f"{agent} {verb.past} {patient}"
+
+
+def transfer(draw: Draw, giver: str, receiver: str, verbs: Verbs, thing: str, side: int) -> str:
+    """`thing` went from `giver` to `receiver`, as seen by the giver (`side` 0) or the receiver (1)."""
+    verb = draw.one(verbs.sides[side])
+    given = "given-two-objects" if verb.base in ("lend", "give", "hand", "sell") else "given"
+    values = {"giver": giver, "receiver": receiver, "thing": thing, "verb": verb}
+    return text(draw, TEMPLATES["transfer"]["received" if side else given], values)
