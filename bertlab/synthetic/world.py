@@ -9,7 +9,6 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from bertlab.synthetic.language import TEMPLATES, Draw, text
 
