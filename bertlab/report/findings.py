@@ -11,7 +11,7 @@ from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
 from bertlab.report.statistics.summary import seed_means
 from bertlab.report.tables import EMPTY, Table, described, signed, with_details
-from bertlab.report.verdicts import Pair, Trial, Verdict, trials, verdicts
+from bertlab.report.verdicts import Pair, Trial, trials, verdicts
 from bertlab.wording import count, duration
 
 
@@ -19,7 +19,7 @@ from bertlab.wording import count, duration
 class Finding:
     """A claim and its verdict, as text; what is not known is empty."""
 
-    verdict: Verdict
+    trial: Trial
     outcome: str
     """`reproduced`, `contradicted`, `undecided` or `not measured`."""
     claim: str
@@ -44,16 +44,6 @@ class Finding:
     """The number of collapsed runs of the pair, and its difference by seed; empty if none collapsed."""
 
     @property
-    def about(self) -> Claim:
-        """The claim."""
-        return self.verdict.trial.claim
-
-    @property
-    def shown(self) -> Pair:
-        """The pair that decides."""
-        return self.verdict.trial.pair
-
-    @property
     def sentence(self) -> str:
         """The outcome with the hint and the collapses."""
         text = f"{self.outcome}: {self.hint}" if self.hint else self.outcome
@@ -62,26 +52,26 @@ class Finding:
 
 def findings(evidence: Evidence) -> tuple[Finding, ...]:
     """The verdicts on the study's claims, one family, with their words."""
-    return tuple(_finding(evidence, each, each.trial) for each in verdicts(trials(evidence, evidence.claims)))
-
-
-def _finding(evidence: Evidence, verdict: Verdict, trial: Trial) -> Finding:
-    claim, pair, effect = trial.claim, trial.pair, trial.pair.effect
-    mean, interval, half = described(effect)
-    return Finding(
-        verdict=verdict,
-        outcome=verdict.outcome if trial.measured == len(claim.pairs) else "not measured",
-        claim=claim.text if claim.within is None else f"{claim.text} (within {claim.within:g})",
-        pair=EMPTY if len(claim.pairs) == 1 else f"{pair.better} over {pair.worse}",
-        effect=mean,
-        interval=interval,
-        half=half,
-        published=EMPTY if pair.published is None else signed(pair.published, 1),
-        n=str(effect.n) if effect else EMPTY,
-        likely=evidence.effect(pair.better, pair.worse, claim.on, metric=LIKELIHOOD, at=(claim.at, claim.before)),
-        hint=_hint(evidence, verdict, trial),
-        collapses=_collapses(evidence, claim, pair),
-    )
+    found = []
+    for trial in verdicts(trials(evidence, evidence.claims)):
+        claim, pair = trial.claim, trial.pair
+        mean, interval, half = described(pair.effect)
+        one = Finding(
+            trial=trial,
+            outcome=trial.outcome if trial.measured == len(claim.pairs) else "not measured",
+            claim=claim.text if claim.within is None else f"{claim.text} (within {claim.within:g})",
+            pair=EMPTY if len(claim.pairs) == 1 else f"{pair.better} over {pair.worse}",
+            effect=mean,
+            interval=interval,
+            half=half,
+            published=EMPTY if pair.published is None else signed(pair.published, 1),
+            n=str(pair.effect.n) if pair.effect else EMPTY,
+            likely=evidence.effect(pair.better, pair.worse, claim.on, metric=LIKELIHOOD, at=(claim.at, claim.before)),
+            hint=_hint(evidence, trial),
+            collapses=_collapses(evidence, claim, pair),
+        )
+        found.append(one)
+    return tuple(found)
 
 
 def table(found: Sequence[Finding]) -> Table:
@@ -91,7 +81,7 @@ def table(found: Sequence[Finding]) -> Table:
     for each in found:
         mean, interval, _ = described(each.likely, 3)
         known = (each.interval, each.published, with_details(mean, interval), each.n, each.sentence)
-        rows.append((each.claim, each.about.on, with_details(each.effect, each.pair), *known))
+        rows.append((each.claim, each.trial.claim.on, with_details(each.effect, each.pair), *known))
     return Table(columns, tuple(rows))
 
 
@@ -121,12 +111,12 @@ def _collapses(evidence: Evidence, claim: Claim, pair: Pair) -> str:
     return ", ".join(counts) + (f"; by {evidence.seeds[:-1]} {', '.join(by_seed)}" if by_seed else "")
 
 
-def _hint(evidence: Evidence, verdict: Verdict, trial: Trial) -> str:
+def _hint(evidence: Evidence, trial: Trial) -> str:
     """What is missing, or what would decide it and its cost."""
     pair, what = trial.pair, evidence.seeds
     if trial.measured < len(trial.pairs):
         return f"{trial.measured} of {len(trial.pairs)} comparisons are measured" if trial.measured else EMPTY
-    if verdict.outcome != "undecided":
+    if trial.outcome != "undecided":
         return EMPTY
     if trial.validity_issue:
         return trial.validity_issue
@@ -136,15 +126,15 @@ def _hint(evidence: Evidence, verdict: Verdict, trial: Trial) -> str:
             return f"{count(left, what[:-1])} without a collapse, a verdict needs {VERDICT_MIN_SEEDS}"
         if trial.p == 1.0:
             return f"the difference comes from the {what} that collapsed"
-    if verdict.need is None:
+    if trial.need is None:
         few = pair.effect is None or pair.effect.n < VERDICT_MIN_SEEDS
         least = f"{VERDICT_MIN_SEEDS} {what}{_cost(evidence, trial.claim, VERDICT_MIN_SEEDS)}"
         return f"needs at least {least}" if few else EMPTY
-    true = signed(verdict.need.true)
-    if math.isinf(verdict.need.seeds):
-        return f"if the effect is {true}, no number of {what} decides on these examples"
-    needed = math.ceil(verdict.need.seeds)
-    return f"if the effect is {true}, about {needed:,} {what} decide{_cost(evidence, trial.claim, needed)}"
+    seeds, true = trial.need
+    if math.isinf(seeds):
+        return f"if the effect is {signed(true)}, no number of {what} decides on these examples"
+    needed = math.ceil(seeds)
+    return f"if the effect is {signed(true)}, about {needed:,} {what} decide{_cost(evidence, trial.claim, needed)}"
 
 
 def _cost(evidence: Evidence, claim: Claim, needed: int) -> str:

@@ -84,12 +84,12 @@ def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     """
     lines = []
     for evidence, each in ((about, finding) for about in evidences for finding in findings(about)):
-        claim, pair, effect = each.about, each.shown, each.shown.effect
+        claim, pair, effect = each.trial.claim, each.trial.pair, each.trial.pair.effect
         line = {
             **_place(evidence),
             **{"claim": claim.text, "measurement": claim.on, "at": claim.at, "since": claim.since or None},
             **{"within": claim.within, "better": pair.better, "worse": pair.worse, "published": pair.published},
-            **{"p": each.verdict.trial.p, "adjusted_p": each.verdict.adjusted},
+            **{"p": each.trial.p, "adjusted_p": each.trial.adjusted},
             **{"verdict": each.outcome, "reason": each.hint, "collapses": each.collapses},
         }
         if effect:

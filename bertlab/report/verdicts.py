@@ -7,18 +7,28 @@ verdict.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
+import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+
+import numpy as np
 
 from bertlab.lab.study import Claim
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
-from bertlab.report.statistics.power import POWER, seeds_needed
 from bertlab.report.statistics.summary import LEVEL
+from bertlab.report.statistics.variance import VarianceComponents
+
+POWER = 0.8
+"""The chance of a verdict that a plan aims at."""
+FEWEST = 3
+"""The fewest seeds of a spread to plan with: the 95 % interval of a spread of two seeds spans a factor of 70."""
+MOST = 10_000
+"""More seeds than anybody trains."""
 
 
 @dataclass(frozen=True)
@@ -48,29 +58,26 @@ class Pair:
         if not self.collapses or p is None:
             return p
         rest = _p(self.without, margin)
-        if rest is None or self.as_claimed(margin) != dataclasses.replace(self, effect=self.without).as_claimed(margin):
+        if rest is None or self.as_claimed(margin) != replace(self, effect=self.without).as_claimed(margin):
             return 1.0
         return max(p, rest)
 
 
 @dataclass(frozen=True)
-class Need:
-    """The seeds that give a verdict with probability `POWER`, at the measured variance."""
-
-    seeds: float
-    """`math.inf` if no number suffices on these examples."""
-    true: float
-    """The assumed effect."""
-
-
-@dataclass(frozen=True)
 class Trial:
-    """A claim and its measured pairs."""
+    """A claim with its measured pairs, and the verdict on it."""
 
     claim: Claim
     pairs: tuple[Pair, ...]
     validity_issue: str = ""
     """Why the data cannot support a verdict; empty if they can."""
+    outcome: str = "undecided"
+    """`reproduced`, `contradicted` or `undecided`."""
+    adjusted: float | None = None
+    """The p-value by Holm over the study's claims, which decides the outcome."""
+    need: tuple[float, float] | None = None
+    """The seeds that give a verdict with probability `POWER` at the measured variance (`math.inf` if no number
+    suffices on these examples), and the effect that this assumes."""
 
     @property
     def measured(self) -> int:
@@ -91,11 +98,9 @@ class Trial:
         found = [(pair, pair.p(margin)) for pair in against or measured]
         if found and all(p is not None for _, p in found):
             return (min if against else max)(found, key=lambda each: each[1] or 0.0)[0]
-        return min(measured or self.pairs, key=self._support)
-
-    def _support(self, pair: Pair) -> float:
-        mean = pair.effect.mean if pair.effect else 0.0
-        return mean if self.claim.within is None else -abs(mean)
+        # without p-values, the pair whose mean supports the claim least
+        means = [(pair, pair.effect.mean if pair.effect else 0.0) for pair in measured or self.pairs]
+        return min(means, key=lambda each: each[1] if margin is None else -abs(each[1]))[0]
 
     @cached_property
     def p(self) -> float | None:
@@ -113,8 +118,8 @@ class Trial:
         against = [p for as_claimed, p in tests if p is not None and not as_claimed]
         return min(1.0, len(tests) * min(against)) if against else max(p for _, p in tests if p is not None)
 
-    def need(self, family: int) -> Need | None:
-        """The most seeds that any pair needs; all pairs must be significant, so each needs more power than the claim.
+    def needs(self, family: int) -> tuple[float, float] | None:
+        """`need`: the most that any pair needs; all must be significant, so each needs more power than the claim.
 
         For a margin, the true effect is assumed to be the paper's, or 0. None if too few seeds are measured.
         """
@@ -130,28 +135,29 @@ class Trial:
             seeds = seeds_needed(true, margin, pair.effect.spread, level, chance)
             if seeds is None:
                 return None
-            needs.append(Need(seeds, true))
-        return max(needs, key=lambda each: each.seeds)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The verdict on a claim."""
-
-    trial: Trial
-    outcome: str
-    """`reproduced`, `contradicted` or `undecided`."""
-    adjusted: float | None
-    """The p-value by Holm over the study's claims, which decides the outcome."""
-    need: Need | None
+            needs.append((seeds, true))
+        return max(needs, key=lambda each: each[0])
 
 
 def trials(evidence: Evidence, claims: Sequence[Claim]) -> list[Trial]:
-    """The claims of a study with the measured effects of each."""
-    return [
-        Trial(claim, tuple(_pair(evidence, claim, *pair) for pair in claim.pairs), _validity_issue(evidence, claim))
-        for claim in claims
-    ]
+    """The claims of a study with the measured effects of each, before a verdict."""
+    found = []
+    for claim in claims:
+        pairs = []
+        for better, worse in claim.pairs:
+            variant, other, at = better, worse, (claim.at, claim.before)
+            if evidence.less_is_more(claim.on):
+                variant, other, at = worse, better, (claim.before, claim.at)
+            difference = evidence.published_difference(variant, claim.on, other, at)
+            published = None if difference is None else float(difference)
+            effect = evidence.effect(variant, other, claim.on, at=at)
+            true = published if evidence.comparable(claim.on) else None
+            collapsed = evidence.collapsed(variant, claim.on, at[0]) + evidence.collapsed(other, claim.on, at[1])
+            seeds = frozenset(map(evidence.seed_of, collapsed))
+            without = evidence.effect(variant, other, claim.on, at=at, without=seeds) if seeds else None
+            pairs.append(Pair(better, worse, effect, published, true, bool(seeds), without))
+        found.append(Trial(claim, tuple(pairs), _validity_issue(evidence, claim)))
+    return found
 
 
 def _validity_issue(evidence: Evidence, claim: Claim) -> str:
@@ -180,29 +186,16 @@ def _validity_issue(evidence: Evidence, claim: Claim) -> str:
     return next(filter(None, (evidence.unhelped(variant, claim.on) for variant in untrained)), "")
 
 
-def _pair(evidence: Evidence, claim: Claim, better: str, worse: str) -> Pair:
-    variant, other, at = better, worse, (claim.at, claim.before)
-    if evidence.less_is_more(claim.on):
-        variant, other, at = worse, better, (claim.before, claim.at)
-    difference = evidence.published_difference(variant, claim.on, other, at)
-    published = None if difference is None else float(difference)
-    effect = evidence.effect(variant, other, claim.on, at=at)
-    true = published if evidence.comparable(claim.on) else None
-    collapsed = (evidence.collapsed(*each) for each in ((variant, claim.on, at[0]), (other, claim.on, at[1])))
-    seeds = frozenset(map(evidence.seed_of, itertools.chain(*collapsed)))
-    without = evidence.effect(variant, other, claim.on, at=at, without=seeds) if seeds else None
-    return Pair(better, worse, effect, published, true, bool(seeds), without)
-
-
-def verdicts(trials: Sequence[Trial]) -> list[Verdict]:
-    """The verdicts of a study's claims, which are one family of tests."""
+def verdicts(trials: Sequence[Trial]) -> list[Trial]:
+    """The trials of a study's claims, which are one family of tests, each with its verdict."""
     found = []
     ps = [trial.p for trial in trials]
     for trial, p, adjusted in zip(trials, ps, holm([1.0 if p is None else p for p in ps]), strict=True):
         outcome = "undecided"
         if p is not None and adjusted <= 1 - LEVEL:
             outcome = "reproduced" if trial.as_claimed else "contradicted"
-        found.append(Verdict(trial, outcome, None if p is None else adjusted, trial.need(len(trials))))
+        need = trial.needs(len(trials))
+        found.append(replace(trial, outcome=outcome, adjusted=None if p is None else adjusted, need=need))
     return found
 
 
@@ -222,3 +215,42 @@ def _p(effect: Effect | None, margin: float | None) -> float | None:
         return effect.p
     inside, outside = effect.equivalence(margin), effect.beyond(margin)
     return None if inside is None or outside is None else min(inside, outside)
+
+
+def power(effect: float, margin: float | None, spread: VarianceComponents, n: int, level: float = LEVEL) -> float:
+    """The chance of a verdict over `n` seeds, by a non-central t with the degrees of freedom of the summed variance.
+
+    Without a margin, that a two-sided test sees a true `effect`; its critical value is that of the interval. With one,
+    that two one-sided tests find the effect to lie within it, if the two do not fail together (Bonferroni), which gives
+    slightly less than the true chance.
+    """
+    from scipy.special import nctdtr
+
+    freedom, error, distribution = spread.freedom(n), math.sqrt(spread.variance(n)), spread.confidence(0.0, n)
+    sides = np.array([-1, 1])
+    # scipy gives NaN for some chances below 1e-14
+    if margin is None:
+        bound = distribution.quantile(0.5 + level / 2) / error
+        below, above = np.nan_to_num(nctdtr(freedom, abs(effect) / error, sides * bound))
+        return float(1 - above + below)
+    bound = distribution.quantile(level) / error
+    return max(0.0, float(1 - np.nan_to_num(nctdtr(freedom, (margin + sides * effect) / error, bound)).sum()))
+
+
+def seeds_needed(
+    effect: float,
+    margin: float | None,
+    spread: VarianceComponents | None,
+    level: float = LEVEL,
+    chance: float = POWER,
+) -> float | None:
+    """The fewest seeds, at least `VERDICT_MIN_SEEDS`, with a `power` of at least `chance`.
+
+    `math.inf` if no number has it: the examples are too few, or there is no such effect. None if the spread comes from
+    fewer than `FEWEST` seeds.
+    """
+    if spread is None or spread.n < FEWEST:
+        return None
+    candidates = range(VERDICT_MIN_SEEDS, MOST + 1)
+    place = bisect_left(candidates, chance, key=lambda n: power(effect, margin, spread, n, level))
+    return candidates[place] if place < len(candidates) else math.inf

@@ -150,7 +150,7 @@ def test_a_claim_of_an_earlier_time_is_decided_by_what_was_measured_then(builder
     claims += [Claim("The second half helps", better="80/10/10", on="MNLI", since=50)]
     builder.record(claims=[dataclasses.asdict(each) for each in claims])
     found = findings.findings(gather_all(Store(builder.root))[0])
-    early, late, _, half = (each.shown for each in found)
+    early, late, _, half = (each.trial.pair for each in found)
     assert [each.outcome for each in found] == ["contradicted", "reproduced", "not measured", "reproduced"]
     assert half.effect.mean == pytest.approx(20, abs=0.1)
     assert early.published is None
@@ -170,7 +170,7 @@ def with_noise(builder, seeds, changed):
     builder.record(claims=[dataclasses.asdict(LARGE)])
     evidence = gather_all(Store(builder.root))[0]
     found = findings.findings(evidence)
-    return findings.table(found).rows[0][-1], " ".join(notes("verdicts", evidence, found)), found[0].verdict
+    return findings.table(found).rows[0][-1], " ".join(notes("verdicts", evidence, found)), found[0].trial
 
 
 def test_a_seed_that_diverged_or_is_missing_leaves_a_claim_undecided(builder):
@@ -186,8 +186,8 @@ def test_a_seed_that_diverged_or_is_missing_leaves_a_claim_undecided(builder):
     evidence = gather_all(Store(builder.root))[0]
     (finding,) = findings.findings(evidence)
     assert {cell.status for cell in evidence.cells} == {"done", "diverged", "pending"}
-    assert finding.shown.effect.n == 4, "the others are shown"
-    assert finding.verdict.trial.p is None
+    assert finding.trial.pair.effect.n == 4, "the others are shown"
+    assert finding.trial.p is None
     verdict = findings.table([finding]).rows[0][-1]
     assert verdict == "undecided: 1 of 6 seeds of 80/10/10 diverged; 1 of 6 seeds of 80/10/10 pending"
 
@@ -199,8 +199,8 @@ def test_a_verdict_holds_without_the_seeds_that_collapsed(builder):
     assert "(2 of 8 runs of 0/0/100 collapsed; by seed +1.30, +20.20 collapsed, " in verdict
     assert "the same without their seeds" in read
     assert "fix the number of seeds first." in read
-    assert decided.trial.pair.without.n == 6
-    assert decided.trial.p == decided.trial.pair.effect.p > decided.trial.pair.without.p, "the larger of the two"
+    assert decided.pair.without.n == 6
+    assert decided.p == decided.pair.effect.p > decided.pair.without.p, "the larger of the two"
 
 
 def test_a_collapse_without_its_counterpart_has_no_difference(builder):
@@ -215,8 +215,8 @@ def test_few_seeds_besides_those_that_collapsed_decide_nothing(builder):
     collapsed = {("0/0/100", seed): (20.0 + NOISE[seed], "collapsed") for seed in range(5)}
     verdict, _, decided = with_noise(builder, 6, collapsed)
     assert verdict.startswith("undecided: 1 seed without a collapse, a verdict needs 4 (5 of 6 runs")
-    assert decided.trial.pair.effect.p < 0.01
-    assert decided.trial.p == 1.0
+    assert decided.pair.effect.p < 0.01
+    assert decided.p == 1.0
 
 
 def test_the_other_way_without_the_collapses_is_undecided(builder):
@@ -225,8 +225,8 @@ def test_the_other_way_without_the_collapses_is_undecided(builder):
     changed |= {("0/0/100", seed): (20.0, "collapsed") for seed in (0, 2, 4, 6)}
     verdict, _, decided = with_noise(builder, 8, changed)
     assert verdict.startswith("undecided: the difference comes from the seeds that collapsed (4 of 8 runs")
-    assert decided.trial.pair.effect.mean > 0 > decided.trial.pair.without.mean
-    assert (decided.trial.p, decided.outcome) == (1.0, "undecided")
+    assert decided.pair.effect.mean > 0 > decided.pair.without.mean
+    assert (decided.p, decided.outcome) == (1.0, "undecided")
 
 
 def test_what_a_verdict_does_not_say_stands_beside_it(outcomes):

@@ -143,9 +143,9 @@ def test_claims_are_tested_from_the_store(writer: Writer) -> None:
     evidence = gather(store, [writer.builder.record()])[0]
     found = verdicts(trials(evidence, claims))
     assert [each.outcome for each in found] == ["reproduced", "contradicted", "undecided", "undecided"]
-    assert found[0].trial.pair.published == pytest.approx(84.2 - 84.3)
-    assert found[3].trial.pair.effect is None
-    assert found[3].trial.pair.published is None  # the variant is not in this record
+    assert found[0].pair.published == pytest.approx(84.2 - 84.3)
+    assert found[3].pair.effect is None
+    assert found[3].pair.published is None  # the variant is not in this record
 
 
 def held_out(builder: Any, variant: str, seed: int, metric: str, published: float, **figures: float) -> None:
@@ -171,7 +171,7 @@ def test_less_perplexity_is_better(builder: Any) -> None:
     evidence = gather(store, [builder.record()])[0]
     (found,) = verdicts(trials(evidence, [claim]))
     assert found.outcome == "reproduced"
-    pair = found.trial.pair
+    pair = found.pair
     assert pair.published == 1.0
     assert pair.effect is not None
     assert pair.effect.mean == pytest.approx(10 - 1.5 * 1.5)
@@ -189,8 +189,8 @@ def test_a_share_of_held_out_pairs_is_in_points_and_compares_with_a_guess(builde
     evidence = gather(Store(builder.root), [builder.record()])[0]
     assert (evidence.published_difference(OTHER, "LM"), evidence.floors("LM")) == (Decimal("34.5"), {GUESS: 51.0})
     solved, other = verdicts(trials(evidence, claims))
-    assert solved.trial.pair.effect is not None
-    assert solved.trial.pair.effect.mean == pytest.approx(86.5 - 51)
+    assert solved.pair.effect is not None
+    assert solved.pair.effect.mean == pytest.approx(86.5 - 51)
     assert (solved.outcome, other.outcome) == ("reproduced", "undecided")
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bertlab.lab.study import Claim
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect, effect
-from bertlab.report.verdicts import Need, Pair, Trial, Verdict, holm, verdicts
+from bertlab.report.verdicts import Pair, Trial, holm, verdicts
 from bertlab.tasks.metrics import Mean
 
 BETTER = Claim("A beats B", better="A", worse="B", on="MNLI")
@@ -25,7 +25,7 @@ def found(values: tuple[float, ...] | np.ndarray) -> Effect | None:
     return effect(variant, {seed: [Mean(np.zeros(1))] for seed in variant}, resamples=20)
 
 
-def verdict(claim: Claim, values: tuple[float, ...] | np.ndarray, published: float | None = None) -> Verdict:
+def verdict(claim: Claim, values: tuple[float, ...] | np.ndarray, published: float | None = None) -> Trial:
     """The verdict of a claim that stands alone."""
     return verdicts([trial(claim, found(values), published)])[0]
 
@@ -40,8 +40,8 @@ def test_better_and_worse() -> None:
     assert verdict(BETTER, tuple(-value for value in CLOSE)).outcome == "contradicted"
     unclear = verdict(BETTER, (2.0, -2.0, 1.5, -1.0))
     assert unclear.outcome == "undecided"
-    assert unclear.trial.p is not None
-    assert unclear.trial.p == unclear.adjusted
+    assert unclear.p is not None
+    assert unclear.p == unclear.adjusted
 
 
 def test_within_a_margin() -> None:
@@ -55,19 +55,19 @@ def test_within_a_margin() -> None:
 def test_no_verdict_below_the_floor() -> None:
     below = verdict(BETTER, CLOSE[: VERDICT_MIN_SEEDS - 1], published=0.5)
     assert below.outcome == "undecided"
-    assert (below.trial.p, below.adjusted) == (None, None)
-    assert below.trial.pair.effect is not None
-    assert below.trial.pair.effect.interval is not None  # shown all the same
-    assert below.need == Need(VERDICT_MIN_SEEDS, 0.5)
+    assert (below.p, below.adjusted) == (None, None)
+    assert below.pair.effect is not None
+    assert below.pair.effect.interval is not None  # shown all the same
+    assert below.need == (VERDICT_MIN_SEEDS, 0.5)
     assert verdict(BETTER, CLOSE[:VERDICT_MIN_SEEDS]).outcome == "reproduced"
     assert verdict(WITHIN, (0.0, 0.01)).outcome == "undecided"
 
 
 def test_nothing_measured_and_nothing_that_varies() -> None:
     pending = verdicts([trial(BETTER, None, 1.0)])[0]
-    assert (pending.outcome, pending.trial.p, pending.need) == ("undecided", None, None)
+    assert (pending.outcome, pending.p, pending.need) == ("undecided", None, None)
     same = verdict(WITHIN, (0.0,) * 8)  # two variants that are one, or that have both collapsed
-    assert (same.outcome, same.trial.p) == ("undecided", None)
+    assert (same.outcome, same.p) == ("undecided", None)
 
 
 def test_holm_by_hand() -> None:
@@ -92,23 +92,23 @@ def test_a_verdict_counts_all_claims_of_the_study() -> None:
     # The others are not measured yet; what is decided must not depend on when they are.
     among = verdicts([trial(BETTER, weak, None), *[trial(BETTER, None, None)] * 3])[0]
     assert among.outcome == "undecided"
-    assert among.trial.p == alone.trial.p
-    assert among.adjusted == pytest.approx(4 * alone.trial.p)  # type: ignore[operator]
+    assert among.p == alone.p
+    assert among.adjusted == pytest.approx(4 * alone.p)  # type: ignore[operator]
 
 
 def test_the_seeds_that_it_would_take() -> None:
     values = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0]) / math.sqrt(1.2)  # a standard deviation of 1
     alone = verdict(BETTER, values, published=1.0)
-    assert (alone.outcome, alone.need) == ("undecided", Need(10, 1.0))
+    assert (alone.outcome, alone.need) == ("undecided", (10, 1.0))
     among = verdicts([trial(BETTER, found(values), 1.0)] * 3)[0]
     assert among.need is not None
-    assert among.need.seeds > 10  # the family's hardest step
-    assert verdict(WITHIN, values).need == Need(11, 0.0)
+    assert among.need[0] > 10  # the family's hardest step
+    assert verdict(WITHIN, values).need == (11, 0.0)
     nothing = verdict(BETTER, values).need  # published or measured
-    assert nothing == Need(math.inf, pytest.approx(0.0))
+    assert nothing == (math.inf, pytest.approx(0.0))
     published = verdict(WITHIN, values, published=0.5).need
     assert published is not None
-    assert published.seeds > 11
+    assert published[0] > 11
 
 
 def test_wrong_verdicts_on_a_family_are_as_rare_as_promised() -> None:
@@ -125,7 +125,7 @@ def test_wrong_verdicts_on_a_family_are_as_rare_as_promised() -> None:
     assert right / 500 > 0.9
 
 
-def several(*effects: tuple[float, ...], within: float | None = None) -> Verdict:
+def several(*effects: tuple[float, ...], within: float | None = None) -> Trial:
     """The verdict of a claim that a variant lies above several others."""
     worse = tuple("BCD"[: len(effects)])
     claim = Claim("A beats all", better="A", worse=worse, on="MNLI", within=within)
@@ -139,17 +139,17 @@ def test_a_claim_about_several_variants_has_to_hold_for_each() -> None:
     assert several(large, large).outcome == "reproduced"
     unclear = several(large, none, large)
     assert unclear.outcome == "undecided"
-    assert (unclear.trial.pair.worse, unclear.trial.measured) == ("C", 3)
+    assert (unclear.pair.worse, unclear.measured) == ("C", 3)
     assert several(large, none, wrong).outcome == "contradicted"  # one that is wrong is enough
-    assert several(none, wrong).trial.pair.worse == "C"
-    assert several(tuple(value - 1 for value in CLOSE), large, within=2.0).trial.pair.worse == "C"
+    assert several(none, wrong).pair.worse == "C"
+    assert several(tuple(value - 1 for value in CLOSE), large, within=2.0).pair.worse == "C"
 
 
 def test_the_p_of_several_variants_is_the_largest_or_bonferronis() -> None:
     one, two = (0.9, 1.4, 0.2, 1.1), (0.5, 1.9, 0.1, 0.7)
-    alone = [several(each).trial.p for each in (one, two)]
-    assert several(one, two).trial.p == max(alone)  # type: ignore[type-var]
-    against = several(one, tuple(-value for value in two)).trial.p
+    alone = [several(each).p for each in (one, two)]
+    assert several(one, two).p == max(alone)  # type: ignore[type-var]
+    against = several(one, tuple(-value for value in two)).p
     assert against == pytest.approx(2 * alone[1])  # type: ignore[operator]
 
 
@@ -157,14 +157,14 @@ def test_a_variant_that_was_not_measured_leaves_the_claim_undecided() -> None:
     claim = Claim("A beats all", better="A", worse=("B", "C"), on="MNLI")
     pairs = (Pair("A", "B", found(CLOSE), None), Pair("A", "C", None, None))
     left = verdicts([Trial(claim, pairs)])[0]
-    assert (left.outcome, left.trial.measured, left.trial.p, left.need) == ("undecided", 1, None, None)
-    assert left.trial.pair.worse == "B"  # what is known is shown
+    assert (left.outcome, left.measured, left.p, left.need) == ("undecided", 1, None, None)
+    assert left.pair.worse == "B"  # what is known is shown
 
 
 def test_shown_is_the_pair_that_decides() -> None:
     sure = several((1.5, 1.51, 1.49, 1.5), (3.0, 9.0, -2.0, 4.0))  # the smaller effect is certain, the larger is not
     assert sure.outcome == "undecided"
-    assert sure.trial.pair.worse == "C"
+    assert sure.pair.worse == "C"
 
 
 def test_all_pairs_of_a_claim_have_to_be_seen_at_once() -> None:
@@ -172,9 +172,9 @@ def test_all_pairs_of_a_claim_have_to_be_seen_at_once() -> None:
     alone, five = several(values).need, several(*[values] * 3).need
     assert alone is not None
     assert five is not None
-    assert five.seeds > alone.seeds
+    assert five[0] > alone[0]
 
 
 def test_what_the_data_cannot_carry_is_undecided() -> None:
     lost = Trial(BETTER, (Pair("A", "B", found(CLOSE), None),), validity_issue="B has learnt nothing")
-    assert (verdicts([lost])[0].outcome, verdicts([lost])[0].trial.p) == ("undecided", None)
+    assert (verdicts([lost])[0].outcome, verdicts([lost])[0].p) == ("undecided", None)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS
-from bertlab.report.statistics.power import power, seeds_needed
 from bertlab.report.statistics.variance import VarianceComponents
+from bertlab.report.verdicts import power, seeds_needed
 
 
 def over_seeds(sd: float = 1.0, n: int = 5) -> VarianceComponents:
