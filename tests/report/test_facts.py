@@ -9,7 +9,7 @@ from bertlab.recipe import Model, Recipe
 from bertlab.recipe.identity import load
 from bertlab.report import facts, tables
 from bertlab.report.gather import gather_all
-from bertlab.report.notes import notes
+from bertlab.report.pages import notes
 from bertlab.store.runs import Store
 
 

@@ -10,8 +10,7 @@ import pytest
 from bertlab.lab.study import Claim
 from bertlab.report import findings, tidy
 from bertlab.report.gather import gather_all
-from bertlab.report.notes import notes
-from bertlab.report.pages import chapter, render
+from bertlab.report.pages import chapter, notes, render
 from bertlab.store.runs import Store
 
 LARGE = Claim("Random tokens hurt", better="80/10/10", worse="0/0/100", on="MNLI")

@@ -11,7 +11,7 @@ import pytest
 
 from bertlab.lab.study import GUESS, Claim
 from bertlab.report.gather import gather
-from bertlab.report.notes import notes
+from bertlab.report.pages import notes
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import Effect
 from bertlab.report.verdicts import trials, verdicts

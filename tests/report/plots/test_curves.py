@@ -9,7 +9,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from bertlab.report.gather import gather
-from bertlab.report.notes import notes
+from bertlab.report.pages import notes
 from bertlab.store.runs import Store
 
 from .conftest import timed
