@@ -2,6 +2,7 @@
 
 from bertlab.cli.console import say
 from bertlab.cli.options import DRY_RUN, LOGGERS, RETRY, ClusterOptions, Names, StudyOptions, option
+from bertlab.cli.report import print_result
 from bertlab.errors import BadInput
 
 
@@ -22,9 +23,7 @@ def ablate(
 
     Example: bertlab ablate masking --scale tiny --seeds 3
     """
-    from bertlab.cli.carry_out import carry_out
-    from bertlab.cli.plan_table import draw
-    from bertlab.cli.results import print_result
+    from bertlab.cli.carry_out import carry_out, draw
     from bertlab.lab import plan as planning
     from bertlab.lab import search as searching
     from bertlab.lab.record import records

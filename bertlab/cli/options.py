@@ -59,9 +59,7 @@ def argument(default: Any, metavar: str, text: str) -> Any:
 
 MODEL = "RUN|DIR|HUB_NAME[@REVISION]"
 RUN = argument(..., "RUN", "A finished pre-training: its id, label or directory (see `bertlab runs`).")
-RUNS = option(
-    Path("runs"), "--runs", "DIR", "The store: the directory of all runs.", envvar="BERTLAB_RUNS", show_envvar=True
-)
+RUNS = option(Path("runs"), "--runs", "DIR", "The store: the directory of all runs.", envvar="BERTLAB_RUNS")
 JSON = option(False, "--json", None, "Print JSON.")
 LOGGERS = option(None, "--logger", "tensorboard|wandb", "Log training curves there too; repeatable.")
 RETRY = option(False, "--retry", None, "Run failed and diverged jobs again.")

@@ -25,7 +25,7 @@ def plan(
 
     Example: bertlab plan all --scale base --gpus 8 --peak-tflops 989 --device-memory-gb 80
     """
-    from bertlab.cli.plan_table import draw
+    from bertlab.cli.carry_out import draw
     from bertlab.errors import BadInput
     from bertlab.estimates.estimate import estimate, gpu_seconds
     from bertlab.estimates.measure import TYPICAL_MFU

@@ -17,8 +17,7 @@ def pretrain(
 
     Uses the recipe of a scale; --set changes any field. `bertlab runs --prune` removes the model.
     """
-    from bertlab.cli.carry_out import carry_out
-    from bertlab.cli.plan_table import draw
+    from bertlab.cli.carry_out import carry_out, draw
     from bertlab.lab import plan as planning
     from bertlab.lab import scales
     from bertlab.lab.study import Measurement, Study, Variant

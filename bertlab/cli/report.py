@@ -1,9 +1,15 @@
 """`bertlab report`: writes the tables and figures of finished runs."""
 
-from pathlib import Path
+from __future__ import annotations
 
-from bertlab.cli.console import say
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bertlab.cli.console import print_table, say
 from bertlab.cli.options import Names, argument, option
+
+if TYPE_CHECKING:
+    from bertlab.report.evidence import Evidence
 
 
 def report(
@@ -14,14 +20,12 @@ def report(
         "DIR",
         "A store or exported results; repeat it to report several together. [default: runs]",
         envvar="BERTLAB_RUNS",
-        show_envvar=True,
     ),
     out: Path = option(Path("reports"), "--out", "DIR", "Directory of the pages."),
     formats: Names = option(None, "--format", "FORMAT", "md, html or latex; default: md and html."),
     old: Path | None = option(None, "--compare", "OLD_STORE", "Compare with the results in another store."),
 ) -> None:
     """Write tables, figures and verdicts from finished runs."""
-    from bertlab.cli.results import print_result
     from bertlab.report import page
     from bertlab.store.merge import Joined
     from bertlab.store.runs import Store
@@ -39,3 +43,23 @@ def report(
         say(f"Since {written.changes.since}: {written.changes.summary}")
     for path in written.pages:
         say(f"wrote {path}")
+
+
+def print_result(evidence: Evidence) -> None:
+    """Prints the means of a study beside the published values, differences to the baseline, and verdicts."""
+    from bertlab.report import findings, tables
+
+    title = f"{evidence.study}: scale {evidence.scale} {evidence.setting}"
+    results = tables.results(evidence, short=True)
+    print_table(results.columns, results.rows, title)
+    for table in (tables.differences(evidence, short=True), findings.brief(findings.findings(evidence))):
+        if table.rows:
+            print_table(table.columns, table.rows)
+    seeds = len({each.seed for each in evidence.pretrainings})
+    if evidence.imported:
+        number = len({cell.finetune_seed for cell in evidence.cells})
+        say(f"Points: mean (sd), n = {number} fine-tuning seeds on one checkpoint; differences ± half of a 95 % CI.")
+    elif seeds > 1:
+        say(f"Points: mean (sd), n = {seeds} seeds; differences ± half of a 95 % CI.")
+    else:
+        say("Points: mean (sd over fine-tuning seeds); one pre-training seed gives no interval and decides nothing.")

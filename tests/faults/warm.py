@@ -23,13 +23,13 @@ import seaborn
 import sklearn.metrics
 import tokenizers
 
-from bertlab.cli import carry_out, main, results
+from bertlab.cli import carry_out, main
 from bertlab.execution import schedule
-from bertlab.report import page
+from bertlab.report import findings, page
 from bertlab.training import callbacks, finetuning, pretraining
 
 IMPORTED = (lightning.pytorch, matplotlib.backends.backend_svg, seaborn, sklearn.metrics, tokenizers)
-BERTLAB = (carry_out, schedule, results, page, finetuning, pretraining)
+BERTLAB = (carry_out, schedule, findings, page, finetuning, pretraining)
 
 
 def child(asked, output):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bertlab.cli.results import print_result
+from bertlab.cli.report import print_result
 from bertlab.report.gather import gather
 from bertlab.store.runs import Store
 
@@ -36,7 +36,7 @@ def test_the_command(call: Any, builder: Any, tmp_path: Any, capsys: pytest.Capt
 
 def test_the_result_table_loads_nothing_slow() -> None:
     code = (
-        "import sys; from bertlab.cli import results, report; from bertlab.report import page\n"
+        "import sys; from bertlab.cli import report; from bertlab.report import findings, page, tables\n"
         "slow = {'torch', 'pandas', 'matplotlib', 'scipy', 'datasets', 'lightning'} & set(sys.modules)\n"
         "assert not slow, slow"
     )
