@@ -36,7 +36,7 @@ def ablate(
     if request.pretrained is not None and (devices.compile != "auto" or devices.micro_batch):
         raise BadInput("--from: nothing is pre-trained, so --compile and --micro-batch have no effect; leave them out")
     plan = planning.make(request, machine)
-    union.check(store, records(plan).values())
+    union.joined(store, records(plan).values())  # raises `BadInput` for another study with this name
     if search:
         tried = searching.make(request, machine)
         if tried.plan.pending(store):

@@ -3,8 +3,6 @@
 `kind`, `opened` and `content` check paths that a user gave: anything but a regular file or a folder is an error.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json
@@ -20,7 +18,7 @@ from typing import IO, Any, Literal, cast
 
 from bertlab.errors import BadInput, unusable, writing
 from bertlab.recipe.identity import canonical
-from bertlab.store.forms import fits
+from bertlab.store.forms import misfit
 
 
 def expanded(text: str | Path, what: str) -> Path:
@@ -145,7 +143,7 @@ def read_json(path: Path, form: Any = object) -> Any:
         if isinstance(error, BadInput):
             raise
         raise _damaged(path, "nested too deep" if isinstance(error, RecursionError) else str(error)) from None
-    if not fits(data, form):
+    if misfit(data, form) is not None:
         raise _damaged(path, "bertlab writes another form")
     return data
 

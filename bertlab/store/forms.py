@@ -10,42 +10,30 @@ from typing import Any
 NUMBER = (int, float)
 
 _FIGURES = {"*": (*NUMBER, type(None))}
-RESULT = {
-    "status?": str,
-    "split?": str,
-    "task?": str,
-    "dataset?": str,
-    "method?": str,
-    "finetune_seed?": int,
-    "checkpoint?": str,
-    "metrics?": _FIGURES,
-    "majority?": _FIGURES,
-    "heldout?": _FIGURES,
-    "rows?": {"*": int},
-    "steps?": int,
-    "trained_parameters?": int,
-    "tokens?": NUMBER,
-    "test?": {"split": str, "rows": int, "metrics": _FIGURES, "majority": _FIGURES},
-}
 RUN = {
     "manifest.json": {"*": {"bytes": int, "sha256": str}},
     "recipe.json": {"id?": str, "kind?": str, "science": dict},
-    "result.json": RESULT,
+    "result.json": {
+        "status?": str,
+        "split?": str,
+        "task?": str,
+        "dataset?": str,
+        "method?": str,
+        "finetune_seed?": int,
+        "checkpoint?": str,
+        "metrics?": _FIGURES,
+        "majority?": _FIGURES,
+        "heldout?": _FIGURES,
+        "rows?": {"*": int},
+        "steps?": int,
+        "trained_parameters?": int,
+        "tokens?": NUMBER,
+        "test?": {"split": str, "rows": int, "metrics": _FIGURES, "majority": _FIGURES},
+    },
     "environment.json": {"numerics?": dict, "versions?": dict, "earlier?": list},
 }
 """The files that describe a run."""
 FAILURE = {"id": str, "kind?": str, "label?": str, "status?": str, "reason?": str, "log?": str, "science?": dict}
-_NAMES = (str, [str])
-_CLAIM = {
-    "text": str,
-    "on": str,
-    "better?": _NAMES,
-    "worse?": _NAMES,
-    "rising?": [str],
-    "within?": (*NUMBER, type(None)),
-    "at?": int,
-    "since?": int,
-}
 RECORD = {
     "study": str,
     "scale": str,
@@ -61,7 +49,18 @@ RECORD = {
     "command": str,
     "notes": [str],
     "summary": str,
-    "claims": [_CLAIM],
+    "claims": [
+        {
+            "text": str,
+            "on": str,
+            "better?": (str, [str]),
+            "worse?": (str, [str]),
+            "rising?": [str],
+            "within?": (*NUMBER, type(None)),
+            "at?": int,
+            "since?": int,
+        }
+    ],
     "corpus": [str],
     "differences": [{"on": str, "what": str}],
     "pretrained": str,
@@ -94,35 +93,23 @@ RECORD = {
 CLAIM = {"pid?": int, "host?": str, "since?": int, "done?": NUMBER, "total?": NUMBER, "stage?": str, "ids?": [str]}
 
 
-def fits(value: Any, form: Any) -> bool:
-    """Whether JSON data have a form."""
-    return misfit(value, form) is None
-
-
 def misfit(value: Any, form: Any, name: str = "") -> str | None:
     """The first place where JSON data differ from a form, such as `cells[3].run_id`; None if there is none."""
+    if isinstance(form, tuple):
+        return None if any(misfit(value, each) is None for each in form) else name
+    if isinstance(form, type):
+        is_one = isinstance(value, form) and (form in (bool, object) or not isinstance(value, bool))
+        return None if is_one else name
+    if not isinstance(value, type(form)):
+        return name
     parts: Iterable[tuple[Any, Any, str]]
-    if isinstance(form, list) and isinstance(value, list):
+    inner = f"{name}." if name else ""
+    if isinstance(form, list):
         parts = ((each, form[0], f"{name}[{number}]") for number, each in enumerate(value))
-    elif isinstance(form, dict) and isinstance(value, dict):
-        inner = f"{name}." if name else ""
-        if "*" in form:
-            parts = ((each, form["*"], inner + key) for key, each in value.items())
-        else:
-            known = ((key.rstrip("?"), key.endswith("?"), each) for key, each in form.items())
-            parts = (
-                (value.get(key, _MISSING), each, inner + key) for key, free, each in known if key in value or not free
-            )
+    elif "*" in form:
+        parts = ((each, form["*"], inner + key) for key, each in value.items())
     else:
-        kinds = form if isinstance(form, tuple) else (form,)
-        return None if any(_is(value, kind) for kind in kinds) else name
+        known = ((key.rstrip("?"), key.endswith("?"), each) for key, each in form.items())
+        # What is missing is an ellipsis, which no form has.
+        parts = ((value.get(key, ...), each, inner + key) for key, free, each in known if key in value or not free)
     return next((found for part in parts if (found := misfit(*part)) is not None), None)
-
-
-_MISSING = object()
-
-
-def _is(value: Any, kind: Any) -> bool:
-    if not isinstance(kind, type):
-        return isinstance(value, type(kind)) and fits(value, kind)
-    return isinstance(value, kind) and (kind in (bool, object) or not isinstance(value, bool))

@@ -10,12 +10,12 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bertlab.progress import Progress
-from bertlab.store.forms import CLAIM, fits
+from bertlab.store.forms import CLAIM, misfit
 
 SECONDS_BETWEEN_RECORDS = 0.4
 SECONDS_OF_SILENCE = 5.0
@@ -30,9 +30,7 @@ class Claim:
     """
 
     path: Path
-    holder: dict[str, Any] = field(
-        default_factory=lambda: {"pid": os.getpid(), "host": socket.gethostname(), "since": int(time.time())}
-    )
+    holder: dict[str, Any]
     stage: str | None = None
     recorded: float = 0.0
     observer: Progress | None = None
@@ -58,8 +56,7 @@ def claimed(path: Path, **facts: Any) -> Iterator[Claim | None]:
         if not _lock(file.fileno()):
             yield None
             return
-        claim = Claim(path)
-        claim.holder |= facts
+        claim = Claim(path, {"pid": os.getpid(), "host": socket.gethostname(), "since": int(time.time()), **facts})
         claim(0, 0)
         try:
             yield claim
@@ -81,7 +78,7 @@ def record(path: Path) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):  # it is being written
         return {}
-    return found if fits(found, CLAIM) else {}
+    return found if misfit(found, CLAIM) is None else {}
 
 
 def holder(path: Path) -> str:

@@ -17,9 +17,6 @@ from bertlab.store.runs import KINDS, Run, Store
 from bertlab.store.union import Record
 from bertlab.wording import count
 
-RESULTS = ("result.json", "predictions.npz")
-"""The files of a run that must be equal in all stores."""
-
 
 class Joined(Store):
     """Several stores, read as one."""
@@ -35,27 +32,25 @@ class Joined(Store):
         self.differing: list[str] = []
         """Runs with different results in different stores."""
         for run in itertools.chain.from_iterable(store.runs() for store in stores):
-            self._add(run)
+            known = self._runs.setdefault(run.id, run)
+            if known is run:
+                continue
+            ours, theirs = known.manifest(), run.manifest()
+            # Results must be equal in all stores.
+            both = [name for name in ("result.json", "predictions.npz") if name in ours and name in theirs]
+            if run.kind != known.kind or any(ours[name]["sha256"] != theirs[name]["sha256"] for name in both):
+                if run.kind != known.kind or _computed(run) == _computed(known):
+                    raise BadInput(
+                        f"run {run.id} has one result in '{known.path}' and another in '{run.path}', with equal "
+                        f"numerics: remove the wrong one with `bertlab runs --remove {run.id} --runs STORE`"
+                    )
+                self.differing.append(f"{run.id} {run.label}")
+            elif len(theirs) > len(ours):
+                self._runs[run.id] = run
         self._records: dict[str, Record] = {}
         for store in stores:
             for record in store.records().values():
                 union.join(self._records, record, "another of the stores")
-
-    def _add(self, run: Run) -> None:
-        known = self._runs.setdefault(run.id, run)
-        if known is run:
-            return
-        ours, theirs = known.manifest(), run.manifest()
-        both = [name for name in RESULTS if name in ours and name in theirs]
-        if run.kind != known.kind or any(ours[name]["sha256"] != theirs[name]["sha256"] for name in both):
-            if run.kind != known.kind or _computed(run) == _computed(known):
-                raise BadInput(
-                    f"run {run.id} has one result in '{known.path}' and another in '{run.path}', with equal numerics: "
-                    f"remove the wrong one with `bertlab runs --remove {run.id} --runs STORE`"
-                )
-            self.differing.append(f"{run.id} {run.label}")
-        elif len(theirs) > len(ours):
-            self._runs[run.id] = run
 
     def runs(self) -> list[Run]:
         """All finished runs, each once, in the order of their kinds and ids."""
@@ -80,10 +75,14 @@ class Joined(Store):
 
     def notes(self) -> list[str]:
         """Differences between the stores on which last digits may depend."""
-        computed = {store.root: _numerics(store.runs()) for store in self.stores}
+        computed: dict[str, dict[Path, set[str]]] = {}  # the values of each fact about the numerics of trainings
+        for store in self.stores:
+            for run in (each for each in store.runs() if each.kind != "corpus"):
+                for name, value in run.environment().get("numerics", {}).items():
+                    computed.setdefault(name, {}).setdefault(store.root, set()).add(str(value))
         lines = []
-        for name in dict.fromkeys(itertools.chain.from_iterable(computed.values())):
-            values = {root: " and ".join(sorted(each[name])) for root, each in computed.items() if name in each}
+        for name, found_in in computed.items():
+            values = {root: " and ".join(sorted(each)) for root, each in found_in.items()}
             if len({*values.values()}) > 1:
                 found = ", ".join(f"{value} in '{root}'" for root, value in values.items())
                 lines.append(f"{name} differs: {found}; last digits may depend on it")
@@ -98,10 +97,9 @@ def merge(
 ) -> tuple[int, int, list[Record], list[str]]:
     """Joins stores or exported results into the store `into`, which may contain runs.
 
-    Returns the numbers of copied runs and of runs that `into` had already, the joined records, and notes.
-
-    Compares every file with its checksum first. Calls `progress` with the numbers of copied and of all runs. Raises
-    `BadInput` before it writes anything if a file is damaged or the stores cannot be joined.
+    Returns the numbers of copied runs and of runs that `into` had already, the joined records, and notes. Compares
+    every file with its checksum first. Calls `progress` with the numbers of copied and of all runs. Raises `BadInput`
+    before it writes anything if a file is damaged or the stores cannot be joined.
     """
     target = Store(into)
     others = [Store(path) for path in dict.fromkeys(sources) if path.resolve() != into.resolve()]
@@ -115,7 +113,11 @@ def merge(
     there = {run.path for run in target.runs()}
     new = [run for run in joined.runs() if run.path not in there]
     for run in new:
-        _check(run)
+        run.verify()
+        home = run.path.resolve()
+        for path in (run.path / name for name in run.manifest()):
+            if path.is_symlink() or not path.resolve().is_relative_to(home):
+                raise BadInput(f"'{path}' is a link: give a store without links")
     target.prepare()
     with target.reserved(run.id for run in joined.runs()):
         for number, run in enumerate(new):
@@ -127,15 +129,6 @@ def merge(
                 target.fail(failure)
         kept = union.keep(target, joined.records().values())
     return len(new), len(joined.runs()) - len(new), kept, joined.notes()
-
-
-def _check(run: Run) -> None:
-    """Raises `BadInput` for a run with a damaged file, or with a link to a file elsewhere."""
-    run.verify()
-    home = run.path.resolve()
-    for name in run.manifest():
-        if (run.path / name).is_symlink() or not (run.path / name).resolve().is_relative_to(home):
-            raise BadInput(f"'{run.path / name}' is a link: give a store without links")
 
 
 def _copy(run: Run, target: Store) -> None:
@@ -166,13 +159,3 @@ def _computed(run: Run) -> tuple[Any, ...]:
     """The machine and numerics on which last digits may depend."""
     environment = run.environment()
     return str(environment.get("numerics")), str(environment.get("processor"))
-
-
-def _numerics(runs: Iterable[Run]) -> dict[str, set[str]]:
-    """The values of each fact about the numerics of trainings."""
-    found: dict[str, set[str]] = {}
-    for run in runs:
-        stamp = run.environment().get("numerics", {}) if run.kind != "corpus" else {}
-        for name, value in stamp.items():
-            found.setdefault(name, set()).add(str(value))
-    return found

@@ -1,7 +1,6 @@
 """Removes runs that belong to no study."""
 
 import shutil
-from collections.abc import Iterator
 
 from bertlab.store import locks
 from bertlab.store.runs import CHECKPOINT, KINDS, Store
@@ -14,39 +13,29 @@ def prune(store: Store) -> tuple[int, int]:
     `BadInput` if a record cannot be read, because the runs that it needs are then unknown.
     """
     with store.exclusive():
-        runs = store.runs()
-        needed = {*_recorded(store), *store.reserved_ids()}
+        runs, needed = store.runs(), store.reserved_ids()
+        for record in store.records().values():
+            needed |= {*record["tries"], *(each["run_id"] for each in record["cells"])}
+            for each in record["rows"]:
+                needed |= {each["pretrain_id"], each["corpus_id"]}
         needed |= {run.science()["corpus"] for run in runs if run.kind == "pretrain" and run.id in needed}
         unneeded = [run for run in (*runs, *(run for run, _ in store.damaged())) if run.id not in needed]
         store.remove(unneeded)
-        _remove_remains(store)
+        remains = [path for kind in KINDS for path in (store.root / kind).glob(".*.damaged")]
+        remains += [run.path / CHECKPOINT for run in store.runs()]
+        unfinished = store.unfinished()
+        if not any(active for _, _, active in unfinished):  # else a group may still use them
+            remains += store.scratch.glob("group.*")
+        for path in remains:
+            shutil.rmtree(path, ignore_errors=True)
+        for path in store.scratch.glob("asks.*"):
+            if not locks.is_claimed(path):
+                path.unlink(missing_ok=True)
         discarded = 0
-        for kind, run_id, _ in store.unfinished():
+        for kind, run_id, _ in unfinished:
             if run_id not in needed:
                 with store.claimed(run_id) as claim:
                     if claim is not None:
                         store.discard(kind, run_id)
                         discarded += 1
     return len(unneeded), discarded
-
-
-def _recorded(store: Store) -> Iterator[str]:
-    """Ids of the runs of all studies."""
-    for record in store.records().values():
-        yield from record["tries"]
-        for each in record["rows"]:
-            yield from (each["pretrain_id"], each["corpus_id"])
-        yield from (each["run_id"] for each in record["cells"])
-
-
-def _remove_remains(store: Store) -> None:
-    """Removes damaged runs that were set aside, and files that killed commands left beside runs."""
-    remains = [path for kind in KINDS for path in (store.root / kind).glob(".*.damaged")]
-    remains += [run.path / CHECKPOINT for run in store.runs()]
-    if not any(active for _, _, active in store.unfinished()):  # else a group may still use them
-        remains += store.scratch.glob("group.*")
-    for path in remains:
-        shutil.rmtree(path, ignore_errors=True)
-    for path in store.scratch.glob("asks.*"):
-        if not locks.is_claimed(path):
-            path.unlink(missing_ok=True)

@@ -32,17 +32,8 @@ from bertlab.errors import BadInput, RunFailed, Unusable, Unwritable, unusable, 
 from bertlab.names import label
 from bertlab.progress import stop_if_asked
 from bertlab.store import forms, locks
-from bertlab.store.files import (
-    digest,
-    read_json,
-    read_lines,
-    read_sealed,
-    sync,
-    write_json,
-    write_sealed,
-)
+from bertlab.store.files import digest, read_json, read_lines, read_sealed, sync, write_json, write_sealed
 from bertlab.store.files import kind as kind_of
-from bertlab.store.locks import Claim
 
 PRETRAINED = ("pretrain", "import")
 """Kinds of runs that hold a pre-trained model."""
@@ -257,8 +248,7 @@ class Store:
 
     def failures(self) -> list[dict[str, Any]]:
         """Runs that ended without a result, with the reason."""
-        found = (self.failure(path.stem) for path in sorted((self.root / "failures").glob("*.json")))
-        return [each for each in found if each is not None]
+        return list(filter(None, map(self.failure, (path.stem for path in sorted(self.root.glob("failures/*.json"))))))
 
     def failure(self, run_id: str) -> dict[str, Any] | None:
         """Why the run with this id ended without a result, if it did. Skips an unreadable record."""
@@ -271,12 +261,9 @@ class Store:
 
     def unfinished(self) -> list[tuple[str, str, bool]]:
         """Runs with a working directory, as (kind, id, whether a process works on it now)."""
-        found = []
-        for kind in KINDS:
-            for path in sorted((self.root / kind).glob(".*.work")):
-                run_id = path.name.removeprefix(".").removesuffix(".work")
-                found.append((kind, run_id, self.is_claimed(run_id)))
-        return found
+        found = [path for kind in KINDS for path in sorted((self.root / kind).glob(".*.work"))]
+        ids = [path.name.removeprefix(".").removesuffix(".work") for path in found]
+        return [(path.parent.name, run_id, self.is_claimed(run_id)) for path, run_id in zip(found, ids, strict=True)]
 
     def prepare(self) -> None:
         """Makes the directories of the store. Raises `Unwritable` if that is not possible."""
@@ -301,10 +288,10 @@ class Store:
                 (self.root / name).rmdir()
 
     @contextmanager
-    def claimed(self, run_id: str) -> Iterator[Claim | None]:
+    def claimed(self, run_id: str) -> Iterator[locks.Claim | None]:
         """Holds the claim on a run; yields `None` if another process works on it."""
         with locks.claimed(self._lock(run_id)) as claim:
-            if claim is not None and locks.is_claimed(self._group(run_id)):  # the group outlived its command
+            if claim is not None and locks.is_claimed(self.scratch / f"{run_id}.group"):  # it outlived its command
                 claim = None
             yield claim
 
@@ -314,7 +301,7 @@ class Store:
 
         Raises `RunFailed` if another process holds it.
         """
-        with locks.claimed(self._group(run_id)) as claim:
+        with locks.claimed(self.scratch / f"{run_id}.group") as claim:
             if claim is None:
                 raise RunFailed(f"another process writes run {run_id}")
             yield
@@ -458,18 +445,16 @@ class Store:
         """Directories with a manifest whose id matches a pattern, in the order of their kinds and names."""
         for kind in KINDS:
             for path in sorted((self.root / kind).glob(f"{run_id}--*")):
-                if self._has_manifest(path):
+                try:
+                    sealed = kind_of(path / "manifest.json", "file") is not None
+                except BadInput as error:
+                    if not self.lenient:
+                        raise
+                    warn(f"{error}; the run is skipped")
+                    continue
+                if sealed:
                     found, _, name = path.name.partition("--")
                     yield Run(found, kind, name, path)
-
-    def _has_manifest(self, path: Path) -> bool:
-        try:
-            return kind_of(path / "manifest.json", "file") is not None
-        except BadInput as error:
-            if not self.lenient:
-                raise
-            warn(f"{error}; the run is skipped")
-            return False
 
     def _set_aside(self, path: Path) -> None:
         """Hides a directory from all commands, for the user to look at; keeps the last one of each run."""
@@ -478,9 +463,6 @@ class Store:
             shutil.rmtree(aside)
         path.rename(aside)
         sync(path.parent)
-
-    def _group(self, run_id: str) -> Path:
-        return self.scratch / f"{run_id}.group"
 
     def _lock(self, name: str) -> Path:
         """The file of a lock, created if it is missing."""

@@ -8,7 +8,7 @@ name or another store. Results on other text, or on other examples of a task, ha
 import hashlib
 import itertools
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from bertlab.errors import BadInput
@@ -22,19 +22,17 @@ Record = dict[str, Any]
 def keep(store: Store, records: Iterable[Record]) -> list[Record]:
     """Joins records with those of the store, and returns the joined ones. Raises `BadInput` as `join` does."""
     with store.exclusive():
-        known, names = _joined(store, [*records])
+        known, names = joined(store, [*records])
         for name in names:
             store.write_record(name, known[name])
     return [known[name] for name in names]
 
 
-def check(store: Store, records: Iterable[Record]) -> None:
-    """Raises `BadInput` if the store holds another study with the name of a record; writes nothing."""
-    _joined(store, [*records])
+def joined(store: Store, records: Collection[Record]) -> tuple[dict[str, Record], list[str]]:
+    """The records of the store after `records` joined them, and the names of these; writes nothing.
 
-
-def _joined(store: Store, records: list[Record]) -> tuple[dict[str, Record], list[str]]:
-    """The records of the store after `records` joined them, and the names of these."""
+    Raises `BadInput` if the store holds another study with the name of a record.
+    """
     known = store.records(needed=[record["study"] for record in records])
     return known, [join(known, record, f"'{store.root}'") for record in records]
 
@@ -103,10 +101,6 @@ def _cell(cell: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(cell[name] for name in ("variant", "pretrain_seed", "measurement", "milestone", "finetune_seed"))
 
 
-def _row(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return row["variant"], row["pretrain_seed"]
-
-
 def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
     """The record of two commands: the texts of the newer one, the values of both."""
     definition = dict(new["definition"])
@@ -125,7 +119,7 @@ def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
     for key, cell in cells.items():
         figure = published.get((cell["variant"], cell["measurement"], cell["milestone"]), cell["published"])
         cells[key] = {**cell, "published": figure}
-    rows = {_row(row): row for row in (*old["rows"], *new["rows"])}
+    rows = {(row["variant"], row["pretrain_seed"]): row for row in (*old["rows"], *new["rows"])}
     requests = _requests(old, new)
     return {
         **new,
@@ -156,19 +150,17 @@ def _requests(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, 
 
 def command(requests: Sequence[Mapping[str, Any]]) -> str:
     """The command line that requests a record, or several that each request a part."""
-    return " && ".join(
-        " ".join(filter(None, ("bertlab ablate", shlex.quote(each["study"]), *_options(each)))) for each in requests
-    )
-
-
-def _options(request: Mapping[str, Any]) -> list[str]:
-    options = [request["options"]]
-    if request["seeds"] != [0]:
-        options.append(f"--seeds {spelled(request['seeds'])}")
-    if request["finetune_seeds"]:
-        options.append(f"--finetune-seeds {request['finetune_seeds']}")
-    options += [f"--only {shlex.quote(name)}" for name in request["only"]]
-    return options + ["--random-init"] * request["random_init"]
+    commands = []
+    for each in requests:
+        words = ["bertlab ablate", shlex.quote(each["study"]), each["options"]]
+        if each["seeds"] != [0]:
+            words.append(f"--seeds {spelled(each['seeds'])}")
+        if each["finetune_seeds"]:
+            words.append(f"--finetune-seeds {each['finetune_seeds']}")
+        words += [f"--only {shlex.quote(name)}" for name in each["only"]]
+        words += ["--random-init"] * each["random_init"]
+        commands.append(" ".join(filter(None, words)))
+    return " && ".join(commands)
 
 
 def spelled(seeds: Sequence[int]) -> str:

@@ -58,7 +58,7 @@ def test_no_key_of_a_record_is_trusted(written, capsys, monkeypatch, how):
         monkeypatch.setattr(errors, "_warned", set())
         write_sealed(file, altered(record, way, how))
         with pytest.raises(BadInput, match="move it away") as refused:
-            union.check(store, [record])
+            union.joined(store, [record])
         assert file.name in str(refused.value)
         assert f"its {name} is" in str(refused.value).replace("[0]", "")
         capsys.readouterr()

@@ -128,7 +128,7 @@ def test_another_study_of_the_name_is_refused(store, recorded, what, sets):
     union.keep(store, [recorded(options="--scale smoke")])
     other = recorded(dataclasses.replace(MASKING, **CHANGED[what]), sets=sets)
     before = {path: path.read_bytes() for path in store.root.rglob("*.json")}
-    for refusing in (union.check, union.keep):
+    for refusing in (union.joined, union.keep):
         with pytest.raises(
             BadInput, match=rf"masking' is not .*`bertlab ablate masking --scale smoke`.*{what}.*--runs"
         ):
