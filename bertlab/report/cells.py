@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from bertlab.adaptation import Adaptation
 from bertlab.recipe import Recipe
 
@@ -176,12 +174,6 @@ class Pretraining(Planned):
     def heldout(self, name: str) -> float | None:
         """A metric of its final held-out evaluation."""
         return number(self.result.get("heldout", {}).get(name))
-
-    def seconds_at(self, step: float) -> float:
-        """Training time until a step, interpolated between evaluations; nan where it was not recorded."""
-        known = [(0.0, 0.0), *((point.step, point.seconds) for point in self.curve if point.seconds is not None)]
-        steps, seconds = np.array(known).T
-        return float(np.interp(step, steps, seconds, right=math.nan))
 
 
 def number(value: Any) -> float | None:

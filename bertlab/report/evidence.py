@@ -35,9 +35,7 @@ class Evidence:
     scale: str
     question: str
     source: str
-    """The paper and its table."""
     command: str
-    """The command that ran it."""
     baseline: str
     """The variant that the others are compared with."""
     corpus: list[str]
@@ -60,9 +58,9 @@ class Evidence:
     cells: tuple[Cell, ...]
     pretrainings: tuple[Pretraining, ...]
     predictions: Predictions = field(repr=False)
-    """The predictions of the runs of its store."""
     _effects: dict[tuple[object, ...], Effect | None] = field(default_factory=dict, init=False, repr=False)
     _typical: dict[str, Typical | None] = field(default_factory=dict, init=False, repr=False)
+    """The variance between seeds over all comparisons with the baseline, by metric."""
 
     @property
     def imported(self) -> bool:
@@ -101,7 +99,7 @@ class Evidence:
     @cached_property
     def variants(self) -> list[str]:
         """Names of the variants, in the order of the study."""
-        return _distinct([each.variant for each in self.pretrainings] + [cell.variant for cell in self.cells])
+        return list(dict.fromkeys(each.variant for each in (*self.pretrainings, *self.cells)))
 
     def of(self, variant: str) -> list[Pretraining]:
         """The finished pre-trainings of a variant, by seed."""
@@ -121,9 +119,7 @@ class Evidence:
         """Variants with a pre-training of their own, each with the later ones that share it."""
         runs = {name: [run.id for run in self.pretrainings if run.variant == name] for name in self.variants}
         owners = _first_of_equals(runs)
-        return {
-            owner: [each for each in owners if owners[each] == owner != each] for owner in _distinct(owners.values())
-        }
+        return {owner: [each for each in owners if owners[each] == owner != each] for owner in owners.values()}
 
     @cached_property
     def duplicates(self) -> dict[str, str]:
@@ -150,7 +146,7 @@ class Evidence:
     @cached_property
     def measurements(self) -> list[str]:
         """Names of the measurements, in the order of the study."""
-        return _distinct(cell.measurement for cell in self.cells)
+        return list(dict.fromkeys(cell.measurement for cell in self.cells))
 
     @cached_property
     def unfinished(self) -> list[Cell]:
@@ -232,8 +228,8 @@ class Evidence:
 
         In the unit of the measurement; decimal, so that 84.3 - 84.2 is 0.1.
         """
-        variants = (variant, other or self.baseline)
-        ours, theirs = (self.published(name, measurement, each) for name, each in zip(variants, at, strict=True))
+        ours = self.published(variant, measurement, at[0])
+        theirs = self.published(other or self.baseline, measurement, at[1])
         return None if ours is None or theirs is None else Decimal(str(ours)) - Decimal(str(theirs))
 
     # Effects.
@@ -258,20 +254,17 @@ class Evidence:
         pooled = pooled and not (self.untrained(variant) or self.untrained(other))
         key = (variant, other, measurement, metric, at, without, pooled)
         if key not in self._effects:
-            ours, theirs = (
-                self.by_seed(name, measurement, each, without) for name, each in zip((variant, other), at, strict=True)
-            )
+            ours = self.by_seed(variant, measurement, at[0], without)
+            theirs = self.by_seed(other, measurement, at[1], without)
             found = self.predictions.effect(ours, theirs, metric)
-            self._effects[key] = found.moderated(self.typical(metric)) if found and pooled else found
+            if found and pooled:
+                if metric not in self._typical:
+                    compared = itertools.product(self.others, self.measurements)
+                    alone = (self.effect(each, self.baseline, on, metric=metric, pooled=False) for each, on in compared)
+                    self._typical[metric] = Typical.of(each.spread for each in alone if each)
+                found = found.moderated(self._typical[metric])
+            self._effects[key] = found
         return self._effects[key]
-
-    def typical(self, metric: str = "") -> Typical | None:
-        """The variance between seeds over all comparisons with the baseline, by `metric` or the measurements' own."""
-        if metric not in self._typical:
-            compared = itertools.product(self.others, self.measurements)
-            effects = (self.effect(each, self.baseline, on, metric=metric, pooled=False) for each, on in compared)
-            self._typical[metric] = Typical.of(each.spread for each in effects if each)
-        return self._typical[metric]
 
     def difference(self, variant: str, measurement: str, metric: str = "") -> Effect | None:
         """A variant minus the baseline on a measurement."""
@@ -313,18 +306,15 @@ class Evidence:
     def numerics_mismatch(self) -> dict[str, str]:
         """Variants whose numerics differ from the baseline's or among themselves, with what differs."""
         reference = self.numerics(self.baseline)
-        found = {}
-        for variant in self.variants:
-            found[variant] = ", ".join(
+        found = {
+            variant: [
                 f"{name} {' and '.join(values)}"
                 for name, values in self.numerics(variant).items()
                 if len(values) > 1 or (reference and values != reference.get(name))
-            )
-        return {variant: what for variant, what in found.items() if what}
-
-
-def _distinct(names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(names))
+            ]
+            for variant in self.variants
+        }
+        return {variant: ", ".join(parts) for variant, parts in found.items() if parts}
 
 
 def _first_of_equals(members: Mapping[str, Iterable[str]]) -> dict[str, str]:

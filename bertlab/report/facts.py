@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean as mean
 from typing import Any
 
-from bertlab.recipe import Recipe
 from bertlab.report.cells import Cell, Pretraining
 from bertlab.report.evidence import Evidence
 from bertlab.tasks import kinds
@@ -139,15 +138,15 @@ def _time(evidence: Evidence, trained: Iterable[Pretraining]) -> str:
 
 
 def _model(runs: Sequence[Pretraining]) -> str:
-    sizes = "; ".join(dict.fromkeys(_size(each.recipe) for each in runs))
-    return f"{sizes}; {_span(runs, 'parameters')} parameters, vocabulary {_span(runs, 'vocabulary')}"
-
-
-def _size(recipe: Recipe | None) -> str:
-    if recipe is None:
-        return "a model of unknown size"
-    model = recipe.model
-    return f"{model.layers} layers, {model.hidden} wide, {model.heads} heads, {model.positions} positions"
+    models = [each.recipe and each.recipe.model for each in runs]
+    sizes = [
+        f"{model.layers} layers, {model.hidden} wide, {model.heads} heads, {model.positions} positions"
+        if model
+        else "a model of unknown size"
+        for model in models
+    ]
+    text = "; ".join(dict.fromkeys(sizes))
+    return f"{text}; {_span(runs, 'parameters')} parameters, vocabulary {_span(runs, 'vocabulary')}"
 
 
 def _span(runs: Iterable[Pretraining], name: str) -> str:

@@ -53,16 +53,17 @@ def write(
     for name in studies:
         if everything and name not in (known := dict.fromkeys(each.study for each in everything)):
             raise unknown("study", name, known)
-    chosen = _of(everything, studies)
+    chosen = [each for each in everything if each.study in studies or not studies]
     if not any(each.started for each in chosen):
         what = f" of {', '.join(studies)}" if studies else ""
         raise BadInput(f"nothing{what} is finished in '{store.root}': run `bertlab ablate` first, or give --runs")
     changes = None
     if since is not None:
         older = gather_all(Store(since, lenient=True)) if since.is_dir() else []
+        older = [each for each in older if each.study in studies or not studies]
         if not any(each.started for each in older):
             raise BadInput(f"nothing is finished in '{since}': give --compare the --runs of an earlier report")
-        changes = compare(_of(older, studies), chosen, str(since))
+        changes = compare(older, chosen, str(since))
     try:
         out.mkdir(parents=True, exist_ok=True)
         paths = []
@@ -107,8 +108,3 @@ def _files(
     for name in ("html", "md"):
         if name in formats:
             yield f"index.{name}", render(f"index.{name}.j2", **context)
-
-
-def _of(evidences: Sequence[Evidence], studies: Sequence[str]) -> list[Evidence]:
-    """Those of the studies, of all if none is named."""
-    return [each for each in evidences if each.study in studies or not studies]

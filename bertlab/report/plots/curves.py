@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bertlab.report.evidence import Evidence
 from bertlab.report.plots.figure import COLOURS, INK, LEVEL, ROUND, WIDTH, Key, Picture, axis_name, blank, label, legend
 from bertlab.wording import count
@@ -58,7 +60,10 @@ def convergence(evidence: Evidence) -> Picture | None:
             name, unit = label(cell.measurement, WIDTH / 2), axis_name(evidence, cell.measurement)
             run = runs[cell.variant, cell.pretrain_seed]
             step = run.steps * cell.milestone / 100
-            lines.append((name, unit, cell.variant, cell.pretrain_seed, cell.value, step, None, run.seconds_at(step)))
+            timed = [(0.0, 0.0), *((point.step, point.seconds) for point in run.curve if point.seconds is not None)]
+            steps, times = np.array(timed).T
+            seconds = float(np.interp(step, steps, times, right=np.nan))  # nan where it was not recorded
+            lines.append((name, unit, cell.variant, cell.pretrain_seed, cell.value, step, None, seconds))
     alt = f"{count(len(names), 'measurement')} of {count(len(variants), 'variant')} during pre-training."
     return Picture(evidence, "convergence", "Convergence", alt, _draw(evidence, variants, lines, []))
 

@@ -17,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab import keyed
-from bertlab.report.statistics.confidence import Confidence, Percentiles
-from bertlab.report.statistics.summary import Interval
-from bertlab.report.statistics.variance import Typical, VarianceComponents, measured
+from bertlab.report.statistics.summary import LEVEL, Interval
+from bertlab.report.statistics.variance import Confidence, Percentiles, Typical, VarianceComponents, measured
 from bertlab.tasks.metrics import Floats, Mean, Metric
 
 BOOTSTRAP_MIN_SEEDS = 20
@@ -74,7 +73,9 @@ class Effect:
     @cached_property
     def interval(self) -> Interval | None:
         """The interval at `LEVEL`."""
-        return None if self.confidence is None else self.confidence.interval()
+        if (known := self.confidence) is None:
+            return None
+        return Interval(known.quantile(0.5 - LEVEL / 2), known.quantile(0.5 + LEVEL / 2))
 
     @property
     def p(self) -> float | None:
@@ -106,13 +107,8 @@ def effect(variant: Runs, other: Runs, *, key: int = 0, resamples: int = RESAMPL
         raise ValueError(f"runs on {' and '.join(map(str, sorted(sizes)))} examples cannot be paired")
     differences = _contributions(seeds)
     spread = measured(differences)
-    return Effect(
-        mean=float(differences.mean()),
-        n=len(seeds),
-        examples=sizes.pop(),
-        spread=spread,
-        resample=None if spread is None else partial(resampled, seeds, resamples, key),
-    )
+    resample = None if spread is None else partial(resampled, seeds, resamples, key)
+    return Effect(mean=float(differences.mean()), n=len(seeds), examples=sizes.pop(), spread=spread, resample=resample)
 
 
 def _contributions(seeds: Sequence[Seed]) -> Floats:

@@ -11,9 +11,8 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertlab.report.statistics.confidence import Percentiles
 from bertlab.report.statistics.effects import BOOTSTRAP_MIN_SEEDS, Effect, Runs, effect
-from bertlab.report.statistics.variance import VarianceComponents, measured
+from bertlab.report.statistics.variance import Percentiles, VarianceComponents, measured
 from bertlab.tasks.kinds.classification import accuracy
 from bertlab.tasks.metrics import Mean
 
@@ -77,7 +76,8 @@ def test_without_examples_it_is_the_paired_t_test(values: list[float]) -> None:
     expected = scipy.stats.ttest_1samp(values, 0.0)
     assert 2 * min(evaluated.below(0), 1 - evaluated.below(0)) == pytest.approx(expected.pvalue, rel=1e-6)
     limits = expected.confidence_interval(0.95)
-    ends = evaluated.interval()
+    ends = found.interval
+    assert ends is not None
     # an end may lie at 0: errors count against the width
     assert [ends.low, ends.high] == pytest.approx([limits.low, limits.high], abs=1e-7 * (limits.high - limits.low))
 
