@@ -4,19 +4,15 @@ Values are matched by study, scale, setting, variant, measurement and both seeds
 added or removed; another run id means another recipe, code or data version.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import pandas
 
 from bertlab.report import tidy
 from bertlab.report.evidence import Evidence
 from bertlab.report.tables import EMPTY, Table
 from bertlab.wording import count
-
-if TYPE_CHECKING:
-    import pandas
 
 COLUMN = ["study", "scale", "setting", "variant", "measurement", "dataset", "split", "metric", "milestone"]
 """The columns that identify a mean."""
@@ -53,8 +49,6 @@ def _differing(old: pandas.DataFrame, new: pandas.DataFrame, key: list[str], val
 
     Where several lines share a key (one setting with two recipes), they are joined in their order.
     """
-    import pandas
-
     numbered = [each.assign(place=each.groupby(key, dropna=False).cumcount()) for each in (old, new)]
     older, newer = (each[[*key, "place", *values]] for each in numbered)
     on = [*key, "place"]
@@ -78,10 +72,7 @@ def _table(differing: pandas.DataFrame, name: str, value: str) -> Table:
     rows = []
     for line in differing.to_dict("records"):
         at = "" if line.get("milestone", 100) == 100 else f" at {line['milestone']} %"
-        shown = (_shown(line[f"{value}_{store}"]) for store in ("old", "new"))
+        both = (line[f"{value}_old"], line[f"{value}_new"])
+        shown = (f"{each:.2f}" if isinstance(each, float) else each or EMPTY for each in both)
         rows.append((f"{line['study']}, {line['scale']}: {line[name]}", line["measurement"] + at, *shown))
     return Table((name, "on", "old", "new"), tuple(rows))
-
-
-def _shown(value: float | str | None) -> str:
-    return f"{value:.2f}" if isinstance(value, float) else value or EMPTY

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput, warn
@@ -28,8 +28,6 @@ _OF_CELL = (
     *("pretrain_seed", "finetune_seed", "pretrain_id", "run_id"),
 )
 """Fields of the evidence and of its cells that are those of the record."""
-
-T = TypeVar("T")
 
 
 def gather(store: Store, records: Iterable[Mapping[str, Any]]) -> list[Evidence]:
@@ -174,7 +172,7 @@ def _plain(value: Any) -> Any:
     return plain(value) if isinstance(value, str) else value
 
 
-def _load(kind: type[T], data: Mapping[str, Any]) -> T | None:
+def _load(kind: type, data: Mapping[str, Any]) -> Any:
     """A recipe or an adaptation; None where a study file, which a report does not run, defines a part of it."""
     try:
         return load(kind, data)

@@ -3,19 +3,23 @@
 A report reads records and finished runs only and contains no date: the same store gives the same bytes.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bertlab.errors import BadInput, Unwritable, unknown
-from bertlab.report import tidy
-from bertlab.report.compare import Changes, compare
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import chapter, latex, render, summary
 from bertlab.store import files
 from bertlab.store.runs import Store
+
+if TYPE_CHECKING:
+    from bertlab.report.compare import Changes
 
 FORMATS = ("md", "html", "latex")
 DEFAULT = ("md", "html")
@@ -59,6 +63,8 @@ def write(
         raise BadInput(f"nothing{what} is finished in '{store.root}': run `bertlab ablate` first, or give --runs")
     changes = None
     if since is not None:
+        from bertlab.report.compare import compare
+
         older = gather_all(Store(since, lenient=True)) if since.is_dir() else []
         older = [each for each in older if each.study in studies or not studies]
         if not any(each.started for each in older):
@@ -85,6 +91,8 @@ def _files(
     changes: Changes | None,
 ) -> Iterator[tuple[str, str | bytes]]:
     """Names and contents: the figures, CSV files and pages of each study, then the pages of all."""
+    from bertlab.report import tidy
+
     chapters = []
     for study, group in groupby(everything, key=lambda each: each.study):
         evidences = list(group)

@@ -1,10 +1,10 @@
 """The CSV files of a report as tables: a line for each measured value, variant and measurement, or claim."""
 
-from __future__ import annotations
-
 import itertools
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
+
+import pandas
 
 from bertlab.report import escape
 from bertlab.report.evidence import Evidence
@@ -12,9 +12,6 @@ from bertlab.report.findings import findings
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import Effect
 from bertlab.report.statistics.summary import Interval
-
-if TYPE_CHECKING:
-    import pandas
 
 VALUES = (
     *("study", "variant", "measurement", "task", "dataset", "split", "method", "metric", "milestone"),
@@ -31,7 +28,7 @@ SUMMARY = (
     *("published", "against", "effect", "low", "high", "p"),
     *("published_effect", "paired_seeds", "examples"),
 )
-"""The columns of the tables: part of the interface."""
+"""The columns of the tables: part of the interface. Tables are of objects: counts stay whole beside absent ones."""
 
 
 def values(evidences: Sequence[Evidence]) -> pandas.DataFrame:
@@ -42,7 +39,7 @@ def values(evidences: Sequence[Evidence]) -> pandas.DataFrame:
         for cell in each.cells
     )
     # the same cells planned twice, with more seeds the second time, are one value each
-    return _table(VALUES, lines).drop_duplicates(ignore_index=True)
+    return pandas.DataFrame(lines, columns=list(VALUES), dtype=object).drop_duplicates(ignore_index=True)
 
 
 def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
@@ -67,7 +64,7 @@ def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
             lines.append(line | _effect(evidence, effect))
             if effect and (likely := evidence.difference(variant, name, LIKELIHOOD)):
                 lines.append(place | {"metric": LIKELIHOOD} | _effect(evidence, likely))
-    return _table(SUMMARY, lines)
+    return pandas.DataFrame(lines, columns=list(SUMMARY), dtype=object)
 
 
 def _effect(evidence: Evidence, found: Effect | None) -> dict[str, Any]:
@@ -97,7 +94,7 @@ def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
         if each.likely:
             line |= {"log_likelihood": each.likely.mean, **_ends("log_likelihood_", each.likely.interval)}
         lines.append(line)
-    return _table(CLAIMS, lines)
+    return pandas.DataFrame(lines, columns=list(CLAIMS), dtype=object)
 
 
 def _place(evidence: Evidence) -> dict[str, str]:
@@ -108,17 +105,8 @@ def _ends(prefix: str, found: Interval | None) -> dict[str, float]:
     return {} if found is None else {f"{prefix}low": found.low, f"{prefix}high": found.high}
 
 
-def _table(columns: Sequence[str], lines: Iterable[dict[str, Any]]) -> pandas.DataFrame:
-    """Of objects: counts stay whole numbers beside absent ones."""
-    import pandas
-
-    return pandas.DataFrame(lines, columns=list(columns), dtype=object)
-
-
 def csv(table: pandas.DataFrame) -> str:
     """A table as CSV; text that a spreadsheet would take for a formula is escaped, absent values are empty."""
-    import pandas
-
     escaped = {
         name: [escape.csv(value) if isinstance(value, str) else value for value in column]
         for name, column in table.items()

@@ -2,7 +2,7 @@
 
 from bertlab.names import plain
 from bertlab.report import findings, tables
-from bertlab.report.pages import Chapter, Section
+from bertlab.report.pages import Chapter
 from bertlab.report.tables import Table
 
 _HEADER = r"""% Written by `bertlab report --format latex`. The paper needs
@@ -17,20 +17,18 @@ _SPECIAL = str.maketrans(
 
 def study(chapter: Chapter) -> str:
     """The tables of a study in each of its settings: results, differences, claims."""
-    return "\n".join([_HEADER, *(_tables(chapter, section) for section in chapter.sections)])
-
-
-def _tables(chapter: Chapter, section: Section) -> str:
-    evidence = section.evidence
-    about = f"{chapter.study}. {section.title}. {evidence.source}."
-    every = (
-        ("results", tables.results(evidence), "Mean (sd, n)."),
-        ("differences", tables.differences(evidence), "Difference to the baseline with its 95 % interval."),
-        ("claims", findings.table(section.findings), "Claims of the paper."),
-    )
-    label = f"tab:{section.stem}"
-    found = [each for each in every if each[1].rows]
-    return "\n".join(_table(table, f"{about} {caption}", f"{label}:{name}") for name, table, caption in found)
+    found = [_HEADER]
+    for section in chapter.sections:
+        evidence = section.evidence
+        every = (
+            ("results", tables.results(evidence), "Mean (sd, n)."),
+            ("differences", tables.differences(evidence), "Difference to the baseline with its 95 % interval."),
+            ("claims", findings.table(section.findings), "Claims of the paper."),
+        )
+        about, label = f"{chapter.study}. {section.title}. {evidence.source}.", f"tab:{section.stem}"
+        parts = [_table(table, f"{about} {caption}", f"{label}:{name}") for name, table, caption in every if table.rows]
+        found.append("\n".join(parts))
+    return "\n".join(found)
 
 
 def _table(table: Table, caption: str, label: str) -> str:

@@ -1,7 +1,7 @@
 """The figures of a report, one a file: vector graphics, 7.2 inches wide."""
 
 from bertlab.report.evidence import Evidence
-from bertlab.report.plots import curves, effects, points
+from bertlab.report.plots import curves, variants
 from bertlab.report.plots.figure import Picture as Picture
 from bertlab.report.plots.figure import applied
 
@@ -9,5 +9,5 @@ from bertlab.report.plots.figure import applied
 def pictures(evidence: Evidence) -> list[Picture]:
     """The figures of a section, in the order of the page."""
     with applied():
-        drawn = [draw(evidence) for draw in (effects.draw, points.draw, curves.convergence, curves.losses)]
+        drawn = [draw(evidence) for draw in (variants.effects, variants.points, curves.convergence, curves.losses)]
     return [each for each in drawn if each is not None]

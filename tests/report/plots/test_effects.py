@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from bertlab.report.gather import gather
-from bertlab.report.plots.effects import draw
 from bertlab.report.plots.figure import COLOURS, INK, PALE
+from bertlab.report.plots.variants import effects
 from bertlab.store.runs import Store
 
 Figures = Callable[..., dict[str, Any]]
@@ -60,7 +60,7 @@ def test_effects_intervals_and_published_differences_stand_on_the_line_of_their_
 
 def test_an_interval_of_four_seeds_is_strong_if_it_excludes_0(builder: Any) -> None:
     written(builder, {row: (*values, values[0]) for row, values in ROWS.items()})
-    drawing = draw(gather(Store(builder.root), [builder.record()])[0])
+    drawing = effects(gather(Store(builder.root), [builder.record()])[0])
     assert drawing is not None
     (axes,) = drawing.figure.axes
     assert [line.get_color() for line in intervals(axes)] == [COLOURS[0], PALE]

@@ -1,0 +1,116 @@
+"""Figures with a panel for each measurement and a line for each variant: effects, and all points by seed."""
+
+from typing import Any
+
+from bertlab.report.evidence import Evidence
+from bertlab.report.plots.figure import COLOURS, INK, LEVEL, PALE, SPAN, Key, Picture, by_variant, legend, limit
+from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
+from bertlab.wording import count
+
+_SURE: dict[str, Any] = {"color": COLOURS[0], "marker": "o", "markersize": 6.5, "linewidth": 2.2}
+_UNSURE: dict[str, Any] = {"color": PALE, "marker": "o", "markersize": 5.5, "linewidth": 1.4}
+_HOLLOW: dict[str, Any] = {"color": INK, "linestyle": ""}
+_SINGLE: dict[str, Any] = {**_UNSURE, **_HOLLOW, "markerfacecolor": "white", "markeredgewidth": 1.2}
+_PUBLISHED: dict[str, Any] = {**_HOLLOW, "marker": "D", "markersize": 7.5, "markerfacecolor": "none"}
+_KEYS = (
+    (_SURE, "mean, 95 % interval without 0 (each by itself)"),
+    (_UNSURE, f"mean, 95 % interval around 0, or n < {VERDICT_MIN_SEEDS}"),
+    (_SINGLE, "mean without an interval"),
+    (_PUBLISHED, "published"),
+)
+_MEAN: dict[str, Any] = {"color": INK, "marker": "|", "linestyle": "", "markersize": 13, "markeredgewidth": 1.4}
+_BASELINE: dict[str, Any] = {"color": PALE, "linewidth": 1, "linestyle": LEVEL}
+_COLLAPSED: dict[str, Any] = {"color": INK, "marker": "x", "linestyle": ""}
+_HEIGHT = 0.8
+"""The seeds of a variant lie one above the other over this share of its height."""
+
+
+def effects(evidence: Evidence) -> Picture | None:
+    """The forest plot: each trained variant minus the baseline, and what the paper has; None without such a difference.
+
+    An axis includes 0, the published differences and all means. It cuts off intervals that reach farther beyond these
+    on either side than the range of these.
+    """
+    variants = [each for each in evidence.variants if each != evidence.baseline and not evidence.untrained(each)]
+    found = {}
+    for name in evidence.measurements:
+        differences = {each: evidence.difference(each, name) for each in variants}
+        if known := {each: effect for each, effect in differences.items() if effect}:
+            found[name] = known
+    if not found:
+        return None
+    figure, panels = by_variant(evidence, list(found), variants)
+    drawn: list[dict[str, Any]] = []
+    for axes, (name, known) in zip(panels, found.items(), strict=True):
+        theirs = [evidence.published_difference(each, name) for each in variants]
+        published = {place: float(each) for place, each in enumerate(theirs) if each is not None}
+        values = [0.0, *published.values(), *(effect.mean for effect in known.values())]
+        slack = max(SPAN, max(values) - min(values))
+        low, high = min(values) - slack, max(values) + slack
+        intervals = [effect.interval for effect in known.values() if effect.interval]
+        values += [min(max(end, low), high) for each in intervals for end in (each.low, each.high)]
+        limit(axes, evidence, name, values)
+        axes.axvline(0, color=PALE, linewidth=1, zorder=1)
+        for variant, effect in known.items():
+            place, style = variants.index(variant), _style(effect)
+            if effect.interval:
+                ends = [effect.interval.low, effect.interval.high]
+                axes.plot(ends, [place] * 2, **{**style, "marker": ""}, zorder=3)
+            axes.plot(effect.mean, place, **{**style, "linestyle": ""}, zorder=4)
+            drawn.append(style)
+        axes.plot(list(published.values()), list(published), **_PUBLISHED, zorder=5)
+        drawn += [_PUBLISHED] if published else []
+    seeds = [effect.n for known in found.values() for effect in known.values()]
+    few, most = min(seeds), max(seeds)
+    n = count(few, evidence.unit) if few == most else f"{few} to {most} {evidence.unit}s"
+    keys = [(style, text) for style, text in _KEYS if style in drawn]
+    legend(figure, keys, f"Each variant minus {evidence.baseline}, n = {n}")
+    compared = _PUBLISHED in drawn
+    alt = "Measured and published differences" if compared else "Measured differences"
+    alt += f" of {count(len(variants), 'variant')} from the baseline on {count(len(found), 'measurement')}."
+    return Picture(evidence, "effects", "Effects and the paper's" if compared else "Effects", alt, figure)
+
+
+def _style(effect: Effect) -> dict[str, Any]:
+    """Strong if the interval of enough seeds excludes 0, pale if it does not, hollow without an interval."""
+    if effect.interval is None:
+        return _SINGLE
+    return _SURE if effect.n >= VERDICT_MIN_SEEDS and not effect.interval.covers(0) else _UNSURE
+
+
+def points(evidence: Evidence) -> Picture | None:
+    """A panel for each measurement of the trained variants, a colour for each seed; None if nothing is measured."""
+    variants = [each for each in evidence.variants if not evidence.untrained(each)]
+    measurable = [cell for cell in evidence.cells if cell.variant in variants and cell.milestone == 100]
+    cells = [cell for cell in measurable if cell.value is not None]
+    if not cells:
+        return None
+    seeds = sorted({evidence.seed_of(cell) for cell in cells})
+    measured = {cell.measurement for cell in cells}
+    names = [each for each in evidence.measurements if each in measured]
+    few = len(seeds) <= len(COLOURS)
+    colours = {seed: COLOURS[place if few else 0] for place, seed in enumerate(seeds)}
+    height = {seed: _HEIGHT * ((place + 0.5) / len(seeds) - 0.5) for place, seed in enumerate(seeds)}
+    figure, panels = by_variant(evidence, names, variants)
+    for name, axes in zip(names, panels, strict=True):
+        shown: list[float] = []
+        for place, variant in enumerate(variants):
+            for seed, own in evidence.by_seed(variant, name).items():
+                y, values = place + height[seed], evidence.points(variant, name)[seed]
+                axes.scatter(values, [y] * len(values), s=36, color=colours[seed], linewidth=0.8, edgecolor="white")
+                crossed = [each for each, cell in zip(values, own, strict=True) if cell.status == "collapsed"]
+                axes.plot(crossed, [y] * len(crossed), **_COLLAPSED, zorder=6)
+                shown += values
+            if found := evidence.summary(variant, name):
+                axes.plot(found.mean, place, **_MEAN, zorder=5)
+                if variant == evidence.baseline:
+                    axes.axvline(found.mean, **_BASELINE, zorder=1)
+        limit(axes, evidence, name, shown)
+    keys: list[Key] = [({"color": colours[each], "marker": "o", "linestyle": ""}, f"seed {each}") for each in seeds]
+    if evidence.imported or not few:
+        keys = [(keys[0][0], f"a {evidence.unit}")]
+    if any(cell.status == "collapsed" for cell in cells):
+        keys.append((_COLLAPSED, "collapsed"))
+    legend(figure, [*keys, (_MEAN, "mean of the variant"), (_BASELINE, "mean of the baseline")])
+    alt = f"Points of {count(len(variants), 'variant')} on {count(len(names), 'measurement')}, by seed, with means."
+    return Picture(evidence, "points", "Points by seed", alt, figure)
