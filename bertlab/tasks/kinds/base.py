@@ -89,10 +89,8 @@ class TaskKind(ABC):
     def encode(
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
     ) -> Examples:
-        """Encodes raw examples as word pieces, at most `length` tokens per sequence.
-
-        The default is [CLS] A [SEP] or [CLS] A [SEP] B [SEP] (BERT section 4.1) with the target at [CLS].
-        """
+        """Encodes raw examples as word pieces, at most `length` tokens per sequence: by default as [CLS] A [SEP] or
+        [CLS] A [SEP] B [SEP] (BERT section 4.1) with the target at [CLS]."""
         first, *second = (tokenizer.encode(column) for column in raw.text)
         sequences: list[Integers] = []
         second_starts = np.empty(len(raw), np.int32)
@@ -115,10 +113,8 @@ class TaskKind(ABC):
     def head(
         self, encoder: Backbone, pooler: Pooler, labels: Sequence[str], dropout: float, seed: int, options: Options = ()
     ) -> nn.Module:
-        """`encoder` with a new head whose weights start from `seed`; sets the dropout of both.
-
-        The default is BERT's pooler with one output per label, or a single output for answers without labels.
-        """
+        """`encoder` with a new head whose weights start from `seed`; sets the dropout of both. The default is BERT's
+        pooler with one output per label, or a single output for answers without labels."""
         from bertlab.model.heads import ClassificationModel
 
         return ClassificationModel(encoder, pooler, len(labels) if self.labelled else 1, dropout, seed)
@@ -137,10 +133,8 @@ class TaskKind(ABC):
     def predict(
         self, data: TaskData, raw: RawExamples, examples: Examples, scores: Floats, threshold: float | None = None
     ) -> Predicted:
-        """Predictions from the logits (W, C) of `examples`: by default the most probable label.
-
-        Kinds with a threshold choose the best one for these examples if `threshold` is None.
-        """
+        """Predictions from the logits (W, C) of `examples`: by default the most probable label. Kinds with a threshold
+        choose the best one for these examples if `threshold` is None."""
         from scipy.special import log_softmax
 
         prediction, targets = scores.argmax(-1), examples.targets
@@ -151,8 +145,7 @@ class TaskKind(ABC):
         )
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
-        """The best constant prediction of the training examples: by default the most frequent label, the first of
-        equals."""
+        """The best constant prediction of the training examples: by default the first of the most frequent labels."""
         label = examples.targets
         return {"prediction": np.full_like(label, int(np.bincount(train.targets).argmax())), "label": label}
 
@@ -162,11 +155,9 @@ class TaskKind(ABC):
         return lambda raw: {"prediction": model.predict(lexical.features(raw.text)), "label": np.array(raw.labels)}
 
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
-        """One of `metrics`, or `LIKELIHOOD`, as a function of weighted examples.
-
-        Of groups of examples, if an array `group` has the number of each example's group. Raises `ValueError` for a
-        metric that the kind lacks and for another number of examples, `KeyError` for predictions that lack an array.
-        """
+        """One of `metrics`, or `LIKELIHOOD`, as a function of weighted examples; of their groups, if an array `group`
+        numbers these. Raises `ValueError` for a metric that the kind lacks and for another number of examples,
+        `KeyError` for predictions that lack an array."""
         if name not in (LIKELIHOOD, *self.metrics):
             raise ValueError(f"{self.name} has no metric {name}")
         found = self.likelihood(arrays) if name == LIKELIHOOD else self.score(name, arrays, labels)
@@ -192,19 +183,15 @@ class TaskKind(ABC):
         return {name: self.metric(name, arrays, labels).value for name in self.known(labels)}
 
     def lexical_floor(self, data: TaskData, max_train_examples: int = 0) -> list[dict[str, float]]:
-        """The metrics of `lexical` on the evaluation split and, if the task has one, on the test split.
-
-        The model is fitted to as many examples as the encoder, `max_train_examples` (0 for all), at most
-        `LEXICAL_EXAMPLES`. Each process computes the floor of the same content once.
-        """
+        """The metrics of `lexical` on the evaluation split and, if the task has one, on the test split: fitted to at
+        most `max_train_examples` (0 for all) and `LEXICAL_EXAMPLES`, once per process for the same content."""
         most = min(LEXICAL_EXAMPLES, max_train_examples or LEXICAL_EXAMPLES)
         first = [str(column[0]) for raw in (data.train, data.evaluation) for column in raw.text]
         key = (str(most), data.content, data.name, data.kind, *data.labels, *first)
         if key not in _floors:
             train = data.train
             if len(train) > most:
-                order = keyed.permutation(keyed.key("lexical"), len(train))
-                train = train.take(np.sort(order[:most]))
+                train = train.take(np.sort(keyed.permutation(keyed.key("lexical"), len(train))[:most]))
             predict = self.lexical(train)
             _floors[key] = [self.values(predict(raw), data.labels) for raw in (data.evaluation, data.test) if raw]
         return _floors[key]
@@ -218,11 +205,6 @@ class TaskKind(ABC):
 
 def truncated(first: int, second: int, budget: int) -> tuple[int, int]:
     """The lengths of a pair truncated to `budget` tokens, always at the end of the longer segment."""
-    if first + second <= budget:
-        return first, second
-    half = budget // 2  # of equally long segments the second is truncated, so the first keeps the odd token
-    if second <= half:
-        return budget - second, second
-    if first <= budget - half:
-        return first, budget - first
-    return budget - half, half
+    # Of equally long segments the second is truncated, so the first keeps the odd token.
+    kept = min(first, max(budget - second, budget - budget // 2))
+    return kept, min(second, budget - kept)

@@ -23,9 +23,7 @@ class Classification(TaskKind):
 
     def label_names(self, task: Task, tables: Sequence[Table]) -> tuple[str, ...]:
         """Two labels at least: those of the task or of its source, else the sorted texts or the integers in the data.
-
-        Raises `BadInput` for other values, such as the scores of a regression.
-        """
+        Raises `BadInput` for other values, such as the scores of a regression."""
         names = task.labels or tables[0].names
         found: set[Any] = set()
         for table in () if names else tables:
@@ -33,10 +31,8 @@ class Classification(TaskKind):
                 label = value if isinstance(value, str) else _whole(value)
                 wrong = label is None or (isinstance(label, int) and not 0 <= label < 1000)
                 if wrong or type(label) is not type(next(iter(found), label)):
-                    place = f"{table.where(task.label)} row {row}"
-                    raise BadInput(
-                        f"label {shown(value)} in {place}: give texts alone, or whole numbers from 0 to 999 alone"
-                    )
+                    given = f"label {shown(value)} in {table.where(task.label)} row {row}"
+                    raise BadInput(f"{given}: give texts alone, or whole numbers from 0 to 999 alone")
                 found.add(label)
         if found:
             texts = all(isinstance(label, str) for label in found)
@@ -74,10 +70,8 @@ def accuracy(prediction: Integers, label: Integers) -> Mean:
 
 
 def _matthews(classes: int, means: Floats) -> Floats:
-    """Gorodkin's R of a confusion matrix (label, prediction), in points; for two classes, Matthews correlation.
-
-    0 if all predictions or all labels are the same.
-    """
+    """Gorodkin's R of a confusion matrix (label, prediction), in points; for two classes, Matthews correlation. 0 if
+    all predictions or all labels are the same."""
     table = means.reshape(*means.shape[:-1], classes, classes)
     true, predicted = table.sum(-1), table.sum(-2)
     covariance = np.trace(table, axis1=-2, axis2=-1) - (true * predicted).sum(-1)

@@ -41,10 +41,8 @@ class MultipleChoice(TaskKind):
         return names if len(names) == counts[0] else tuple(str(number) for number in range(counts[0]))
 
     def text(self, task: Task, table: Table) -> tuple[list[str], ...]:
-        """The contexts, and one column per ending from columns or from a last column of lists.
-
-        A column of questions may precede the lists: an ending takes the place of a blank in it, or follows it.
-        """
+        """The contexts, and one column per ending from columns or from a last column of lists. A column of questions
+        may precede the lists: an ending takes the place of a blank in it, or follows it."""
         context, *between, last = task.text
         texts, listed = table.texts(context), table.columns[last]
         if len(between) > 1 or (between and not isinstance(listed[0], list)):
@@ -52,8 +50,11 @@ class MultipleChoice(TaskKind):
         columns = _listed(listed, table.where(last))
         if not between:
             return (texts, *columns)
-        questions = table.texts(between[0])
-        return (texts, *([_answered(*pair) for pair in zip(questions, column, strict=True)] for column in columns))
+        questions = [text if "_" in text else f"{text} _" for text in table.texts(between[0])]
+        filled = (
+            [text.replace("_", ending) for text, ending in zip(questions, column, strict=True)] for column in columns
+        )
+        return (texts, *filled)
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[int]:
         """The index of the right ending of each example."""
@@ -113,7 +114,3 @@ def _listed(values: Sequence[Any], where: str) -> list[list[str]]:
         if len(listed) != count:
             raise BadInput(f"{where} row {row} has {len(listed)} endings, the first row {count}: give the same number")
     return [checked_texts(column, where) for column in zip(*values, strict=True)]
-
-
-def _answered(question: str, ending: str) -> str:
-    return question.replace("_", ending) if "_" in question else f"{question} {ending}"

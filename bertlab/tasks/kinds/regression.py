@@ -48,11 +48,9 @@ class Regression(TaskKind):
     ) -> Predicted:
         """The outputs themselves."""
         prediction, label = scores[:, 0].astype(np.float64), examples.targets
-        return Predicted(
-            arrays={"prediction": prediction, "label": label},
-            # Predictions are never exactly equal: a hundredth of the labels' standard deviation counts as equal.
-            collapsed=bool(prediction.std() <= label.std() / 100),
-        )
+        # Predictions are never exactly equal: a hundredth of the labels' standard deviation counts as equal.
+        collapsed = bool(prediction.std() <= label.std() / 100)
+        return Predicted(arrays={"prediction": prediction, "label": label}, collapsed=collapsed)
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """The mean of the training examples."""
@@ -79,12 +77,10 @@ def _pearson(means: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Spearman(Metric):
-    """Rank correlation in points; 0 if either is constant. Ranks are those of each resample."""
+    """Rank correlation of two (E,) in points; 0 if either is constant. Ranks are those of each resample."""
 
     prediction: Floats
-    """(E,)"""
     label: Floats
-    """(E,)"""
 
     @property
     def value(self) -> float:
@@ -109,10 +105,7 @@ class Spearman(Metric):
             return np.zeros(count)
         (one, other), rho = [(each - each.mean()) / each.std() for each in ranks], value / 100
         pull = one * other - rho / 2 * (one**2 + other**2)
-        for values, mine, its, rank in (
-            (self.prediction, one, other, ranks[0]),
-            (self.label, other, one, ranks[1]),
-        ):
+        for values, mine, its, rank in ((self.prediction, one, other, ranks[0]), (self.label, other, one, ranks[1])):
             slope = (its - rho * mine) / rank.std()  # `count` times the derivative of the correlation by each rank
             pull -= _ranks(values, slope[None])[0] / count
         return np.asarray(value + 100 * (pull - pull.mean()))

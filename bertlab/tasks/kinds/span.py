@@ -1,9 +1,7 @@
 """Extractive question answering, as in BERT sections 4.2 and 4.3: [CLS] question [SEP] context [SEP], start and end.
 
-A long context becomes several overlapping windows. Each has a start and an end as targets, both at [CLS] if the window
-does not contain the answer. The predicted answer is the best span of all windows of the question, as written in the
-context. The data have SQuAD's columns, 1.1 or 2.0; a question without answers has none in its context. The metrics are
-those of the official scripts (Rajpurkar et al. 2016, 2018).
+A long context becomes several overlapping windows, with both targets at [CLS] in one that does not contain the answer;
+the best span of all windows is predicted. Data and metrics are SQuAD's, 1.1 or 2.0 (Rajpurkar et al. 2016, 2018).
 """
 
 from __future__ import annotations
@@ -71,10 +69,8 @@ class Span(TaskKind):
                 if not isinstance(text, str) or not text.strip():
                     raise BadInput(f"{where} has the answer {shown(text)}: give a text, or no answers at all")
                 if not isinstance(start, int) or start < 0 or context[start : start + len(text)] != text:
-                    raise BadInput(
-                        f"{where}: answer {shown(text)} does not start at {shown(start)} of the context: "
-                        "give its position in characters"
-                    )
+                    false = f"answer {shown(text)} does not start at {shown(start)} of the context"
+                    raise BadInput(f"{where}: {false}: give its position in characters")
             found.append(Answers(tuple(texts), tuple(starts)))
         return found
 
@@ -83,9 +79,8 @@ class Span(TaskKind):
     ) -> Windows:
         """Encodes questions and contexts as windows of at most `length` tokens; the target is the first answer.
 
-        Questions are truncated to a third of the length. Each window starts a third of the length after the previous
-        one (128 of 384 tokens in BERT's released code), so the windows of a context overlap. For `training`, a sample
-        of `SPARE_WINDOWS` windows without the answer, keyed by the question, is kept.
+        Questions are truncated to a third of the length, after which the next window starts (128 of 384 tokens in
+        BERT's released code). For `training`, a keyed sample of `SPARE_WINDOWS` windows without the answer is kept.
         """
         questions, contexts = raw.text
         answerability = ANSWERABILITY in options
@@ -202,10 +197,7 @@ def _cut(contexts: Sequence[str], places: Integers) -> list[str]:
 def _scores(predicted: Sequence[str], right: Sequence[Answers]) -> dict[str, Floats]:
     """Exact match and F1 of each question, (Q,) each, 0 to 1."""
     pairs = [(text, each.texts) for text, each in zip(predicted, right, strict=True)]
-    return {
-        "exact": np.array([exact(*pair) for pair in pairs]),
-        "f1": np.array([f1(*pair) for pair in pairs]),
-    }
+    return {name: np.array([metric(*pair) for pair in pairs]) for name, metric in (("exact", exact), ("f1", f1))}
 
 
 @dataclass(frozen=True)
@@ -237,10 +229,8 @@ class Windows(Examples):
 
 
 def tokens_of(answer: Answers, span: Integers) -> list[tuple[int, int]]:
-    """The first and last token of each answer that lies wholly inside a window; [CLS] twice if none does.
-
-    `span` (T, 2) has the start and end of each token in the context, -1 outside of it.
-    """
+    """The first and last token of each answer that lies wholly inside a window, whose tokens start and end in the
+    context at `span` (T, 2), -1 outside of it; [CLS] twice if none does."""
     context = np.flatnonzero(span[:, 0] >= 0)
     begins, ends = span[context].T
     found = []
@@ -293,8 +283,7 @@ def log_likelihoods(windows: Windows, right: Sequence[Answers], log_probabilitie
     If no window contains an answer, that of [CLS] in the window that gives it the lowest probability.
     `log_probabilities` (turns R, T) are those of start and end; the answerability classifier has no influence.
     """
-    found = np.full(windows.raw_count, -np.inf)
-    none = np.full(windows.raw_count, np.inf)
+    found, none = np.full(windows.raw_count, -np.inf), np.full(windows.raw_count, np.inf)
     starts, ends = log_probabilities[0 :: windows.turns], log_probabilities[1 :: windows.turns]
     for question, span, start, end in zip(windows.questions, windows.spans, starts, ends, strict=True):
         none[question] = min(none[question], start[0] + end[0])
@@ -310,18 +299,14 @@ def normalised(text: str) -> str:
 
 
 def exact(prediction: str, answers: Sequence[str]) -> float:
-    """1 if `prediction` equals one of the right answers, both normalised, else 0.
-
-    As in the script of 2.0, answers that normalise to nothing are ignored; if none remains, the right answer is none.
-    """
+    """1 if `prediction` equals one of the right answers, both normalised, else 0. As in the script of 2.0, answers that
+    normalise to nothing are ignored; if none remains, the right answer is none."""
     return float(normalised(prediction) in _right(answers))
 
 
 def f1(prediction: str, answers: Sequence[str]) -> float:
-    """The F1 (0 to 1) between the words of `prediction` and those of the most similar right answer.
-
-    If the prediction or the answer is empty, F1 is 1 if both are, else 0.
-    """
+    """The F1 (0 to 1) between the words of `prediction` and those of the most similar right answer; if either is empty,
+    1 if both are, else 0."""
     predicted, found = normalised(prediction).split(), []
     for right in (answer.split() for answer in _right(answers)):
         same = sum((Counter(predicted) & Counter(right)).values())
@@ -337,10 +322,9 @@ def _right(answers: Sequence[str]) -> list[str]:
 def best_threshold(margins: Floats, answered: Floats, unanswered: Floats) -> float:
     """The best threshold tau: a question is answered if its margin is above tau.
 
-    For each of Q questions, `margins` (Q,) has the score of the best span minus that of no answer; `answered` and
-    `unanswered` (Q,) have the points of the question in either case. Among equals, the tau that answers the fewest
-    questions wins. BERT chooses tau on the development set that it reports, and so does this function: the metric is
-    slightly better than on an unseen set.
+    `margins` (Q,) are those of `best`; `answered` and `unanswered` (Q,) have each question's points in either case.
+    Among equals, the tau that answers the fewest questions wins. BERT chooses tau on the development set that it
+    reports, and so does this function: the metric is slightly better than on an unseen set.
     """
     order = np.argsort(-margins, kind="stable")
     sorted_margins, gains = margins[order], (answered - unanswered)[order]

@@ -62,10 +62,9 @@ class Tagging(TaskKind):
     ) -> Examples:
         """Encodes sentences as [CLS] pieces [SEP], with a target at the first piece of each word.
 
-        A sentence longer than `length` tokens becomes several sequences, so that every word has one target, in order;
-        only the end of a single word longer than a sequence is dropped. With a context, the preceding and following
-        pieces of the same document fill the remaining positions, half each if there are enough; they have no targets.
-        A document is consecutive sentences of one group, or the whole split.
+        A sentence longer than `length` tokens becomes several sequences; only the end of a single word longer than a
+        sequence is dropped. With a context, the preceding and following pieces of the same document (consecutive
+        sentences of one group, or the whole split) fill the remaining positions, half each; they have no targets.
         """
         context = CONTEXT in options
         split = raw.split if context and raw.split is not None else raw
@@ -144,15 +143,14 @@ class Tagging(TaskKind):
         }
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
-        """Accuracy of words; micro-averaged precision, recall and F1 of entities, as in conlleval.
+        """Accuracy of words; micro-averaged precision, recall, F1 of entities (type, start and end), as in conlleval.
 
-        An entity is right if its type, start and end are right. Sentences are the examples, and the words of each are
-        adjacent. Without `labels`, tags are in the order of `label_names`.
+        Sentences are the examples, and the words of each are adjacent. Without `labels`, tags are in the order of
+        `label_names`.
         """
         prediction, label, sentence = arrays["prediction"], arrays["label"], arrays["sentence"]
         if name == "accuracy":
-            counts = _by_sentence(sentence, prediction == label, np.ones(len(label)))
-            return MetricOfMeans(counts, percentage)
+            return MetricOfMeans(_by_sentence(sentence, prediction == label, np.ones(len(label))), percentage)
         if not labels:
             count = (max(int(prediction.max()), int(label.max())) + 1) // 2
             labels = ["O", *(f"{position}-{each}" for each in range(count) for position in "BI")]
@@ -161,8 +159,7 @@ class Tagging(TaskKind):
         letter = np.array([tag[0] for tag in labels])
         opens = np.diff(sentence, prepend=sentence[:1] - 1) != 0
         (guessed, one), (true, other) = (_spans(letter[tags], of_type[tags], opens) for tags in (prediction, label))
-        right = guessed & true & (one == other).all(0)
-        counts = _by_sentence(sentence, right, guessed, true)
+        counts = _by_sentence(sentence, guessed & true & (one == other).all(0), guessed, true)
         if name == "f1":
             return MetricOfMeans(counts, f1_points)
         return MetricOfMeans(counts[:, [0, 1 if name == "precision" else 2]], percentage)
@@ -209,11 +206,8 @@ def sentences(table: Table, column: str) -> list[list[str]]:
 
 
 def named(task: Task, table: Table, names: tuple[str, ...]) -> list[list[str]]:
-    """The tags of each sentence of a split as names; integers index `names`.
-
-    Raises `BadInput` that names the row of another number of tags than words, and of a tag that is no text or, if
-    `names` are given, not one of them.
-    """
+    """The tags of each sentence of a split as names; integers index `names`. Raises `BadInput` that names the row of
+    another number of tags than words, and of a tag that is no text or, if there are `names`, not one of them."""
     known = {*names, *range(len(names))}
     advice = f"give one of {', '.join(names)}" if names else "give tags as texts, or name the labels"
     where = table.where(task.label)
