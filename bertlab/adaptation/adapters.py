@@ -25,11 +25,9 @@ examples of SQuAD's counterpart."""
 
 @dataclass(frozen=True, kw_only=True)
 class Adapters(Adaptation):
-    """Trains two bottleneck adapters per layer, the encoder's LayerNorms and the head of the task.
-
-    All other pre-trained weights are frozen, among them the pooler, as in the released code; without a pre-trained
-    pooler, a new one is trained with the head. Dropout is that of fine-tuning.
-    """
+    """Trains two bottleneck adapters per layer, the encoder's LayerNorms and the head of the task. All other
+    pre-trained weights are frozen, among them the pooler, as in the released code; a missing pooler is trained with the
+    head."""
 
     kind = "adapters"
     description = "adapters trained in a frozen encoder"

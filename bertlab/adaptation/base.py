@@ -79,10 +79,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
 
     @classmethod
     def at_scale(cls, finetuning: Adaptation, features: Adaptation) -> Self:
-        """Its setting at a scale whose settings for the task are these.
-
-        The common fields are those of fine-tuning, the others at their defaults.
-        """
+        """Its setting at a scale whose settings for the task are these: by default the common fields of fine-tuning."""
         return cls(**{each.name: getattr(finetuning, each.name) for each in dataclasses.fields(Adaptation)})
 
     @classmethod
@@ -104,10 +101,8 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     def prepare(
         self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
     ) -> nn.Module:
-        """The module to train on a task: adds modules, whose weights start from `key`, and freezes others.
-
-        The default is `encoder` under the head of the task.
-        """
+        """The module to train on a task: adds modules, whose weights start from `key`, and freezes others. The default
+        is `encoder` under the head of the task."""
         encoder, seed = self.encoder(model, key), keyed(*key, "head")
         return kind.head(encoder, model.pooler, labels, self.dropout, seed, self.options(kind))
 

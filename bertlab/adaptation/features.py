@@ -1,8 +1,5 @@
-"""The feature-based approach (BERT section 5.3): a BiLSTM tagger on activations of the frozen encoder.
-
-Each word is represented by levels of the encoder at its first sub-token (`Features.layers`): one level, several
-concatenated, or their learned weighted sum. The encoder reads every example once; only the tagger is trained.
-"""
+"""The feature-based approach (BERT section 5.3): a BiLSTM tagger on activations of the frozen encoder at the first
+sub-token of each word. The encoder reads every example once; only the tagger is trained."""
 
 from __future__ import annotations
 
@@ -60,11 +57,6 @@ class Features(Adaptation):
         }[self.layers]
         return range(first, last + 1)
 
-    @property
-    def summed(self) -> bool:
-        """Whether the tagger reads the learned weighted sum of the levels."""
-        return self.layers.startswith("sum")
-
     @classmethod
     def at_scale(cls, finetuning: Adaptation, features: Adaptation) -> Self:
         """The scale's own setting."""
@@ -88,15 +80,12 @@ class Features(Adaptation):
         from bertlab.model.recurrent import BiLSTMTagger
 
         hidden, levels = model.encoder.hidden_size, len(self.levels(model.encoder.num_layers))
-        units, summed = self.lstm_size or hidden, levels if self.summed else 0
+        units, summed = self.lstm_size or hidden, levels if self.layers.startswith("sum") else 0
         seed = keyed(*key, "head")
         return BiLSTMTagger(levels * hidden, units, self.lstm_layers, len(labels), self.dropout, seed, summed)
 
     def inputs(self, model: PretrainingModel, part: Examples, machine: Machine, progress: Progress) -> Inputs:
-        """The activations at the first sub-token of every word, the levels concatenated.
-
-        In fp32 on every machine, as are the scores of tasks.
-        """
+        """The activations at the first sub-token of every word, the levels concatenated, in fp32 on every machine."""
         import torch
 
         from bertlab.model.encoder import gather
@@ -133,6 +122,6 @@ class Features(Adaptation):
     def flops(self, model: Model, trained: float, evaluated: float, passes: float, *, causal: bool = False) -> float:
         """One forward pass of the encoder per token, and three of the tagger in each epoch."""
         forward = cost.encoder_flops_per_token(model, self.length, causal=causal)
-        levels = 1 if self.summed else len(self.levels(model.layers))
+        levels = 1 if self.layers.startswith("sum") else len(self.levels(model.layers))
         tagger = cost.recurrent_flops(levels * model.hidden, self.lstm_size or model.hidden, self.lstm_layers)
         return (trained + evaluated) * forward + (3.0 * passes * trained + evaluated) * tagger

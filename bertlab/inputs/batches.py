@@ -24,7 +24,7 @@ _KEPT = 1 << 30
 _TOGETHER = 1 << 18
 """Tokens of consecutive batches that are made at once: they share the cost of each call of NumPy."""
 FEWEST = 8
-"""Documents that are used at least, however few a number of epochs takes."""
+"""Documents that are used at least, so that a random next sentence has others to come from."""
 _FIXED = "evaluation"
 """Replaces the seed where sequences and masks are the same for every recipe."""
 
@@ -58,11 +58,8 @@ class Batches:
 
 
 def first_documents(recipe: Recipe, text: Part) -> Part:
-    """The first documents, as many as the steps of a recipe pass over `inputs.epochs` times; all if that is 0.
-
-    They are at least `FEWEST`, so that a random next sentence has other documents to come from. Raises `BadInput` for a
-    text that is too short.
-    """
+    """The first documents, as many as the steps of a recipe pass over `inputs.epochs` times, but at least `FEWEST`; all
+    if that is 0. Raises `BadInput` for a text that is too short."""
     epochs, schedule = recipe.inputs.epochs, recipe.schedule
     if not epochs:
         return text
@@ -71,10 +68,8 @@ def first_documents(recipe: Recipe, text: Part) -> Part:
     layout = lay_out(recipe.inputs, most, length=length, copy=0, seed=recipe.seed, pairing=recipe.pairing)
     wanted = schedule.steps * schedule.batch_size / epochs
     if len(layout) < wanted and len(most.tokens) == len(text.tokens):
-        raise BadInput(
-            f"inputs.epochs is {epochs}: that takes {wanted:,.0f} sequences of text, and the corpus has "
-            f"{len(layout):,}: give more text, fewer steps or more epochs"
-        )
+        have = f"that takes {wanted:,.0f} sequences of text, and the corpus has {len(layout):,}"
+        raise BadInput(f"inputs.epochs is {epochs}: {have}: give more text, fewer steps or more epochs")
     return _beginning(text, int(layout.starts[min(int(wanted), len(layout) - 1)]))
 
 
@@ -87,11 +82,9 @@ def _beginning(text: Part, size: int) -> Part:
 
 
 class _Phase:
-    """Batches of sequences of one length, out of endless epochs over the training text.
-
-    A sequence weighs 1, or its tokens in a format whose batches are counted by tokens. A batch consists of the
-    sequences that begin within its share of the weight of all epochs; so it can be made without those before it.
-    """
+    """Batches of sequences of one length, out of endless epochs over the training text. A sequence weighs 1, or its
+    tokens in a format whose batches are counted by tokens; a batch has those that begin within its share of the
+    weight."""
 
     def __init__(self, recipe: Recipe, corpus: TokenisedCorpus, text: Part, length: int, trimmed: bool) -> None:
         inputs = recipe.inputs
@@ -196,10 +189,8 @@ class Evaluation:
 def heldout(
     recipe: Recipe, corpus: TokenisedCorpus, objective: Sequence[Loss], size: int, together: int = 64
 ) -> list[Batch]:
-    """At most `size` single segments of the held-out documents, with what `objective` adds, `together` in a batch.
-
-    They depend on the corpus and `inputs.length` alone.
-    """
+    """At most `size` single segments of the held-out documents, `together` in a batch; they depend on the corpus and
+    `inputs.length` alone, but for what `objective` adds."""
     if len(corpus.heldout.documents) < 2:
         raise BadInput("no document is held out for evaluation: give more documents or raise corpus.heldout")
     layout = single_segments(corpus.heldout, length=recipe.inputs.length)

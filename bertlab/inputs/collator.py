@@ -24,10 +24,8 @@ _STEP = 8
 
 @dataclass(frozen=True)
 class Sequences:
-    """B sequences of T tokens, from which the losses make their inputs and labels, one after the other.
-
-    `lengths`, `random_second`, `order` and `sequence_ids` are those of the `Batch`.
-    """
+    """B sequences of T tokens, from which the losses make their inputs and labels, one after the other. Fields without
+    a description are those of the `Batch`."""
 
     tokens: Integers
     """(B, T) ids, contiguous; a loss may change them in place."""
@@ -146,8 +144,7 @@ class Collator:
         segments = np.zeros(tokens.shape, np.int32) if len(layout.breaks) else (behind & ~beyond & 1).astype(np.int32)
 
         ids = layout.starts.take(chosen) + copy * self._size
-        random = layout.random.take(chosen).astype(np.int32)
-        order = layout.order.take(chosen).astype(np.int32)
+        random, order = (each.take(chosen).astype(np.int32) for each in (layout.random, layout.order))
         made = Sequences(tokens, before, ordinary, lengths, random, order, ids, epoch)
         return Batch(
             tokens=tokens,

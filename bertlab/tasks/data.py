@@ -73,10 +73,8 @@ def _table(located: Located, split: str) -> Table:
 
 
 def from_hub(dataset: Dataset, split: str, label: str, advice: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """The rows of a split of a data set of the Hub, and the names that it declares for the integers of column `label`.
-
-    Lists of such integers become names, because tags of a data set and of a task can differ in order.
-    """
+    """The rows of a split of a data set of the Hub, and the names that it declares for the integers of column `label`;
+    lists of such integers become names, because tags of a data set and of a task can differ in order."""
     found = dataset.open(split, advice)
     rows: list[dict[str, Any]] = []
     try:
@@ -94,10 +92,8 @@ def from_hub(dataset: Dataset, split: str, label: str, advice: str) -> tuple[lis
 
 
 def held_back(data: TaskData) -> TaskData:
-    """The task with a keyed eighth of its training examples as its evaluation split, for choosing settings.
-
-    No group is in both splits: whole groups are held back, in a keyed order, up to an eighth of the examples.
-    """
+    """The task with a keyed eighth of its training examples, in whole groups, as its evaluation split, for choosing
+    settings."""
     count = len(data.train)
     groups = np.arange(count) if data.train.groups is None else data.train.groups
     sizes = np.bincount(groups)
@@ -111,10 +107,8 @@ def held_back(data: TaskData) -> TaskData:
 
 
 def sampled(data: TaskData, count: int) -> TaskData:
-    """The task with keyed samples of at most `count` evaluation and `count` test examples; all for 0.
-
-    Samples are of single examples, not of groups: at equal size, examples of many groups are more informative.
-    """
+    """The task with keyed samples of at most `count` evaluation and `count` test examples; all for 0. They ignore
+    groups: at equal size, examples of many groups are more informative."""
 
     def sample(part: RawExamples) -> RawExamples:
         order = keyed.permutation(keyed.key("evaluation rows"), len(part))

@@ -1,8 +1,5 @@
-"""Bag-of-words models for the lexical floor of each kind of task.
-
-A linear model of the words of each text, word pairs and the number of shared words; for tagging, of a window of three
-words; for spans, the span of the context nearest to words of the question.
-"""
+"""Bag-of-words models for the lexical floor: a linear model of the words of each text, word pairs and the number of
+shared words; for tagging, of a window of three words; for spans, the span nearest to words of the question."""
 
 from __future__ import annotations
 
@@ -41,10 +38,8 @@ def words(text: str) -> list[str]:
 
 
 def features(text: Sequence[Sequence[str]]) -> csr_matrix:
-    """(E, COUNTS + FEATURES) of one or two columns: counts of shared words, then hashed words and word pairs.
-
-    A pair has one word of each text; in a single column, two adjacent words.
-    """
+    """(E, COUNTS + FEATURES) of one or two columns: counts of shared words, then hashed words and word pairs (one word
+    of each text; in a single column, two adjacent words)."""
     from scipy.sparse import csr_matrix
 
     columns, starts, values = [], [0], []
@@ -113,19 +108,15 @@ _RUN = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
 
 
 def nearest(question: str, context: str) -> tuple[str, float]:
-    """The span of at most four words of a context, none from the question, with the most question words around it.
-
-    Rare words of the context weigh more, and capitalised spans get a bonus. Also returns the fraction of the question's
-    words that the context contains.
-    """
+    """The span of at most four words of a context, none from the question, with the most question words around it (rare
+    ones weigh more, capitalised spans get a bonus), and the fraction of the question's words that the context has."""
     words_of_question = set(_RUN.findall(question.lower()))
     places = list(_RUN.finditer(context))
     lower = [place.group().lower() for place in places]
     often = Counter(lower)
     weight = np.array([1 / often[word] if word in words_of_question else 0.0 for word in lower])
     around = np.convolve(weight, np.ones(11), mode="same") if len(weight) else weight
-    best, chosen = -1.0, ""
-    at = 0
+    best, chosen, at = -1.0, "", 0
     while at < len(places):
         end = at
         while end < len(places) and end - at < 4 and lower[end] not in words_of_question:

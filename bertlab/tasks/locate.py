@@ -114,9 +114,8 @@ def _substituted(task: Task, name: str, substitute: str, machine: Machine) -> Ta
     if named in catalog.TASKS:
         other = catalog.TASKS[named]
         if other.kind != task.kind:
-            raise BadInput(
-                f"{name}={substitute}: {name} is {task.kind}, {substitute} is {other.kind}; name one of the same kind"
-            )
+            kinds_of = f"{name} is {task.kind}, {substitute} is {other.kind}"
+            raise BadInput(f"{name}={substitute}: {kinds_of}; name one of the same kind")
         if at and not (other.hub and revision):
             raise BadInput(f"{name}={substitute}: {named} has no copy on the Hub, or no revision follows the @")
         return dataclasses.replace(other, hub=f"{reference_of(other).name}@{revision}") if at else other
@@ -187,14 +186,13 @@ class Tasks:
         if task.name not in self._before:
             return None
         first = self._before[task.name]
+        option = f"--intermediate-task {task.name}={first}"
         located = self._locate(task, substitute=first)
         labels, ours = located.task.labels, self.find(task).task.labels
         if labels and ours and labels != ours:
-            raise BadInput(
-                f"--intermediate-task {task.name}={first}: its labels are {labels}, not {ours}: no head fits both"
-            )
+            raise BadInput(f"{option}: its labels are {labels}, not {ours}: no head fits both")
         if not labels and not ours and located.origin != "microworld" and kinds.find(task.kind).labelled:
-            raise BadInput(f"--intermediate-task {task.name}={first}: its labels have no names to match by: name them")
+            raise BadInput(f"{option}: its labels have no names to match by: name them")
         # It is not evaluated, and its labels have the meaning and the order of the task's.
         before = dataclasses.replace(located.task, evaluation=located.task.train, test="", labels=labels or ours)
         located = dataclasses.replace(located, task=before, name=first)

@@ -1,11 +1,9 @@
 """Metrics as functions of weighted examples, so that a report resamples them without recomputing predictions.
 
-An example is the unit that another test set would sample: in tagging a sentence with all its words, and where examples
-depend on each other their whole group. Weights on the examples serve the bootstrap. Contributions of examples average
-to the value and measure their influence (an infinitesimal or plain jackknife), so the variance of any metric is that of
-a mean.
-
-Shapes: E examples, B weightings, K statistics per example. Values are in points (0 to 100), log-likelihoods in nats.
+An example is the unit that another test set would sample: a sentence with all its words, or a group of dependent ones.
+Weights serve the bootstrap. Contributions of examples average to the value and measure their influence (an
+infinitesimal or plain jackknife), so the variance of any metric is that of a mean. Shapes: E examples, B weightings, K
+statistics per example. Values are in points (0 to 100), log-likelihoods in nats.
 """
 
 from abc import ABC, abstractmethod
@@ -88,11 +86,8 @@ class MetricOfMeans(Metric):
 
 @dataclass(frozen=True, eq=False)
 class Grouped(Metric):
-    """A metric whose examples are groups of another's: a resample draws or leaves out whole groups.
-
-    Groups differ in size, and their metric is a ratio, so a group contributes what its examples add beyond the value
-    (the linearised, or cluster-robust, variance).
-    """
+    """A metric whose examples are groups of another's: a resample draws or leaves out whole groups. As groups differ in
+    size, one contributes what its examples add beyond the value (the linearised, or cluster-robust, variance)."""
 
     metric: Metric
     group: Labels

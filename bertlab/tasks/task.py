@@ -14,7 +14,7 @@ from bertlab.tasks.examples import Integers
 
 @dataclass(frozen=True, kw_only=True)
 class Task(Checked, group="task "):
-    """A task as data: the location of its examples and the meaning of its columns.
+    """The location of a task's examples and the meaning of its columns.
 
     Tasks of the catalogue set `dataset`; a user's own task sets `path`, a folder of `<split>.jsonl[.gz]`, `.parquet`,
     `.csv` or `.tsv` files (for tagging, whose columns are lists, one of the first two).
@@ -30,7 +30,6 @@ class Task(Checked, group="task "):
     path: str = ""
     """A folder of the user's own; a relative path starts at the folder of the study file."""
     train: str = "train"
-    """The training split."""
     evaluation: str = "validation"
     """The split that measurements report by default."""
     test: str = ""
@@ -71,10 +70,8 @@ class Table:
         optional: Sequence[str] = (),
         names: tuple[str, ...] = (),
     ) -> Table:
-        """Collects the `required` columns of rows, and those `optional` ones that the first row has.
-
-        Raises `BadInput` if there are no rows, or with the nearest name if a row lacks a column.
-        """
+        """Collects the `required` columns of rows, and those `optional` ones that the first row has. Raises `BadInput`
+        if there are no rows, or with the nearest name if a row lacks a column."""
         columns: dict[str, list[Any]] = {}
         for number, row in enumerate(rows, start=1):
             columns = columns or {name: [] for name in (*required, *(name for name in optional if name in row))}
@@ -137,15 +134,13 @@ class TaskData:
     """A task with its raw examples, checked."""
 
     name: str
-    """The name of the requested task."""
+    """The name of the requested task, not of its substitute."""
     dataset: str
-    """The data set of its examples, as reports show it."""
     kind: str
     labels: tuple[str, ...]
     """Names of the labels; none for regression and spans."""
     train: RawExamples
     evaluation: RawExamples
     test: RawExamples | None = None
-    """The test split, if the task has one."""
     content: str
     """Identifies the examples, as `Located.content`."""

@@ -54,11 +54,8 @@ class Layout:
         return (self.first_length + self.second_length + specials).astype(np.int32)
 
     def spans(self, chosen: Offsets) -> tuple[Offsets, Integers]:
-        """The sequences number `chosen` (B,) as S spans with [SEP] between them.
-
-        Returns where each span begins, (B, S), and the ordinary tokens before each [SEP], (B, S - 1). In a sequence of
-        fewer spans the latter are all of its tokens.
-        """
+        """Where each span of the sequences number `chosen` (B,) begins, (B, S), and the ordinary tokens before each
+        [SEP] between them, (B, S - 1): in a sequence of fewer spans all of its tokens."""
         first, first_length = self.first.take(chosen), self.first_length.take(chosen)
         if self.second_length.take(chosen).any():
             return np.array([first, self.second.take(chosen)]).T, first_length[:, None]
@@ -84,10 +81,8 @@ def consecutive(sentences: Offsets, after: Callable[[Offsets], Offsets], most: i
 
 
 def pieces(text: Part, longest: int, piece: int) -> tuple[Offsets, Offsets]:
-    """Sentence and document offsets in which a sentence of more than `longest` tokens is cut into even pieces.
-
-    A piece has at most `piece` tokens; all that follows treats it as a sentence.
-    """
+    """Sentence and document offsets in which a sentence of more than `longest` tokens is cut into even pieces of at
+    most `piece` tokens; all that follows treats these as sentences."""
     sentences, documents = text.sentences, text.documents
     lengths = np.diff(sentences)
     long = np.flatnonzero(lengths > longest)
@@ -129,10 +124,9 @@ def by_blocks(make: Callable[[Offsets], Layout], starts: Offsets) -> Layout:
 def require_others(text: Part) -> None:
     """Raises `BadInput` if no other document can provide a random second segment."""
     if len(text.documents) < 3:
-        raise BadInput(
-            f"the corpus has {len(text.documents) - 1} document to train on: a random second segment comes from "
-            "another document, so give more (each file or record is one), or a smaller corpus.heldout"
-        )
+        few = f"the corpus has {len(text.documents) - 1} document to train on"
+        why = "a random second segment comes from another document"
+        raise BadInput(f"{few}: {why}, so give more (each file or record is one), or a smaller corpus.heldout")
 
 
 _WIDER = (0, 0, 0, 0, 1, 4, 16, 1 << 30)
@@ -152,11 +146,9 @@ class FormIndex:
     def draw(
         self, forms: tuple[Offsets, Offsets], bounds: tuple[Any, Any], document: Offsets, key: Key, i: Offsets
     ) -> Offsets:
-        """For each sequence `i` of `document`, a sentence of another document, uniform over the range of forms.
-
-        Both ends of `forms` and `bounds` are inclusive. If the range has none, it grows within `bounds`; if these have
-        none either, the sentence is uniform over another document that is uniform over all others.
-        """
+        """For each sequence `i` of `document`, a sentence of another document, uniform over the range of forms. If that
+        (inclusive) has none, it grows within `bounds`; if these have none either, the sentence is uniform over another
+        document that is uniform over all others."""
         found, left = np.zeros_like(i), np.arange(len(i))
         least, most = (np.broadcast_to(bound, i.shape) for bound in bounds)
         last = len(self._ends) - 1

@@ -147,10 +147,8 @@ class _Pairs:
     def _elsewhere(
         self, i: Offsets, chunk: _Chunk, first_length: Offsets, total: Offsets, at: Offsets
     ) -> tuple[Offsets, Offsets]:
-        """Sentences of another document for the sequences `at` of those that start at `i`: offsets and tokens.
-
-        They reach the target; if the sequence's own document ends before it, they have the tokens that are left there.
-        """
+        """Sentences of another document for the sequences `at` of those that start at `i`: offsets and tokens. They
+        reach the target; if the sequence's own document ends before it, they have the tokens that are left there."""
         document, target = chunk.document[at], chunk.target[at]
         need, rest = np.maximum(target - first_length[at], 1), (total - first_length)[at]
         base = (self.whole + 1) * self._natural[chunk.split[at]]
@@ -180,11 +178,9 @@ def _heads(cut: Offsets, key: int, i: Offsets) -> Offsets:
 
 
 def _spans(text: Part, room: int) -> tuple[Offsets, Offsets]:
-    """Sentence and document offsets in which a sentence of more than half the `room` tokens is cut into pieces.
-
-    A sequence that ends within a sentence loses the rest of it, which would be most of a text of long sentences. The
-    paper calls any contiguous span a sentence; a piece has at most an eighth of the room.
-    """
+    """Sentence and document offsets in which a sentence of more than half the `room` tokens is cut into pieces of at
+    most an eighth: a sequence that ends within a sentence loses the rest, which would be most of a text of long
+    ones."""
     return base.pieces(text, max(2, room // 2), max(1, room // 8))
 
 
