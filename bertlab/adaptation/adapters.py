@@ -25,9 +25,8 @@ examples of SQuAD's counterpart."""
 
 @dataclass(frozen=True, kw_only=True)
 class Adapters(Adaptation):
-    """Trains two bottleneck adapters per layer, the encoder's LayerNorms and the head of the task. All other
-    pre-trained weights are frozen, among them the pooler, as in the released code; a missing pooler is trained with the
-    head."""
+    """Trains two bottleneck adapters per layer, the encoder's LayerNorms, the head of the task and a missing pooler;
+    a pre-trained pooler is frozen, as in the released code."""
 
     kind = "adapters"
     description = "adapters trained in a frozen encoder"

@@ -83,8 +83,7 @@ def _beginning(text: Part, size: int) -> Part:
 
 class _Phase:
     """Batches of sequences of one length, out of endless epochs over the training text. A sequence weighs 1, or its
-    tokens in a format whose batches are counted by tokens; a batch has those that begin within its share of the
-    weight."""
+    tokens if batches are counted by tokens; a batch has those that begin within its share of the weight."""
 
     def __init__(self, recipe: Recipe, corpus: TokenisedCorpus, text: Part, length: int, trimmed: bool) -> None:
         inputs = recipe.inputs
@@ -179,9 +178,8 @@ class Evaluation:
 
     batches: Sequence[Batch]
     names: tuple[str, ...]
-    """The names of the sums."""
     sums: Callable[[Any, Any], Mapping[str, Any]]
-    """Maps a model and a batch on its device to the sums over the batch, by name."""
+    """Maps a model and a batch on its device to the sums over the batch, by their `names`."""
     figures: Callable[[Mapping[str, float]], dict[str, float]]
     """Maps the sums over all batches to the figures."""
 

@@ -146,16 +146,8 @@ class Collator:
         ids = layout.starts.take(chosen) + copy * self._size
         random, order = (each.take(chosen).astype(np.int32) for each in (layout.random, layout.order))
         made = Sequences(tokens, before, ordinary, lengths, random, order, ids, epoch)
-        return Batch(
-            tokens=tokens,
-            segments=segments,
-            lengths=lengths,
-            random_second=random,
-            order=order,
-            sequence_ids=ids,
-            epochs=np.full(len(chosen), epoch),
-            arrays={kind: examples(made) for kind, examples in self._examples.items()},
-        )
+        arrays = {kind: examples(made) for kind, examples in self._examples.items()}
+        return Batch(tokens, segments, lengths, random, order, ids, np.full(len(chosen), epoch), arrays)
 
     def _from(self, places: Numbers) -> npt.NDArray[Any]:
         """The T tokens of the text from each of `places` (B,) on, (B, T); any tokens outside of the text."""

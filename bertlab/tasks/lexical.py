@@ -66,20 +66,17 @@ def features(text: Sequence[Sequence[str]]) -> csr_matrix:
 
 def fit(inputs: csr_matrix, labels: Integers | Floats) -> Any:
     """A fitted one-against-all logistic regression of labels, or a ridge regression of values."""
-    from sklearn.dummy import DummyClassifier
-    from sklearn.linear_model import LogisticRegression, Ridge
-    from sklearn.multiclass import OneVsRestClassifier
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import FunctionTransformer
+    from sklearn import dummy, linear_model, multiclass, pipeline, preprocessing
 
     if np.issubdtype(labels.dtype, np.floating):
-        return Ridge(alpha=10.0, solver="sparse_cg", tol=1e-3).fit(inputs, labels)
+        return linear_model.Ridge(alpha=10.0, solver="sparse_cg", tol=1e-3).fit(inputs, labels)
     if len(np.unique(labels)) == 1:
-        return DummyClassifier(strategy="most_frequent").fit(inputs, labels)
-    model: Any = LogisticRegression(solver="liblinear", max_iter=100)
-    model = model if len(np.unique(labels)) == 2 else OneVsRestClassifier(model)
+        return dummy.DummyClassifier(strategy="most_frequent").fit(inputs, labels)
+    model: Any = linear_model.LogisticRegression(solver="liblinear", max_iter=100)
+    model = model if len(np.unique(labels)) == 2 else multiclass.OneVsRestClassifier(model)
     used = np.unique(inputs.indices)  # the others have no weight and would slow down each step of the fit
-    model = make_pipeline(FunctionTransformer(lambda counts: counts[:, used], accept_sparse=True), model)
+    narrow = preprocessing.FunctionTransformer(lambda counts: counts[:, used], accept_sparse=True)
+    model = pipeline.make_pipeline(narrow, model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a label without training examples, or a fit that has not converged
         model.fit(inputs, labels)

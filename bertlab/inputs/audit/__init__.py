@@ -38,9 +38,32 @@ def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None,
     """
     source = source or Batches(recipe, corpus).batch
     lengths = phases(recipe)
-    first = lengths[0][1] if len(lengths) > 1 else sys.maxsize
-    steps = range(first), range(first, sys.maxsize)
-    return [_audit(recipe, corpus, source, length, own, most) for (length, _), own in zip(lengths, steps, strict=False)]
+    first_of_last = lengths[0][1] if len(lengths) > 1 else sys.maxsize
+    copies = recipe.inputs.dupe_factor if recipe.inputs.pairs else 1
+    later = sorted({copies, *(loss.period(copies) for loss in recipe.objective)})
+    audited = []
+    for (length, _), steps in zip(lengths, (range(first_of_last), range(first_of_last, sys.maxsize)), strict=False):
+        drawn = [draw(recipe, corpus, source, length, 0, steps, most)]
+        drawn += [draw(recipe, corpus, source, length, epoch, steps, most // 8) for epoch in later]
+        every = [sample for sample in drawn if sample is not None]
+        first = every[0]
+        traced = trace(first)
+        checks = [
+            *sequences.layout(first),
+            sequences.batches(first),
+            *sequences.content(first, traced),
+            *sequences.pairs(first, traced),
+            *sequences.form(first, traced),
+            *sequences.coverage(first, traced),
+            *(check for loss in recipe.objective for check in loss.audit(first)),
+        ]
+        for other in every[1:]:
+            checks += [check for loss in recipe.objective for check in loss.audit_again(first, other)]
+        sizes = np.concatenate([each.batch.lengths for each in every])
+        epochs = ", ".join(str(each.epoch) for each in every)
+        shown = f"{len(sizes):,} sequences, {sizes.sum():,} tokens of epochs {epochs}"
+        audited.append(Audited(length, f"{shown}; {'all' if first.whole else 'part'} of epoch 0", tuple(checks)))
+    return audited
 
 
 def same_batches(recipe: Recipe) -> tuple[object, ...]:
@@ -50,28 +73,3 @@ def same_batches(recipe: Recipe) -> tuple[object, ...]:
     steps = recipe.schedule.steps if whole else 1
     pairs = recipe.pairing if recipe.inputs.pairs else None
     return masks, recipe.corpus, recipe.tokenizer, recipe.inputs, pairs, recipe.schedule.batch_size, steps, recipe.seed
-
-
-def _audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source, length: int, steps: range, most: int) -> Audited:
-    copies = recipe.inputs.dupe_factor if recipe.inputs.pairs else 1
-    later = sorted({copies, *(loss.period(copies) for loss in recipe.objective)})
-    drawn = [draw(recipe, corpus, source, length, 0, steps, most)]
-    drawn += [draw(recipe, corpus, source, length, epoch, steps, most // 8) for epoch in later]
-    every = [sample for sample in drawn if sample is not None]
-    first = every[0]
-    traced = trace(first)
-    checks = [
-        *sequences.layout(first),
-        sequences.batches(first),
-        *sequences.content(first, traced),
-        *sequences.pairs(first, traced),
-        *sequences.form(first, traced),
-        *sequences.coverage(first, traced),
-        *(check for loss in recipe.objective for check in loss.audit(first)),
-    ]
-    for other in every[1:]:
-        checks += [check for loss in recipe.objective for check in loss.audit_again(first, other)]
-    lengths = np.concatenate([each.batch.lengths for each in every])
-    epochs = ", ".join(str(each.epoch) for each in every)
-    shown = f"{len(lengths):,} sequences, {lengths.sum():,} tokens of epochs {epochs}"
-    return Audited(length, f"{shown}; {'all' if first.whole else 'part'} of epoch 0", tuple(checks))

@@ -179,8 +179,7 @@ def _heads(cut: Offsets, key: int, i: Offsets) -> Offsets:
 
 def _spans(text: Part, room: int) -> tuple[Offsets, Offsets]:
     """Sentence and document offsets in which a sentence of more than half the `room` tokens is cut into pieces of at
-    most an eighth: a sequence that ends within a sentence loses the rest, which would be most of a text of long
-    ones."""
+    most an eighth: a sequence that ends within a sentence loses the rest, most of a text of long ones."""
     return base.pieces(text, max(2, room // 2), max(1, room // 8))
 
 

@@ -2,11 +2,9 @@
 vector with each [CLS], a softmax over the endings. With a question, the second segment is the question with an ending
 in place of its blank `_`, or behind it (as in ALBERT's released code for RACE)."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +16,7 @@ from bertlab.tasks.kinds import classification
 from bertlab.tasks.kinds.base import Arrays, Options, TaskKind
 from bertlab.tasks.metrics import Metric
 from bertlab.tasks.task import RawExamples, Table, Task, checked_texts
-
-if TYPE_CHECKING:
-    from bertlab.text.tokenizers.base import TrainedTokenizer
+from bertlab.text.tokenizers.base import TrainedTokenizer
 
 
 class MultipleChoice(TaskKind):
