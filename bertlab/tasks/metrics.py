@@ -9,14 +9,11 @@ statistics per example. Values are in points (0 to 100), log-likelihoods in nats
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bertlab.tasks.examples import Floats as Floats
-
-Labels = npt.NDArray[np.integer[Any]]
+from bertlab.tasks.examples import Integers
 
 
 class Metric(ABC):
@@ -90,7 +87,7 @@ class Grouped(Metric):
     size, one contributes what its examples add beyond the value (the linearised, or cluster-robust, variance)."""
 
     metric: Metric
-    group: Labels
+    group: Integers
     """(E,) the number of the group, 0 to G - 1, of each example."""
 
     def weighted(self, weights: Floats) -> Floats:

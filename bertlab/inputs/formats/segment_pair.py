@@ -23,15 +23,13 @@ def segment_pairs(
     places (ALBERT section 3.1). What exceeds the target is cut from the longer segment, a token at a time, at its front
     or back. Every token is in the own part of exactly one sequence, or cut.
 
-    True and random pairs have the same form, so that only their words distinguish them. If the document ends before
-    the target, the end of another document with about as many tokens replaces the second part. A second part that
-    starts within a sentence too long for a sequence is replaced by one that does too. A chunk of one sentence is split
-    at a random token; the back of another document's last sentence replaces its own back, which is cut.
+    True and random pairs have the same form, so that only their words distinguish them. A second part that ends its
+    document before the target, or starts within a sentence too long for a sequence, is replaced by one that does too. A
+    chunk of one sentence is split at a random token; the back of another document's last sentence replaces its own.
 
     Pairs in order and exchanged pairs have the same form too: only pairs whose mirror image would also be a chunk have
     an order. Both segments begin and end at sentences, or both within one; and with its first sentence at its end the
     chunk would end at the same place, since the sentence that reaches the target is a long one in most chunks.
-
     Raises `BadInput` if random pairs need another document and there is none.
     """
     pairs = _Pairs(text, length, short, copy, seed, pairing or Pairing())

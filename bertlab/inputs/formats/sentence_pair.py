@@ -25,11 +25,9 @@ def sentence_pairs(text: Part, *, length: int, copy: int, seed: int | str) -> La
 
     True and random pairs have the same form, so that only their words distinguish them: the sentence of another
     document follows one that is as long as the first and is cut at the same ends. A sentence that is left alone at the
-    end of its document begins no true pair. If few sentences of its form could (the only sentence of a document, the
-    last piece of one that was cut, an abstract below its title), its form would reveal the label; it is then split at a
-    random token. In a random pair the back of another one of the same length replaces its own, which is lost. Every
-    other token is in the own part of exactly one sequence.
-
+    end of its document begins no true pair. If few sentences of its form could (the only one of a document, the last
+    piece of one that was cut, an abstract below its title), its form would reveal the label; it is then split at a
+    random token, and in a random pair the back of another one of the same length replaces its own, which is lost.
     Raises `BadInput` if there is no other document.
     """
     base.require_others(text)

@@ -246,10 +246,10 @@ def tokens_of(answer: Answers, span: Integers) -> list[tuple[int, int]]:
 def best(windows: Windows, scores: Floats) -> tuple[Integers, Floats]:
     """The best spans of Q questions in their contexts, (Q, 2) in characters, and their margins, (Q,).
 
-    Spans have start <= end and at most `LONGEST_ANSWER` tokens. A margin is the score of the span, S.T_i + E.T_j, minus
-    the lowest score of no answer in any window, S.C + E.C. `scores` (turns R, T) has the logits of each window, start
-    and end alternating, minus infinity on padding. With answerability it also has those of no and yes: windows
-    classified as no give no span, and a margin is the highest log-odds (nats) of any window that it contains an answer.
+    A margin is the score of the span, S.T_i + E.T_j, minus the lowest score of no answer in any window, S.C + E.C.
+    `scores` (turns R, T) has the logits of each window, start and end alternating, minus infinity on padding. With
+    answerability it also has those of no and yes: windows classified as no give no span, and a margin is the highest
+    log-odds (nats) of any window that it contains an answer.
     """
     context, turns = windows.spans[..., 0] >= 0, windows.turns
     width = context.shape[1]
@@ -278,11 +278,9 @@ def best(windows: Windows, scores: Floats) -> tuple[Integers, Floats]:
 
 
 def log_likelihoods(windows: Windows, right: Sequence[Answers], log_probabilities: Floats) -> Floats:
-    """(Q,) the log-likelihood (nats) of the most probable right span of each question, over all windows.
-
-    If no window contains an answer, that of [CLS] in the window that gives it the lowest probability.
-    `log_probabilities` (turns R, T) are those of start and end; the answerability classifier has no influence.
-    """
+    """(Q,) the log-likelihood (nats) of the most probable right span of each question, over all windows; if none
+    contains an answer, that of [CLS] in the window that gives it the lowest probability. `log_probabilities` (turns R,
+    T) are those of start and end; the answerability classifier has no influence."""
     found, none = np.full(windows.raw_count, -np.inf), np.full(windows.raw_count, np.inf)
     starts, ends = log_probabilities[0 :: windows.turns], log_probabilities[1 :: windows.turns]
     for question, span, start, end in zip(windows.questions, windows.spans, starts, ends, strict=True):

@@ -14,7 +14,7 @@ from bertlab.names import shown
 from bertlab.tasks import lexical
 from bertlab.tasks.examples import Examples, Floats, Integers
 from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Options, Predicted, TaskKind
-from bertlab.tasks.metrics import Labels, Metric, MetricOfMeans, f1_points, percentage, ratio
+from bertlab.tasks.metrics import Metric, MetricOfMeans, f1_points, percentage, ratio
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 
 if TYPE_CHECKING:
@@ -171,8 +171,8 @@ class Tagging(TaskKind):
 
 
 def _spans(
-    letter: npt.NDArray[np.str_], of_type: Labels, opens: npt.NDArray[np.bool_]
-) -> tuple[npt.NDArray[np.bool_], Labels]:
+    letter: npt.NDArray[np.str_], of_type: Integers, opens: npt.NDArray[np.bool_]
+) -> tuple[npt.NDArray[np.bool_], Integers]:
     """Whether an entity starts at each word, (W,), and its end and type, (2, W); `opens`: whether a sentence starts."""
     inside = letter != "O"
     before = np.roll(inside, 1) & (np.roll(of_type, 1) == of_type) & ~opens  # the previous word has the same type
@@ -182,7 +182,7 @@ def _spans(
     return starts, np.stack([ends, of_type])
 
 
-def _by_sentence(sentence: Labels, *counts: npt.NDArray[Any]) -> Floats:
+def _by_sentence(sentence: Integers, *counts: npt.NDArray[Any]) -> Floats:
     """Sums over the words of each sentence: K times (W,) -> (E, K)."""
     _, owner = np.unique(sentence, return_inverse=True)
     return np.stack([np.bincount(owner, each) for each in counts], -1)
