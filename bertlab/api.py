@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bertlab.machine import Machine
+from bertlab.progress import silent
+from bertlab.recipe import Corpus, Recipe
+from bertlab.store.runs import PRETRAINED, Store
+
 if TYPE_CHECKING:
     import pandas
 
-    from bertlab.recipe import Recipe
     from bertlab.text.tokens import TokenisedCorpus
     from bertlab.training.finetuning import Pretrained
 
@@ -33,9 +37,6 @@ def prepare_corpus(
     `text` names files, folders or data sets of the Hub, whose documents are in `column`, or the embedded corpus.
     Raises `BadInput` for text that cannot be used.
     """
-    from bertlab.machine import Machine
-    from bertlab.progress import silent
-    from bertlab.recipe import Corpus
     from bertlab.text import sources, tokens
 
     directory = Path(directory)
@@ -53,7 +54,6 @@ def open_run(store: str | Path, name: str) -> Pretrained:
 
     Raises `BadInput` if no run matches, or several do.
     """
-    from bertlab.store.runs import PRETRAINED, Store
     from bertlab.training.finetuning import open_pretrained
 
     run = Store(Path(store)).match(name, lambda each: each.kind in PRETRAINED)
@@ -65,6 +65,5 @@ def results(store: str | Path) -> pandas.DataFrame:
     """All measured values of a store in points, with the columns of a report's `<study>.csv`."""
     from bertlab.report import tidy
     from bertlab.report.gather import gather_all
-    from bertlab.store.runs import Store
 
     return tidy.values(gather_all(Store(Path(store))))

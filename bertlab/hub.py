@@ -1,9 +1,7 @@
 """Data sets and checkpoints of the Hugging Face Hub, at a commit, identified by the hashes of their files.
 
-A name is `owner/name[:config][@revision]`; a revision is a branch, a tag or a commit, by default the main branch. Ids
-contain the hashes of the files that are read, which the Hub lists, instead of the commit: editing the card changes no
-id. Files are downloaded at that commit into the cache of `huggingface_hub`. The last answers of the Hub are stored, so
-that cached files can be used without it (`HF_HUB_OFFLINE=1`).
+Ids contain the hashes of the files that are read instead of the commit: editing the card changes no id. The last
+answers of the Hub are stored, so that cached files can be used without it (`HF_HUB_OFFLINE=1`).
 """
 
 from __future__ import annotations
@@ -30,15 +28,10 @@ if TYPE_CHECKING:
 Kind = Literal["dataset", "model"]
 Files = Mapping[str, str]
 """The hash of each file by its path: `sha256:...` of the bytes of a large file, else `git:...`, the id of its blob."""
-SECONDS = 30
-"""The time limit for an answer of the Hub."""
 
 _NAME = re.compile(
     r"(?P<repository>([\w-][\w.-]*/)?[\w-][\w.-]*)(:(?P<configuration>[\w.-]+))?(@(?P<revision>[\w./-]+))?"
 )
-_CARDS = ("README.md", "dataset_infos.json", ".huggingface.yaml")
-"""Files that assign files to configurations and splits."""
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True)
@@ -144,7 +137,7 @@ def _answer(kind: Kind, reference: Reference, cache: Path, what: str, advice: st
 
     index = Index(cache)
     known = index.entries.get(f"{kind} {reference.full_name}")
-    if known is not None and _COMMIT.fullmatch(reference.revision):
+    if known is not None and re.fullmatch(r"[0-9a-f]{40}", reference.revision):
         return dict(known)  # a commit never changes
     try:
         commit, files = _listed(kind, reference.repository, reference.revision)
@@ -189,7 +182,7 @@ def _listed(kind: Kind, repository: str, revision: str) -> tuple[str, Files]:
     from huggingface_hub import HfApi
 
     ask = HfApi().dataset_info if kind == "dataset" else HfApi().model_info
-    info = ask(repository, revision=revision or None, files_metadata=True, timeout=SECONDS)
+    info = ask(repository, revision=revision or None, files_metadata=True, timeout=30)  # seconds
     files = {
         each.rfilename: f"sha256:{each.lfs.sha256}" if each.lfs else f"git:{each.blob_id}"
         for each in info.siblings or ()
@@ -200,7 +193,6 @@ def _listed(kind: Kind, repository: str, revision: str) -> tuple[str, Files]:
 
 
 def _fetch(repository: str, commit: str, path: str) -> Path:
-    """Downloads a file of a data set, unless it is in the cache of the library."""
     from huggingface_hub import hf_hub_download
 
     quiet()
@@ -225,7 +217,7 @@ def _resolve(reference: Reference, commit: str, listed: Files) -> dict[str, Any]
             if not place.resolve().is_relative_to(folder):
                 raise ValueError(f"a file is called {path!r}")
             place.parent.mkdir(parents=True, exist_ok=True)
-            if path in _CARDS:
+            if path in ("README.md", "dataset_infos.json", ".huggingface.yaml"):  # which assign files to splits
                 place.write_bytes(_fetch(reference.repository, commit, path).read_bytes())
             else:
                 place.touch()

@@ -12,14 +12,12 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bertlab import __version__
 from bertlab.errors import BadInput, unknown
+from bertlab.recipe import Recipe
 from bertlab.store.files import expanded, kind
-
-if TYPE_CHECKING:
-    from bertlab.recipe import Recipe
 
 PRECISIONS = ("auto", "fp32", "bf16")
 COMPILATIONS = ("auto", "yes", "no", "graphs")

@@ -1,6 +1,7 @@
 """Shows what jobs cost, runs them with live progress (bars on a terminal, lines elsewhere), says why some failed."""
 
 import contextlib
+import resource
 import shutil
 import sys
 import time
@@ -14,7 +15,6 @@ from bertlab.cli.console import complain, console, print_table, say
 from bertlab.errors import BadInput
 from bertlab.estimates.estimate import Estimate, estimate
 from bertlab.estimates.times import Recorded
-from bertlab.execution import environment
 from bertlab.execution.attempt import one_line
 from bertlab.execution.schedule import execute
 from bertlab.lab.differences import differences
@@ -29,13 +29,12 @@ from bertlab.wording import duration, megabytes
 
 SECONDS_BETWEEN_LINES = 15.0
 """If the output is not a terminal."""
+LEAST_MEMORY = 2 * 2**30
+"""Bytes of address space: with less, importing torch fails or hangs."""
 
 
 def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Estimate | None = None) -> None:
-    """Prints a plan; `what` describes its jobs, unless they are those of the studies.
-
-    Without an estimate, times are those of similar finished runs, and left out without any.
-    """
+    """Prints a plan; `what` describes jobs that are not the studies' own. Times are `found`, or of finished runs."""
     found = found or estimate(plan, store, machine, Recorded(store, machine).seconds, read_tasks=False)
     names = ", ".join([*(study.name for study in plan.request.studies), *([what] if what else [])])
     given = plan.request.pretrained
@@ -51,9 +50,8 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Esti
     print_table(columns, lines, f"{names}: scale {plan.request.scale.name} {text}")
     for line in models(plan.pending(store)):
         say(line)
-    if plan.request.scale.name == "paper" and not what:
-        for line in unlike_paper(plan):
-            say(line)
+    for line in unlike_paper(plan) if plan.request.scale.name == "paper" and not what else ():
+        say(line)
 
 
 def unlike_paper(plan: Plan) -> list[str]:
@@ -113,7 +111,10 @@ def carry_out(
     Reads all tasks first. Calls `on_training` when the first training begins. With `quiet`, progress goes to standard
     error. Raises `BadInput`, without leaving a new store behind.
     """
-    environment.require_memory()
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)  # as `ulimit -v` sets it
+    if limit != resource.RLIM_INFINITY and limit < LEAST_MEMORY:
+        least = f"raise it to at least {LEAST_MEMORY / 1e6:,.0f} MB"
+        raise BadInput(f"`ulimit -v` limits this process to {limit / 1e6:,.0f} MB: {least}")
     done = {run.id for run in store.runs()}
     pending = [job for job in jobs if job.id not in done]
     for data in (data for job in pending if isinstance(job, Measure) for data in job.tasks):

@@ -63,10 +63,7 @@ def options(
 
 
 def main() -> None:
-    """Runs the command line.
-
-    Exits with 2 for bad input, 1 for failed runs, 130 and 143 for signals, and `INTERNAL_ERROR`.
-    """
+    """Exits with 2 for bad input, 1 for failed runs, 130 and 143 for signals, and `INTERNAL_ERROR`."""
     code, line = 0, ""
     try:
         environment.prepare()

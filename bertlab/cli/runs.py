@@ -1,18 +1,13 @@
 """`bertlab runs`: lists the runs of a store, and removes some; `bertlab merge`: joins stores."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bertlab.cli.console import console, print_json, print_table, say
 from bertlab.cli.options import JSON, RUNS, Names, argument, option
 from bertlab.errors import BadInput
 from bertlab.names import plain
-
-if TYPE_CHECKING:
-    from bertlab.store.runs import Store
 
 COLUMNS = ("id", "kind", "label", "status", "reason")
 
@@ -24,6 +19,7 @@ def runs(
     json: bool = JSON,
 ) -> None:
     """List or remove runs."""
+    from bertlab.store.files import read_json
     from bertlab.store.prune import prune as pruned
     from bertlab.store.runs import Store
 
@@ -38,26 +34,16 @@ def runs(
     if prune:
         finished, unfinished = pruned(store)
         say(f"removed {finished} finished and {unfinished} unfinished runs")
-    listed = _listed(store)
-    if json:
-        print_json(listed)
-    elif not remove and not prune:
-        print_table(COLUMNS, [[run[name] for name in COLUMNS] for run in listed], left=5)
-
-
-def _listed(store: Store) -> list[dict[str, Any]]:
-    """Every run as a record of `COLUMNS`, its `path` and its `recipe`."""
-    from bertlab.store.files import read_json
-
-    found: list[tuple[Any, ...]] = [
+    # Every run: `COLUMNS`, its path and its recipe.
+    rows: list[tuple[Any, ...]] = [
         (run.id, run.kind, run.label, run.result().get("status", "done"), "", str(run.path), run.science())
         for run in store.runs()
     ]
-    found += [(*(each.get(name, "") for name in COLUMNS), "", each.get("science", {})) for each in store.failures()]
+    rows += [(*(each.get(name, "") for name in COLUMNS), "", each.get("science", {})) for each in store.failures()]
     for run, path in store.damaged():
         reason = f"{path.relative_to(run.path)} has changed: the command that made the run repeats it"
-        found.append((run.id, run.kind, run.label, "damaged", reason, str(run.path), {}))
-    listed = {run_id for run_id, *_ in found}
+        rows.append((run.id, run.kind, run.label, "damaged", reason, str(run.path), {}))
+    listed = {run_id for run_id, *_ in rows}
     for kind, run_id, active in store.unfinished():
         if run_id in listed:
             continue
@@ -70,8 +56,11 @@ def _listed(store: Store) -> list[dict[str, Any]]:
             if at.get("total"):
                 reason = f"{at['done']:,}/{at['total']:,} {at['stage']}, process {at['pid']} on {at['host']}"
         status, label = "running" if active else "interrupted", record.get("label", "")
-        found.append((run_id, kind, label, status, reason, str(path), record.get("science", {})))
-    return [dict(zip((*COLUMNS, "path", "recipe"), each, strict=True)) for each in found]
+        rows.append((run_id, kind, label, status, reason, str(path), record.get("science", {})))
+    if json:
+        print_json([dict(zip((*COLUMNS, "path", "recipe"), row, strict=True)) for row in rows])
+    elif not remove and not prune:
+        print_table(COLUMNS, [row[: len(COLUMNS)] for row in rows], left=5)
 
 
 def merge(

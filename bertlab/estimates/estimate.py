@@ -3,20 +3,11 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from bertlab import synthetic as microworld
 from bertlab.estimates.measure import TYPICAL_MFU
-from bertlab.lab.jobs import (
-    ImportCheckpoint,
-    Job,
-    Measure,
-    PrepareCorpus,
-    Pretrain,
-    devices_per_pretraining,
-    needs,
-    read_task,
-)
+from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, devices_per_pretraining, needs, read_task
 from bertlab.lab.plan import Plan
 from bertlab.machine import Machine
 from bertlab.model.interop.checkpoint import Checkpoint
@@ -49,7 +40,7 @@ class Amount:
     pretrainings: int = 0
     measurements: int = 0
     others: int = 0
-    """Corpora and checkpoints."""
+    """Corpora."""
     tokens: float = 0.0
     """Trained on, counted again in every epoch."""
     flops: float = 0.0
@@ -79,10 +70,7 @@ def estimate(plan: Plan, store: Store, machine: Machine, seconds: Seconds, *, re
     pending = plan.pending(store)
     done = Counter(job.kind for job in plan.jobs)
     done.subtract(job.kind for job in pending)
-
-    def cost_of(jobs: Sequence[Job]) -> Amount:
-        return amount(jobs, machine, seconds, read_tasks=read_tasks)
-
+    cost_of = partial(amount, machine=machine, seconds=seconds, read_tasks=read_tasks)
     by_kind = {kind: cost_of([job for job in pending if job.kind == kind]) for kind in done}
     return Estimate(done=dict(done), jobs=by_kind, to_do=cost_of(pending))
 
@@ -94,12 +82,12 @@ def amount(jobs: Sequence[Job], machine: Machine, seconds: Seconds, *, read_task
     """
     counted = [job for job in jobs if read_tasks or isinstance(job, Pretrain)]
     works = [work(job) for job in counted]
-    trained = sum(isinstance(job, Pretrain | ImportCheckpoint) for job in jobs)
+    corpora = sum(isinstance(job, PrepareCorpus) for job in jobs)
     measured = sum(isinstance(job, Measure) for job in jobs)
     return Amount(
-        pretrainings=trained,
+        pretrainings=len(jobs) - corpora - measured,
         measurements=measured,
-        others=len(jobs) - trained - measured,
+        others=corpora,
         tokens=sum(each.tokens for each in works),
         flops=sum(each.flops for each in works),
         seconds=wall_seconds(jobs, machine, seconds),
@@ -117,12 +105,11 @@ def wall_seconds(jobs: Sequence[Job], machine: Machine, seconds: Seconds) -> flo
     devices = {job.id: per_run if isinstance(job, Pretrain) and job.steps else 1 for job in jobs}
     times: dict[str, float] = {}
     for job in jobs:
-        time = seconds(job, devices[job.id])
-        if time is None:
+        if (time := seconds(job, devices[job.id])) is None:
             return None
         times[job.id] = time
     # This process prepares text and checkpoints, before there are workers.
-    parallel = [job for job in jobs if not isinstance(job, PrepareCorpus | ImportCheckpoint)]
+    parallel = [job for job in jobs if isinstance(job, Pretrain | Measure)]
     total = sum(times.values())
     if machine.is_single_process or not parallel:
         return total
@@ -140,7 +127,7 @@ def gpu_seconds(peak_flops: float) -> Seconds:
     """
 
     def seconds(job: Job, devices: int) -> float:
-        if isinstance(job, PrepareCorpus | ImportCheckpoint):
+        if not isinstance(job, Pretrain | Measure):
             return 0.0
         whole = work(job)
         launching = whole.steps * (recipe_of(job).model.layers + 1) * LAYER_SECONDS

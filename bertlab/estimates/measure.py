@@ -1,6 +1,8 @@
 """Times this machine: matrix products, and steps of pre-trainings as jobs run them."""
 
 import dataclasses
+import resource
+import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -47,10 +49,7 @@ class _Timed(Exception):
 
 
 class StepTimer:
-    """A `Progress` that times the steps of a pre-training and then raises `_Timed`.
-
-    Waits for the device only when the clock starts and when it stops.
-    """
+    """A `Progress` that times steps, waiting for the device only twice, and then raises `_Timed`."""
 
     def __init__(self, machine: Machine, max_steps: int = MAX_STEPS) -> None:
         self._machine, self._max_steps = machine, max_steps
@@ -96,10 +95,7 @@ def _of_one_length(recipe: Recipe, length: int) -> Recipe:
 
 
 def flops_per_second(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Machine, peak_flops: float) -> float:
-    """The speed of pre-training `recipe`, timed in the empty directory `work`.
-
-    A step is timed on as many sequences as take about `STEP_SECONDS`.
-    """
+    """The speed of pre-training `recipe`, timed in the empty directory `work` in steps of about `STEP_SECONDS`."""
     size, seconds = recipe.schedule.batch_size, 0.0
     for length, steps in cost.phases(recipe):
         short = _of_one_length(recipe, length)
@@ -156,7 +152,4 @@ def peak_memory(machine: Machine) -> int:
         import torch
 
         return int(torch.cuda.max_memory_allocated())
-    import resource
-    import sys
-
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -41,7 +41,12 @@ class Recorded:
             try:
                 self._own[run.id] = run.seconds()
                 if run.kind != "corpus" and _same_machine(run.environment(), machine):
-                    found.setdefault(_similarity_of(run, runs), []).append(_times(run))
+                    trained = 0.0
+                    if run.kind == "pretrain":
+                        trained = sum(line["seconds"] for line in run.timing() if line["stage"] == "train")
+                    steps = max(1, run.result()["steps"]) if run.kind == "pretrain" else 1
+                    per_step = trained / steps
+                    found.setdefault(_similarity_of(run, runs), []).append((per_step, run.seconds() - trained))
             except (AttributeError, BadInput, KeyError, OSError, TypeError):
                 continue
         self._similar: dict[str, list[float]] = {}
@@ -60,14 +65,6 @@ class Recorded:
             return None
         step, rest = self._similar[key]
         return (step * (job.steps if isinstance(job, Pretrain) else 0) + rest) / devices
-
-
-def _times(run: Run) -> tuple[float, float]:
-    """Seconds per step, and those outside of steps."""
-    if run.kind != "pretrain":
-        return 0.0, run.seconds()
-    trained = sum(line["seconds"] for line in run.timing() if line["stage"] == "train")
-    return trained / max(1, run.result()["steps"]), run.seconds() - trained
 
 
 def similarity(job: Job, machine: Machine) -> str:

@@ -19,11 +19,7 @@ from bertlab.store.runs import Store
 
 @dataclass(frozen=True)
 class Ended:
-    """How an attempt ended.
-
-    `claimed`: another process works on the run. `stopped`: a signal came; finished work is kept. `refused`: the input
-    is bad.
-    """
+    """How an attempt ended: `claimed` by another process, `stopped` by a signal, `refused` for bad input, and so on."""
 
     status: Literal["done", "claimed", "stopped", "refused", "failed", "diverged"]
     reason: str = ""

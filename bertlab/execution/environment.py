@@ -1,13 +1,10 @@
-"""Checks the environment of a command: directories, variables, file descriptors, limits."""
+"""Checks the environment of a command: directories, variables, file descriptors."""
 
 import os
 import sys
 import tempfile
 
 from bertlab.errors import BadInput
-
-LEAST_MEMORY = 2 * 2**30
-"""Bytes of address space: with less, importing torch fails or hangs."""
 
 
 def prepare() -> None:
@@ -39,15 +36,3 @@ def collective_seconds() -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 9 and int(text) >= 1):
         raise BadInput(f"BERTLAB_COLLECTIVE_SECONDS is '{text}': set whole seconds, at least 1")
     return int(text)
-
-
-def require_memory() -> None:
-    """Raises `BadInput` if a limit on the process (`ulimit -v`) leaves too little memory for training."""
-    import resource
-
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit != resource.RLIM_INFINITY and limit < LEAST_MEMORY:
-        raise BadInput(
-            f"`ulimit -v` limits this process to {limit / 1e6:,.0f} MB: raise it to at least "
-            f"{LEAST_MEMORY / 1e6:,.0f} MB"
-        )

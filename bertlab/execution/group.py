@@ -1,7 +1,6 @@
 """One pre-training on several devices, with Ray Train and Lightning DDP: one process for each device.
 
-If a process dies, the group ends at once; if one hangs, after `COLLECTIVE_SECONDS`. The group then starts a second
-time, from the run's own checkpoint; Ray Train keeps none.
+A group whose process dies or hangs starts a second time, from the run's own checkpoint; Ray Train keeps none.
 """
 
 import tempfile
@@ -22,7 +21,6 @@ from bertlab.store.runs import Store
 
 COLLECTIVE_SECONDS = environment.collective_seconds()
 """How long a process waits for the others, which may hang, or save to a slow disk."""
-
 TRIES = 2
 """How often a group starts whose processes are killed, hang or fail."""
 
@@ -36,12 +34,11 @@ def train(
     progress: Progress,
     listening: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> dict[str, Any]:
-    """Pre-trains `job` in `work` on this number of devices, and returns its result.
+    """Pre-trains `job` in `work` on this number of devices, which the caller must not hold, and returns its result.
 
-    Ray must be initialised, and the caller must hold none of the devices. `machine` is as each process uses it, and
-    paths are absolute. The first process calls `progress`, and each trains within `listening()`, through which it sees
-    the stop flag: both are pickled. Raises the errors of the training, and `RunFailed` if the group was killed or hung
-    twice.
+    `machine` is as each process uses it, and paths are absolute. The first process calls `progress`; each trains within
+    `listening()`, through which it sees the stop flag: both are pickled. Raises the errors of the training, and
+    `RunFailed` if the group was killed or hung twice.
     """
     import ray
 

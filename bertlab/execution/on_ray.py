@@ -1,8 +1,7 @@
-"""Worker processes on the devices of this machine or of a Ray cluster; each runs one job after the other.
+"""Worker processes, each with one device of this machine or of a Ray cluster; a pre-training may replace several.
 
-A worker holds one device and imports torch once. A pre-training on several devices replaces as many workers. Workers
-read and write the store themselves, so all machines of a cluster must see it under the same path. Signals reach only
-this process, which stops workers by a flag file in the store.
+All machines of a cluster must see the store under the same path. Signals reach only this process, which stops workers
+by a flag file in the store.
 """
 
 import logging
@@ -32,14 +31,11 @@ from bertlab.store.runs import Store
 
 SECONDS_TO_STOP = 9.0
 """The time that workers have to save before they are killed."""
-
 SECONDS_BETWEEN_LOOKS = 0.3
-
 PRIVATE = "bertlab-ray-"
 """The prefix of folders for Ray's sessions."""
 OWNER = "BERTLAB_RAY_FOLDER"
 """The environment variable by which processes of Ray are matched to their folder."""
-
 OBJECT_STORE_BYTES = 100 * 2**20
 """Enough for jobs and their outcomes; all data go through the store."""
 
@@ -174,10 +170,9 @@ class Workers(Engine):
 
 @contextmanager
 def workers(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[Workers]:
-    """Workers on the devices of `machine`, for `jobs`.
+    """Workers on the devices of `machine`, for `jobs`; ends everything that it started.
 
-    Starts Ray on this machine, or joins a cluster; ends everything that it started. Raises `BadInput` if the cluster
-    has fewer devices.
+    Raises `BadInput` if the cluster has fewer devices.
     """
     store = Store(store.root.resolve())  # workers have another current directory
     with _ray(machine) as ray:

@@ -17,7 +17,6 @@ from bertlab.store.runs import Run, Store
 
 TRIES = 2
 """A job that fails is tried once more."""
-
 SECONDS_BETWEEN_LOOKS = 0.2
 """At a run that another command works on."""
 
@@ -40,9 +39,8 @@ def execute(
 ) -> list[Job]:
     """Runs the unfinished ones of `jobs`, each after the jobs that it needs, and returns those without a result.
 
-    A job that fails is tried once more; then the store records the failure, and jobs that do not depend on it continue.
-    A diverged job is not tried again. Calls `on_training` when corpora and checkpoints are ready and the first training
-    begins. Raises `BadInput` and `Interrupted`, which end all jobs.
+    A failure is recorded after `TRIES`, and other jobs continue; a diverged job is not tried again. Calls `on_training`
+    when corpora and checkpoints are ready. Raises `BadInput` and `Interrupted`, which end all jobs.
     """
     schedule = Schedule(jobs, store, observer)
     if not machine.cluster:
@@ -117,7 +115,10 @@ class Schedule:
             self.begun[job.id] -= 1
             self.todo.append(job)
         elif not how.final and self.begun[job.id] < TRIES:
-            self._repeat_needs(job)
+            for need in needs(job):  # again too if their runs are gone: damaged ones are set aside before use
+                if self.store.get(need.id) is None and need.id in self.done:
+                    self.done.remove(need.id)
+                    self.todo.insert(0, need)
             self.todo.append(job)
             self.observer.failed(job, one_line(how.status, how.reason), again=True)
         else:
@@ -125,13 +126,6 @@ class Schedule:
             self.store.fail({**facts, "status": how.status, "reason": how.reason, "log": how.log})
             self.lost.append(job)
             self.observer.failed(job, one_line(how.status, how.reason), again=False)
-
-    def _repeat_needs(self, job: Job) -> None:
-        """Repeats the jobs that this one needs if their runs are gone: damaged ones are set aside before use."""
-        for need in needs(job):
-            if self.store.get(need.id) is None and need.id in self.done:
-                self.done.remove(need.id)
-                self.todo.insert(0, need)
 
     def _give_up(self) -> None:
         """Removes the jobs that can have no result: those that diverged before or need a lost job."""

@@ -1,12 +1,7 @@
 """The synthetic corpus and its tasks: an invented, English-like world, generated from a seed.
 
-    from bertlab import synthetic as microworld
-    next(microworld.documents(1))
-    microworld.rows("inference", "train")[0]
-
-Documents state facts in several ways, and tasks require recognising whether two statements agree. Names of the
-validation and test examples do not occur in training examples. The tasks have the columns of their counterparts on the
-Hub.
+`documents(1)` and `rows("inference", "train")` show it. Tasks require recognising whether two statements agree. Names
+of the validation and test examples do not occur in training examples.
 """
 
 from collections.abc import Callable, Sequence

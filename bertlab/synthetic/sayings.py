@@ -1,8 +1,7 @@
 """Tasks on sayings: most examples have a claim, and a word that decides whether it is true.
 
-A verb ("knew that", "denied that") or a noun ("a fact that", "a myth that") gives a claim its status. The documents
-show which words imply truth; evaluation examples of most tasks use words that no training example has. Neither the
-length of an example nor one half of a pair predicts its label.
+Documents show which verbs ("knew that") and nouns ("a myth that") imply truth; evaluation examples of most tasks use
+words that no training example has. Neither the length of an example nor one half of a pair predicts its label.
 """
 
 import operator
@@ -77,8 +76,7 @@ def inference(sample: Sample) -> dict[str, Any]:
     """Does the premise entail the hypothesis (0), leave it open (1) or contradict it (2)? In the columns of MNLI.
 
     A premise reports a saying or a tale, and one word decides whether it is true. The hypothesis states that the saying
-    or the tale is true or false. Both choices are independent of the label, so neither text alone predicts it;
-    sentences about a saying ("said it") and about a tale ("had it") have the same length.
+    or the tale is true or false, independently of the label, in the same number of words.
     """
     speaker, other, deed = sample.people()
     # a saying (0) or a tale (1); true (0) or false (1)
@@ -181,8 +179,7 @@ def completion(sample: Sample) -> dict[str, Any]:
     """The start of a story and four endings; the one with index `label` follows. In the columns of SWAG.
 
     The start reports a saying or a tale, and one word decides whether it is true. The endings state for both that it is
-    true and that it is false; they are the same in every example, so the endings alone carry no information. Endings
-    about a saying ("said it") and about a tale ("had it") have the same length and the same names.
+    true and that it is false; they are the same in every example, so the endings alone carry no information.
     """
     draw = sample.draw
     speaker, other, deed = sample.people()

@@ -1,8 +1,7 @@
 """Documents: each states connected facts about a small cast, many of them twice in different words.
 
-A fact and its restatement are adjacent, so the words on both sides and the neighbouring clauses determine a masked
-word: the synonym, the opposite, the class of a kind, the other side of a transfer, the referent of `she`, the
-destination of a journey. A sentence from another document interrupts these relations.
+A fact and its restatement are adjacent, so neighbouring clauses determine a masked word, such as a synonym, the class
+of a kind or the referent of `she`. A sentence from another document interrupts these relations.
 """
 
 from collections.abc import Iterator
@@ -15,7 +14,6 @@ DOCUMENTS = 12_000
 """The documents of the default corpus: about 1.6 million tokens with a vocabulary of 4,096."""
 BYTES = 6_811_157
 """The size of their text."""
-
 _TEMPLATES = TEMPLATES["story"]
 _LINKS = WORDS["restate"] + WORDS["result"]
 

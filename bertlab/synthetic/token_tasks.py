@@ -1,9 +1,7 @@
 """Tasks whose targets are tokens: named entities, parts of speech, and answers to questions.
 
-Entities of all four types share the same names: a cue before or behind the name decides, and few cues of the test set
-are frequent in the training set. Parts of speech are those of notes without capitals, articles and punctuation, in
-which neither the form of a word nor its neighbours decide, as in "brave weaver praised" and "weaver praised"; no
-training example has the words. The documents show all cues and words in whole sentences.
+Entities of all four types share the same names: a cue beside the name decides. Parts of speech are those of notes in
+which neither the form of a word nor its neighbours decide, as in "brave weaver praised" and "weaver praised".
 """
 
 import functools
@@ -21,9 +19,6 @@ _ENTITIES, _NOTES, _QUESTIONS = (TEMPLATES[name] for name in ("entities", "parts
 _TAGS: dict[str, str] = _NOTES["tags"]
 """The tag of Universal Dependencies of each slot and word of a note."""
 
-# A clause contains a name as <PER:First Last> until it is split into words and tags.
-_PIECE = re.compile(r"<([A-Z]+):([^>]*)>|[A-Za-z-]+|[^\sA-Za-z<>]")
-
 
 def entities(sample: Sample) -> dict[str, Any]:
     """Named entities in BIO: `tokens` and `ner_tags`, strings such as B-PER, one per token."""
@@ -33,7 +28,8 @@ def entities(sample: Sample) -> dict[str, Any]:
         clause = f"{clause}, {draw.one(['and', *WORDS['contrast']])} {draw.one(_CLAUSES)(sample)}"
     tokens: list[str] = []
     tags: list[str] = []
-    for piece in _PIECE.finditer(sentence(clause)):
+    # A clause contains a name as <PER:First Last> until it is split into words and tags.
+    for piece in re.finditer(r"<([A-Z]+):([^>]*)>|[A-Za-z-]+|[^\sA-Za-z<>]", sentence(clause)):
         kind, name = piece.groups()
         words = name.split() if kind else [piece.group()]
         tokens += words

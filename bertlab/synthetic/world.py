@@ -1,7 +1,7 @@
 """The synthetic world: its words, from lexicon.toml, its inhabitants, and what they do to each other.
 
-Which adjectives mean the same and which the opposite, what is a kind of what, which verb is the converse of which: no
-task states it. The documents show it in use, so pre-training can learn it and a few thousand examples cannot.
+Which words mean the same and which the opposite, what is a kind of what: no task states it. The documents show it in
+use, so pre-training can learn it and a few thousand examples cannot.
 """
 
 import functools
