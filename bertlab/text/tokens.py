@@ -26,9 +26,8 @@ from bertlab.errors import BadInput
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.recipe import Corpus, Tokenizer
 from bertlab.store.files import digest
-from bertlab.text.blocks import Tokenised, tokenise_all
 from bertlab.text.sources import Located
-from bertlab.text.spool import Block, Spool
+from bertlab.text.spool import Block, Spool, Tokenised, tokenise_all
 from bertlab.text.tokenizers.base import TrainedTokenizer
 
 TEXT_VERSION = 1

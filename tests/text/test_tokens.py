@@ -14,7 +14,7 @@ from bertlab import progress
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.recipe import Corpus
-from bertlab.text import blocks, sentences, sources, spool, tokens
+from bertlab.text import sentences, sources, spool, tokens
 from bertlab.text.tokenizers import SPECIALS, WordPiece
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 
@@ -175,27 +175,27 @@ def test_a_killed_worker_is_replaced_by_this_process(build, monkeypatch):
     alone = build(texts, name="alone")
     monkeypatch.setattr(tokens, "SMALL", 0)
     monkeypatch.setattr(spool, "BLOCK", 2_000)
-    monkeypatch.setattr(blocks, "ProcessPoolExecutor", Broken)
+    monkeypatch.setattr(spool, "ProcessPoolExecutor", Broken)
     assert opened(build(texts, workers=2)).facts == opened(alone).facts
 
 
 def test_a_document_longer_than_a_batch_is_one_document(build, monkeypatch):
     texts = [*world(20), " ".join(world(200, seed=2))]
     whole = build(texts, name="whole")
-    monkeypatch.setattr(blocks, "BATCH", 1_000)
+    monkeypatch.setattr(spool, "BATCH", 1_000)
     monkeypatch.setattr(sentences, "PIECE", 1_000_000)
     assert opened(build(texts, name="parts")).facts == opened(whole).facts
 
 
 def test_documents_of_fewer_than_two_tokens_are_left_out():
     wordpiece = TrainedWordPiece([*SPECIALS, "cat", "dog"])
-    done = blocks.tokenise(["cat", "\u200b", "cat dog", "cat\n\ndog", "\u200b\n\ndog", "dog cat"], wordpiece)
+    done = spool.tokenise(["cat", "\u200b", "cat dog", "cat\n\ndog", "\u200b\n\ndog", "dog cat"], wordpiece)
     assert np.frombuffer(done.tokens, dtype=np.uint16).tolist() == [5, 6, 5, 6, 6, 5]
     assert done.sentences.tolist() == [2, 1, 1, 2]
     assert done.documents.tolist() == [1, 2, 1]
-    nothing = blocks.tokenise(["cat", "\u200b"], wordpiece)
+    nothing = spool.tokenise(["cat", "\u200b"], wordpiece)
     assert (nothing.tokens, len(nothing.sentences), len(nothing.documents)) == (b"", 0, 0)
-    assert len(blocks.tokenise([], wordpiece).documents) == 0
+    assert len(spool.tokenise([], wordpiece).documents) == 0
 
 
 def test_special_tokens_in_the_text_stay_text(build):
