@@ -89,12 +89,7 @@ class SelfAttention(nn.Module):
         self.dropout = nn.Dropout(model.dropout)  # of attention probabilities
 
     def forward(
-        self,
-        read: Tensor,
-        x: Tensor,
-        bias: Tensor | None,
-        rotation: Rotation | None,
-        positions: Tensor | None = None,
+        self, read: Tensor, x: Tensor, bias: Tensor | None, rotation: Rotation | None, positions: Tensor | None = None
     ) -> Tensor:
         """Attention from `read` to `x` (B, T, D), in the shape of `read`: `x`, or its vectors at `positions` (B, K)."""
         causal = bias is not None and bias.shape[-2] > 1
@@ -144,10 +139,6 @@ class Rotary(nn.Module):
         angle = torch.arange(positions, dtype=torch.float64)[:, None] * frequency  # (positions, d/2)
         self.register_buffer("cosine", angle.cos().float(), persistent=False)
         self.register_buffer("sine", angle.sin().float(), persistent=False)
-
-    def forward(self, tokens: int) -> Rotation:
-        """Cosines and sines of the first `tokens` positions, (T, d/2) each."""
-        return self.cosine[:tokens], self.sine[:tokens]
 
 
 class Encoder(nn.Module):
@@ -206,7 +197,7 @@ class Encoder(nn.Module):
     def _between_tokens(self, x: Tensor, lengths: Tensor | None) -> tuple[Tensor | None, Rotation | None]:
         """The bias of attention scores, for padding or causal, and the rotation; the same in all layers."""
         tokens = x.shape[1]
-        rotation = None if self.rotary is None else self.rotary(tokens)
+        rotation = None if self.rotary is None else (self.rotary.cosine[:tokens], self.rotary.sine[:tokens])
         # Padding is at the end, which no token of a causal encoder sees.
         return causal_bias(tokens, x) if self.causal else padding_bias(lengths, tokens, x.dtype), rotation
 
@@ -268,17 +259,6 @@ def gather(x: Tensor, positions: Tensor) -> Tensor:
     batch, tokens, width = x.shape
     flat = torch.arange(batch, device=x.device)[:, None] * tokens + positions
     return x.reshape(batch * tokens, width).index_select(0, flat.flatten()).view(batch, -1, width)
-
-
-def linear_cross_entropy(x: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
-    """The weighted sum of the cross-entropies of softmax(x weight' + bias): nats, a scalar, at least in fp32.
-
-    `x` (N, D), `weight` (V, D), `bias` (V,), `targets` (N,) integers, `weights` (N,).
-    """
-    logits = F.linear(x, weight, bias)
-    wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    losses = F.cross_entropy(wide, targets.long(), reduction="none")
-    return torch.dot(losses, weights.to(losses.dtype))
 
 
 def set_dropout(module: nn.Module, probability: float) -> None:

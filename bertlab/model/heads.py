@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.keyed import key
-from bertlab.model.encoder import EPSILON, Encoder, eager_on_cpu, gather, linear_cross_entropy, set_dropout
+from bertlab.model.encoder import EPSILON, Encoder, eager_on_cpu, gather, set_dropout
 from bertlab.model.initial import HEAD_STD, initialise
 from bertlab.model.recurrent import Backbone
 from bertlab.recipe.objective import bert
@@ -49,7 +49,10 @@ class LMHead(nn.Module):
         if sparse and eager_on_cpu(weights):
             used = weights.nonzero()[:, 0]
             x, targets, weights = (each.index_select(0, used) for each in (x, targets, weights))
-        return linear_cross_entropy(self._transformed(x), embeddings, self.bias, targets, weights)
+        logits = F.linear(self._transformed(x), embeddings, self.bias)
+        wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        losses = F.cross_entropy(wide, targets.long(), reduction="none")
+        return torch.dot(losses, weights.to(losses.dtype))
 
     def _transformed(self, x: Tensor) -> Tensor:
         out: Tensor = self.norm(F.gelu(self.transform(x)))
@@ -241,9 +244,6 @@ class ClassificationModel(TaskModel):
 
 class TaggingModel(TaskModel):
     """A label for each token (BERT section 5.3)."""
-
-    def __init__(self, encoder: Backbone, labels: int, dropout: float, seed: int) -> None:
-        super().__init__(encoder, None, labels, dropout, seed)
 
     def forward(
         self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None

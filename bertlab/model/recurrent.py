@@ -34,7 +34,10 @@ class BiLSTM(nn.Module):
 
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(B, T, D) and the tokens of each sequence (B,), None for T of each -> (B, T, 2N)."""
-        reverse = _reverse(x, lengths)
+        # The positions that reverse each sequence within its length; padding keeps its place.
+        place = torch.arange(x.shape[1], device=x.device).expand(len(x), -1)
+        last = x.shape[1] - 1 if lengths is None else lengths[:, None] - 1
+        reverse = torch.where(place <= last, last - place, place)  # (B, T)
         for rightward, leftward in zip(self.rightward, self.leftward, strict=True):
             x = self.dropout(x)
             right, _ = rightward(x)
@@ -78,14 +81,9 @@ class RecurrentEncoder(nn.Module):
 
     def __init__(self, encoder: Encoder, seed: int) -> None:
         super().__init__()
-        self.encoder, self.causal = encoder, encoder.causal
-        self.hidden_size = encoder.hidden_size
+        self.encoder, self.levels = encoder, encoder.levels
+        self.causal, self.hidden_size = encoder.causal, encoder.hidden_size
         self.recurrent = BiLSTM(self.hidden_size, self.hidden_size // 2, LAYERS, encoder.embeddings.dropout.p, seed)
-
-    @property
-    def levels(self) -> list[nn.Module]:
-        """The levels of the encoder."""
-        return self.encoder.levels
 
     def forward(
         self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None
@@ -97,13 +95,3 @@ class RecurrentEncoder(nn.Module):
 
 Backbone = Encoder | RecurrentEncoder
 """A module below heads and objectives, with one vector per token."""
-
-
-def _reverse(features: Tensor, lengths: Tensor | None) -> Tensor:
-    """(B, T) the positions that reverse each sequence within its length; padding keeps its place."""
-    batch, tokens, _ = features.shape
-    place = torch.arange(tokens, device=features.device).expand(batch, -1)
-    if lengths is None:
-        return place.flip(1)
-    last = lengths[:, None] - 1
-    return torch.where(place <= last, last - place, place)

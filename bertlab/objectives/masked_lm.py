@@ -133,7 +133,9 @@ class MaskedLM(LanguageModel):
         base = keyed.key(seed, "mask", length)
 
         def examples(sequences: Sequences) -> Arrays:
-            keys = keyed.bits(keyed.key(base, self._mask_epoch(sequences.epoch)), sequences.sequence_ids)
+            epoch = sequences.epoch
+            masks = {"dynamic": epoch, "static": 0, "duplicated": epoch % self.copies}[self.schedule]
+            keys = keyed.bits(keyed.key(base, masks), sequences.sequence_ids)
             choice = choose(sequences, keys)
             numbers, used = choice.numbers, choice.used
             positions = numbers + np.int32(1)
@@ -151,10 +153,6 @@ class MaskedLM(LanguageModel):
             return {"positions": positions, "targets": targets, "weights": used.astype(np.float32)}
 
         return examples
-
-    def _mask_epoch(self, epoch: int) -> int:
-        """The epoch whose masks are shown in `epoch`."""
-        return 0 if self.schedule == "static" else epoch % self.copies if self.schedule == "duplicated" else epoch
 
     def evaluations(self, recipe: Recipe, corpus: TokenisedCorpus, size: int, final: bool) -> list[Evaluation]:
         """Single held-out segments, 15 % masked 80/10/10, and the same under its own masking where that differs."""

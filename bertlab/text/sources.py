@@ -24,10 +24,7 @@ from bertlab.store.files import digest, expanded, kind
 from bertlab.text import rows
 from bertlab.text.sentences import cut
 
-ALIASES = {
-    "wikitext-103": "Salesforce/wikitext:wikitext-103-raw-v1",
-    "wikipedia": "wikimedia/wikipedia:20231101.en",
-}
+ALIASES = {"wikitext-103": "Salesforce/wikitext:wikitext-103-raw-v1", "wikipedia": "wikimedia/wikipedia:20231101.en"}
 """Short names of data sets of the Hub; each can be followed by `@revision`."""
 SUFFIXES = (".txt", ".txt.gz", ".jsonl", ".jsonl.gz", ".parquet")
 DOCUMENT = 1_000_000
@@ -179,15 +176,11 @@ def _usable(path: Path) -> bool:
 
 
 def _from_file(path: Path, column: str) -> Iterator[str]:
-    if path.name.endswith((".txt", ".txt.gz")):
-        yield from _from_txt(path)
+    """The documents of a file; those of a `.txt` are cut at blank lines, to at most `DOCUMENT` characters."""
+    if not path.name.endswith((".txt", ".txt.gz")):
+        for number, row in enumerate(rows.read(path, column), start=1):
+            yield _text(row, f"{path}, record {number}", column)
         return
-    for number, row in enumerate(rows.read(path, column), start=1):
-        yield _text(row, f"{path}, record {number}", column)
-
-
-def _from_txt(path: Path) -> Iterator[str]:
-    """The text of a file, in documents of at most `DOCUMENT` characters that are cut at blank lines."""
     held = ""
     with rows.opened(path) as stream, TextIOWrapper(stream, encoding="utf-8", newline="") as text:
         while data := text.read(DOCUMENT):

@@ -13,7 +13,7 @@ text and the words seen before, and a few bytes per sentence.
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ from bertlab.progress import Progress, stop_if_asked
 from bertlab.recipe import Corpus, Tokenizer
 from bertlab.store.files import digest
 from bertlab.text.sources import Located
-from bertlab.text.spool import Block, Spool, Tokenised, tokenise_all
+from bertlab.text.spool import Spool, tokenise_all
 from bertlab.text.tokenizers.base import TrainedTokenizer
 
 TEXT_VERSION = 1
@@ -42,7 +42,6 @@ _FILES = ("tokens.bin", "sentences.npy", "documents.npy")
 _CHUNK = 1 << 24
 """Tokens that are counted at once."""
 
-Ids = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
 Offsets = npt.NDArray[np.int64]
 
 
@@ -53,7 +52,7 @@ class Part:
     Every sentence has at least one token, every document at least two.
     """
 
-    tokens: Ids
+    tokens: npt.NDArray[np.uint16 | np.uint32]
     """Ids of all sentences, without special tokens, shape (T,), memory-mapped."""
     sentences: Offsets
     """Sentence s is `tokens[sentences[s]:sentences[s + 1]]`; shape (S + 1,), memory-mapped."""
@@ -102,20 +101,21 @@ def prepare(
         trained.save(vocabulary)
         size = int(spool.lengths.sum())
         done = 0
-
-        def reported(blocks: Iterable[Block], results: Iterable[Tokenised]) -> Iterator[Tokenised]:
-            nonlocal done
-            for block, tokenised in zip(blocks, results, strict=True):
-                yield tokenised
-                done += int(block[:, 1].sum())
-                progress(done, size, "tokenising")
-                stop_if_asked()
-
         for part, chosen in zip(PARTS, (train, heldout), strict=True):
             processes = workers if spool.lengths[chosen].sum() >= SMALL else 1
-            blocks = spool.blocks(chosen)
-            with closing(tokenise_all(path, blocks, tokenizer, vocabulary, processes)) as results:
-                _write(directory / part, reported(blocks, results))
+            (directory / part).mkdir()
+            tokens, *offsets = (directory / part / name for name in _FILES)
+            blocks, counts = spool.blocks(chosen), []
+            made = tokenise_all(path, blocks, tokenizer, vocabulary, processes)
+            with closing(made), tokens.open("wb") as stream:
+                for block, tokenised in zip(blocks, made, strict=True):
+                    stream.write(tokenised.tokens)
+                    counts.append((tokenised.sentences, tokenised.documents))
+                    done += int(block[:, 1].sum())
+                    progress(done, size, "tokenising")
+                    stop_if_asked()
+            for file, parts in zip(offsets, zip(*counts, strict=True), strict=True):
+                np.save(file, np.concatenate(([0], *parts)).cumsum())
     finally:
         path.unlink(missing_ok=True)
     facts: dict[str, Any] = {"dtype": trained.dtype.name, "vocabulary": trained.size, "bytes": size}
@@ -126,10 +126,10 @@ def prepare(
             "sentences": len(opened.sentences) - 1,
             "tokens": len(opened.tokens),
         }
-    counts = np.zeros(trained.size, dtype=np.int64)
+    frequency = np.zeros(trained.size, dtype=np.int64)
     for start in range(0, len(opened.tokens), _CHUNK):  # of the held-out part
-        counts += np.bincount(opened.tokens[start : start + _CHUNK], minlength=trained.size)
-    shares = counts[counts > 0] / counts.sum()
+        frequency += np.bincount(opened.tokens[start : start + _CHUNK], minlength=trained.size)
+    shares = frequency[frequency > 0] / frequency.sum()
     facts["unigram_entropy"] = float(-(shares @ np.log(shares)))
     facts["fingerprint"] = _fingerprint(directory, tokenizer)
     (directory / "corpus.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
@@ -165,19 +165,6 @@ def _trained(
     trained = tokenizer.train(spool.sample(train, SAMPLE))
     progress(1, 1, "training the vocabulary")
     return trained
-
-
-def _write(directory: Path, blocks: Iterable[Tokenised]) -> None:
-    """Writes the three files of a part."""
-    directory.mkdir()
-    tokens, *offsets = (directory / name for name in _FILES)
-    lengths = []
-    with tokens.open("wb") as stream:
-        for block in blocks:
-            stream.write(block.tokens)
-            lengths.append((block.sentences, block.documents))
-    for path, parts in zip(offsets, zip(*lengths, strict=True), strict=True):
-        np.save(path, np.concatenate(([0], *parts)).cumsum())
 
 
 def _open_part(directory: Path, dtype: np.dtype[Any]) -> Part:

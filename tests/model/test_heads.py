@@ -161,7 +161,7 @@ def test_classification_reads_the_last_token_of_a_causal_encoder(padded):
 
 def test_tagging_labels_every_token_or_those_asked_for():
     source = pretraining()
-    model = TaggingModel(source.encoder, 5, dropout=0.1, seed=1).eval()
+    model = TaggingModel(source.encoder, None, 5, dropout=0.1, seed=1).eval()
     tokens, segments, lengths = plain(batch())
     logits = model(tokens, segments, lengths)
     assert logits.shape == (BATCH, TOKENS, 5)

@@ -41,8 +41,6 @@ _COPIES = {
     "cls.predictions.decoder.bias": "lm_head.bias",
 }
 """Published tensors that are copies of our parameters."""
-_MOST = 10_000_000
-"""Entries of a vocabulary."""
 _FIXED = {"hidden_act": "gelu", "type_vocab_size": SEGMENTS}
 """Fields of config.json that are fixed here: a checkpoint with other values is another model."""
 _NAMES = {
@@ -77,7 +75,7 @@ def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, Pretraini
     model = _model(config, directory)
     vocabulary, positions = config.get("vocab_size"), model.max_positions
     tokenizer = tokenizers.read(directory)
-    if type(vocabulary) is not int or not tokenizer.size <= vocabulary <= _MOST:
+    if type(vocabulary) is not int or not tokenizer.size <= vocabulary <= 10_000_000:
         raise BadInput(
             f"the tokenizer of {directory} has {tokenizer.size} entries, config.json says {shown(vocabulary)}: "
             "they are not of one model"

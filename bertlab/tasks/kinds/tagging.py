@@ -115,7 +115,7 @@ class Tagging(TaskKind):
         """One output per tag at every token."""
         from bertlab.model.heads import TaggingModel
 
-        return TaggingModel(encoder, len(labels), dropout, seed)
+        return TaggingModel(encoder, None, len(labels), dropout, seed)
 
     def logits(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
         """(B, K, tags) at the words."""

@@ -45,9 +45,7 @@ class TrainedTokenizer:
         if missing:
             raise BadInput(f"the vocabulary has no {' and no '.join(missing)}: add a line for each")
         self.pad, self.unk, self.cls, self.sep, self.mask = (ids[special] for special in self.specials)
-        self.dtype: np.dtype[np.uint16] | np.dtype[np.uint32] = (
-            np.dtype("<u2") if self.size <= 1 << 16 else np.dtype("<u4")
-        )
+        self.dtype: np.dtype[np.uint16 | np.uint32] = np.dtype("<u2" if self.size <= 1 << 16 else "<u4")
         """The type of packed ids: 2 bytes where the vocabulary fits, 4 elsewhere."""
 
     @classmethod
