@@ -53,7 +53,7 @@ class FineTuning(Adaptation):
         from bertlab.model.recurrent import RecurrentEncoder
 
         if self.frozen:
-            model.encoder.freeze()
+            model.encoder.requires_grad_(False).eval()
         return RecurrentEncoder(model.encoder, keyed(*key, "recurrent")) if self.bilstm else model.encoder
 
     def lr_multipliers(self, model: nn.Module) -> dict[nn.Parameter, float]:

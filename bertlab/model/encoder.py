@@ -1,6 +1,5 @@
 """BERT's encoder (Devlin et al. 2019, section 3 and appendix A.2; Vaswani et al. 2017, section 3).
 
-Post-norm layers, erf GELU, LayerNorm with epsilon 1e-12; learned positions, or rotary ones (Su et al. 2021).
 Under autocast, activations have its type from the embeddings on, and LayerNorm computes its statistics in fp32.
 
 Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden, H heads, d = D / H.
@@ -49,7 +48,7 @@ class Embeddings(nn.Module):
 
 
 class Layer(nn.Module):
-    """Self-attention, then an MLP, each added to its input and normalised.
+    """Self-attention, then an MLP, each added to its input and normalised (post-norm).
 
     `attention_output` and `mlp_output` transform what is added: an adaptation may replace them by its own modules.
     """
@@ -158,13 +157,8 @@ class Encoder(nn.Module):
         """The embeddings and each layer, lowest first."""
         return [self.embeddings, *self.layers]
 
-    def freeze(self) -> None:
-        """Stops the training of its weights; it has no dropout and no gradients from now on."""
-        self.requires_grad_(False)
-        self.eval()
-
     def train(self, mode: bool = True) -> Self:
-        """Sets the mode; a frozen encoder is always in evaluation mode."""
+        """Sets the mode; an encoder without trained weights is always in evaluation mode: it has no dropout."""
         return super().train(mode and any(value.requires_grad for value in self.parameters()))
 
     def forward(

@@ -1,8 +1,6 @@
-"""BiLSTMs: the tagger of the feature-based approach, and a BiLSTM between encoder and head (Devlin et al. 2019,
-sections 5.3 and 5.1).
+"""BiLSTMs: a tagger on fixed features, and one between encoder and head (Devlin et al. 2019, sections 5.3 and 5.1).
 
-The leftward LSTM begins at a sequence's last token and not in its padding: it reads sequences that are reversed within
-their lengths. That equals a packed bidirectional LSTM, and the padded kernels are faster.
+Sequences are reversed within their lengths. That equals a packed bidirectional LSTM, and padded kernels are faster.
 
 Shapes: B batch, T tokens, K positions that are read, D features, N units per direction.
 """
@@ -94,4 +92,3 @@ class RecurrentEncoder(nn.Module):
 
 
 Backbone = Encoder | RecurrentEncoder
-"""A module below heads and objectives, with one vector per token."""

@@ -1,8 +1,4 @@
-"""Sentence-order prediction (ALBERT section 3.1): do two consecutive segments stand in their order?
-
-Both segments are from one text, so that the topic does not reveal the label. Two exchanged segments are a pair of the
-same form.
-"""
+"""Sentence-order prediction (ALBERT section 3.1): do two consecutive segments, of one topic, stand in their order?"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,9 +1,8 @@
 """Sources of documents: local files, data sets of the Hugging Face Hub, the embedded microworld.
 
-Local files are `.txt` and `.jsonl`, both also gzipped (`.gz`), and `.parquet`. A row of `.jsonl` or `.parquet` is
-one document, its `text` column; a `.txt` file is one document, or, beyond a million characters, several that are cut at
-blank lines. A folder stands for the files of its training split if it has any (`train.jsonl`,
-`train-00000-of-00002.parquet`), else for all supported files, in the order of their names.
+A row of `.jsonl` or `.parquet` is one document, its `text` column; a `.txt` file is one, or several if it is long. A
+folder stands for the files of its training split if it has any (`train.jsonl`, `train-00000-of-00002.parquet`), else
+for all supported files, in the order of their names.
 """
 
 import hashlib
@@ -46,7 +45,6 @@ class Located:
     origin: Literal["microworld", "files", "hub"]
     files: tuple[Path, ...] = ()
     dataset: Dataset | None = None
-    """The data set of the Hub, at its commit."""
     lines: bool = False
     """Whether records are single lines, which `articles` joins."""
 
@@ -54,8 +52,8 @@ class Located:
 def resolve(name: str, *, machine: Machine, column: str = "text") -> Located:
     """Finds the source called `name`: `microworld`, a path, a folder of the mirror `machine.data`, or on the Hub.
 
-    `name@revision` is an earlier state of a data set of the Hub. Hashes local files, and fetches the hashes of those of
-    the Hub. Raises `BadInput` if there is no such source, or if it has no usable file.
+    Hashes local files, and fetches the hashes of those of the Hub, where `name@revision` is an earlier state. Raises
+    `BadInput` if there is no such source, or if it has no usable file.
     """
     if name == "microworld":
         from bertlab import synthetic as microworld
@@ -83,10 +81,7 @@ def resolve(name: str, *, machine: Machine, column: str = "text") -> Located:
 
 
 def documents(located: Located) -> Iterator[str]:
-    """The documents of a source that are not blank, in order.
-
-    Raises `BadInput` with the file and the line or byte of what cannot be read.
-    """
+    """The documents of a source that are not blank, in order. Raises `BadInput` that names what cannot be read."""
     if located.origin == "microworld":
         from bertlab import synthetic as microworld
 

@@ -1,7 +1,6 @@
 """The documents of a corpus in one file on disk, and their tokens, made by this process or by several.
 
-A source may be a stream from the network, slow to decompress, or larger than memory: it is read once. Afterwards
-documents are read from here, in any order and by several processes, with the same result.
+A source may be a stream from the network, slow to decompress, or larger than memory: it is read once.
 """
 
 import array

@@ -7,8 +7,7 @@
                           documents.npy   D + 1 offsets into the sentences
 
 A hash of its text decides whether a document is held out, so that neither the order of the documents nor the number of
-processes that build the corpus matters. Memory holds a sample to train the vocabulary on, for each process a block of
-text and the words seen before, and a few bytes per sentence.
+processes matters. Memory holds the sample for the vocabulary, a block of text a process, and a few bytes a sentence.
 """
 
 import hashlib
@@ -47,10 +46,7 @@ Offsets = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Part:
-    """The documents to train on, or those held out.
-
-    Every sentence has at least one token, every document at least two.
-    """
+    """The documents to train on, or those held out: sentences of at least one token, documents of at least two."""
 
     tokens: npt.NDArray[np.uint16 | np.uint32]
     """Ids of all sentences, without special tokens, shape (T,), memory-mapped."""
@@ -89,9 +85,7 @@ def prepare(
     Returns facts, ready for JSON, which it also writes to `corpus.json`: `dtype`, `vocabulary` (entries), `bytes` (of
     text), of each part `documents`, `sentences` and `tokens`, `unigram_entropy` and `fingerprint` (SHA-256 over the
     arrays and the vocabulary). `unigram_entropy`, in nats, is the loss on held-out tokens of a model that knows only
-    how often each occurs there: the plateau that training has to leave.
-
-    Raises `BadInput` for unusable sources, and for a corpus without a document for each part.
+    how often each occurs there. Raises `BadInput` for unusable sources, and if a part has no document.
     """
     path, vocabulary = directory / "text.spool", directory / tokenizer.file
     try:
@@ -137,10 +131,7 @@ def prepare(
 
 
 def open_corpus(directory: Path, tokenizer: Tokenizer, *, check: bool = True) -> TokenisedCorpus:
-    """Opens what `prepare` has built in `directory` with `tokenizer`.
-
-    Raises `BadInput` if it is incomplete or, with `check`, has changed.
-    """
+    """Opens what `prepare` built in `directory`. Raises `BadInput` if it is incomplete or, with `check`, has changed."""
     try:
         facts = json.loads((directory / "corpus.json").read_bytes())
         if check and _fingerprint(directory, tokenizer) != facts["fingerprint"]:

@@ -1,10 +1,8 @@
 """Checkpoints to and from the `transformers` format: BERT, and RoFormer for rotary positions (`bertlab export`).
 
-A directory holds config.json, model.safetensors and the files of a tokenizer. Learned positions are a
-`BertForPreTraining`, rotary ones a `RoFormerForMaskedLM`; left-to-right models are a `BertLMHeadModel` and a
-`RoFormerForCausalLM`, decoders by their config. Only the first has a next-sentence head: in the others, pooler and
-classifier have BERT's names in the same file, which `transformers` ignores and `read` loads. RoFormer rotates the pairs
-(2i, 2i + 1) of a head and we rotate (i, i + d/2), so its query and key matrices are ours in another order.
+Only `BertForPreTraining` has a next-sentence head: in the others, pooler and classifier have BERT's names in the same
+file, which `transformers` ignores and `read` loads. RoFormer rotates the pairs (2i, 2i + 1) of a head and we rotate
+(i, i + d/2), so its query and key matrices are ours in another order.
 """
 
 import dataclasses
@@ -28,6 +26,7 @@ from bertlab.text.tokenizers import base as tokenizers
 from bertlab.text.tokenizers.base import TrainedTokenizer
 
 _WEIGHTS = "model.safetensors"
+_TYPES = {"learned": "bert", "rotary": "roformer"}
 _ARCHITECTURES = {  # by positions, and whether the encoder is causal
     ("learned", False): "BertForPreTraining",
     ("learned", True): "BertLMHeadModel",
@@ -109,12 +108,10 @@ def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokeni
 
     if directory.exists() and not (directory.is_dir() and not any(directory.iterdir())):
         raise BadInput(f"{directory} exists: give a new directory to export to")
-    rotary = recipe.positions == "rotary"
-    vocabulary, _ = model.encoder.embeddings.tokens.weight.shape
     config = {
         "architectures": [_ARCHITECTURES[recipe.positions, model.encoder.causal]],
-        "model_type": "roformer" if rotary else "bert",
-        "vocab_size": vocabulary,
+        "model_type": _TYPES[recipe.positions],
+        "vocab_size": len(model.encoder.embeddings.tokens.weight),
         "hidden_size": recipe.hidden,
         "num_hidden_layers": recipe.layers,
         "num_attention_heads": recipe.heads,
@@ -128,13 +125,13 @@ def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokeni
         "tie_word_embeddings": True,
         "is_decoder": model.encoder.causal,
         **_FIXED,
-        **({"rotary_value": False, "embedding_size": recipe.hidden} if rotary else {}),
+        **({"rotary_value": False, "embedding_size": recipe.hidden} if recipe.positions == "rotary" else {}),
     }
     tensors = {}
     for ours, value in model.state_dict().items():
-        names = _names(ours, _base(recipe))
+        names = _names(ours, _TYPES[recipe.positions])
         for name, part in zip(names, value.detach().float().cpu().chunk(len(names)), strict=True):
-            if _rotated(name, recipe):  # from pairs (i, i + d/2) to (2i, 2i + 1)
+            if _rotated(name):  # from pairs (i, i + d/2) to (2i, 2i + 1)
                 part = part.view(recipe.heads, 2, -1, *part.shape[1:]).transpose(1, 2).reshape(part.shape)
             tensors[name] = part.clone()
     if model.encoder.rotary is not None:  # `transformers` keeps the sines and cosines among the weights
@@ -150,7 +147,7 @@ def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokeni
 def _model(config: dict[str, Any], directory: Path) -> recipe.Model:
     path = directory / "config.json"
     kind = config.get("model_type")
-    if kind not in ("bert", "roformer"):
+    if kind not in _TYPES.values():
         raise BadInput(f"{path} is of a model of type {shown(kind)}: only bert and roformer checkpoints can be read")
     hidden, dropout = config.get("hidden_size"), config.get("hidden_dropout_prob", 0.1)
     fixed = {
@@ -204,13 +201,9 @@ def _names(ours: str, base: str) -> list[str]:
     return list(dict.fromkeys(ours.format(base=base, each=each) for each in ("query", "key", "value")))
 
 
-def _base(described: recipe.Model) -> str:
-    return "roformer" if described.positions == "rotary" else "bert"
-
-
-def _rotated(name: str, described: recipe.Model) -> bool:
+def _rotated(name: str) -> bool:
     """Whether a published tensor is a query or key matrix or bias of rotary positions."""
-    return described.positions == "rotary" and (".self.query." in name or ".self.key." in name)
+    return name.startswith("roformer.") and (".self.query." in name or ".self.key." in name)
 
 
 def _state(path: Path, shapes: PretrainingModel, described: recipe.Model) -> dict[str, Tensor]:
@@ -218,7 +211,7 @@ def _state(path: Path, shapes: PretrainingModel, described: recipe.Model) -> dic
 
     Raises `BadInput` for a tensor that is not finite or of another shape, that is missing or that would be lost.
     """
-    base, state = _base(described), {}
+    base, state = _TYPES[described.positions], {}
     with _opened(path) as weights:
         # Checkpoints converted from TensorFlow call LayerNorm's parameters gamma and beta.
         found = {
@@ -242,7 +235,7 @@ def _state(path: Path, shapes: PretrainingModel, described: recipe.Model) -> dic
                 if not part.is_floating_point() or not part.isfinite().all():
                     raise BadInput(f"{path}: {name} is not finite everywhere: give a checkpoint that was not damaged")
                 part = part.float()
-                if _rotated(name, described):  # from pairs (2i, 2i + 1) to (i, i + d/2)
+                if _rotated(name):  # from pairs (2i, 2i + 1) to (i, i + d/2)
                     part = part.view(described.heads, -1, 2, *part.shape[1:]).transpose(1, 2).reshape(part.shape)
                 parts.append(part)
             state[ours] = torch.cat(parts)

@@ -1,7 +1,7 @@
 """Attention on the CPU as batched matrix products, in place of torch's fused kernel (Vaswani et al. 2017, section 3.2).
 
-The fused kernel is slow there for short sequences, and with dropout it falls back to products in fp32. A whole training
-step is about 1.2 times as fast at scales tiny and mini (`benchmarks/kernels.py`).
+The fused kernel is slow there for short sequences, and with dropout computes in fp32. A training step is about 1.2
+times as fast at scales tiny and mini (`benchmarks/kernels.py`).
 
 Shapes: B batch, H heads, K queries, T tokens, d the size of a head.
 """
@@ -31,8 +31,7 @@ def fused(
     query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, *, causal: bool = False, dropout: float = 0.0
 ) -> Tensor:
     """The plain version, of torch."""
-    mask = None if causal else bias
-    return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal, dropout_p=dropout)
+    return F.scaled_dot_product_attention(query, key, value, None if causal else bias, dropout, causal)
 
 
 def by_products(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, *, dropout: float = 0.0) -> Tensor:

@@ -1,7 +1,6 @@
 """Whole words: where they lie in sequences, and how a number of tokens is spent on them.
 
-A word is a token that begins one, with the continuation pieces behind it. The first token of a segment also begins a
-word, even if the segment was cut within one: a word does not cross [SEP].
+A word is a token that begins one, or a segment, with the continuation pieces behind it: no word crosses [SEP].
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""Trained tokenizers: a vocabulary, and a tokenizer of the `tokenizers` library that splits text into its entries.
-
-Text is only text: a literal `[MASK]` in it gives ordinary tokens.
-"""
+"""Trained tokenizers. Text is only text: a literal `[MASK]` in it gives ordinary tokens."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json")
 
 
 class TrainedTokenizer:
-    """A vocabulary and the splitting of text into its entries."""
+    """A vocabulary, and a tokenizer of the `tokenizers` library that splits text into its entries."""
 
     specials: ClassVar[tuple[str, ...]] = SPECIALS
     """The entries that serve as [PAD], [UNK], [CLS], [SEP] and [MASK]."""
@@ -37,7 +34,6 @@ class TrainedTokenizer:
     def __init__(self, settings: Tokenizer, vocabulary: Sequence[str], backend: RustTokenizer) -> None:
         """`backend` has no added tokens. Raises `BadInput` for a vocabulary without the special tokens."""
         self.settings = settings
-        """The tokenizer before its training."""
         self.vocabulary = list(vocabulary)
         self.backend = backend
         ids = {piece: number for number, piece in enumerate(self.vocabulary)}
@@ -86,10 +82,7 @@ class TrainedTokenizer:
         return [np.frombuffer(packed, dtype=self.dtype).tolist() for packed in self.pack(texts)]
 
     def encode_words(self, sentences: Sequence[Sequence[str]]) -> list[tuple[list[int], list[int]]]:
-        """For each sentence, a list of words, its ids, and for each id the index of its word.
-
-        Every word gives at least one id: [UNK] if nothing is left of it.
-        """
+        """For each sentence, a list of words, its ids, at least one a word, and for each id the index of its word."""
         words = iter(self.encode([word for sentence in sentences for word in sentence]))
         encoded = []
         for sentence in sentences:

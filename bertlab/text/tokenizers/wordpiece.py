@@ -1,8 +1,5 @@
 """WordPiece, BERT's tokenizer (Devlin et al. 2019, section 3; Wu et al. 2016).
 
-Text is cleaned, lowercased and stripped of accents, split at spaces and punctuation, and each word is split greedily
-into the longest entries of the vocabulary.
-
 Training by the `tokenizers` library depends on the order of a hash table, so that two runs give two vocabularies. It
 becomes a function of the text when all single characters have their ids beforehand: `train` chooses them.
 """
