@@ -141,10 +141,9 @@ class Rotary(nn.Module):
 
 
 class Encoder(nn.Module):
-    """BERT's encoder. With `causal`, each token sees only itself and those before it."""
+    """BERT's encoder of at most `positions` tokens. With `causal`, each sees only itself and those before it."""
 
     def __init__(self, model: recipe.Model, vocabulary: int, positions: int, causal: bool = False) -> None:
-        """`positions` is the greatest number of tokens of a sequence."""
         super().__init__()
         self.causal = causal
         self.hidden_size, self.num_layers, self.max_positions = model.hidden, model.layers, positions

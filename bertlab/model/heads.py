@@ -37,8 +37,7 @@ class LMHead(nn.Module):
 
     def forward(self, hidden: Tensor, embeddings: Tensor) -> Tensor:
         """Vectors (B, K, D) and the output matrix (V, D) -> logits (B, K, V)."""
-        logits = F.linear(self._transformed(hidden.flatten(0, 1)), embeddings, self.bias)
-        return logits.view(*hidden.shape[:2], -1)
+        return self._logits(hidden.flatten(0, 1), embeddings).view(*hidden.shape[:2], -1)
 
     def loss(self, hidden: Tensor, embeddings: Tensor, targets: Tensor, weights: Tensor, sparse: bool) -> Tensor:
         """The sum of the cross-entropies of `targets` (B, K), times `weights` (B, K), at vectors (B, K, D).
@@ -49,14 +48,13 @@ class LMHead(nn.Module):
         if sparse and eager_on_cpu(weights):
             used = weights.nonzero()[:, 0]
             x, targets, weights = (each.index_select(0, used) for each in (x, targets, weights))
-        logits = F.linear(self._transformed(x), embeddings, self.bias)
+        logits = self._logits(x, embeddings)
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
         losses = F.cross_entropy(wide, targets.long(), reduction="none")
         return torch.dot(losses, weights.to(losses.dtype))
 
-    def _transformed(self, x: Tensor) -> Tensor:
-        out: Tensor = self.norm(F.gelu(self.transform(x)))
-        return out
+    def _logits(self, x: Tensor, embeddings: Tensor) -> Tensor:
+        return F.linear(self.norm(F.gelu(self.transform(x))), embeddings, self.bias)
 
 
 class Pooler(nn.Module):
@@ -102,12 +100,11 @@ class TensorBatch:
 
 
 class PretrainingModel(nn.Module):
-    """The encoder with the heads of an objective."""
+    """The encoder with the heads of an objective, by default BERT's."""
 
     def __init__(
         self, model: recipe.Model, vocabulary: int, positions: int, seed: int, objective: Sequence[recipe.Loss] = ()
     ) -> None:
-        """The `objective` is BERT's by default."""
         super().__init__()
         self.objective = tuple(objective) or bert()
         self.encoder = Encoder(model, vocabulary, positions, any(loss.causal for loss in self.objective))
@@ -175,10 +172,7 @@ class PretrainingModel(nn.Module):
         return out.float()
 
     def _read(self, x: Tensor, lengths: Tensor | None, places: Mapping[str, Tensor | None]) -> dict[str, Tensor]:
-        """The last layer's vectors at each of `places`: (B, K, D) at positions (B, K), (B, D) at [CLS] for None.
-
-        The last layer is computed only there.
-        """
+        """The last layer's vectors, only at `places`: (B, K, D) at positions (B, K), (B, D) at [CLS] for None."""
         read = [each for each in places.values() if each is not None]
         first = any(each is None for each in places.values())
         if first:  # [CLS] is position 0

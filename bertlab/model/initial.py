@@ -23,8 +23,7 @@ seed gives the same weights after a renaming."""
 def initialise(module: nn.Module, deviation: float, seed: int) -> None:
     """Sets every parameter of `module` as BERT does, each as a function of `seed` and its own name.
 
-    Weights are normal with standard deviation `deviation`, truncated at two of them, biases 0, LayerNorm 1. A parameter
-    that two recipes share has the same initial values in both. Parameters on the meta device have no values.
+    Weights are normal with standard deviation `deviation`, truncated at two of them, biases 0, LayerNorm 1.
     """
     norms = {name for name, child in module.named_modules() if isinstance(child, nn.LayerNorm)}
     with torch.no_grad():

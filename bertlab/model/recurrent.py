@@ -12,9 +12,6 @@ from bertlab.keyed import key
 from bertlab.model.encoder import Encoder, gather
 from bertlab.model.initial import HEAD_STD, initialise
 
-LAYERS = 2
-"""Layers of the BiLSTM between encoder and head."""
-
 
 class BiLSTM(nn.Module):
     """Layers of LSTMs in both directions; dropout before each."""
@@ -81,7 +78,7 @@ class RecurrentEncoder(nn.Module):
         super().__init__()
         self.encoder, self.levels = encoder, encoder.levels
         self.causal, self.hidden_size = encoder.causal, encoder.hidden_size
-        self.recurrent = BiLSTM(self.hidden_size, self.hidden_size // 2, LAYERS, encoder.embeddings.dropout.p, seed)
+        self.recurrent = BiLSTM(self.hidden_size, self.hidden_size // 2, 2, encoder.embeddings.dropout.p, seed)
 
     def forward(
         self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None

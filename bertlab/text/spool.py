@@ -53,8 +53,7 @@ class Spool:
     def write(cls, path: Path, located: Sequence[Located], progress: Progress) -> Self:
         """Copies the documents of all sources to `path`.
 
-        Raises `BadInput` for a source without documents, for files that changed since they were planned with, and if
-        all documents are the same one: some are held out.
+        Raises `BadInput` for a source that is empty or has changed, and if all documents are one: some are held out.
         """
         lengths, hashes = array.array("q"), bytearray()
         written = shown = 0
@@ -83,8 +82,7 @@ class Spool:
     def split(self, share: float) -> tuple[Numbers, Numbers]:
         """The documents to train on and those held out: the ones whose hash is below `share`.
 
-        In a small corpus the lowest hash is held out and the highest is not, wherever they lie, so that each side has
-        at least one document.
+        In any corpus the lowest hash is held out and the highest is not, so that each side has a document.
         """
         lowest, highest = self.sides.min(), self.sides.max()
         heldout = (self.sides == lowest) | (self.sides < np.uint64(int(share * 2**64))) & (self.sides != highest)

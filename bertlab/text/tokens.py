@@ -131,7 +131,7 @@ def prepare(
 
 
 def open_corpus(directory: Path, tokenizer: Tokenizer, *, check: bool = True) -> TokenisedCorpus:
-    """Opens what `prepare` built in `directory`. Raises `BadInput` if it is incomplete or, with `check`, has changed."""
+    """Opens what `prepare` built in `directory`. Raises `BadInput` if it is incomplete or, with `check`, changed."""
     try:
         facts = json.loads((directory / "corpus.json").read_bytes())
         if check and _fingerprint(directory, tokenizer) != facts["fingerprint"]:

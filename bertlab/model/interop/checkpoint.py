@@ -19,15 +19,13 @@ FILES = ("config.json", *TOKENIZER_FILES, "model.safetensors")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint that exists; two with the same content are the same."""
+    """A checkpoint that exists, in a local folder or at a commit on the Hub; two with the same content are the same."""
 
     content: str
     """`sha256:...` over its files, or `hub:...` over the hashes of its files on the Hub."""
     name: str = field(compare=False)
     folder: Path | None = field(default=None, compare=False)
-    """Its directory, if it is a local one."""
     commit: str = field(default="", compare=False)
-    """The commit on the Hub at which it is fetched."""
 
     @property
     def reachable(self) -> bool:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -86,12 +87,9 @@ class TrainedTokenizer:
         words = iter(self.encode([word for sentence in sentences for word in sentence]))
         encoded = []
         for sentence in sentences:
-            ids: list[int] = []
-            owners: list[int] = []
-            for index, pieces in enumerate(next(words) or [self.unk] for _ in sentence):
-                ids += pieces
-                owners += [index] * len(pieces)
-            encoded.append((ids, owners))
+            pieces = [next(words) or [self.unk] for _ in sentence]
+            owners = [index for index, ids in enumerate(pieces) for _ in ids]
+            encoded.append((list(chain.from_iterable(pieces)), owners))
         return encoded
 
     def offsets(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
