@@ -132,15 +132,10 @@ class _Pairs:
         # Google's loop takes single tokens from the longer segment, from the second if both are equally long.
         first_kept = np.minimum(first_length, np.maximum(chunk.target - second_length, (chunk.target + 1) // 2))
         second_kept = np.minimum(second_length, chunk.target - first_kept)
-        return Layout(
-            starts=start,
-            first=first + _heads(first_length - first_kept, self._key("first front"), i),
-            first_length=first_kept.astype(np.int32),
-            second=second + _heads(second_length - second_kept, self._key("second front"), i),
-            second_length=second_kept.astype(np.int32),
-            random=chunk.random,
-            order=order,
-        )
+        first += _heads(first_length - first_kept, self._key("first front"), i)
+        second += _heads(second_length - second_kept, self._key("second front"), i)
+        first_kept, second_kept = first_kept.astype(np.int32), second_kept.astype(np.int32)
+        return Layout(start, first, first_kept, second, second_kept, chunk.random, order)
 
     def _elsewhere(
         self, i: Offsets, chunk: _Chunk, first_length: Offsets, total: Offsets, at: Offsets

@@ -81,13 +81,7 @@ class _Pairs:
         second[random] = np.where(split[random], like, np.minimum(like + 1, ends - 1))
         behind = self.sentences[second + 1]
         second_length = behind - self.sentences[second]
-        second_length = np.where(split, np.minimum(end - start - within, second_length), second_length)
-        return Layout(
-            starts=start,
-            first=start,
-            first_length=np.where(split, within, end - start).astype(np.int32),
-            second=behind - second_length,
-            second_length=second_length.astype(np.int32),
-            random=~true,
-            order=np.full(len(i), -1, dtype=np.int8),
-        )
+        second_length = np.where(split, np.minimum(end - start - within, second_length), second_length).astype(np.int32)
+        first_length = np.where(split, within, end - start).astype(np.int32)
+        order = np.full(len(i), -1, dtype=np.int8)
+        return Layout(start, start, first_length, behind - second_length, second_length, ~true, order)

@@ -139,10 +139,8 @@ class TaskKind(ABC):
 
         prediction, targets = scores.argmax(-1), examples.targets
         right = log_softmax(scores, -1)[np.arange(len(targets)), targets]
-        return Predicted(
-            arrays={"prediction": prediction, "label": targets, LIKELIHOOD: right},
-            collapsed=bool((prediction == prediction[0]).all()),
-        )
+        collapsed = bool((prediction == prediction[0]).all())
+        return Predicted(arrays={"prediction": prediction, "label": targets, LIKELIHOOD: right}, collapsed=collapsed)
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """The best constant prediction of the training examples: by default the first of the most frequent labels."""

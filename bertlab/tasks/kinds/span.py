@@ -156,11 +156,8 @@ class Span(TaskKind):
             places = np.where(margins[:, None] > threshold, places, 0)
         predicted = _cut(contexts, places)
         likelihoods = log_likelihoods(encoded, right, log_softmax(scores, -1))
-        return Predicted(
-            arrays={"prediction": places, **_scores(predicted, right), LIKELIHOOD: likelihoods},
-            collapsed=len(set(predicted)) == 1,
-            threshold=threshold,
-        )
+        arrays = {"prediction": places, **_scores(predicted, right), LIKELIHOOD: likelihoods}
+        return Predicted(arrays=arrays, collapsed=len(set(predicted)) == 1, threshold=threshold)
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """The most frequent normalised answer of the training questions, or no answer."""
