@@ -19,10 +19,8 @@ Numbers = npt.NDArray[Any]
 
 IGNORED = -100
 """The label of slots without a target."""
-
 BUCKET = 32
 """Batches that are sorted by length together: more make lengths within a batch more even, and batches less random."""
-
 WIDTH_STEP = 8
 """Widths of batches are multiples of it: the matrix library compiles new kernels for each new shape."""
 

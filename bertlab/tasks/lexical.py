@@ -24,6 +24,7 @@ WORDS = 40
 FEATURES = 2**18
 COUNTS = 5
 """The number of features that count shared words; they precede the hashed ones."""
+_RUN = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
 _WORD = re.compile(r"\w+(?:[-']\w+)*|[^\w\s]")
 
 
@@ -99,9 +100,6 @@ def windows(sentences: Sequence[Sequence[str]]) -> csr_matrix:
     columns = np.array(hashed)
     starts = np.arange(len(hashed) + 1) * columns.shape[1]
     return csr_matrix((np.ones(columns.size), columns.ravel(), starts), shape=(len(hashed), FEATURES))
-
-
-_RUN = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
 
 
 def nearest(question: str, context: str) -> tuple[str, float]:

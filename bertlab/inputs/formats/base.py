@@ -22,6 +22,8 @@ Key = Callable[..., int]
 
 _BLOCK = 1 << 19
 """Sentences or sequences that are computed together, which bounds the memory."""
+_WIDER = (0, 0, 0, 0, 1, 4, 16, 1 << 30)
+"""By how much each attempt to draw widens the range of forms on both sides."""
 
 
 @dataclass(frozen=True)
@@ -127,10 +129,6 @@ def require_others(text: Part) -> None:
         few = f"the corpus has {len(text.documents) - 1} document to train on"
         why = "a random second segment comes from another document"
         raise BadInput(f"{few}: {why}, so give more (each file or record is one), or a smaller corpus.heldout")
-
-
-_WIDER = (0, 0, 0, 0, 1, 4, 16, 1 << 30)
-"""By how much each attempt widens the range of forms on both sides."""
 
 
 class FormIndex:

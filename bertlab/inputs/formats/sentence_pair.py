@@ -11,7 +11,6 @@ _TRUE = np.array([0.0, 0.0, 2 / 3, 1.0, 0.5])
 """Probability of a true pair, by the sentences left in the document (4 or more alike). A last sentence that is left
 alone and not split cannot begin a true pair; 2/3 and 1 compensate, so that half of the pairs of a document are true in
 expectation."""
-
 _FINAL = 3
 """A last sentence is split if sentences of its form within documents are fewer than this multiple of the last ones."""
 

@@ -25,13 +25,11 @@ if TYPE_CHECKING:
 
 LIKELIHOOD = "log_likelihood"
 """The second metric of every kind whose answers have a probability: the mean log-likelihood of right answers, nats."""
-
 LEXICAL_EXAMPLES = 4_000
 """At most this many training examples, a keyed sample, fit the lexical floor."""
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 """Predictions for E examples (or their words) with the right answers, as `predictions.npz` keeps them."""
-
 Options = Collection[str]
 """The names in `TaskKind.options` that the adaptation switches on."""
 

@@ -33,14 +33,11 @@ if TYPE_CHECKING:
 
 ANSWERABILITY = "answerability"
 """The option that a classifier decides whether a question has an answer (RoBERTa section 3.3)."""
-
 LONGEST_ANSWER = 30
 """Predicted answers have at most this many word pieces, as in BERT's released code."""
-
 SPARE_WINDOWS = 2
 """Training uses at most this many windows without the answer per question. At 384 tokens few questions have more, so
 training is BERT's; most short windows lack the answer, and a model trained on all of them would answer nothing."""
-
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
