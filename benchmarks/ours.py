@@ -20,9 +20,8 @@ from bertlab.keyed import key
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
 from bertlab.recipe import Recipe
-from bertlab.training import optimization
 from bertlab.training.data import PretrainingDataModule, to_device, to_tensors
-from bertlab.training.module import require_finite
+from bertlab.training.module import build, clip, require_finite
 from bertlab.training.pretraining import PretrainingModule
 from bertlab.training.trainer import quiet, trainer
 
@@ -73,7 +72,7 @@ def updates(shape: Shape, machine: Machine, batches: Batches) -> Callable[[], fl
     """Makes one more update at each call, and gives its tokens."""
     recipe, tokens, step = shape.recipe, tokens_a_step(batches), 0
     model = PretrainingModel.of(recipe, shape.vocabulary).to(machine.device).train()
-    optimizer = optimization.build(model, recipe.optimizer)
+    optimizer = build(model, recipe.optimizer)
 
     def update() -> float:
         nonlocal step
@@ -85,7 +84,7 @@ def updates(shape: Shape, machine: Machine, batches: Batches) -> Callable[[], fl
             counts = {each.kind: each.count(batch.arrays[each.kind]) for each in model.objective}
             loss = torch.stack([sums[kind] / count for kind, count in counts.items()]).sum()
         loss.backward()
-        norm = optimization.clip(optimizer, recipe.optimizer.max_grad_norm, loss.detach())
+        norm = clip(optimizer, recipe.optimizer.max_grad_norm, loss.detach())
         for group in optimizer.param_groups:
             group["lr"] = recipe.schedule.learning_rate(step)
         optimizer.step()

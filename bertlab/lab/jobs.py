@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bertlab.tasks.locate import Located as LocatedTask
     from bertlab.tasks.task import Task, TaskData
     from bertlab.text.sources import Located
-    from bertlab.training.outcome import EvalResult
+    from bertlab.training.finetuning import EvalResult
 
 
 def _id(job: Any) -> str:

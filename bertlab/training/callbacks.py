@@ -82,9 +82,8 @@ class RunDirectory(Callback):
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Ends the training time before a milestone's evaluation."""
-        if trainer.state.fn != TrainerFn.FITTING:
-            return
-        self._time("train", trainer.global_step)
+        if trainer.state.fn == TrainerFn.FITTING:
+            self._time("train", trainer.global_step)
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Keeps the weights of a milestone; those of the last step are the result."""

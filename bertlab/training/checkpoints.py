@@ -59,8 +59,8 @@ class SafetensorsIO(CheckpointIO):
         folder, step = final.parent, checkpoint["global_step"]
         folder.mkdir(exist_ok=True)
         if final.exists():
-            there = _verified(final)
-            if there is not None and there.state["trained"] == self.trained and _follows(there, self.work):
+            there = _verified(final, self.work)
+            if there is not None and there.state["trained"] == self.trained:
                 return
             shutil.rmtree(final)
         weights: dict[str, Tensor] = checkpoint.pop("state_dict")
@@ -69,12 +69,17 @@ class SafetensorsIO(CheckpointIO):
         beside = folder / ".part"
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir()
-        save_tensors(weights, beside / "weights.safetensors")
         moments: dict[str, Tensor] = {}
         state = _without_tensors(checkpoint, moments, "")
-        save_tensors(moments, beside / "optimizer.safetensors")
-        files = {name: digest(beside / name) for name in ("weights.safetensors", "optimizer.safetensors")}
-        left = {each.relative_to(self.work).as_posix(): _left(each, each.stat()) for each in _written(self.work)}
+        files = {}
+        for name, tensors in (("weights.safetensors", weights), ("optimizer.safetensors", moments)):
+            whole = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
+            (beside / name).write_bytes(serialised(whole))
+            sync(beside / name)
+            files[name] = digest(beside / name)
+        # The parts of its result that the run has written so far: the curve, which grows, and weights of milestones.
+        written = [*self.work.glob("metrics.jsonl"), *sorted(self.work.glob("milestones/step-*.safetensors"))]
+        left = {each.relative_to(self.work).as_posix(): _left(each, each.stat()) for each in written}
         record = {"step": step, "trained": self.trained, "trainer": state, "sha256_of": files, "left": left}
         write_sealed(beside / "state.json", record)
         beside.rename(final)
@@ -128,32 +133,23 @@ def newest(work: Path, trained: str | None = None) -> Checkpoint | None:
     Skips damaged checkpoints and, if `trained` is given, those of another recipe or text.
     """
     for path in sorted((work / CHECKPOINT).glob("step-*"), reverse=True):
-        found = _verified(path)
-        if found is None or not _follows(found, work):
-            continue
-        if trained is None or found.state["trained"] == trained:
+        found = _verified(path, work)
+        if found is not None and trained in (None, found.state["trained"]):
             return found
     return None
 
 
-def save_tensors(tensors: dict[str, Tensor], path: Path) -> None:
-    """Writes tensors as safetensors and syncs the file."""
-    path.write_bytes(serialised({name: value.detach().cpu().contiguous() for name, value in tensors.items()}))
-    sync(path)
-
-
-def _verified(path: Path) -> Checkpoint | None:
+def _verified(path: Path, work: Path | None = None) -> Checkpoint | None:
+    """A checkpoint whose files and, given `work`, those that were written before it are unchanged."""
     try:
         state = read_sealed(path / "state.json")
-        whole = all(digest(path / name) == sha256 for name, sha256 in state["sha256_of"].items())
+        same = all(digest(path / name) == sha256 for name, sha256 in state["sha256_of"].items())
+        if same and work is not None:
+            left = state["left"].items()
+            same = all(digest(work / name, facts["bytes"]) == facts["sha256"] for name, facts in left)
     except (OSError, ValueError, KeyError):
         return None
-    return Checkpoint(path, state) if whole else None
-
-
-def _written(work: Path) -> list[Path]:
-    """The parts of its result that a run has written so far: the curve, which grows, and weights of milestones."""
-    return [*work.glob("metrics.jsonl"), *sorted((work / "milestones").glob("step-*.safetensors"))]
+    return Checkpoint(path, state) if same else None
 
 
 @cache
@@ -161,12 +157,3 @@ def _left(path: Path, facts: os.stat_result) -> dict[str, Any]:
     """Size and SHA-256 of a file that was written before a checkpoint, after syncing it; cached by its state."""
     sync(path)
     return {"bytes": facts.st_size, "sha256": digest(path)}
-
-
-def _follows(checkpoint: Checkpoint, work: Path) -> bool:
-    """Whether the files that were written before a checkpoint are unchanged."""
-    try:
-        left = checkpoint.state["left"].items()
-        return all(digest(work / name, facts["bytes"]) == facts["sha256"] for name, facts in left)
-    except (OSError, ValueError):
-        return False

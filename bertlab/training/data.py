@@ -129,12 +129,7 @@ class TaskDataModule(LightningDataModule):
     """The examples of a task: epochs of training batches in a keyed order, and all examples to predict."""
 
     def __init__(
-        self,
-        train: Inputs,
-        adaptation: Adaptation,
-        key: Sequence[int | str],
-        *,
-        evaluation: Inputs | None = None,
+        self, train: Inputs, adaptation: Adaptation, key: Sequence[int | str], *, evaluation: Inputs | None = None
     ) -> None:
         """`key` orders the training examples; `evaluation` is what `trainer.validate` and `trainer.predict` read."""
         super().__init__()

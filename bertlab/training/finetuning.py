@@ -23,7 +23,7 @@ from bertlab.progress import Progress
 from bertlab.recipe.identity import load
 from bertlab.tasks import kinds
 from bertlab.tasks.data import sampled
-from bertlab.tasks.examples import Examples, by_length
+from bertlab.tasks.examples import Examples, Floats, by_length
 from bertlab.tasks.kinds.base import TaskKind
 from bertlab.tasks.task import RawExamples, TaskData
 from bertlab.text.tokenizers.base import TrainedTokenizer
@@ -31,7 +31,6 @@ from bertlab.training.callbacks import ProgressCallback, StopOnSignal
 from bertlab.training.data import TaskDataModule, in_order
 from bertlab.training.loggers import CurveLogger, Throughput
 from bertlab.training.module import TrainingModule, require_finite
-from bertlab.training.outcome import Outcome, evaluate, exchanged
 from bertlab.training.trainer import quiet, trainer
 
 
@@ -88,11 +87,8 @@ class FinetuningModule(TrainingModule):
             self._losses.clear()
             self.curve.append({"step": step, "loss": loss})
             self.figures = {"loss": loss}
-            line = {
-                "loss": loss,
-                "learning_rate": self.schedule.learning_rate(step - 1),
-                "examples_per_second": self.throughput(self.examples),
-            }
+            line = {"loss": loss, "learning_rate": self.schedule.learning_rate(step - 1)}
+            line["examples_per_second"] = self.throughput(self.examples)
             self.log_at(step, {f"{self.stage}/{name}": value for name, value in line.items()})
 
     def settle(self) -> None:
@@ -109,6 +105,37 @@ class FinetuningModule(TrainingModule):
         """The logits of a batch, on the CPU."""
         logits: Tensor = self(batch)
         return logits.float().cpu()
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalResult:
+    """The results of a model on the examples of one split."""
+
+    examples: int
+    metrics: dict[str, float]
+    """In points."""
+    majority: dict[str, float]
+    """The same metrics of the best constant guess from the training examples."""
+    predictions: dict[str, npt.NDArray[Any]]
+    """Those of `TaskKind.predict`, in 32 bits; and the `group` of each example, where examples depend on each other."""
+    collapsed: bool
+    """Whether all predictions are the same."""
+    exchanged: dict[str, float] | None = None
+    """The same metrics where one of two texts is another example's, see `exchanged`; None without a second text."""
+    threshold: float | None = None
+    """The score above which an answer is given, where questions may have none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome(EvalResult):
+    """The results of a measurement on the evaluation split and, if the task has one, on the test split."""
+
+    test: EvalResult | None = None
+    curve: list[dict[str, float]]
+    """`step` and the mean training `loss` since the point before (nats)."""
+    steps: int
+    train_examples: int
+    trained_parameters: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +190,8 @@ def finetune(
     if problem := adaptation.problem(kind):
         raise BadInput(f"task '{data.name}': {problem}")
     data = sampled(data, adaptation.max_eval_examples)
-    evaluated, train = encode_evaluation(data, opened, adaptation), encode_training(data, opened, adaptation)
+    evaluated = [encode(data, each, opened, adaptation) for each in (data.evaluation, data.test) if each is not None]
+    train = encode_training(data, opened, adaptation)
     inputs = {id(part): adaptation.inputs(opened.model, part, machine, progress) for part in (train, *evaluated)}
     model = adaptation.prepare(opened.model, kind, data.labels, key)
 
@@ -191,10 +219,10 @@ def finetune(
         mixed = exchanged(data, raw)
         if mixed is None:
             return None
-        part = _encoded(data, mixed, opened, adaptation, training=False)
+        part = encode(data, mixed, opened, adaptation)
         return evaluate(data, mixed, train, part, scores(part), found.threshold).metrics
 
-    found = evaluate(data, data.evaluation, train, evaluated[0], scores(evaluated[0]))
+    found = evaluate(data, data.evaluation, train, evaluated[0], scores(evaluated[0]), None)
     tested = None
     if data.test is not None:
         tested = evaluate(data, data.test, train, evaluated[1], scores(evaluated[1]), found.threshold)
@@ -230,23 +258,13 @@ def encode_training(data: TaskData, pretrained: Pretrained, settings: Adaptation
     chosen = np.arange(count)
     if 0 < settings.max_train_examples < count:
         chosen = np.sort(keyed.permutation(keyed.key("training rows"), count)[: settings.max_train_examples])
-    return _encoded(data, data.train.take(chosen), pretrained, settings, training=True)
+    return encode(data, data.train.take(chosen), pretrained, settings, training=True)
 
 
-def encode_evaluation(data: TaskData, pretrained: Pretrained, settings: Adaptation) -> list[Examples]:
-    """Encodes the evaluation split and, if the task has one, the test split."""
-    parts = [part for part in (data.evaluation, data.test) if part is not None]
-    return [_encoded(data, part, pretrained, settings, training=False) for part in parts]
-
-
-def _encoded(
-    data: TaskData,
-    raw: RawExamples,
-    pretrained: Pretrained,
-    settings: Adaptation,
-    *,
-    training: bool,
+def encode(
+    data: TaskData, raw: RawExamples, pretrained: Pretrained, settings: Adaptation, *, training: bool = False
 ) -> Examples:
+    """Encodes examples of a task. Raises `BadInput` if the model has too few positions."""
     length = settings.length
     if length > pretrained.positions:
         raise BadInput(
@@ -255,3 +273,44 @@ def _encoded(
         )
     kind = kinds.find(data.kind)
     return kind.encode(raw, pretrained.tokenizer, length, training=training, options=settings.options(kind))
+
+
+EXCHANGED = 1_000
+"""Examples at most whose second text is exchanged."""
+
+
+def exchanged(data: TaskData, rows: RawExamples) -> RawExamples | None:
+    """The first `EXCHANGED` examples, one text of each another example's: a floor that a model reaches on the other.
+
+    It is the second of two texts, the question about a context, the context of several endings. None for one text.
+    """
+    if len(rows.text) < 2 or len(rows) < 2:
+        return None
+    rows = rows.take(np.arange(min(EXCHANGED, len(rows))))
+    column = kinds.find(data.kind).exchanged
+    order = keyed.permutation(keyed.key("exchanged"), len(rows))
+    other = np.empty_like(order)
+    other[order] = np.roll(order, 1)  # each has another's, none its own
+    text = [each if at != column else [each[row] for row in other] for at, each in enumerate(rows.text)]
+    return dataclasses.replace(rows, text=tuple(text))
+
+
+def evaluate(
+    data: TaskData, rows: RawExamples, train: Examples, evaluated: Examples, scores: Floats, threshold: float | None
+) -> EvalResult:
+    """The results of logits (W, C) on a split; a `threshold` that the kind needs and that is None is chosen on it."""
+    kind = kinds.find(data.kind)
+    found = kind.predict(data, rows, evaluated, scores, threshold)
+    arrays = found.arrays
+    if rows.groups is not None and len(np.unique(rows.groups)) < len(rows.groups):
+        arrays = arrays | {"group": rows.groups}
+    return EvalResult(
+        examples=evaluated.raw_count,
+        metrics=kind.values(found.arrays, data.labels),
+        majority=kind.values(kind.majority(data, rows, train, evaluated), data.labels),
+        predictions={
+            name: values.astype(np.float32 if values.dtype.kind == "f" else np.int32) for name, values in arrays.items()
+        },
+        collapsed=found.collapsed,
+        threshold=found.threshold,
+    )

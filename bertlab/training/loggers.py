@@ -53,22 +53,15 @@ class JsonLinesLogger(Logger):
 class CurveLogger(Logger):
     """Another logger, which gets the metrics of each step once, however often a run is resumed."""
 
+    name = "curve"
+    version = ""
+
     def __init__(self, logger: Logger, hyperparameters: dict[str, Any], mark: Path) -> None:
         """`mark` is the file that holds the last step at which each metric was logged."""
         super().__init__()
         self.logger, self.hyperparameters, self.mark = logger, hyperparameters, mark
         self.logged: dict[str, int] = read_json(mark) if mark.exists() else {}
         logger.log_hyperparams(hyperparameters)
-
-    @property
-    def name(self) -> str | None:
-        """The name of the other logger."""
-        return self.logger.name
-
-    @property
-    def version(self) -> int | str | None:
-        """Its version."""
-        return self.logger.version
 
     def log_hyperparams(self, params: Any, *_: Any, **__: Any) -> None:
         """Does nothing: `__init__` logs them."""
@@ -91,11 +84,11 @@ class CurveLogger(Logger):
         """Logs the metrics of the finished run."""
         self.log_metrics({f"result/{name}": value for name, value in metrics.items()}, step, last=True)
 
-    def end(self, status: str) -> None:
+    def end(self, failure: type[BaseException] | None, *_: Any) -> None:
         """Closes the other logger: another run of this process has its own. Lightning's `finalize` comes too early."""
-        self.logger.finalize(status)
+        self.logger.finalize("failed" if failure else "success")
         if isinstance(self.logger, WandbLogger):
-            self.logger.experiment.finish(exit_code=int(status != "success"))
+            self.logger.experiment.finish(exit_code=int(failure is not None))
 
 
 class Throughput:
@@ -111,10 +104,6 @@ class Throughput:
         self.done, self.since = done, now
         return throughput
 
-    def leave_out(self, seconds: float) -> None:
-        """Does not count `seconds` that passed since the last call."""
-        self.since += seconds
-
 
 @contextmanager
 def opened(
@@ -128,30 +117,20 @@ def opened(
     rank_zero_only.rank = 0  # type: ignore[attr-defined]
     folder = store.logs(kind, run_id, label)
     hyperparameters = _plain({"kind": kind, "id": run_id, "label": label} | dict(fields))
+    loggers: list[CurveLogger] = []
     with ExitStack() as stack:
-        yield [stack.enter_context(_opened(name, run_id, label, hyperparameters, folder)) for name in machine.loggers]
-
-
-@contextmanager
-def _opened(name: str, run_id: str, label: str, hyperparameters: dict[str, Any], folder: Path) -> Iterator[CurveLogger]:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        logger = CurveLogger(OPEN[name](run_id, label, folder), hyperparameters, folder / f".{name}.json")
-    except Exception as error:  # whatever a logger raises that has no account, no server or another version
-        if isinstance(error, OSError) and error.errno in (*FULL, *FORBIDDEN):
-            raise
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise BadInput(f"--logger {name} cannot be opened ({reason}): mend that, or leave it out") from error
-    status = "failed"
-    try:
-        yield logger
-        status = "success"
-    finally:
-        logger.end(status)
-
-
-def _tensorboard(run_id: str, label: str, folder: Path) -> Logger:
-    return TensorBoardLogger(folder, name="", version="", default_hp_metric=False)
+        for name in machine.loggers:
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                logger = OPEN[name](run_id, label, folder)
+                loggers.append(CurveLogger(logger, hyperparameters, folder / f".{name}.json"))
+            except Exception as error:  # whatever a logger raises that has no account, no server or another version
+                if isinstance(error, OSError) and error.errno in (*FULL, *FORBIDDEN):
+                    raise
+                reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+                raise BadInput(f"--logger {name} cannot be opened ({reason}): mend that, or leave it out") from error
+            stack.push(loggers[-1].end)
+        yield loggers
 
 
 def _wandb(run_id: str, label: str, folder: Path) -> Logger:
@@ -166,7 +145,10 @@ def _wandb(run_id: str, label: str, folder: Path) -> Logger:
     )
 
 
-OPEN: dict[str, Callable[[str, str, Path], Logger]] = {"tensorboard": _tensorboard, "wandb": _wandb}
+OPEN: dict[str, Callable[[str, str, Path], Logger]] = {
+    "tensorboard": lambda _id, _label, folder: TensorBoardLogger(folder, name="", version="", default_hp_metric=False),
+    "wandb": _wandb,
+}
 """How each of `machine.LOGGERS` is opened, with the id and the label of a run and a folder for what it writes."""
 
 

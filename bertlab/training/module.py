@@ -2,18 +2,17 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
-from torch.optim import Optimizer
+from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
 from bertlab import recipe
 from bertlab.errors import RunFailed
-from bertlab.training import optimization
 
 CURVE_POINTS = 100
 """Points of a training curve, each the mean of the losses since the one before."""
@@ -58,7 +57,7 @@ class TrainingModule(LightningModule):
 
     def configure_optimizers(self) -> Any:
         """AdamW and the schedule of its learning rate, step by step."""
-        optimizer = optimization.build(self, self.optimizer_settings, self.lr_multipliers())
+        optimizer = build(self, self.optimizer_settings, self.lr_multipliers())
         scheduler = LambdaLR(optimizer, self.schedule.learning_rate)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
@@ -75,7 +74,7 @@ class TrainingModule(LightningModule):
         then updates change nothing.
         """
         assert self.step_losses is not None
-        norm = optimization.clip(optimizer, self.optimizer_settings.max_grad_norm, self.step_losses.sum())
+        norm = clip(optimizer, self.optimizer_settings.max_grad_norm, self.step_losses.sum())
         self.buffer.add(self.global_step, *self.step_losses, norm)
         self.step_losses = None
         if self.buffer.due:
@@ -107,3 +106,55 @@ def require_finite(step: int, loss: float, norm: float) -> None:
     for name, value in (("loss", loss), ("gradient", norm)):
         if not math.isfinite(value):
             raise RunFailed(f"diverged at step {step}: the {name} is not finite", status="diverged")
+
+
+def build(
+    module: nn.Module, settings: recipe.Optimizer, lr_multipliers: Mapping[nn.Parameter, float] | None = None
+) -> Optimizer:
+    """AdamW as BERT uses it (appendix A.2): matrices have weight decay; biases and LayerNorm have none.
+
+    `lr_multipliers` has the parameters that are not trained at the common learning rate. The `lr` of a group is its
+    multiple of the common one: a `LambdaLR` multiplies it.
+    """
+    trained = [value for value in module.parameters() if value.requires_grad]
+    multipliers = [(lr_multipliers or {}).get(value, 1.0) for value in trained]
+    groups = []
+    for multiplier in dict.fromkeys(multipliers):
+        values = [value for value, each in zip(trained, multipliers, strict=True) if each == multiplier]
+        decayed, plain = [each for each in values if each.dim() >= 2], [each for each in values if each.dim() < 2]
+        groups.append({"params": decayed, "weight_decay": settings.weight_decay, "lr": multiplier})
+        groups.append({"params": plain, "weight_decay": 0.0, "lr": multiplier})
+    kind = AdamW if settings.bias_correction else UncorrectedAdamW
+    filled = [group for group in groups if group["params"]]
+    return kind(filled, betas=(settings.beta1, settings.beta2), eps=settings.epsilon, fused=True)
+
+
+def clip(optimizer: Optimizer, max_norm: float, loss: Tensor) -> Tensor:
+    """Clips the gradients to the global norm `max_norm` and returns the norm before, a scalar; waits for no device.
+
+    From the first step on whose `loss` or norm is not finite, updates change nothing.
+    """
+    parameters = [value for group in optimizer.param_groups for value in group["params"]]
+    norm = nn.utils.clip_grad_norm_(parameters, max_norm, foreach=True)
+    broken = (~torch.isfinite(norm + loss)).float()
+    fused: Any = optimizer
+    before = getattr(fused, "found_inf", None)  # torch's own name for what makes a fused optimiser hold still
+    fused.found_inf = broken if before is None else torch.maximum(before, broken)
+    return norm
+
+
+class UncorrectedAdamW(AdamW):
+    """Adam with decoupled weight decay and without bias correction, as in Google's released BERT.
+
+    Its steps count from 2**24, which fp32 adds no 1 to: there both corrections are 1 to the last bit.
+    """
+
+    def __init__(self, params: Iterable[Any], **options: Any) -> None:
+        super().__init__(params, **options)
+        for group in self.param_groups:
+            for value in group["params"]:
+                self.state[value] = {
+                    "step": torch.tensor(2.0**24, device=value.device),
+                    "exp_avg": torch.zeros_like(value),
+                    "exp_avg_sq": torch.zeros_like(value),
+                }

@@ -133,7 +133,7 @@ class PretrainingModule(TrainingModule):
             summed = self.group.total(*totals.values())
             self.heldout |= evaluation.figures(dict(zip(totals, summed, strict=True)))
         self.log_at(self.global_step, {f"heldout/{name}": value for name, value in self.heldout.items()})
-        self.throughput.leave_out(time.monotonic() - self._began)
+        self.throughput.since += time.monotonic() - self._began  # the validation is not counted
 
     @property
     def _data(self) -> PretrainingDataModule:
@@ -158,10 +158,8 @@ def pretrain(
 
     Leaves `model.safetensors`, the file of the tokenizer, `metrics.jsonl` (losses in nats; no clock), `timing.jsonl`
     (seconds) and `milestones/`. Raises `RunFailed` when a loss or gradient is not finite, `Interrupted` after saving
-    when a signal came.
-
-    Each process of a group calls it with its place in the `group` and the `strategy` that sums gradients, torch's
-    process group being there. The first one writes; all of them end alike, after the same step.
+    when a signal came. Each process of a group calls it with its place in the `group` and the `strategy` that sums
+    gradients, torch's process group being there. The first one writes; all of them end alike, after the same step.
     """
     recipe = recipe.declared
     steps = recipe.schedule.steps
@@ -177,13 +175,11 @@ def pretrain(
         raise RunFailed(f"the processes of the group do not read the same checkpoint in '{work}'")
     if group.first:
         _cut_back(work, done)
+    directory = RunDirectory(work, [recipe.schedule.milestone(each) for each in milestones], steps, group)
     made = trainer(
         machine,
         steps,
-        [
-            ProgressCallback(progress, steps, "pre-training"),
-            RunDirectory(work, [recipe.schedule.milestone(each) for each in milestones], steps, group),
-        ],
+        [ProgressCallback(progress, steps, "pre-training"), directory],
         strategy=strategy,
         loggers=[JsonLinesLogger(work), *loggers] if group.first else [],
         plugins=[SafetensorsIO(work, trained)],
@@ -208,6 +204,11 @@ def pretrain(
 
 
 def _result(recipe: Recipe, corpus: TokenisedCorpus, module: PretrainingModule, batches: Batches) -> dict[str, Any]:
+    balance = None  # the share of the pairs in the first batches whose second segment follows the first
+    steps = min(32, recipe.schedule.steps)
+    if recipe.inputs.pairs and steps:
+        drawn = map(batches.batch, range(steps))
+        balance = sum(float(((each.random_second == 0) & (each.order < 1)).mean()) for each in drawn) / steps
     return {
         "status": "done",
         "steps": recipe.schedule.steps,
@@ -219,18 +220,8 @@ def _result(recipe: Recipe, corpus: TokenisedCorpus, module: PretrainingModule, 
         "judged_by": next((loss.judged_by for loss in recipe.objective if loss.judged_by), ""),
         "unigram_entropy": corpus.facts["unigram_entropy"],
         "corpus": [source.name for source in recipe.corpus.sources],
-        "pair_balance": _pair_balance(recipe, batches),
+        "pair_balance": balance,
     }
-
-
-def _pair_balance(recipe: Recipe, batches: Batches) -> float | None:
-    """Share of the pairs in the first batches whose second segment follows the first; None without pairs."""
-    if not recipe.inputs.pairs:
-        return None
-    steps = range(min(32, recipe.schedule.steps))
-    drawn = map(batches.batch, steps)
-    followed = [float(((batch.random_second == 0) & (batch.order < 1)).mean()) for batch in drawn]
-    return sum(followed) / len(followed) if followed else None
 
 
 def _cut_back(work: Path, step: int) -> None:

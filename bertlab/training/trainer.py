@@ -4,11 +4,11 @@ import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.loggers import Logger
-from lightning.pytorch.plugins.io import CheckpointIO
 from lightning.pytorch.strategies import Strategy
 
 from bertlab.errors import RunFailed
@@ -26,15 +26,14 @@ def trainer(
     *,
     strategy: Strategy | None = None,
     loggers: Sequence[Logger] = (),
-    plugins: Sequence[CheckpointIO] = (),
-    accumulate_grad_batches: int = 1,
     validate: bool = False,
     exact: bool = False,
+    **options: Any,
 ) -> Trainer:
     """A Trainer of `steps` updates with the threads of this machine, in its precision or, if `exact`, in fp32.
 
     Uses one device, or the device that the `strategy` of a group gives this process. With `validate`, validates when a
-    callback sets `val_check_batch`.
+    callback sets `val_check_batch`. The `options` are the Trainer's own.
     """
     torch.set_num_threads(machine.num_threads)
     if machine.gpus:
@@ -48,27 +47,22 @@ def trainer(
         precision="bf16-mixed" if machine.precision_used == "bf16" and not exact else "32-true",
         max_steps=steps,
         max_epochs=-1,
-        accumulate_grad_batches=accumulate_grad_batches,
         callbacks=list(callbacks),
         logger=list(loggers),
         log_every_n_steps=1,
-        plugins=list(plugins),
         num_sanity_val_steps=0,
         limit_val_batches=1.0 if validate else 0,
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
         use_distributed_sampler=False,
+        **options,
     )
     # On SIGTERM, Lightning ends the process that received it, without a checkpoint; and before each batch it broadcasts
     # whether any process received it, which waits for the device. `RunDirectory` does both for all processes.
-    made._signal_connector.register_signal_handlers = _nothing  # type: ignore[method-assign]
-    made.fit_loop.epoch_loop._broadcast_sigterm_tensor = _nothing  # type: ignore[method-assign]
+    made._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
+    made.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
     return made
-
-
-def _nothing() -> None:
-    """Replaces a hook of Lightning."""
 
 
 WARNINGS = (

@@ -8,7 +8,7 @@ import pytest
 from bertlab.adaptation import Features, FineTuning
 from bertlab.progress import silent
 from bertlab.training import finetuning
-from bertlab.training.outcome import EvalResult
+from bertlab.training.finetuning import EvalResult
 
 pytestmark = pytest.mark.gpu
 

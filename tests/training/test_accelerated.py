@@ -25,7 +25,8 @@ from bertlab.model.heads import PretrainingModel
 from bertlab.objectives import CausalLM, MaskedLM
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Inputs, Optimizer
-from bertlab.training import checkpoints, optimization, pretraining
+from bertlab.training import checkpoints, pretraining
+from bertlab.training import module as optimization
 from bertlab.training.data import to_device, to_tensors
 from bertlab.training.finetuning import FinetuningModule, finetune
 from bertlab.training.module import STEPS, MetricBuffer

@@ -20,8 +20,7 @@ from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.task import RawExamples
 from bertlab.training import finetuning
 from bertlab.training.data import TaskDataModule
-from bertlab.training.finetuning import FinetuningModule, finetune, open_pretrained
-from bertlab.training.outcome import exchanged
+from bertlab.training.finetuning import FinetuningModule, exchanged, finetune, open_pretrained
 from bertlab.training.trainer import quiet
 
 SETTINGS = FineTuning(batch_size=16, epochs=4, peak_lr=3e-3, length=32, dropout=0.1)
@@ -368,7 +367,7 @@ def test_what_comes_first_is_what_the_second_starts_from(run, pairs):
 
 def test_a_plain_trainer_trains_validates_and_predicts_as_the_command_does(run, pretrained, pairs, machine, tmp_path):
     opened, kind, key = open_pretrained(pretrained), KINDS[pairs.kind], (SHORT.kind, 0, 0)
-    [part] = finetuning.encode_evaluation(pairs, opened, SHORT)
+    part = finetuning.encode(pairs, pairs.evaluation, opened, SHORT)
     train, evaluation = (
         SHORT.inputs(opened.model, each, machine, silent)
         for each in (finetuning.encode_training(pairs, opened, SHORT), part)

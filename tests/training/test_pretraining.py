@@ -20,7 +20,8 @@ from bertlab.model.recurrent import RecurrentEncoder
 from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Inputs, Model, Optimizer
-from bertlab.training import checkpoints, optimization
+from bertlab.training import checkpoints
+from bertlab.training import module as optimization
 from bertlab.training.pretraining import PretrainingModule, pretrain
 
 SMOKE = scales.find("smoke").recipe  # 20 steps, dropout 0.1
@@ -298,7 +299,7 @@ class Linear(torch.nn.Module):
 
 
 def test_biases_and_layernorm_are_not_decayed():
-    decayed, plain = optimization.parameter_groups(Linear(), 0.01, {})
+    decayed, plain = optimization.build(Linear(), Optimizer(weight_decay=0.01)).param_groups
     assert (len(decayed["params"]), decayed["weight_decay"]) == (1, 0.01)
     assert (len(plain["params"]), plain["weight_decay"]) == (3, 0.0)
 
