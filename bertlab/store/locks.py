@@ -24,17 +24,13 @@ SECONDS_OF_SILENCE = 5.0
 
 @dataclass
 class Claim:
-    """A claim that is held. Calling it records the progress of the run for other processes.
-
-    Its copies in other processes that work on the same run may record progress too.
-    """
+    """A claim that is held. Calling it, or its copy in a process of the same run, records the run's progress."""
 
     path: Path
     holder: dict[str, Any]
     stage: str | None = None
     recorded: float = 0.0
-    observer: Progress | None = None
-    """A callback that receives the progress too."""
+    observer: Progress | None = None  # receives the progress too
 
     def __call__(self, done: int, total: int, stage: str = "", /, **figures: float) -> None:
         """Records that `done` of `total` units of `stage` are finished, with `figures`."""
@@ -91,8 +87,7 @@ def holder(path: Path) -> str:
 
 
 def _lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
-    try:
+    with suppress(BlockingIOError):
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        return True
+    return False

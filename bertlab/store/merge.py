@@ -39,7 +39,10 @@ class Joined(Store):
             # Results must be equal in all stores.
             both = [name for name in ("result.json", "predictions.npz") if name in ours and name in theirs]
             if run.kind != known.kind or any(ours[name]["sha256"] != theirs[name]["sha256"] for name in both):
-                if run.kind != known.kind or _computed(run) == _computed(known):
+                facts = ("numerics", "processor")  # last digits may depend on them
+                if run.kind != known.kind or all(
+                    str(run.environment().get(each)) == str(known.environment().get(each)) for each in facts
+                ):
                     raise BadInput(
                         f"run {run.id} has one result in '{known.path}' and another in '{run.path}', with equal "
                         f"numerics: remove the wrong one with `bertlab runs --remove {run.id} --runs STORE`"
@@ -153,9 +156,3 @@ def _copy(run: Run, target: Store) -> None:
         sync(folder)
         target.discard(run.kind, run.id)
         target.clear_failure(run.id)
-
-
-def _computed(run: Run) -> tuple[Any, ...]:
-    """The machine and numerics on which last digits may depend."""
-    environment = run.environment()
-    return str(environment.get("numerics")), str(environment.get("processor"))

@@ -9,9 +9,6 @@ runs/logs/<kind>/<id>--<label>/ what `--logger` wrote; no command reads it
 runs/.locks/<id>                locked by the process that works on a run; the kernel frees it
 runs/.locks/asks.*              locked by a running command; holds the ids of the runs that it needs
 runs/.locks/store               locked by a command that joins records or removes runs
-
-`Run.damage` compares a run with its manifest: small files whenever a command reads the run, weights and arrays
-(`LARGE`) before they are used.
 """
 
 import errno
@@ -46,7 +43,7 @@ SECONDS_TO_BE_SEEN = 60.0
 """How long a network file system may show an old list of a directory."""
 SECONDS_BETWEEN_LOOKS = 0.5
 LARGE = (".safetensors", ".bin", ".npy")
-"""Files that plans and reports do not read."""
+"""Weights and arrays, which are hashed before they are used; all other files whenever a command reads the run."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +85,9 @@ class Run:
         return math.fsum(float(line.get("seconds", 0.0)) for line in self.timing())
 
     def damage(self, *, large: bool = True) -> Path | None:
-        """The first file that differs from the manifest; None if none does. Without `large`, weights and arrays are
-        compared by size only.
+        """The first file that differs from the manifest; without `large`, weights and arrays are compared by size only.
 
-        Each process hashes a file once, and again if its size or time changes. Raises `Unusable` if a file cannot be
-        read, which is no damage.
+        Each process hashes a file once, and again if its size or time changes. Raises `Unusable` for unreadable files.
         """
         try:
             state = [(each, each.stat()) for each in sorted(self.path.rglob("*")) if each.is_file()]
@@ -188,10 +183,7 @@ class Store:
         return next((run for run in self._sealed(run_id) if run.damage(large=False) is None), None)
 
     def wait_for(self, run_id: str) -> Run:
-        """The finished run with this id. Waits until this machine sees a run that another machine finished.
-
-        Raises `RunFailed` after a minute.
-        """
+        """The finished run with this id, as soon as this machine sees it. Raises `RunFailed` after a minute."""
         for _ in range(int(SECONDS_TO_BE_SEEN / SECONDS_BETWEEN_LOOKS)):
             if (run := self.get(run_id)) is not None:
                 return run
@@ -200,9 +192,9 @@ class Store:
         raise RunFailed(f"run {run_id} is gone: give the same command again")
 
     def get_verified(self, run_id: str) -> Run:
-        """The finished run with this id, after every file is hashed, as before each use of its weights.
+        """The finished run with this id, after every file is hashed. Raises `RunFailed` if there is none.
 
-        Raises `RunFailed` if there is none. Sets a damaged run aside, so that the command repeats it.
+        Sets a damaged run aside, so that the command repeats it.
         """
         run = self.get(run_id)
         if run is None:
@@ -262,8 +254,8 @@ class Store:
     def unfinished(self) -> list[tuple[str, str, bool]]:
         """Runs with a working directory, as (kind, id, whether a process works on it now)."""
         found = [path for kind in KINDS for path in sorted((self.root / kind).glob(".*.work"))]
-        ids = [path.name.removeprefix(".").removesuffix(".work") for path in found]
-        return [(path.parent.name, run_id, self.is_claimed(run_id)) for path, run_id in zip(found, ids, strict=True)]
+        works = [(path.parent.name, path.name.removeprefix(".").removesuffix(".work")) for path in found]
+        return [(kind, run_id, self.is_claimed(run_id)) for kind, run_id in works]
 
     def prepare(self) -> None:
         """Makes the directories of the store. Raises `Unwritable` if that is not possible."""
@@ -297,10 +289,7 @@ class Store:
 
     @contextmanager
     def claimed_by_group(self, run_id: str) -> Iterator[None]:
-        """Holds a second claim on a run, for the process of a group that writes; another process began the run.
-
-        Raises `RunFailed` if another process holds it.
-        """
+        """Holds a second claim on a run, for the process of a group that writes. Raises `RunFailed` if it is held."""
         with locks.claimed(self.scratch / f"{run_id}.group") as claim:
             if claim is None:
                 raise RunFailed(f"another process writes run {run_id}")

@@ -31,12 +31,9 @@ class MicroBatch:
     sequences: TensorBatch
     counts: dict[str, float]
     """The predictions of each loss in the whole batch, by its kind."""
-    number: int
-    """From 0, over all processes."""
-    last: bool
-    """Whether the process has no other of the same step."""
-    batch_tokens: int
-    """Tokens of the whole batch, padding included."""
+    number: int  # from 0, over all processes
+    last: bool  # the process has no other of the same step
+    batch_tokens: int  # of the whole batch, padding included
 
 
 class PretrainingDataModule(LightningDataModule):
@@ -135,7 +132,6 @@ class TaskDataModule(LightningDataModule):
         super().__init__()
         self.train, self.adaptation, self.key, self.evaluation = train, adaptation, tuple(key), evaluation
         self.steps = adaptation.steps(len(train.lengths))
-        """Updates of the training."""
 
     def train_dataloader(self) -> DataLoader[dict[str, Tensor]]:
         """Epoch after epoch, each in its own order."""

@@ -35,10 +35,7 @@ from bertlab.training.trainer import quiet, trainer
 
 
 class FinetuningModule(TrainingModule):
-    """A model that an adaptation prepared for a task: the loss is the mean over the targets of a batch.
-
-    Data order and dropout are keyed: the same call gives the same bits at the same number of threads.
-    """
+    """A model that an adaptation prepared for a task: the loss is the mean over the targets of a batch."""
 
     def __init__(
         self,
@@ -55,8 +52,7 @@ class FinetuningModule(TrainingModule):
         super().__init__(schedule, settings)
         self.model, self.kind, self.adaptation = model, kind, adaptation
         self.key, self.stage = tuple(key), stage
-        self.curve: list[dict[str, float]] = []
-        """`step`, and the mean `loss` since the point before."""
+        self.curve: list[dict[str, float]] = []  # `step`, and the mean `loss` since the point before
         self.figures: dict[str, float] = {}
         self.examples, self.throughput = 0, Throughput()
         self._losses: list[float] = []
@@ -113,13 +109,11 @@ class EvalResult:
 
     examples: int
     metrics: dict[str, float]
-    """In points."""
     majority: dict[str, float]
-    """The same metrics of the best constant guess from the training examples."""
+    """Those of the best constant guess from the training examples. All metrics are in points."""
     predictions: dict[str, npt.NDArray[Any]]
     """Those of `TaskKind.predict`, in 32 bits; and the `group` of each example, where examples depend on each other."""
-    collapsed: bool
-    """Whether all predictions are the same."""
+    collapsed: bool  # all predictions are the same
     exchanged: dict[str, float] | None = None
     """The same metrics where one of two texts is another example's, see `exchanged`; None without a second text."""
     threshold: float | None = None
@@ -144,15 +138,11 @@ class Pretrained:
 
     model: PretrainingModel
     tokenizer: TrainedTokenizer
-    positions: int
-    """Tokens a sequence may have at most."""
+    positions: int  # tokens a sequence may have at most
 
 
 def open_pretrained(directory: Path, milestone: int = 100) -> Pretrained:
-    """Reads `recipe.json`, the tokenizer and the weights after `milestone` per cent of the steps.
-
-    Raises `BadInput` for a directory that lacks them.
-    """
+    """Reads recipe, tokenizer and the weights after `milestone` per cent of the steps; `BadInput` if any is missing."""
     try:
         record = json.loads((directory / "recipe.json").read_text(encoding="utf-8"))["science"]["recipe"]
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -243,8 +233,7 @@ def predict(module: FinetuningModule, part: Examples, read: Inputs, machine: Mac
     In fp32 on every machine: bf16 changes some answers.
     """
     with quiet():
-        made = trainer(machine, 0, [StopOnSignal()], exact=True)
-        found: Any = made.predict(module, in_order(read))
+        found: Any = trainer(machine, 0, [StopOnSignal()], exact=True).predict(module, in_order(read))
     scores = np.full((len(part.targets), max(each.shape[-1] for each in found)), -np.inf, np.float32)
     for numbers, logits in zip(by_length(read.lengths, read.batch_tokens), found, strict=True):
         slots = part.batch(numbers).slots
@@ -275,18 +264,14 @@ def encode(
     return kind.encode(raw, pretrained.tokenizer, length, training=training, options=settings.options(kind))
 
 
-EXCHANGED = 1_000
-"""Examples at most whose second text is exchanged."""
-
-
 def exchanged(data: TaskData, rows: RawExamples) -> RawExamples | None:
-    """The first `EXCHANGED` examples, one text of each another example's: a floor that a model reaches on the other.
+    """The first 1,000 examples, one text of each another example's: a floor that a model reaches on the other.
 
     It is the second of two texts, the question about a context, the context of several endings. None for one text.
     """
     if len(rows.text) < 2 or len(rows) < 2:
         return None
-    rows = rows.take(np.arange(min(EXCHANGED, len(rows))))
+    rows = rows.take(np.arange(min(1_000, len(rows))))
     column = kinds.find(data.kind).exchanged
     order = keyed.permutation(keyed.key("exchanged"), len(rows))
     other = np.empty_like(order)

@@ -50,10 +50,8 @@ class TrainingModule(LightningModule):
     def __init__(self, schedule: recipe.Schedule, optimizer: recipe.Optimizer) -> None:
         super().__init__()
         self.schedule, self.optimizer_settings = schedule, optimizer
-        self.buffer = MetricBuffer()
-        """The losses and the gradient norm of each of the latest steps, of this process."""
-        self.step_losses: Tensor | None = None
-        """The losses of the step that is being computed, as far as its micro-batches are done."""
+        self.buffer = MetricBuffer()  # the losses and the gradient norm of each of the latest steps, of this process
+        self.step_losses: Tensor | None = None  # of the step that is being computed, as far as it is done
 
     def configure_optimizers(self) -> Any:
         """AdamW and the schedule of its learning rate, step by step."""

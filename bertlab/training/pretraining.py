@@ -49,8 +49,7 @@ class PretrainingModule(TrainingModule):
         self.recipe, self.model = recipe, PretrainingModel.of(recipe, vocab_size)
         self.sums = torch.zeros(len(recipe.objective) + 1, dtype=torch.float64)
         """Each loss of the objective, and the steps, since the last logged line, of all processes."""
-        self.figures: dict[str, float] = {}
-        """The loss of the latest step."""
+        self.figures: dict[str, float] = {}  # the loss of the latest step
         self.heldout: dict[str, float] = {}
         """What the latest validation found: losses in nats, and the metrics of the objective."""
         self.throughput, self.tokens = Throughput(), 0

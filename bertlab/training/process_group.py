@@ -12,12 +12,11 @@ class ProcessGroup:
     """The place of a process in its group; the default is a process without others."""
 
     rank: int = 0
-    """From 0; the first process writes the files."""
     world_size: int = 1
 
     @property
     def first(self) -> bool:
-        """Whether this process is the one that writes."""
+        """Whether this process is the one that writes the files."""
         return self.rank == 0
 
     def micro_batches(self, sequences: int, count: int = 1) -> list[tuple[int, int, int]]:
@@ -43,4 +42,3 @@ class ProcessGroup:
 
 
 SINGLE = ProcessGroup()
-"""The group of one process."""
