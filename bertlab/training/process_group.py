@@ -33,11 +33,10 @@ class ProcessGroup:
         """The sum of each value over the processes, the same on all. All must call it, with equally many values."""
         if self.world_size == 1 or not values:
             return list(values)
-        import torch
-        from torch import distributed
+        import torch.distributed
 
         sums = torch.tensor(values, dtype=torch.float64)
-        distributed.all_reduce(sums)
+        torch.distributed.all_reduce(sums)
         return sums.tolist()
 
 
