@@ -93,10 +93,7 @@ class Dataset:
         return self.splits[split]
 
     def open(self, split: str, advice: str) -> IterableDataset:
-        """Downloads the files of a split and returns its examples, which are read during iteration.
-
-        Raises `BadInput` with `advice` if the download fails.
-        """
+        """Downloads a split; its examples are read during iteration. Raises `BadInput` with `advice` if that fails."""
         import datasets
 
         files = self.files(split)
@@ -116,10 +113,7 @@ class Dataset:
 
 
 def dataset(reference: Reference, cache: Path, what: str, advice: str) -> Dataset:
-    """The data set of a name; without access to the Hub, as stored by an earlier command.
-
-    Raises `BadInput`, with `what` is missing and `advice`, if neither the Hub nor an earlier answer has it.
-    """
+    """The data set of a name, from the Hub or an earlier answer. Raises `BadInput` with `what` and `advice`."""
     return Dataset(**_answer("dataset", reference, cache, what, advice))
 
 
@@ -241,10 +235,7 @@ def _resolve(reference: Reference, commit: str, listed: Files) -> dict[str, Any]
 
 
 class Index:
-    """A cache between commands: hashes of files by path, size and time, and answers of the Hub.
-
-    Entries by name, in one JSON file, which may be removed at any time.
-    """
+    """Hashes of files, and answers of the Hub: a JSON file between commands, which may be removed at any time."""
 
     def __init__(self, cache: Path) -> None:
         self._path = cache / "hashes.json"

@@ -5,9 +5,6 @@ import re
 import unicodedata
 from typing import Any
 
-_TAKEN = re.compile(r"index|compare|con|prn|aux|nul|(com|lpt)\d")
-"""Stems of the report's own pages, and of devices on some systems."""
-
 
 def visible(text: str) -> str:
     """`text` without control characters (except line feeds), direction marks and surrogates."""
@@ -24,7 +21,8 @@ def plain(text: str) -> str:
 def filename(name: str) -> str:
     """`name` as the stem of a file: unchanged if possible, otherwise a slug with a hash."""
     slug = re.sub(r"[^a-z0-9._-]+", "-", name.lower())[:64].strip(".-_")
-    if name and slug == name and not _TAKEN.fullmatch(name.partition(".")[0]):
+    taken = r"index|compare|con|prn|aux|nul|(com|lpt)\d"  # the report's own pages, and devices on some systems
+    if name and slug == name and not re.fullmatch(taken, name.partition(".")[0]):
         return name
     return f"{slug or 'study'}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 

@@ -34,8 +34,7 @@ def bench(options: ScaleOptions, devices: TrainingOptions, json: bool = JSON) ->
         corpus, work = Path(folder) / "corpus", Path(folder) / "work"
         corpus.mkdir()
         work.mkdir()
-        text = sample(recipe.tokenizer, corpus)
-        found = throughput(recipe, text, work, machine)
+        found = throughput(recipe, sample(recipe.tokenizer, corpus), work, machine)
     numerics = machine.numerics(recipe)
     if json:
         print_json({"scale": options.scale, **dataclasses.asdict(found), "numerics": numerics})

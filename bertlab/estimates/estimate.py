@@ -76,10 +76,7 @@ def estimate(plan: Plan, store: Store, machine: Machine, seconds: Seconds, *, re
 
 
 def amount(jobs: Sequence[Job], machine: Machine, seconds: Seconds, *, read_tasks: bool = True) -> Amount:
-    """The cost of `jobs` on the devices of a machine.
-
-    Without `read_tasks`, tokens, FLOPs and disk are those of the pre-trainings alone.
-    """
+    """The cost of `jobs`; without `read_tasks`, tokens, FLOPs and disk are those of the pre-trainings alone."""
     counted = [job for job in jobs if read_tasks or isinstance(job, Pretrain)]
     works = [work(job) for job in counted]
     corpora = sum(isinstance(job, PrepareCorpus) for job in jobs)
@@ -121,15 +118,13 @@ def wall_seconds(jobs: Sequence[Job], machine: Machine, seconds: Seconds) -> flo
 
 
 def gpu_seconds(peak_flops: float) -> Seconds:
-    """Times of jobs on GPUs with a peak of `peak_flops` FLOP/s for dense matrix products, at `TYPICAL_MFU`.
-
-    Preparing text takes no time. Several GPUs launch kernels as slowly as one.
-    """
+    """Times of jobs on GPUs with a peak of `peak_flops` FLOP/s for dense matrix products, at `TYPICAL_MFU`."""
 
     def seconds(job: Job, devices: int) -> float:
         if not isinstance(job, Pretrain | Measure):
             return 0.0
         whole = work(job)
+        # Several GPUs launch kernels as slowly as one.
         launching = whole.steps * (recipe_of(job).model.layers + 1) * LAYER_SECONDS
         return JOB_SECONDS + whole.flops / devices / (TYPICAL_MFU * peak_flops) + launching
 

@@ -54,10 +54,7 @@ class Recorded:
             self._similar[key] = [statistics.median(each) for each in zip(*times, strict=True)]
 
     def seconds(self, job: Job, devices: int = 1) -> float | None:
-        """The time of a job on `devices` devices: its own if it is finished, else the median of similar runs.
-
-        `None` if there is none.
-        """
+        """The time of a job on `devices` devices: its own if finished, else the median of similar runs, or `None`."""
         if job.id in self._own:
             return self._own[job.id] / devices
         key = similarity(job, self._machine)
@@ -75,7 +72,6 @@ def similarity(job: Job, machine: Machine) -> str:
 
 
 def _similarity_of(run: Run, runs: Mapping[str, Run]) -> str:
-    """The similarity of a job that is a finished run."""
     science = run.science()
     pretrain = runs[science["pretrain"]] if "pretrain" in science else run
     recipe = load(Recipe, pretrain.science()["recipe"]) if pretrain.kind == "pretrain" else None
@@ -84,10 +80,7 @@ def _similarity_of(run: Run, runs: Mapping[str, Run]) -> str:
 
 
 def _similarity(science: Mapping[str, Any], recipe: Recipe | None, compiled: bool) -> str:
-    """`recipe` is that of the model, `None` for a corpus or an imported checkpoint.
-
-    Losses that cost the same time are alike, see `Loss.alike`.
-    """
+    """`recipe` is that of the model, `None` for a corpus or an imported checkpoint."""
     if recipe is None:
         return canonical({name: value for name, value in science.items() if name != "finetune_seed"})
     if "pretrain" not in science:
@@ -115,9 +108,9 @@ def _same_machine(environment: Mapping[str, Any], machine: Machine) -> bool:
 
 
 class Trials:
-    """Times of jobs. Trials run in their own directory, one for each shape of model and format of inputs.
+    """Times of jobs, from a trial for each shape of model and format of inputs, on the synthetic corpus in `directory`.
 
-    They train on the synthetic corpus. Measurements are estimated from their FLOPs at the speed of the pre-trainings.
+    Measurements are estimated from their FLOPs at the speed of the pre-trainings.
     """
 
     def __init__(self, store: Store, machine: Machine, directory: Path) -> None:

@@ -69,10 +69,9 @@ def attempt(
     processes: int = 1,
     run: Callable[[Path, Progress], dict[str, Any]] | None = None,
 ) -> Ended:
-    """Runs a job unless it is finished or claimed; its result is in the store.
+    """Runs a job unless it is finished or claimed; its result is in the store. Raises no error that a job can cause.
 
-    Records progress with the claim, and calls `progress` if given. `run` replaces the job's own `run`, for a job on
-    several processes. Raises no error that a job can cause.
+    `run` replaces the job's own `run`, for a job on several processes.
     """
     began = time.monotonic()
     try:

@@ -81,10 +81,9 @@ class Worker:
 
 
 class Workers(Engine):
-    """An engine of several devices, each held by a worker or, in groups, by a process of a pre-training.
+    """An engine of several devices, each held by a worker, or by a process of a pre-training on `group` devices.
 
-    `group` is the number of devices of a pre-training, `flag` a file whose existence stops workers, `code` a study file
-    that workers run first.
+    The existence of the file `flag` stops workers, which run the study file `code` first.
     """
 
     def __init__(self, ray: Any, store: Store, machine: Machine, group: int, flag: Path, code: Code | None) -> None:
@@ -147,25 +146,25 @@ class Workers(Engine):
                 self.hire(1)
             else:
                 self.idle.append(worker)
-        return [self._collect(each) for each in ready if each in self.running]
+        outcomes = []
+        for each in [each for each in ready if each in self.running]:
+            job, _, worker = self.running.pop(each)
+            try:
+                ended: Ended = self.ray.get(each)
+            except self.ray.exceptions.RayError as error:  # for one, its process was killed
+                worker, ended = None, Ended("failed", _reason(error))
+            if worker is None:
+                self.hire(self.devices(job))
+            else:
+                self.idle.append(worker)
+            outcomes.append((job, ended))
+        return outcomes
 
     def stop(self, number: int) -> None:
         """Stops all running jobs, after they save."""
         if self.running:
             self.flag.write_text(str(number), encoding="utf-8")
             self.ray.wait([*self.running], num_returns=len(self.running), timeout=SECONDS_TO_STOP)
-
-    def _collect(self, reference: Any) -> tuple[Job, Ended]:
-        job, _, worker = self.running.pop(reference)
-        try:
-            ended: Ended = self.ray.get(reference)
-        except self.ray.exceptions.RayError as error:  # for one, its process was killed
-            worker, ended = None, Ended("failed", _reason(error))
-        if worker is None:
-            self.hire(self.devices(job))
-        else:
-            self.idle.append(worker)
-        return job, ended
 
 
 @contextmanager

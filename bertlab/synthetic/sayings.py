@@ -151,10 +151,7 @@ def sentiment(sample: Sample) -> dict[str, Any]:
 
 
 def acceptability(sample: Sample) -> dict[str, Any]:
-    """An acceptable sentence (1), or one whose parts do not fit (0).
-
-    Its subject has a property or does a deed that its sort never has or does, or a tail contradicts the claim.
-    """
+    """An acceptable sentence (1), or one with a property, deed or tail that does not fit its subject or claim (0)."""
     draw, label = sample.draw, sample.label
     speaker, other, deed = sample.people()
     form = draw.below(3)

@@ -183,11 +183,9 @@ class Story:
 
     def sequence(self) -> list[str]:
         """Two events in order, stated twice; the order is the same in the whole document."""
-        draw = self.draw
-        self.events = self.events or [
-            f"{being.name} {draw.one(being.category.deeds)}" for being in draw.some(self.people, 2)
-        ]
-        self.topic = None
+        draw, self.topic = self.draw, None
+        if not self.events:
+            self.events = [f"{being.name} {draw.one(being.category.deeds)}" for being in draw.some(self.people, 2)]
         events = {"first": self.events[0], "second": self.events[1]}
         first = text(draw, _TEMPLATES["order"], events)
         return [first, f"{draw.one(WORDS['restate'])}, {text(draw, _TEMPLATES['order'], events)}"]
@@ -218,11 +216,9 @@ class Story:
         values = {"statement": statement, "object": claim.objects, "predicate": claim.places}
         values |= {"tail": draw.one(claim.tails), "manner": draw.one(claim.manners)}
         values["quality"] = draw.one(claim.qualities)
-        form = self.form("claim")
-        words = claim.nouns
+        form, words = self.form("claim"), claim.nouns
         if form.startswith("verb"):
-            values["who"] = self.refer(draw.one(self.people))
-            words = claim.verbs
+            values["who"], words = self.refer(draw.one(self.people)), claim.verbs
         values |= {"one": draw.one(words), "two": draw.one(words)}
         return self.clauses(_TEMPLATES["claim"][form], values)
 

@@ -85,7 +85,6 @@ def _pair(sample: Sample) -> str:
 
 
 def _vague(sample: Sample) -> str:
-    """A clause without a cue to the type."""
     return text(sample.draw, "{mention} was {mentioned} {season}", {"mention": _mark(_any(sample))})
 
 
@@ -94,10 +93,7 @@ _CLAUSES = (_cue,) * 12 + (_dealing,) * 3 + (_deed, _pair, _pair, _vague, _vague
 
 @functools.cache
 def words(rare: bool) -> dict[str, list[str]]:
-    """The open-class words of each slot: one in three of each list of the lexicon, or the `rare` others.
-
-    Words with two parts of speech are excluded.
-    """
+    """The words of each slot that have one part of speech: one in three of each list, or the `rare` others."""
     world = lexicon()
     sides = [side for deed in world.deeds + world.treatments for side in deed.sides]
     lists: dict[str, list[Sequence[str]]] = {
@@ -160,10 +156,7 @@ def fact(sample: Sample, one: Being, two: Being, topic: str) -> tuple[str, str, 
 
 
 def extractive(sample: Sample) -> dict[str, Any]:
-    """A context, a question about one of its facts in other words, and the answer with its start (SQuAD's columns).
-
-    There is no answer for label 0.
-    """
+    """A context, a question about one of its facts in other words, and the answer (none for label 0), as in SQuAD."""
     draw = sample.draw
     one, two, three = (sample.named() for _ in range(3))
     facts = []
