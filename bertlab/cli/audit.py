@@ -10,7 +10,6 @@ from bertlab.cli.options import JSON, AuditOptions
 
 if TYPE_CHECKING:
     from bertlab.inputs.audit.checks import Check
-    from bertlab.lab.study import Study
 
 VERDICTS = {True: "holds", False: "FAILS", None: "not tested"}
 
@@ -26,6 +25,7 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
     from bertlab.lab import plan as planning
     from bertlab.lab import scales, studies
     from bertlab.lab.jobs import PrepareCorpus, Pretrain
+    from bertlab.lab.study import Measurement
     from bertlab.machine import Machine
     from bertlab.progress import signals_as_flags
     from bertlab.store.runs import Store
@@ -33,8 +33,12 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
 
     scales.recipe_only(options.set_ or ())
     machine, store = Machine(runs=options.runs, data=options.data), Store(options.runs)
-    chosen = tuple(map(_unmeasured, studies.chosen(options.study)))
-    plan = planning.make(options.request(chosen, measured=False), machine)
+    chosen = []
+    for study in studies.chosen(options.study):  # without measurements: only the pre-training of its variants is left
+        bare = [dataclasses.replace(variant, adaptation=None) for variant in study.variants]
+        loss = [Measurement("loss", metric="perplexity")]
+        chosen.append(dataclasses.replace(study, variants=bare, measurements=loss, published={}, claims=[]))
+    plan = planning.make(options.request(tuple(chosen), measured=False), machine)
     corpora = [job for job in plan.jobs if isinstance(job, PrepareCorpus)]
     if not carry_out(corpora, store, machine, quiet=json):
         return 1
@@ -69,12 +73,3 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
         held = len(checks) - len(failures) - untested
         say(f"{held} checks hold, {len(failures)} fail, {untested} lack data for a test")
     return 1 if failures else 0
-
-
-def _unmeasured(study: Study) -> Study:
-    """The study without its measurements: only the pre-training of its variants is left."""
-    from bertlab.lab.study import Measurement
-
-    variants = [dataclasses.replace(variant, adaptation=None) for variant in study.variants]
-    loss = Measurement("loss", metric="perplexity")
-    return dataclasses.replace(study, variants=variants, measurements=[loss], published={}, claims=[])

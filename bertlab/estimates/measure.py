@@ -54,8 +54,7 @@ class StepTimer:
     def __init__(self, machine: Machine, max_steps: int = MAX_STEPS) -> None:
         self._machine, self._max_steps = machine, max_steps
         self._first, self._steps = time.perf_counter(), 0
-        self.step = 0.0
-        """Seconds."""
+        self.step = 0.0  # seconds
 
     def __call__(self, done: int, total: int, stage: str = "", /, **figures: float) -> None:
         """Counts a step."""

@@ -146,16 +146,15 @@ class Story:
 
     def exchange(self) -> list[str]:
         """A thing changes hands, from both perspectives."""
-        draw = self.draw
+        draw, self.topic = self.draw, None
         giver, receiver = (being.name for being in draw.some(self.people, 2))
         thing = draw.one(self.things)
         verbs = draw.one(lexicon().transfers)
         side = draw.below(2)
-        self.topic = None
         first = transfer(draw, giver, receiver, verbs, f"a {thing.kind}", side)
         again = draw.one(("it", f"the {thing.category.name}", f"the {thing.kind}"))
         second = transfer(draw, giver, receiver, verbs, again, 1 - side)
-        clauses = [first, f"{self.draw.one(_LINKS)}, {second}"]
+        clauses = [first, f"{draw.one(_LINKS)}, {second}"]
         if draw.chance(0.4):
             clauses.append(f"now {receiver} had the {thing.category.name}, and {giver} was without it")
         return clauses
