@@ -25,14 +25,12 @@ def find(name: str, store: Store, machine: Machine) -> Pretrained:
         return run.kind in PRETRAINED
 
     if kind(folder, "--from") == "folder":
-        if kind(folder / "manifest.json", "--from") == "file":
-            return _restored(store.match(str(folder.absolute()), pretrained))
-    elif "/" not in name and store.matches(name, pretrained):
-        return _restored(store.match(name, pretrained))
-    return ImportCheckpoint(checkpoint.locate(name, machine))
-
-
-def _restored(run: Run) -> Pretrained:
+        given = str(folder.absolute()) if kind(folder / "manifest.json", "--from") == "file" else ""
+    else:
+        given = name if "/" not in name and store.matches(name, pretrained) else ""
+    if not given:
+        return ImportCheckpoint(checkpoint.locate(name, machine))
+    run = store.match(given, pretrained)
     science = run.science()
     if run.kind == "import":
         result = run.result()

@@ -55,10 +55,16 @@ def make(request: Request, machine: Machine) -> Search:
         for name in given.keys() & grid.keys():
             raise BadInput(f"--search chooses {name}, and --set sets it: leave one of the two out")
     tries: dict[str, list[tuple[Setting, Measure, str]]] = {}
+    only = tuple(dict.fromkeys(study.baseline for study in request.studies))
+    single: dict[str, Any] = {"seeds": (0,), "finetune_seeds": 1, "random_init": False, "searched": {}}
     for values in itertools.product(*grid.values()):
         setting = dict(zip(grid, values, strict=True))
         described = "-".join(f"{name} {value:g}" for name, value in setting.items())
-        plan = planning.make(_trying(request, setting), machine)
+        scale = request.scale
+        for group in FINETUNED:
+            scale = scale.give(group, setting)
+        tried = dataclasses.replace(request, scale=scale, only=only, held_back=True, **single)
+        plan = planning.make(tried, machine)
         seen = set()
         for cell in plan.cells:
             job = cell.job
@@ -73,13 +79,3 @@ def make(request: Request, machine: Machine) -> Search:
         raise BadInput("--search has no effect: no study fine-tunes its baseline on a task, leave it out")
     jobs = planning.in_order([job for found in tries.values() for _, job, _ in found])
     return Search(request, dataclasses.replace(plan, cells=(), jobs=jobs), tries)
-
-
-def _trying(request: Request, setting: Setting) -> Request:
-    """The request of one setting: the baselines, evaluated on held-back training examples."""
-    scale = request.scale
-    for group in FINETUNED:
-        scale = scale.give(group, setting)
-    only = tuple(dict.fromkeys(study.baseline for study in request.studies))
-    single: dict[str, Any] = {"seeds": (0,), "finetune_seeds": 1, "random_init": False, "searched": {}}
-    return dataclasses.replace(request, scale=scale, only=only, held_back=True, **single)

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 
 from bertlab.errors import BadInput, unknown
-from bertlab.lab.study import Measurement, Study
+from bertlab.lab.study import Study
 from bertlab.lab.study_file import StudyFile, executed
 from bertlab.progress import Interrupted
 from bertlab.store.files import kind
@@ -42,13 +42,6 @@ def _limited() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:
-        return "str() of the error raises too"
-
-
 def folder() -> Path:
     """The directory of the studies: `bertlab/ablations` in a wheel, `ablations` beside `bertlab` in a checkout."""
     package = Path(__file__).resolve().parents[1]
@@ -65,26 +58,17 @@ def find(name: str) -> Study:
 
     Raises `BadInput` for an unknown name, a file that raises, and a file without a study.
     """
-    if not (name.endswith(".py") or "/" in name):
+    path = Path(name)
+    theirs = name.endswith(".py") or "/" in name
+    if not theirs:
         if name not in names():
             raise unknown("study", name, [*names(), "all"])
-        return _read(folder() / f"{name.replace('-', '_')}.py")
-    path = Path(name)
-    if kind(path, "study file") != "file":
+        path = folder() / f"{name.replace('-', '_')}.py"
+    elif kind(path, "study file") != "file":
         raise BadInput(f"study file '{name}' does not exist: give the path of a Python file that defines `study`")
-    return _read(path, name)
-
-
-def chosen(given: list[str]) -> tuple[Study, ...]:
-    """The studies of a command line, each once; `all` stands for bertlab's own."""
-    return tuple(find(name) for name in (names() if "all" in given else dict.fromkeys(given)))
-
-
-def _read(path: Path, given: str = "") -> Study:
-    """The study of a file; `given` is the path of a user's file as written on the command line."""
     try:
         with _limited():
-            file = StudyFile.read(given) if given else None
+            file = StudyFile.read(name) if theirs else None
             module = executed(path) if file is None else file.run()
     except BadInput as error:
         raise BadInput(f"study file '{path}': {error}") from error
@@ -93,19 +77,25 @@ def _read(path: Path, given: str = "") -> Study:
     except _TooLong:
         raise BadInput(f"study file '{path}' takes over {SECONDS} s to read: only define `study` there") from None
     except BaseException as error:  # `SystemExit` too: a study file must not end the command
-        raise BadInput(f"study file '{path}' raises {type(error).__name__}: {_text(error)}; correct it") from error
+        try:
+            text = str(error)
+        except Exception:
+            text = "str() of the error raises too"
+        raise BadInput(f"study file '{path}' raises {type(error).__name__}: {text}; correct it") from error
     study = getattr(module, "study", None)
     if type(study) is not Study:
         raise BadInput(f"study file '{path}' has no study: define `study = Study(...)`")
     if file is None:
         return study
-    measurements = [_placed(each, path.parent) for each in study.measurements]
+    measurements = []
+    for each in study.measurements:
+        task = each.task
+        if isinstance(task, Task) and task.path and not task.path.startswith("~"):  # relative to the study file
+            each = dataclasses.replace(each, task=dataclasses.replace(task, path=str(path.parent / task.path)))
+        measurements.append(each)
     return dataclasses.replace(study, measurements=measurements, file=file)
 
 
-def _placed(measurement: Measurement, folder: Path) -> Measurement:
-    """A measurement whose task has a path relative to the study file."""
-    task = measurement.task
-    if not isinstance(task, Task) or not task.path or task.path.startswith("~"):
-        return measurement
-    return dataclasses.replace(measurement, task=dataclasses.replace(task, path=str(folder / task.path)))
+def chosen(given: list[str]) -> tuple[Study, ...]:
+    """The studies of a command line, each once; `all` stands for bertlab's own."""
+    return tuple(find(name) for name in (names() if "all" in given else dict.fromkeys(given)))

@@ -11,7 +11,7 @@ import ast
 import hashlib
 import importlib.util
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -82,11 +82,13 @@ class StudyFile:
         while waiting:
             name = waiting.pop()
             if name not in sources:
-                sources[name] = _source(path.parent / name)
-                tree = ast.parse(sources[name], name)
-                beside = dict(_beside(tree, path.parent))
-                waiting += beside.values()
-                is_code = is_code or _is_code(tree, beside)
+                try:
+                    sources[name] = importlib.util.decode_source((path.parent / name).read_bytes())
+                except OSError as error:
+                    raise BadInput(f"'{path.parent / name}' cannot be read: {error.strerror}") from error
+                beside, acts = _examined(ast.parse(sources[name], name), path.parent)
+                waiting += beside
+                is_code |= acts
         sources = dict(sorted(sources.items()))
         digest = hashlib.sha256(repr(list(sources.items())).encode(errors="surrogatepass")).hexdigest()
         return cls(given, sources, Code(path.resolve(), digest) if is_code else None)
@@ -123,40 +125,26 @@ def executed(path: Path) -> ModuleType:
     return module
 
 
-def _source(path: Path) -> str:
-    try:
-        return importlib.util.decode_source(path.read_bytes())
-    except OSError as error:
-        raise BadInput(f"'{path}' cannot be read: {error.strerror}") from error
-
-
-def _imports(tree: ast.Module) -> Iterator[str]:
+def _examined(tree: ast.Module, folder: Path) -> tuple[list[str], bool]:
+    """The paths of the modules that a file imports from its folder, and whether it contains code."""
+    beside: list[str] = []
+    is_code = False
     for node in ast.walk(tree):
+        modules: list[str] = []
         if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names)
+            modules = [each.name for each in node.names]
         elif isinstance(node, ast.ImportFrom):
-            yield "." * node.level + (node.module or "")
-
-
-def _beside(tree: ast.Module, folder: Path) -> Iterator[tuple[str, str]]:
-    """The imported modules in the folder of a file, with their paths there."""
-    for module in _imports(tree):
-        stem = module.replace(".", "/")
-        for name in (f"{stem}.py", f"{stem}/__init__.py"):
-            if not module.startswith((".", "bertlab")) and (folder / name).is_file():
-                yield module, name
-
-
-def _is_code(tree: ast.Module, beside: Mapping[str, str]) -> bool:
-    for module in _imports(tree):
-        if not (module in DATA or module in beside or module.partition(".")[0] in PLAIN):
-            return True
-    return any(_acts(node) for node in ast.walk(tree))
-
-
-def _acts(node: ast.AST) -> bool:
-    if isinstance(node, ast.Name):
-        return node.id in CHANGING or (node.id.startswith("__") and node.id not in NAMES)
-    if isinstance(node, ast.Attribute):
-        return not isinstance(node.ctx, ast.Load) or node.attr.startswith("__")
-    return isinstance(node, CODE)
+            modules = ["." * node.level + (node.module or "")]
+        elif isinstance(node, ast.Name):
+            is_code |= node.id in CHANGING or (node.id.startswith("__") and node.id not in NAMES)
+        elif isinstance(node, ast.Attribute):
+            is_code |= not isinstance(node.ctx, ast.Load) or node.attr.startswith("__")
+        else:
+            is_code |= isinstance(node, CODE)
+        for module in modules:
+            stem = module.replace(".", "/")
+            places = () if module.startswith((".", "bertlab")) else (f"{stem}/__init__.py", f"{stem}.py")
+            found = next((name for name in places if (folder / name).is_file()), "")
+            is_code |= not (found or module in DATA or module.partition(".")[0] in PLAIN)
+            beside += [found] if found else []
+    return beside, is_code
