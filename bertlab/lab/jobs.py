@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import dataclasses
+import io
+import zipfile
 from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -13,25 +15,30 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput
+from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
+from bertlab.model.interop.checkpoint import Checkpoint
 from bertlab.progress import Progress
 from bertlab.recipe import Corpus, Recipe, Tokenizer
 from bertlab.recipe.identity import identity, science
 from bertlab.store.files import read_json, write_json
 from bertlab.store.runs import Store
+from bertlab.tasks import kinds
+from bertlab.tasks.data import held_back, read
+from bertlab.tasks.locate import Located as LocatedTask
+from bertlab.tasks.locate import content_of
+from bertlab.tasks.task import Task
+from bertlab.text import tokens
+from bertlab.text.sources import Located
 from bertlab.training.process_group import SINGLE, ProcessGroup
 
 if TYPE_CHECKING:
-    import numpy as np
     from lightning.pytorch.strategies import Strategy
 
-    from bertlab.lab.study_file import Code
-    from bertlab.model.interop.checkpoint import Checkpoint
-    from bertlab.tasks.locate import Located as LocatedTask
-    from bertlab.tasks.task import Task, TaskData
-    from bertlab.text.sources import Located
     from bertlab.training.finetuning import EvalResult
 
 
@@ -59,9 +66,7 @@ class PrepareCorpus:
     @cached_property
     def id(self) -> str:
         """The id of the corpus, which also depends on the version of the text code."""
-        from bertlab.text.tokens import TEXT_VERSION
-
-        return identity(self.kind, **self.science(), text_version=TEXT_VERSION)
+        return identity(self.kind, **self.science(), text_version=tokens.TEXT_VERSION)
 
     @property
     def label(self) -> str:
@@ -70,23 +75,15 @@ class PrepareCorpus:
 
     def science(self) -> dict[str, Any]:
         """The data from which the id follows."""
-        code = self.code and self.code.sha256
         tokenizer = science(self.tokenizer, Recipe().tokenizer)
-        return {"corpus": science(self.corpus), "tokenizer": tokenizer, **_given(code=code)}
+        code = _given(code=self.code and self.code.sha256)
+        return {"corpus": science(self.corpus), "tokenizer": tokenizer, **code}
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
         """Tokenises the corpus into `work`."""
-        from bertlab.text import tokens
-
-        facts = tokens.prepare(
-            self.corpus,
-            self.tokenizer,
-            self.located,
-            work,
-            given=self.given,
-            workers=1 if self.code else machine.num_threads,  # child processes do not run the study file
-            progress=progress,
-        )
+        workers = 1 if self.code else machine.num_threads  # child processes do not run the study file
+        source = self.corpus, self.tokenizer, self.located
+        facts = tokens.prepare(*source, work, given=self.given, workers=workers, progress=progress)
         commits = {each.source.name: each.dataset.commit for each in self.located if each.dataset is not None}
         return {"status": "done", **facts, **_given(commits=commits or None)}
 
@@ -126,8 +123,8 @@ class Pretrain:
 
     def science(self) -> dict[str, Any]:
         """The data from which the id follows."""
-        code = self.code and self.code.sha256
-        return {"recipe": science(self.recipe), "corpus": self.corpus.id, **_given(code=code)}
+        code = _given(code=self.code and self.code.sha256)
+        return {"recipe": science(self.recipe), "corpus": self.corpus.id, **code}
 
     def run(
         self,
@@ -142,12 +139,11 @@ class Pretrain:
 
         On several processes it runs in each process of a `group`, with the `strategy` that sums gradients.
         """
-        from bertlab.text.tokens import open_corpus
         from bertlab.training.loggers import opened
         from bertlab.training.pretraining import pretrain
 
         directory = store.get_verified(self.corpus.id).path
-        corpus = open_corpus(directory, self.recipe.tokenizer, check=False)
+        corpus = tokens.open_corpus(directory, self.recipe.tokenizer, check=False)
         fields = self.science() | {"recipe": dataclasses.asdict(self.recipe)}
         first = opened(self.kind, self.id, self.label, fields, store, machine)
         with first if group.first else nullcontext(()) as loggers:
@@ -254,13 +250,13 @@ class Measure:
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
         """Trains, evaluates, and writes the predictions into `work`."""
-        from bertlab.tasks import kinds
-        from bertlab.tasks.data import held_back
         from bertlab.training.finetuning import finetune
         from bertlab.training.loggers import opened
 
         pretrained, task, before = store.get_verified(self.pretrain.id), self.data.task, self.intermediate_task
-        self._check_unchanged(machine)
+        for each in self.tasks:
+            if each.origin == "files" and content_of(each, machine) != each.content:
+                raise BadInput(f"the examples of task '{each.name}' have changed: give the same command again")
         data = read_task(self.data)
         if self.held_back:
             data = held_back(data)
@@ -321,13 +317,6 @@ class Measure:
         """The task, and the intermediate task if there is one."""
         return (self.data,) if self.intermediate_task is None else (self.data, self.intermediate_task)
 
-    def _check_unchanged(self, machine: Machine) -> None:
-        from bertlab.tasks.locate import content_of
-
-        for data in self.tasks:
-            if data.origin == "files" and content_of(data, machine) != data.content:
-                raise BadInput(f"the examples of task '{data.name}' have changed: give the same command again")
-
 
 Job = PrepareCorpus | Pretrained | Measure
 """Any job."""
@@ -350,8 +339,8 @@ def devices_per_pretraining(machine: Machine, jobs: Iterable[Job]) -> int:
 
 def _floors(result: EvalResult, lexical: list[dict[str, float]], part: int) -> dict[str, dict[str, float]]:
     """The metrics of baselines on the same examples, by the name of the baseline."""
-    floors = {"majority": result.majority, "lexical": lexical[part] if lexical else None, "exchanged": result.exchanged}
-    return _given(**floors)
+    found = lexical[part] if lexical else None
+    return _given(majority=result.majority, lexical=found, exchanged=result.exchanged)
 
 
 def _task_science(task: Task) -> dict[str, Any]:
@@ -359,21 +348,12 @@ def _task_science(task: Task) -> dict[str, Any]:
     return {name: getattr(task, name) for name in names}
 
 
-@lru_cache(maxsize=8)
-def read_task(data: LocatedTask) -> TaskData:
-    """The examples of a task; each process reads them once. Raises `BadInput` for unusable examples."""
-    from bertlab.tasks.data import read
-
-    return read(data)
+read_task = lru_cache(maxsize=8)(read)
+"""The examples of a located task; each process reads them once. Raises `BadInput` for unusable examples."""
 
 
 def _save_predictions(path: Path, predictions: dict[str, np.ndarray]) -> None:
     """Writes arrays as .npz without times, so that equal predictions give equal bytes."""
-    import io
-    import zipfile
-
-    import numpy as np
-
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, values in sorted(predictions.items()):
             buffer = io.BytesIO()

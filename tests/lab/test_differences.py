@@ -7,8 +7,8 @@ import pytest
 
 from bertlab.errors import BadInput
 from bertlab.lab import plan, scales, studies
-from bertlab.lab.differences import differences
 from bertlab.lab.jobs import ImportCheckpoint
+from bertlab.lab.record import differences
 from bertlab.lab.study import Measurement, Study, Variant
 from bertlab.model.interop.checkpoint import Checkpoint
 
