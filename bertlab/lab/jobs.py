@@ -3,8 +3,6 @@
 `run` fills a working directory of the store and returns the result, which the store then seals.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import zipfile
@@ -133,7 +131,7 @@ class Pretrain:
         machine: Machine,
         progress: Progress,
         group: ProcessGroup = SINGLE,
-        strategy: Strategy | None = None,
+        strategy: "Strategy | None" = None,
     ) -> dict[str, Any]:
         """Trains in `work`, from the checkpoint of an earlier attempt if there is one.
 

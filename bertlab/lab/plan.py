@@ -8,6 +8,7 @@ import dataclasses
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 
 from bertlab.errors import BadInput, unknown
@@ -138,23 +139,6 @@ def make(request: Request, machine: Machine) -> Plan:
         cells=tuple(cells),
         jobs=jobs,
     )
-
-
-def _check_used(planner: "_Planner", machine: Machine, jobs: Sequence[Measure]) -> None:
-    """Raises `BadInput` if no job uses `--data` or a setting of `--set`. `BERTLAB_DATA` may be set without effect."""
-    if machine.data is not None and os.environ.get("BERTLAB_DATA") != str(machine.data):
-        folders = [each.folder for job in jobs for each in job.tasks if each.folder]
-        paths = [*(path for each in planner.located for path in each.files), *folders]
-        inside = any(machine.data.resolve() in path.resolve().parents for path in paths)
-        if not inside and (planner.world or not jobs):
-            raise BadInput(
-                f"--data {machine.data} has no effect: neither text nor tasks come from there; name a corpus with "
-                "--corpus, or leave it out"
-            )
-    used = {job.settings.group(kinds.find(job.data.task.kind)) for job in jobs}
-    for path in planner.request.scale.assigned:
-        if path.partition(".")[0] in set(scales.GROUPS) - used:
-            raise BadInput(f"--set {path} has no effect: no measurement uses it, leave it out")
 
 
 class _Planner:
@@ -311,6 +295,23 @@ class _Planner:
                 yield Measure(*shared, request.held_back, self.code)
 
 
+def _check_used(planner: _Planner, machine: Machine, jobs: Sequence[Measure]) -> None:
+    """Raises `BadInput` if no job uses `--data` or a setting of `--set`. `BERTLAB_DATA` may be set without effect."""
+    if machine.data is not None and os.environ.get("BERTLAB_DATA") != str(machine.data):
+        folders = [each.folder for job in jobs for each in job.tasks if each.folder]
+        paths = [*(path for each in planner.located for path in each.files), *folders]
+        inside = any(machine.data.resolve() in path.resolve().parents for path in paths)
+        if not inside and (planner.world or not jobs):
+            raise BadInput(
+                f"--data {machine.data} has no effect: neither text nor tasks come from there; name a corpus with "
+                "--corpus, or leave it out"
+            )
+    used = {job.settings.group(kinds.find(job.data.task.kind)) for job in jobs}
+    for path in planner.request.scale.assigned:
+        if path.partition(".")[0] in set(scales.GROUPS) - used:
+            raise BadInput(f"--set {path} has no effect: no measurement uses it, leave it out")
+
+
 def _given_to(variant: Variant, pretrained: Pretrained | None) -> Pretrained | None:
     """The given model as a variant uses it; None if the variant is pre-trained."""
     if variant.name != RANDOM_INIT or pretrained is None:
@@ -345,16 +346,10 @@ def _check_metric(data: LocatedTask, measurement: Measurement, labels: tuple[str
 
 def in_order(jobs: Sequence[Job]) -> tuple[Job, ...]:
     """The jobs and those that they need: corpora first, then each pre-training followed by its measurements."""
-    found: dict[str, Job] = {}
-    for job in jobs:
+    found: dict[str, tuple[int, Job]] = {}
+    for number, job in enumerate(jobs):
         pretrain = job.pretrain if isinstance(job, Measure) else job
+        place, _ = found.get(pretrain.id, (number, pretrain))
         for each in (*needs(pretrain), pretrain, job):
-            found.setdefault(each.id, each)
-    order = {id_: number for number, id_ in enumerate(found)}
-
-    def place(job: Job) -> int:
-        if isinstance(job, PrepareCorpus):
-            return -1
-        return order[job.pretrain.id if isinstance(job, Measure) else job.id]
-
-    return tuple(sorted(found.values(), key=place))
+            found.setdefault(each.id, (-1 if isinstance(each, PrepareCorpus) else place, each))
+    return tuple(job for _, job in sorted(found.values(), key=itemgetter(0)))

@@ -1,13 +1,11 @@
 """Scales: presets of a recipe, from a test of seconds to the paper's own four days; `scales.toml` defines them."""
 
-from __future__ import annotations
-
 import dataclasses
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from bertlab.adaptation import Features, FineTuning
 from bertlab.errors import BadInput, unknown
@@ -31,15 +29,11 @@ class Scale:
     finetune: FineTuning
     """Training of all weights, for every kind of task without its own setting."""
     tagging: FineTuning
-    """Training of all weights for tagging."""
     span: FineTuning
-    """Training of all weights for questions about a context."""
     features: Features
-    """Tagging on frozen features."""
     finetune_seeds: int
     """Fine-tuning seeds within each pre-training seed."""
     corpus: tuple[str, ...]
-    """Names of the default corpora."""
     tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Fields in which single tasks differ from the setting of their kind, by the name of the task."""
     given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -59,11 +53,11 @@ class Scale:
         settings: FineTuning = dataclasses.replace(getattr(self, group), **changes)
         return settings
 
-    def give(self, name: str, changes: Mapping[str, Any]) -> Scale:
+    def give(self, name: str, changes: Mapping[str, Any]) -> Self:
         """This scale with fields set for one group or task."""
         return dataclasses.replace(self, given={**self.given, name: {**self.given.get(name, {}), **changes}})
 
-    def set(self, assignments: list[str]) -> Scale:
+    def set(self, assignments: list[str]) -> Self:
         """This scale with `FIELD=VALUE` assignments, such as `schedule.steps=500` or `finetune.peak_lr=3e-4`.
 
         Their order does not matter; the last of several for one field counts. Raises `BadInput` for an unknown field
@@ -93,7 +87,7 @@ class Scale:
         paths = {*self.assigned, *(assignment.partition("=")[0] for assignment in assignments)}
         return dataclasses.replace(scale, assigned=tuple(sorted(paths)))
 
-    def following(self, at_paper: Mapping[str, str]) -> Scale:
+    def following(self, at_paper: Mapping[str, str]) -> Self:
         """At scale paper, this scale with the settings of a study's own paper, except where a user set the field."""
         own = [f"{path}={text}" for path, text in at_paper.items() if path not in self.assigned]
         if self.name != "paper" or not own:

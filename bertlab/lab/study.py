@@ -68,7 +68,6 @@ class Variant(Checked, group="variant "):
     fields: Mapping[str, str] = field(default_factory=dict)
     """Single fields by their dotted path, as in `--set`: `{"model.positions": "learned"}`."""
     size: Size = Size()
-    """The size of the model."""
     adaptation: Adaptation | None = None
     """How the model is adapted to its tasks. It overrides the adaptation of a measurement, of the same kind, in the
     fields in which the variants differ."""
@@ -234,11 +233,6 @@ class Study(Checked, group="study "):
                 f"{', '.join(map(str, measured))} %: add it to the measurement's milestones"
             )
 
-    def figure(self, variant: str, measurement: str, milestone: int = 100) -> float | None:
-        """The published value of a variant and a measurement at a milestone (per cent), if there is one."""
-        end = self.published.get((variant, measurement)) if milestone == 100 else None
-        return self.published.get((variant, measurement, milestone), end)
-
     def variant(self, name: str) -> Variant:
         """The variant with this name. Raises `BadInput` with the nearest name if there is none."""
         return self._find("variant", name, self.variants)
@@ -257,10 +251,13 @@ class Study(Checked, group="study "):
         """The dotted paths of the recipe's fields in which the variants of this study differ, as in `--set`."""
         usual = leaves(Recipe())
         for variant in self.variants:
-            arms_given = {loss.kind: loss for loss in variant.objective or ()} | {"tokenizer": variant.tokenizer}
+            arms_given: dict[str, Any] = {loss.kind: loss for loss in variant.objective or ()}
+            arms_given["tokenizer"] = variant.tokenizer
             for path, each in arms_given.items():
                 if each is not None:
-                    usual = leaves(_default(each), f"{path}.") | usual
+                    required = [one.name for one in dataclasses.fields(each) if default_of(one) is dataclasses.MISSING]
+                    default = type(each)(**{name: getattr(each, name) for name in required})
+                    usual = leaves(default, f"{path}.") | usual
         given = [(path, leaf) for variant in self.variants for path, leaf in variant.leaves().items()]
         return {path for path, leaf in given if path not in usual or by_kind(leaf) != by_kind(usual[path])}
 
@@ -269,7 +266,7 @@ class Study(Checked, group="study "):
         found: dict[type[Adaptation], set[str]] = {}
         for variant in self.variants:
             if variant.adaptation is not None:
-                found.setdefault(type(variant.adaptation), set()).update(_changed(variant.adaptation))
+                found.setdefault(type(variant.adaptation), set()).update(science(variant.adaptation).keys() - {"kind"})
         return found
 
     def adaptation(
@@ -283,7 +280,7 @@ class Study(Checked, group="study "):
         shared, own = measurement.adaptation, variant.adaptation
         changes: dict[str, Any] = {}
         if shared is not None:
-            changes |= {name: getattr(shared, name) for name in _changed(shared)}
+            changes |= {name: getattr(shared, name) for name in science(shared).keys() - {"kind"}}
         if own is not None:
             changes |= {name: getattr(own, name) for name in self.varied_adaptation()[type(own)]}
         arm = type(own or shared or FineTuning())
@@ -299,21 +296,6 @@ class Study(Checked, group="study "):
             return set_fields(recipe, variant.fields)
         except BadInput as error:
             raise BadInput(f"variant '{variant.name}' of study '{self.name}': {error}") from None
-
-
-def _changed(adaptation: Adaptation) -> set[str]:
-    """The fields that are not at their defaults."""
-    return {name for name in science(adaptation) if name != "kind"}
-
-
-def _default(value: Any) -> Any:
-    """`value` with every field at its default, if it has one."""
-    required = {
-        each.name: getattr(value, each.name)
-        for each in dataclasses.fields(value)
-        if default_of(each) is dataclasses.MISSING
-    }
-    return type(value)(**required)
 
 
 def _check_name(what: str, name: str) -> None:

@@ -5,8 +5,6 @@ another import is code, which may change what runs compute. If the file or a mod
 of their sources is part of the ids of all runs, and every process that computes one runs the file first.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import importlib.util
@@ -15,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
+from typing import Self
 
 from bertlab.errors import BadInput
 
@@ -73,7 +72,7 @@ class StudyFile:
     """The file and the hash of its code, if there is code."""
 
     @classmethod
-    def read(cls, given: str) -> StudyFile:
+    def read(cls, given: str) -> Self:
         """Reads the file at a path. Raises `BadInput` if that fails, and `SyntaxError` for a file that is no Python."""
         path = Path(given)
         sources: dict[str, str] = {}

@@ -8,9 +8,6 @@ from collections.abc import Sequence
 
 from bertlab.recipe import Loss, Model, Recipe
 
-SEGMENTS = 2
-FLOAT_BYTES = 4
-
 
 def parameters(model: Model, vocabulary: int, positions: int, objective: Sequence[Loss] = ()) -> int:
     """Parameters of the encoder with the heads of an objective; the tied output matrix counts once.
@@ -19,7 +16,7 @@ def parameters(model: Model, vocabulary: int, positions: int, objective: Sequenc
     """
     hidden, wide = model.hidden, model.feedforward
     norm = 2 * hidden
-    embeddings = (vocabulary + SEGMENTS + (positions if model.positions == "learned" else 0)) * hidden
+    embeddings = (vocabulary + 2 + (positions if model.positions == "learned" else 0)) * hidden  # 2 segments
     attention = 4 * (hidden * hidden + hidden)
     feedforward = hidden * wide + wide + wide * hidden + hidden
     heads = {loss.head: loss.parameters(model, vocabulary) for loss in objective}
@@ -79,4 +76,4 @@ def trained_parameters(recipe: Recipe) -> int:
 
 def weight_bytes(recipe: Recipe) -> int:
     """Bytes of the saved weights, in fp32."""
-    return FLOAT_BYTES * trained_parameters(recipe)
+    return 4 * trained_parameters(recipe)

@@ -116,25 +116,23 @@ def by_kind(leaf: Any) -> Any:
     return leaf.kind if isinstance(leaf, Arm) else leaf
 
 
-def put(value: T, changes: Mapping[str, Any]) -> T:
-    """`value` with other leaves; an arm of a kind that it already holds keeps its fields.
-
-    It changes all leaves at once, because some values are valid only in combination. Raises `BadInput` for values out
-    of range or without effect.
-    """
-    return typing.cast(T, _put(value, changes, "", lambda hint, path, leaf: leaf))
-
-
 def set_fields(value: T, texts: Mapping[str, str], prefix: str = "") -> T:
     """`put` with texts that a user writes: `objective=masked_lm`, `masked_lm.mask_prob=0.4`.
 
     Errors write `prefix` before each path. Raises `BadInput` also for an unknown field (with the nearest name) and for
     text that is not of the field's type.
     """
-    return typing.cast(T, _put(value, texts, prefix, _parse))
+    return put(value, texts, prefix, _parse)
 
 
-def _put(value: Any, changes: Mapping[str, Any], prefix: str, read: Callable[[Any, str, Any], Any]) -> Any:
+def put(
+    value: T, changes: Mapping[str, Any], prefix: str = "", read: Callable[[Any, str, Any], Any] = lambda *leaf: leaf[2]
+) -> T:
+    """`value` with other leaves; an arm of a kind that it already holds keeps its fields.
+
+    It changes all leaves at once, because some values are valid only in combination. Raises `BadInput` for values out
+    of range or without effect. `read` makes a value from a type hint, a path and a leaf.
+    """
     kind: Any = type(value)
     known = hints(kind)
     replaced: dict[str, Any] = {}
@@ -159,15 +157,16 @@ def _put(value: Any, changes: Mapping[str, Any], prefix: str, read: Callable[[An
         held = replaced.get(field, getattr(value, field))
         deep = f"{prefix}{name}."
         if name == field:
-            replaced[field] = _put(held, inner, deep, read)
+            replaced[field] = put(held, inner, deep, read)
             continue
         if name not in (kinds := [each.kind for each in held]):
             raise BadInput(f"{deep}{next(iter(inner))} has no effect: {prefix}{field} is {', '.join(kinds)}")
-        replaced[field] = tuple(_put(each, inner, deep, read) if each.kind == name else each for each in held)
+        replaced[field] = tuple(put(each, inner, deep, read) if each.kind == name else each for each in held)
     try:
-        return dataclasses.replace(value, **replaced)
+        changed: T = dataclasses.replace(typing.cast(Any, value), **replaced)
+        return changed
     except FieldError as error:
-        raise error.named(prefix) from None
+        raise FieldError(prefix, error.field, error.problem) from None
 
 
 def _holder(known: Mapping[str, tuple[Any, Any]], name: str) -> str:

@@ -1,7 +1,5 @@
 """Checks the fields of dataclasses: types by their hints, numbers by their ranges, arms by their axes."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import importlib
@@ -60,10 +58,6 @@ class FieldError(BadInput):
     def __init__(self, group: str, field: str, problem: str) -> None:
         self.field, self.problem = field, problem
         super().__init__(f"{group}{field} {problem}")
-
-    def named(self, group: str) -> FieldError:
-        """The same error for the field under the dotted path `group`, as the user wrote it."""
-        return FieldError(group, self.field, self.problem)
 
     def __reduce__(self) -> tuple[type[BadInput], tuple[str]]:
         return BadInput, (str(self),)

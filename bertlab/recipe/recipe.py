@@ -3,8 +3,6 @@
 All fields default to BERT's own values (Devlin et al. 2019, appendix A.2).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -24,9 +22,7 @@ SEED = Range(0, 2**63 - 1)
 Length = Annotated[int, Range(8, 8192, "tokens")]
 Copies = Annotated[int, Range(1, 1000)]
 Rate = Annotated[float, Range(1e-12, 10)]
-"""A learning rate."""
 Decay = Annotated[float, Range(0, 10)]
-"""A weight decay."""
 Epochs = Annotated[float, Range(0.001, 1000)]
 Count = Annotated[int, Range(0, 1_000_000_000)]
 """A number of examples or steps at most; 0 for all."""
@@ -110,9 +106,8 @@ class Model(Checked, group="model"):
         super().__post_init__()
         size, rest = divmod(self.hidden, self.heads)
         if rest:
-            raise BadInput(
-                f"model.hidden is {self.hidden} and model.heads {self.heads}: hidden must be a multiple of heads"
-            )
+            found = f"model.hidden is {self.hidden} and model.heads {self.heads}"
+            raise BadInput(f"{found}: hidden must be a multiple of heads")
         if self.positions == "rotary" and size % 2:
             raise BadInput(f"model.positions is rotary with heads of {size}: rotary needs an even head size")
 
@@ -203,7 +198,7 @@ class Recipe(Checked):
         return any(loss.causal for loss in self.objective)
 
     @property
-    def declared(self) -> Recipe:
+    def declared(self) -> "Recipe":
         """The recipe without fields that it does not use, from which its id follows.
 
         A model that is not trained depends on its vocabulary, its shape, the lengths that decide its positions, its
