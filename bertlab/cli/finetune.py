@@ -23,7 +23,7 @@ def finetune(
     from bertlab.adaptation import Adaptation
     from bertlab.cli.carry_out import carry_out
     from bertlab.lab import plan as planning
-    from bertlab.lab.pretrained import find
+    from bertlab.lab.jobs import find_pretrained
     from bertlab.lab.study import Measurement, Study, Variant
     from bertlab.recipe.ranges import arm
     from bertlab.store.runs import Store
@@ -33,7 +33,7 @@ def finetune(
     machine, store = devices.machine(places, logger), Store(places.runs)
     if options.intermediate_task and not adapted.intermediate:
         raise BadInput(f"--intermediate-task has no effect with --adaptation {adaptation}: leave one out")
-    pretrained = find(from_, store, machine)
+    pretrained = find_pretrained(from_, store, machine)
     kind = kinds.find(catalog.find(task).kind)
     used = adapted.group(kind)
     for assignment in options.set_ or ():

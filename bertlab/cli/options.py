@@ -162,10 +162,10 @@ class StudyOptions(TaskOptions, AuditOptions):
     def study_request(self, machine: Machine) -> Request:
         """The request of the command."""
         from bertlab.lab import studies
-        from bertlab.lab.pretrained import find
+        from bertlab.lab.jobs import find_pretrained
         from bertlab.store.runs import Store
 
-        pretrained = find(self.from_, Store(self.runs), machine) if self.from_ is not None else None
+        pretrained = find_pretrained(self.from_, Store(self.runs), machine) if self.from_ is not None else None
         more = {"seeds": seeds(self.seeds), "random_init": self.random_init, "pretrained": pretrained}
         return self.request(studies.chosen(self.study), **more)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,12 +20,12 @@ from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
-from bertlab.model.interop.checkpoint import Checkpoint
+from bertlab.model.interop.checkpoint import Checkpoint, locate
 from bertlab.progress import Progress
 from bertlab.recipe import Corpus, Recipe, Tokenizer
-from bertlab.recipe.identity import identity, science
-from bertlab.store.files import read_json, write_json
-from bertlab.store.runs import Store
+from bertlab.recipe.identity import identity, load, science
+from bertlab.store.files import kind, read_json, write_json
+from bertlab.store.runs import PRETRAINED, Run, Store
 from bertlab.tasks import kinds
 from bertlab.tasks.data import held_back, read
 from bertlab.tasks.locate import Located as LocatedTask
@@ -97,22 +98,10 @@ class Pretrain:
     milestones: tuple[int, ...] = field(default=(100,), compare=False)
     """Percentages of the steps after which weights are saved."""
     kind: ClassVar[str] = "pretrain"
+    code = property(attrgetter("corpus.code"))
+    seed = property(attrgetter("recipe.seed"))
+    steps = property(attrgetter("recipe.schedule.steps"))
     id = cached_property(_id)
-
-    @property
-    def code(self) -> Code | None:
-        """A study file that may change the pre-training."""
-        return self.corpus.code
-
-    @property
-    def seed(self) -> int:
-        """The seed of the pre-training."""
-        return self.recipe.seed
-
-    @property
-    def steps(self) -> int:
-        """The number of updates."""
-        return self.recipe.schedule.steps
 
     @property
     def label(self) -> str:
@@ -204,7 +193,6 @@ class Measure:
 
     pretrain: Pretrained
     data: LocatedTask
-    """The task and the location of its examples."""
     settings: Adaptation
     finetune_seed: int
     name: str = field(compare=False)
@@ -217,12 +205,8 @@ class Measure:
     """Whether to evaluate on held-back training examples: a trial of the settings, not a result."""
     code: Code | None = None
     """A study file that may change the measurement."""
+    kind = property(attrgetter("settings.runs"))
     id = cached_property(_id)
-
-    @property
-    def kind(self) -> str:
-        """The folder of the store that holds its run."""
-        return self.settings.runs
 
     @property
     def label(self) -> str:
@@ -357,3 +341,40 @@ def _save_predictions(path: Path, predictions: dict[str, np.ndarray]) -> None:
             buffer = io.BytesIO()
             np.lib.format.write_array(buffer, np.ascontiguousarray(values), allow_pickle=False)
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), buffer.getvalue(), zipfile.ZIP_DEFLATED)
+
+
+def find_pretrained(name: str, store: Store, machine: Machine) -> Pretrained:
+    """The finished run with this id, label or directory; else the checkpoint with this directory or name (`--from`).
+
+    Raises `BadInput` if there is none.
+    """
+    if not name:
+        raise BadInput("--from is empty: give a run, a checkpoint's directory or a name on the Hub")
+    folder = Path(name)
+
+    def pretrained(run: Run) -> bool:
+        return run.kind in PRETRAINED
+
+    if kind(folder, "--from") == "folder":
+        given = str(folder.absolute()) if kind(folder / "manifest.json", "--from") == "file" else ""
+    else:
+        given = name if "/" not in name and store.matches(name, pretrained) else ""
+    if not given:
+        return ImportCheckpoint(locate(name, machine))
+    run = store.match(given, pretrained)
+    kept = run.science()
+    if run.kind == "import":
+        result = run.result()
+        found = Checkpoint(kept["checkpoint"], result["checkpoint"], commit=result.get("commit", ""))
+        job: Pretrained = ImportCheckpoint(found, fresh=bool(kept.get("fresh")))
+    else:
+        recipe = load(Recipe, kept["recipe"])
+        corpus = PrepareCorpus(recipe.corpus, recipe.tokenizer, ())
+        saved = {int(path.stem.removeprefix("step-")) for path in (run.path / "milestones").glob("step-*.safetensors")}
+        milestones = tuple(each for each in range(1, 101) if each == 100 or recipe.schedule.milestone(each) in saved)
+        job = Pretrain(recipe, corpus, run.label.removesuffix(f"-seed{recipe.seed}"), milestones)
+    if "code" in kept:
+        raise BadInput(f"run {run.id} was trained with the code of a study file: measure it in that study")
+    if job.id != run.id:
+        raise BadInput(f"run {run.id} was trained by another version of bertlab: train it again to measure it")
+    return job

@@ -13,4 +13,4 @@ from bertlab.recipe.recipe import Positions as Positions
 from bertlab.recipe.recipe import Recipe as Recipe
 from bertlab.recipe.recipe import Schedule as Schedule
 from bertlab.recipe.recipe import Source as Source
-from bertlab.recipe.tokenizer import Tokenizer as Tokenizer
+from bertlab.recipe.recipe import Tokenizer as Tokenizer

@@ -4,13 +4,17 @@ All fields default to BERT's own values (Devlin et al. 2019, appendix A.2).
 """
 
 import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
 
 from bertlab.errors import BadInput
+from bertlab.names import shown
 from bertlab.recipe.objective import Loss, Pairing, bert, pairing
-from bertlab.recipe.ranges import DROPOUT, SHARE, Checked, Range
-from bertlab.recipe.tokenizer import Tokenizer, wordpiece
+from bertlab.recipe.ranges import DROPOUT, SHARE, Arm, Checked, FieldError, Range, arm
 
 Positions = Literal["learned", "rotary"]
 Format = Literal["segment-pair", "sentence-pair", "full-sentences", "doc-sentences"]
@@ -47,6 +51,53 @@ class Corpus(Checked, group="corpus"):
     sources: tuple[Source, ...] = ()
     heldout: Annotated[float, Range(0, 0.5, above=True, below=True)] = 0.02
     """Share of the documents set apart for evaluation, chosen by a hash of each document."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tokenizer(Arm, ABC, home="bertlab.text.tokenizers"):
+    """A tokenizer before its training: its vocabulary is trained on the corpus, or given as a file.
+
+    `bertlab.text.tokenizers` has one file a tokenizer. Callers use these methods and never ask which tokenizer they
+    have. A trained one is a `TrainedTokenizer` of `text.tokenizers.base`.
+    """
+
+    file: ClassVar[str] = "tokenizer.json"
+    """The name of the file that holds it once it is trained, in a corpus and in a run."""
+    vocabulary: Annotated[int, Range(64, 1_000_000, "entries")] = 30_522
+    """Entries at most; a small corpus yields fewer."""
+    given: str = ""
+    """`sha256:...` of the file of a trained tokenizer, which is used unchanged; empty to train one."""
+
+    def __init_subclass__(cls, home: str = "") -> None:
+        super().__init_subclass__(home)
+        cls._group = "tokenizer."  # as `--set` names its fields
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not re.fullmatch("|sha256:[0-9a-f]{64}", self.given):
+            problem = f"is {shown(self.given)}: give the SHA-256 of a vocabulary file, or nothing"
+            raise FieldError(self._group, "given", problem)
+
+    @property
+    def cased(self) -> bool:
+        """Whether upper and lower case are different for it."""
+        return True
+
+    @abstractmethod
+    def train(self, texts: Iterable[str]) -> Any:
+        """Trains it on `texts`, which it may keep in memory. Their order does not change the result."""
+
+    @abstractmethod
+    def load(self, path: Path) -> Any:
+        """Reads the file of a trained tokenizer. Raises `BadInput` if it is unusable."""
+
+    @classmethod
+    def read(cls, directory: Path) -> Any:
+        """The trained tokenizer in a checkpoint directory of `transformers`; None if it is of another kind.
+
+        Raises `BadInput` for one of this kind that does what ours cannot do.
+        """
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +220,7 @@ class Recipe(Checked):
     """A pre-training. Two runs with equal recipes are the same run."""
 
     corpus: Corpus = field(default_factory=Corpus)
-    tokenizer: Tokenizer = field(default_factory=wordpiece)
+    tokenizer: Tokenizer = field(default_factory=lambda: arm(Tokenizer, "wordpiece")())  # noqa: PLW0108 imported late
     inputs: Inputs = field(default_factory=Inputs)
     objective: tuple[Loss, ...] = field(default_factory=bert)
     """The losses, whose values are added: each is a mean over its own predictions in the global batch."""

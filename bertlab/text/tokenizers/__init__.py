@@ -1,4 +1,4 @@
-"""Tokenizers, one file each, behind the protocol of `bertlab.recipe.tokenizer`."""
+"""Tokenizers, one file each, behind the protocol `bertlab.recipe.Tokenizer`."""
 
 from bertlab.text.tokenizers.base import SPECIALS, TrainedTokenizer
 from bertlab.text.tokenizers.wordpiece import WordPiece
