@@ -53,7 +53,6 @@ class Request:
     only: tuple[str, ...] = ()
     """Variants to run; empty for all."""
     random_init: bool = False
-    """Whether to add the variant without pre-training."""
     measured: bool = True
     """Whether variants are compared; if not, they may be the same runs."""
     held_back: bool = False
@@ -169,12 +168,10 @@ class _Planner:
 
     def base(self, scale: Scale) -> Recipe:
         """The recipe of a scale on the text of the request."""
-        recipe, sources_ = scale.recipe, tuple(each.source for each in self.located)
-        return dataclasses.replace(
-            recipe,
-            corpus=Corpus(sources=sources_, heldout=self.request.scale.recipe.corpus.heldout),
-            tokenizer=dataclasses.replace(recipe.tokenizer, given=self.given or recipe.tokenizer.given),
-        )
+        recipe, heldout = scale.recipe, self.request.scale.recipe.corpus.heldout
+        corpus = Corpus(sources=tuple(each.source for each in self.located), heldout=heldout)
+        tokenizer = dataclasses.replace(recipe.tokenizer, given=self.given or recipe.tokenizer.given)
+        return dataclasses.replace(recipe, corpus=corpus, tokenizer=tokenizer)
 
     def prepare(self, recipe: Recipe) -> PrepareCorpus:
         """The job of the corpus of a recipe."""

@@ -22,6 +22,8 @@ from bertlab.tasks.task import Task
 Split = Literal["evaluation", "test"]
 GUESS = "majority guess"
 """The most frequent label for every example: in a claim, in place of a variant."""
+Place = tuple[str, str] | tuple[str, str, int]
+"""The variant and the measurement of a published value, and the milestone (per cent) if it is not the end."""
 Multiple = Annotated[float, Range(0.001, 1000)]
 """A factor on a size of the scale."""
 
@@ -161,10 +163,8 @@ class Study(Checked, group="study "):
     baseline: str
     variants: list[Variant]
     measurements: list[Measurement]
-    published: Annotated[Mapping[tuple[str, str] | tuple[str, str, int], float], Range(-1e6, 1e6)] = field(
-        default_factory=dict
-    )
-    """Published values in points, by (variant, measurement), or by (variant, measurement, milestone in per cent)."""
+    published: Annotated[Mapping[Place, float], Range(-1e6, 1e6)] = field(default_factory=dict)
+    """Published values in points."""
     claims: list[Claim] = field(default_factory=list)
     at_paper: Mapping[str, str] = field(default_factory=dict)
     """Settings of the study's own paper at scale paper, as in `--set`: `{"inputs.dupe_factor": "1"}`."""
@@ -175,7 +175,6 @@ class Study(Checked, group="study "):
     notes: list[str] = field(default_factory=list)
     """Caveats for every report of this study."""
     file: StudyFile | None = field(default=None, repr=False, compare=False)
-    """The user's file that defines the study."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -306,8 +305,6 @@ def _check_name(what: str, name: str) -> None:
         raise BadInput(f"a {what} is named {name!r}: {instead}, with single spaces and without invisible characters")
 
 
-def table(
-    columns: Sequence[str], rows: Mapping[str, Sequence[float]]
-) -> dict[tuple[str, str] | tuple[str, str, int], float]:
+def table(columns: Sequence[str], rows: Mapping[str, Sequence[float]]) -> dict[Place, float]:
     """Published values by (variant, measurement), from the lines and columns of a printed table."""
     return {(row, column): value for row, values in rows.items() for column, value in zip(columns, values, strict=True)}
