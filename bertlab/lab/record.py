@@ -104,7 +104,6 @@ def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
 def _cell(study: Study, cell: Cell) -> dict[str, Any]:
     job = cell.job
     milestone = job.milestone if isinstance(job, Measure) else 100
-    figures, place = study.published, (cell.variant, cell.measurement.name)
     value = {
         "variant": cell.variant,
         "measurement": cell.measurement.name,
@@ -113,7 +112,7 @@ def _cell(study: Study, cell: Cell) -> dict[str, Any]:
         "pretrain_id": cell.pretrain.id,
         "run_id": job.id,
         "content": "",
-        "published": figures.get((*place, milestone), figures.get(place) if milestone == 100 else None),
+        "published": study.figure(cell.variant, cell.measurement.name, milestone),
         "task": "held-out text",
         "dataset": "held-out text",
         "split": "held-out",

@@ -232,6 +232,11 @@ class Study(Checked, group="study "):
                 f"{', '.join(map(str, measured))} %: add it to the measurement's milestones"
             )
 
+    def figure(self, variant: str, measurement: str, milestone: int = 100) -> float | None:
+        """The published value of a variant and a measurement at a milestone (per cent), if there is one."""
+        end = self.published.get((variant, measurement)) if milestone == 100 else None
+        return self.published.get((variant, measurement, milestone), end)
+
     def variant(self, name: str) -> Variant:
         """The variant with this name. Raises `BadInput` with the nearest name if there is none."""
         return self._find("variant", name, self.variants)
