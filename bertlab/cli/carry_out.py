@@ -17,9 +17,9 @@ from bertlab.estimates.estimate import Estimate, estimate
 from bertlab.estimates.times import Recorded
 from bertlab.execution.attempt import one_line
 from bertlab.execution.schedule import execute
-from bertlab.lab.record import differences
 from bertlab.lab.jobs import Job, Measure, Pretrain, read_task
 from bertlab.lab.plan import Plan
+from bertlab.lab.record import differences
 from bertlab.machine import Machine
 from bertlab.names import visible
 from bertlab.progress import Progress, signals_as_flags

@@ -319,7 +319,7 @@ def devices_per_pretraining(machine: Machine, jobs: Iterable[Job]) -> int:
     return max(1, machine.gpus // runs) if runs else 1
 
 
-def _floors(result: EvalResult, lexical: list[dict[str, float]], part: int) -> dict[str, dict[str, float]]:
+def _floors(result: "EvalResult", lexical: list[dict[str, float]], part: int) -> dict[str, dict[str, float]]:
     """The metrics of baselines on the same examples, by the name of the baseline."""
     found = lexical[part] if lexical else None
     return _given(majority=result.majority, lexical=found, exchanged=result.exchanged)
