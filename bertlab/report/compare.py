@@ -1,7 +1,7 @@
 """`bertlab report --compare OLD`: what changed since another store, by the tidy tables of the two.
 
-Values are matched by study, scale, setting, variant, measurement and both seeds. A value without a counterpart was
-added or removed; another run id means another recipe, code or data version.
+Values are matched by `COLUMN` and both seeds; one without a counterpart was added or removed. Another run id means
+another recipe, code or data version.
 """
 
 from collections.abc import Sequence

@@ -13,8 +13,7 @@ from bertlab.lab.study import GUESS, Claim
 from bertlab.recipe import Loss
 from bertlab.report.cells import EXCHANGED, Cell, Pretraining
 from bertlab.report.predictions import Predictions
-from bertlab.report.statistics.effects import Effect
-from bertlab.report.statistics.summary import Summary, summarise
+from bertlab.report.statistics.effects import Effect, Summary, summarise
 from bertlab.report.statistics.variance import Typical
 
 LESS_IS_MORE = ("loss", "perplexity")
@@ -224,10 +223,7 @@ class Evidence:
     def published_difference(
         self, variant: str, measurement: str, other: str = "", at: Milestones = (100, 100)
     ) -> Decimal | None:
-        """The paper's value minus that of `other`, the baseline by default.
-
-        In the unit of the measurement; decimal, so that 84.3 - 84.2 is 0.1.
-        """
+        """The paper's value minus that of `other`, the baseline by default; decimal, so that 84.3 - 84.2 is 0.1."""
         ours = self.published(variant, measurement, at[0])
         theirs = self.published(other or self.baseline, measurement, at[1])
         return None if ours is None or theirs is None else Decimal(str(ours)) - Decimal(str(theirs))
@@ -296,23 +292,22 @@ class Evidence:
 
     # Machines.
 
-    def numerics(self, variant: str) -> dict[str, list[str]]:
-        """The values of each of `NUMERICS` among the runs of a variant."""
-        runs = [*self.of(variant), *(cell for cell in self.cells if cell.variant == variant)]
-        found = {name: sorted({each.numerics[name] for each in runs if name in each.numerics}) for name in NUMERICS}
-        return {name: values for name, values in found.items() if values}
-
     @cached_property
     def numerics_mismatch(self) -> dict[str, str]:
-        """Variants whose numerics differ from the baseline's or among themselves, with what differs."""
-        reference = self.numerics(self.baseline)
+        """Variants whose `NUMERICS` differ from the baseline's or among their own runs, with what differs."""
+        known = {}
+        for variant in self.variants:
+            runs = [*self.of(variant), *(cell for cell in self.cells if cell.variant == variant)]
+            values = {name: {each.numerics[name] for each in runs if name in each.numerics} for name in NUMERICS}
+            known[variant] = {name: sorted(each) for name, each in values.items() if each}
+        reference = known.get(self.baseline, {})
         found = {
             variant: [
                 f"{name} {' and '.join(values)}"
-                for name, values in self.numerics(variant).items()
+                for name, values in own.items()
                 if len(values) > 1 or (reference and values != reference.get(name))
             ]
-            for variant in self.variants
+            for variant, own in known.items()
         }
         return {variant: ", ".join(parts) for variant, parts in found.items() if parts}
 

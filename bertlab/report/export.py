@@ -17,8 +17,6 @@ from bertlab.report.tables import Table
 from bertlab.store.files import write_json, write_sealed
 from bertlab.store.runs import PRETRAINED, Run, Store
 
-COLUMNS = ("task", "data set", "split", "method", "fine-tuning seed", "after", "examples", "metrics")
-
 
 def checkpoint(store: Store, name: str, directory: Path) -> str:
     """Writes the pre-training that `name` names into `directory`; says what it wrote. Raises `BadInput` for no run."""
@@ -72,6 +70,7 @@ def card(run: Run, recipe: Recipe, store: Store) -> str:
     figures = {name.replace("_", " "): result[name] for name in names if name in result}
     figures |= {f"held out: {name.replace('_', ' ')}": value for name, value in result.get("heldout", {}).items()}
     figures |= {name: result[name] for name in ("checkpoint", "commit", "content", "corpus") if name in result}
+    columns = ("task", "data set", "split", "method", "fine-tuning seed", "after", "examples", "metrics")
     measurements = sorted(line for each in store.runs() for line in _measurements(each.result(), run.id))
     return render(
         "model_card.md.j2",
@@ -80,7 +79,7 @@ def card(run: Run, recipe: Recipe, store: Store) -> str:
         architecture="RoFormer" if recipe.model.positions == "rotary" else "BERT",
         version=str(run.environment().get("versions", {}).get("bertlab", "")),
         pretraining=Table(("figure", "value"), tuple((name, _text(value)) for name, value in figures.items())),
-        measurements=Table(COLUMNS, tuple(measurements)),
+        measurements=Table(columns, tuple(measurements)),
         # in ASCII and without backticks, no name ends the block
         science=json.dumps(science(recipe), indent=2).replace("`", "\\u0060"),
     )

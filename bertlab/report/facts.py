@@ -10,8 +10,6 @@ from bertlab.report.evidence import Evidence
 from bertlab.tasks import kinds
 from bertlab.wording import count, duration
 
-Facts = list[tuple[str, str]]
-
 
 def progress(evidence: Evidence) -> str:
     """How many values are measured; empty if all are."""
@@ -22,7 +20,7 @@ def progress(evidence: Evidence) -> str:
     return f"{len(evidence.cells) - len(missing)} of {len(evidence.cells)} values are measured; {counts}."
 
 
-def facts(evidence: Evidence) -> Facts:
+def facts(evidence: Evidence) -> list[tuple[str, str]]:
     """Corpus, model, steps and tokens, seeds, tasks, machine and recorded time; an unknown fact is left out."""
     finished = [each for each in evidence.pretrainings if each.finished]
     trained = [each for each in finished if not each.untrained and not each.imported]
@@ -51,7 +49,7 @@ def facts(evidence: Evidence) -> Facts:
     return [(name, text) for name, text in found if text]
 
 
-def _pretraining(runs: Sequence[Pretraining], baseline: str) -> Facts:
+def _pretraining(runs: Sequence[Pretraining], baseline: str) -> list[tuple[str, str]]:
     """What the pre-trainings have in common, then what differs between variants: tokens and sizes."""
     if not runs:
         return []

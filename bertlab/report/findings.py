@@ -8,8 +8,7 @@ from statistics import fmean
 from bertlab.lab.study import Claim
 from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
-from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
-from bertlab.report.statistics.summary import seed_means
+from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect, seed_means
 from bertlab.report.tables import EMPTY, Table, described, signed, with_details
 from bertlab.report.verdicts import Pair, Trial, trials, verdicts
 from bertlab.wording import count, duration
@@ -23,17 +22,13 @@ class Finding:
     outcome: str
     """`reproduced`, `contradicted`, `undecided` or `not measured`."""
     claim: str
-    """The text of the claim, with its margin."""
     pair: str
     """The two variants that are shown, where a claim compares several."""
     effect: str
-    """The mean effect, in the unit of its measurement."""
+    """The mean effect, in the unit of its measurement; then its 95 % interval and half the width of that."""
     interval: str
-    """The 95 % interval of the effect."""
     half: str
-    """Half the width of the interval."""
     published: str
-    """The paper's effect."""
     n: str
     """Seeds that both variants have."""
     likely: Effect | None

@@ -57,7 +57,6 @@ class Entry:
     interval: str = EMPTY
     """The 95 % interval of the difference, or `n = 1`."""
     half: str = EMPTY
-    """Half the width of the interval."""
     published_difference: str = EMPTY
 
 
@@ -151,21 +150,18 @@ def pretraining(evidence: Evidence) -> Table:
         runs = [each for each in evidence.of(variant) if not each.untrained and not each.imported]
         if runs:
             below = [each.plateau - each.loss for each in runs if each.plateau is not None and each.loss is not None]
-            means = [_metric(name, [each.heldout(name) for each in runs]) for name in metrics]
+            means = []
+            for name in metrics:
+                known = [value for each in runs if (value := each.heldout(name)) is not None]
+                if name.endswith("_loss"):  # the unit that the name gives, see `Loss.figures`
+                    means.append(f"{mean(known):.3f}" if known else EMPTY)
+                else:
+                    scale, unit = (100, " %") if is_share(name) else (1, "")
+                    means.append(f"{scale * mean(known):.1f}{unit}" if known else EMPTY)
             rows.append((label(evidence, variant), *means, f"{mean(below):.2f}" if below else EMPTY, str(len(runs))))
         elif states := {each.fate for each in trained if each.variant == variant and not each.finished}:
             rows.append((label(evidence, variant), ", ".join(sorted(states)), *[EMPTY] * (len(units) + 1)))
     return Table(("variant", *units, "below plateau", "seeds"), tuple(rows))
-
-
-def _metric(name: str, values: Sequence[float | None]) -> str:
-    """The mean of a held-out metric in the unit that its name gives, see `Loss.figures`."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return EMPTY
-    if name.endswith("_loss"):
-        return f"{mean(known):.3f}"
-    return f"{100 * mean(known):.1f} %" if is_share(name) else f"{mean(known):.1f}"
 
 
 def label(evidence: Evidence, variant: str) -> str:
@@ -181,8 +177,7 @@ def described(effect: Effect | None, digits: int = 2) -> tuple[str, str, str]:
     """The mean of an effect, its 95 % interval, and half the width of that; what is not known is empty."""
     if effect is None:
         return EMPTY, EMPTY, EMPTY
-    interval = effect.interval
-    if interval is None:
+    if (interval := effect.interval) is None:
         return signed(effect.mean, digits), EMPTY, EMPTY
     # each end keeps its sign, which shows the side of 0
     ends = f"{interval.low:+.{digits}f} to {interval.high:+.{digits}f}"

@@ -10,21 +10,23 @@ from bertlab.report import escape
 from bertlab.report.evidence import Evidence
 from bertlab.report.findings import findings
 from bertlab.report.predictions import LIKELIHOOD
-from bertlab.report.statistics.effects import Effect
-from bertlab.report.statistics.summary import Interval
+from bertlab.report.statistics.effects import Effect, Interval
 
+PLACE = ("study", "scale", "setting", "key")
 VALUES = (
     *("study", "variant", "measurement", "task", "dataset", "split", "method", "metric", "milestone"),
     *("pretrain_seed", "finetune_seed", "status", "value", "published", "scale", "setting", "pretrain_id", "run_id"),
     "trained_parameters",
 )
 CLAIMS = (
-    *("study", "scale", "setting", "key", "claim", "measurement", "at", "since", "within", "better", "worse"),
+    *PLACE,
+    *("claim", "measurement", "at", "since", "within", "better", "worse"),
     *("effect", "low", "high", "published", "n", "p", "adjusted_p"),
     *("log_likelihood", "log_likelihood_low", "log_likelihood_high", "verdict", "reason", "collapses"),
 )
 SUMMARY = (
-    *("study", "scale", "setting", "key", "variant", "measurement", "metric", "mean", "sd", "min", "max", "seeds"),
+    *PLACE,
+    *("variant", "measurement", "metric", "mean", "sd", "min", "max", "seeds"),
     *("published", "against", "effect", "low", "high", "p"),
     *("published_effect", "paired_seeds", "examples"),
 )
@@ -52,7 +54,7 @@ def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     lines: list[dict[str, Any]] = []
     for evidence in evidences:
         for variant, name in itertools.product(evidence.variants, evidence.measurements):
-            place = {**_place(evidence), "variant": variant, "measurement": name}
+            place = {**{each: getattr(evidence, each) for each in PLACE}, "variant": variant, "measurement": name}
             effect = None if variant == evidence.baseline else evidence.difference(variant, name)
             line = place | {
                 "metric": evidence.column(name)[0].metric,
@@ -83,7 +85,7 @@ def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     for evidence, each in ((about, finding) for about in evidences for finding in findings(about)):
         claim, pair, effect = each.trial.claim, each.trial.pair, each.trial.pair.effect
         line = {
-            **_place(evidence),
+            **{each: getattr(evidence, each) for each in PLACE},
             **{"claim": claim.text, "measurement": claim.on, "at": claim.at, "since": claim.since or None},
             **{"within": claim.within, "better": pair.better, "worse": pair.worse, "published": pair.published},
             **{"p": each.trial.p, "adjusted_p": each.trial.adjusted},
@@ -95,10 +97,6 @@ def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
             line |= {"log_likelihood": each.likely.mean, **_ends("log_likelihood_", each.likely.interval)}
         lines.append(line)
     return pandas.DataFrame(lines, columns=list(CLAIMS), dtype=object)
-
-
-def _place(evidence: Evidence) -> dict[str, str]:
-    return {name: getattr(evidence, name) for name in ("study", "scale", "setting", "key")}
 
 
 def _ends(prefix: str, found: Interval | None) -> dict[str, float]:

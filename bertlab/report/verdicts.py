@@ -1,8 +1,7 @@
 """The verdicts on a study's claims: reproduced, contradicted, or undecided with the seeds that would decide.
 
-A claim is decided where Holm's adjusted p-value over all claims of the study is at most 1 - `LEVEL`, and never with
-fewer than `VERDICT_MIN_SEEDS` seeds. Claims without measurements count in the family: measuring them later changes no
-verdict.
+A claim is decided where Holm's adjusted p-value over all claims of the study, measured or not, is at most 1 - `LEVEL`,
+and never with fewer than `VERDICT_MIN_SEEDS` seeds.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ import numpy as np
 
 from bertlab.lab.study import Claim
 from bertlab.report.evidence import Evidence
-from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
-from bertlab.report.statistics.summary import LEVEL
+from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS, Effect
 from bertlab.report.statistics.variance import VarianceComponents
 
 POWER = 0.8

@@ -1,9 +1,6 @@
-"""A report in Markdown, HTML and LaTeX: a chapter for each study, in it a section for each scale and corpus.
+"""A report in Markdown, HTML and LaTeX: a chapter for each study, in it a section for each scale and corpus. Raw text.
 
-Their text is raw: pages escape it.
-
-The page of HTML is self-contained: no script, no font, no image from elsewhere. Figures are part of it and use its
-colours, so that they follow light and dark.
+The page of HTML loads nothing; its figures are part of it and use its colours, so that they follow light and dark.
 """
 
 import re
@@ -22,8 +19,7 @@ from bertlab.report.evidence import Evidence
 from bertlab.report.findings import Finding
 from bertlab.report.plots import Picture, pictures
 from bertlab.report.plots.figure import GRID, INK, WHITE
-from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS
-from bertlab.report.statistics.summary import LEVEL
+from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS
 from bertlab.wording import count
 
 FEW = 6

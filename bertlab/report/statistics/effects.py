@@ -1,8 +1,8 @@
-"""Effects of one variant over another from their predictions, with intervals and tests paired by seed and example.
+"""Means of a variant, and effects of one variant over another with intervals and tests paired by seed and example.
 
-Every seed predicts the same examples, so the two are crossed: a seed's difference on an example is the effect plus the
-contributions of the seed, of the example and of their interaction. Seeds and examples are both samples, and the
-variance counts both. Fine-tuning seeds are averaged first.
+The unit of evidence is the pre-training seed; fine-tuning seeds are averaged first. Every seed predicts the same
+examples, so the two are crossed: a seed's difference on an example is the effect plus the contributions of the seed,
+of the example and of their interaction. Seeds and examples are both samples, and the variance counts both.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
+from statistics import fmean, median, stdev
 
 import numpy as np
 import numpy.typing as npt
 
 from bertlab import keyed
-from bertlab.report.statistics.summary import LEVEL, Interval
 from bertlab.report.statistics.variance import Confidence, Percentiles, Typical, VarianceComponents, measured
 from bertlab.tasks.metrics import Floats, Mean, Metric
 
+LEVEL = 0.95
+"""The confidence of every interval in a report."""
 BOOTSTRAP_MIN_SEEDS = 20
 """Seeds from which on the multi-bootstrap gives the interval. With fewer, its percentiles cover less than their level:
 resamples of a few seeds do not show how far another may lie."""
@@ -31,10 +33,47 @@ RESAMPLES = 1000
 BLOCK = 2**22
 """Weights that are converted to floats at a time: 32 MiB."""
 
+Points = Mapping[int, Sequence[float]]
+"""Points of one variant on one measurement by pre-training seed, one for each fine-tuning seed; no seed is empty."""
 Runs = Mapping[int, Sequence[Metric]]
 """One metric for each fine-tuning seed, by pre-training seed; all on the same examples."""
 Seed = tuple[Sequence[Metric], Sequence[Metric]]
 """The fine-tuning seeds of two variants at one pre-training seed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """A variant on one measurement, in points."""
+
+    mean: float
+    """Over seeds, of the means over fine-tuning seeds."""
+    median: float
+    """Over all fine-tuning seeds of all seeds."""
+    sd: float | None
+    """Over the means of the seeds, or over the fine-tuning seeds of a single seed; None of a single run."""
+    low: float
+    """The lowest of the values that `sd` is computed from."""
+    high: float
+    seeds: int
+    finetune_seeds: tuple[int, int]
+    """Fewest and most fine-tuning seeds within a seed."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A confidence interval, in points."""
+
+    low: float
+    high: float
+
+    @property
+    def half(self) -> float:
+        """Half of its width."""
+        return (self.high - self.low) / 2
+
+    def covers(self, value: float) -> bool:
+        """Whether `value` lies in it."""
+        return self.low <= value <= self.high
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,3 +187,25 @@ def _differences(seeds: Sequence[Seed], weights: Floats) -> Floats:
         return np.asarray(weights @ _contributions(seeds).T / weights.sum(-1, keepdims=True))
     sides = [[np.mean([run.weighted(weights) for run in side], axis=0) for side in seed] for seed in seeds]
     return np.stack([one - other for one, other in sides], -1)
+
+
+def seed_means(points: Points) -> dict[int, float]:
+    """The mean over the fine-tuning seeds of each pre-training seed, by seed in ascending order."""
+    return {seed: fmean(points[seed]) for seed in sorted(points)}
+
+
+def summarise(points: Points) -> Summary | None:
+    """Mean, spread and n of a variant on a measurement, None if nothing is measured."""
+    if not points:
+        return None
+    means, runs = list(seed_means(points).values()), list(points.values())
+    spread = means if len(means) > 1 else runs[0]
+    return Summary(
+        mean=fmean(means),
+        median=median(point for each in runs for point in each),
+        sd=stdev(spread) if len(spread) > 1 else None,
+        low=min(spread),
+        high=max(spread),
+        seeds=len(means),
+        finetune_seeds=(min(map(len, runs)), max(map(len, runs))),
+    )

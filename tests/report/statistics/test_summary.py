@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from bertlab.report.statistics.summary import summarise
+from bertlab.report.statistics.effects import summarise
 
 
 def test_finetune_seeds_are_averaged_before_seeds() -> None:
