@@ -11,7 +11,7 @@ import pandas
 
 from bertlab.report import tidy
 from bertlab.report.evidence import Evidence
-from bertlab.report.tables import EMPTY, Table
+from bertlab.report.tables import Table
 from bertlab.wording import count
 
 COLUMN = ["study", "scale", "setting", "variant", "measurement", "dataset", "split", "metric", "milestone"]
@@ -73,6 +73,6 @@ def _table(differing: pandas.DataFrame, name: str, value: str) -> Table:
     for line in differing.to_dict("records"):
         at = "" if line.get("milestone", 100) == 100 else f" at {line['milestone']} %"
         both = (line[f"{value}_old"], line[f"{value}_new"])
-        shown = (f"{each:.2f}" if isinstance(each, float) else each or EMPTY for each in both)
+        shown = (f"{each:.2f}" if isinstance(each, float) else each or "" for each in both)
         rows.append((f"{line['study']}, {line['scale']}: {line[name]}", line["measurement"] + at, *shown))
     return Table((name, "on", "old", "new"), tuple(rows))

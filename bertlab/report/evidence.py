@@ -16,12 +16,8 @@ from bertlab.report.predictions import Predictions
 from bertlab.report.statistics.effects import Effect, Summary, summarise
 from bertlab.report.statistics.variance import Typical
 
-LESS_IS_MORE = ("loss", "perplexity")
-"""Endings of the names of metrics where a lower value is better."""
-
 NUMERICS = ("device", "precision", "threads", "compiled", "torch")
 """Facts of an environment that can change the last bits of a number."""
-
 Milestones = tuple[int, int]
 """Per cent of the pre-training's steps after which each of two variants is measured."""
 
@@ -163,7 +159,7 @@ class Evidence:
 
     def less_is_more(self, measurement: str) -> bool:
         """Whether less is better in a measurement, by its metric."""
-        return any(cell.metric.endswith(LESS_IS_MORE) for cell in self.column(measurement))
+        return any(cell.metric.endswith(("loss", "perplexity")) for cell in self.column(measurement))
 
     def at(self, variant: str, measurement: str, at: int = 100) -> list[Cell]:
         """The cells of a variant and a measurement, over pre-training and fine-tuning seeds."""
@@ -289,8 +285,6 @@ class Evidence:
             return "pre-training does not help there"
         reaches = other.interval is not None and other.interval.high >= 0
         return "the gain by pre-training cannot be distinguished from 0 there" if reaches else ""
-
-    # Machines.
 
     @cached_property
     def numerics_mismatch(self) -> dict[str, str]:

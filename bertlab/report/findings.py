@@ -9,7 +9,7 @@ from bertlab.lab.study import Claim
 from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect, seed_means
-from bertlab.report.tables import EMPTY, Table, described, signed, with_details
+from bertlab.report.tables import Table, described, signed, with_details
 from bertlab.report.verdicts import Pair, Trial, trials, verdicts
 from bertlab.wording import count, duration
 
@@ -55,12 +55,12 @@ def findings(evidence: Evidence) -> tuple[Finding, ...]:
             trial=trial,
             outcome=trial.outcome if trial.measured == len(claim.pairs) else "not measured",
             claim=claim.text if claim.within is None else f"{claim.text} (within {claim.within:g})",
-            pair=EMPTY if len(claim.pairs) == 1 else f"{pair.better} over {pair.worse}",
+            pair="" if len(claim.pairs) == 1 else f"{pair.better} over {pair.worse}",
             effect=mean,
             interval=interval,
             half=half,
-            published=EMPTY if pair.published is None else signed(pair.published, 1),
-            n=str(pair.effect.n) if pair.effect else EMPTY,
+            published="" if pair.published is None else signed(pair.published, 1),
+            n=str(pair.effect.n) if pair.effect else "",
             likely=evidence.effect(pair.better, pair.worse, claim.on, metric=LIKELIHOOD, at=(claim.at, claim.before)),
             hint=_hint(evidence, trial),
             collapses=_collapses(evidence, claim, pair),
@@ -95,7 +95,7 @@ def _collapses(evidence: Evidence, claim: Claim, pair: Pair) -> str:
             runs = sum(cell.value is not None for cell in evidence.at(*each))
             counts.append(f"{len(cells)} of {count(runs, 'run')} of {each[0]} collapsed")
     if not counts:
-        return EMPTY
+        return ""
     ours, theirs = (seed_means(evidence.points(*each)) for each in compared)
     sign = -1 if evidence.less_is_more(claim.on) else 1
     by_seed = [
@@ -110,9 +110,9 @@ def _hint(evidence: Evidence, trial: Trial) -> str:
     """What is missing, or what would decide it and its cost."""
     pair, what = trial.pair, evidence.seeds
     if trial.measured < len(trial.pairs):
-        return f"{trial.measured} of {len(trial.pairs)} comparisons are measured" if trial.measured else EMPTY
+        return f"{trial.measured} of {len(trial.pairs)} comparisons are measured" if trial.measured else ""
     if trial.outcome != "undecided":
-        return EMPTY
+        return ""
     if trial.validity_issue:
         return trial.validity_issue
     if pair.collapses:
@@ -124,7 +124,7 @@ def _hint(evidence: Evidence, trial: Trial) -> str:
     if trial.need is None:
         few = pair.effect is None or pair.effect.n < VERDICT_MIN_SEEDS
         least = f"{VERDICT_MIN_SEEDS} {what}{_cost(evidence, trial.claim, VERDICT_MIN_SEEDS)}"
-        return f"needs at least {least}" if few else EMPTY
+        return f"needs at least {least}" if few else ""
     seeds, true = trial.need
     if math.isinf(seeds):
         return f"if the effect is {signed(true)}, no number of {what} decides on these examples"
@@ -138,11 +138,11 @@ def _cost(evidence: Evidence, claim: Claim, needed: int) -> str:
     for variant in dict.fromkeys(variant for pair in claim.pairs for variant in pair):
         cells = evidence.by_seed(variant, claim.on)
         if not cells:
-            return EMPTY
+            return ""
         runs = {each.id: each.seconds for each in evidence.of(variant) if not each.imported}
         # variants of the same pre-training train it once
         trained[frozenset(runs)] = max(0, needed - len(runs)) * fmean(runs.values()) if runs else 0.0
         spent = math.fsum(cell.seconds for each in cells.values() for cell in each)
         measured += max(0, needed - len(cells)) * spent / len(cells)
     seconds = math.fsum(trained.values()) + measured
-    return f", about {duration(seconds)} more" if seconds else EMPTY
+    return f", about {duration(seconds)} more" if seconds else ""

@@ -16,9 +16,6 @@ from bertlab.report.evidence import NUMERICS, Evidence
 from bertlab.report.predictions import Predictions
 from bertlab.store.runs import Run, Store
 
-SCALES = ("paper", "base", "mini", "tiny", "smoke")
-"""The order of sections: largest first."""
-
 _OF_RECORD = (
     *("study", "scale", "question", "source", "command", "baseline", "corpus", "pretrained"),
     *("substitutes", "notes", "intermediate_task", "searched"),
@@ -49,7 +46,7 @@ def gather_all(store: Store) -> list[Evidence]:
             warn(f"'{store.root / 'studies' / name}.json': {error}; the record is skipped")
         else:
             found.append(reader.evidence(record, claims))
-    rank = {scale: place for place, scale in enumerate(SCALES)}
+    rank = {scale: place for place, scale in enumerate(("paper", "base", "mini", "tiny", "smoke"))}
     return sorted(found, key=lambda each: (each.study, rank.get(each.scale, 9), each.scale, each.corpus, each.key))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from bertlab.report.cells import Cell
-from bertlab.report.statistics.effects import Effect, Runs, effect
+from bertlab.report.statistics.effects import Effect, effect
 from bertlab.store.runs import Run
 from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.kinds.base import LIKELIHOOD as LIKELIHOOD
@@ -39,7 +39,12 @@ class Predictions:
             if metric not in ("", *(cell.metric for cell in cells)):
                 return None
             scored = {}
-        return effect(_metrics(variant, scored), _metrics(other, scored))
+
+        def metric_of(cell: Cell) -> Metric:
+            known = scored.get(cell.run_id)
+            return known[0] if known else Mean(np.array([cell.value], np.float64))
+
+        return effect(*({seed: [*map(metric_of, each)] for seed, each in side.items()} for side in (variant, other)))
 
     def scored(self, cell: Cell, metric: str) -> Scored | None:
         """The `metric` of the run of a cell; None if its predictions do not give it."""
@@ -47,17 +52,6 @@ class Predictions:
         if key not in self.read:
             self.read[key] = _read(self.runs[cell.run_id], cell, metric) if cell.run_id in self.runs else None
         return self.read[key]
-
-
-def _metrics(cells: BySeed, scored: Mapping[str, Scored | None]) -> Runs:
-    """The metric of each run by seed; of runs that are not `scored` the value alone."""
-    return {
-        seed: [
-            known[0] if (known := scored.get(cell.run_id)) else Mean(np.array([cell.value], np.float64))
-            for cell in each
-        ]
-        for seed, each in cells.items()
-    }
 
 
 def _read(run: Run, cell: Cell, metric: str) -> Scored | None:

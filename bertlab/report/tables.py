@@ -14,9 +14,6 @@ from bertlab.report.cells import is_share
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import Effect
 
-EMPTY = ""
-"""A cell without content."""
-
 
 @dataclass(frozen=True)
 class Table:
@@ -46,18 +43,18 @@ class Entry:
     """The label of the variant, or the name of the floor."""
     value: str
     """The mean or the median, in points or the unit of the pre-training's metric; or why there is none."""
-    sd: str = EMPTY
-    n: str = EMPTY
+    sd: str = ""
+    n: str = ""
     """Pre-training x fine-tuning seeds; fine-tuning seeds alone on a published checkpoint."""
-    note: str = EMPTY
+    note: str = ""
     """The numbers of runs without a value, by status, and of collapsed runs."""
-    published: str = EMPTY
-    difference: str = EMPTY
+    published: str = ""
+    difference: str = ""
     """The variant minus the baseline, paired by seed."""
-    interval: str = EMPTY
+    interval: str = ""
     """The 95 % interval of the difference, or `n = 1`."""
-    half: str = EMPTY
-    published_difference: str = EMPTY
+    half: str = ""
+    published_difference: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,8 +73,8 @@ def columns(evidence: Evidence) -> tuple[Column, ...]:
     found = []
     for name in evidence.measurements:
         entries = [_entry(evidence, variant, name) for variant in evidence.variants]
-        points = floors[name]
-        entries += [Entry(variant=kind, value=f"{points[kind]:.2f}" if kind in points else EMPTY) for kind in kinds]
+        points = {kind: f"{value:.2f}" for kind, value in floors[name].items()}
+        entries += [Entry(variant=kind, value=points.get(kind, "")) for kind in kinds]
         cell = evidence.column(name)[0]
         found.append(Column(name, f"{cell.metric}, points" if cell.in_points else cell.metric, tuple(entries)))
     return tuple(found)
@@ -91,14 +88,14 @@ def _entry(evidence: Evidence, variant: str, name: str) -> Entry:
     if variant != evidence.baseline:
         effect, theirs = evidence.difference(variant, name), evidence.published_difference(variant, name)
         known["difference"], interval, known["half"] = described(effect)
-        known["interval"] = interval or (f"n = {effect.n}" if effect else EMPTY)
-        known["published_difference"] = EMPTY if theirs is None else signed(theirs)
+        known["interval"] = interval or (f"n = {effect.n}" if effect else "")
+        known["published_difference"] = "" if theirs is None else signed(theirs)
     if summary := evidence.summary(variant, name):
         fewest, most = summary.finetune_seeds
         restarts = str(most) if fewest == most else f"({fewest} to {most})"
         counts = missing | {"collapsed": len(evidence.collapsed(variant, name))}
         known["value"] = f"{summary.median if evidence.medians else summary.mean:.2f}"
-        known["sd"] = EMPTY if summary.sd is None else f"{summary.sd:.2f}"
+        known["sd"] = "" if summary.sd is None else f"{summary.sd:.2f}"
         known["n"] = str(summary.seeds) if evidence.imported else f"{summary.seeds}x{restarts}"
         known["note"] = "; ".join(f"{number} {fate}" for fate, number in counts.items() if number)
     return Entry(variant=label(evidence, variant), **known)
@@ -108,7 +105,7 @@ def results(evidence: Evidence, *, short: bool = False) -> Table:
     """A line for each variant: on each measurement the mean (sd, n) next to the published value; if `short`, no n."""
 
     def measured(entry: Entry) -> str:
-        text = with_details(entry.value, entry.sd, EMPTY if short or not entry.n else f"n = {entry.n}")
+        text = with_details(entry.value, entry.sd, "" if short or not entry.n else f"n = {entry.n}")
         return f"{text}; {entry.note}" if entry.note else text
 
     return _across("variant", columns(evidence), measured, lambda entry: entry.published)
@@ -154,13 +151,13 @@ def pretraining(evidence: Evidence) -> Table:
             for name in metrics:
                 known = [value for each in runs if (value := each.heldout(name)) is not None]
                 if name.endswith("_loss"):  # the unit that the name gives, see `Loss.figures`
-                    means.append(f"{mean(known):.3f}" if known else EMPTY)
+                    means.append(f"{mean(known):.3f}" if known else "")
                 else:
                     scale, unit = (100, " %") if is_share(name) else (1, "")
-                    means.append(f"{scale * mean(known):.1f}{unit}" if known else EMPTY)
-            rows.append((label(evidence, variant), *means, f"{mean(below):.2f}" if below else EMPTY, str(len(runs))))
+                    means.append(f"{scale * mean(known):.1f}{unit}" if known else "")
+            rows.append((label(evidence, variant), *means, f"{mean(below):.2f}" if below else "", str(len(runs))))
         elif states := {each.fate for each in trained if each.variant == variant and not each.finished}:
-            rows.append((label(evidence, variant), ", ".join(sorted(states)), *[EMPTY] * (len(units) + 1)))
+            rows.append((label(evidence, variant), ", ".join(sorted(states)), *[""] * (len(units) + 1)))
     return Table(("variant", *units, "below plateau", "seeds"), tuple(rows))
 
 
@@ -176,9 +173,9 @@ def label(evidence: Evidence, variant: str) -> str:
 def described(effect: Effect | None, digits: int = 2) -> tuple[str, str, str]:
     """The mean of an effect, its 95 % interval, and half the width of that; what is not known is empty."""
     if effect is None:
-        return EMPTY, EMPTY, EMPTY
+        return "", "", ""
     if (interval := effect.interval) is None:
-        return signed(effect.mean, digits), EMPTY, EMPTY
+        return signed(effect.mean, digits), "", ""
     # each end keeps its sign, which shows the side of 0
     ends = f"{interval.low:+.{digits}f} to {interval.high:+.{digits}f}"
     return signed(effect.mean, digits), ends, f"±{interval.half:.{digits}f}"

@@ -48,8 +48,7 @@ def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     """A line for each variant and measurement: its values, and its difference to the baseline.
 
     The spread is over pre-training seeds, or the fine-tuning seeds of one. `low` to `high` is the 95 % interval that
-    verdicts use; `p` is two-sided, of no effect; both variants have the `paired_seeds`. A second line has the
-    difference of the log-likelihoods of the right answers, in nats.
+    verdicts use; `p` is two-sided, of no effect. A second line has the log-likelihood of the right answers, in nats.
     """
     lines: list[dict[str, Any]] = []
     for evidence in evidences:

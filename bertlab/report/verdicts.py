@@ -82,11 +82,6 @@ class Trial:
         """The number of measured pairs."""
         return sum(pair.effect is not None for pair in self.pairs)
 
-    @property
-    def as_claimed(self) -> bool:
-        """Whether all means lie on the claim's side."""
-        return all(pair.as_claimed(self.claim.within) for pair in self.pairs)
-
     @cached_property
     def pair(self) -> Pair:
         """The measured pair with the strongest evidence against the claim, which decides; most claims have one."""
@@ -191,7 +186,8 @@ def verdicts(trials: Sequence[Trial]) -> list[Trial]:
     for trial, p, adjusted in zip(trials, ps, holm([1.0 if p is None else p for p in ps]), strict=True):
         outcome = "undecided"
         if p is not None and adjusted <= 1 - LEVEL:
-            outcome = "reproduced" if trial.as_claimed else "contradicted"
+            as_claimed = all(pair.as_claimed(trial.claim.within) for pair in trial.pairs)
+            outcome = "reproduced" if as_claimed else "contradicted"
         need = trial.needs(len(trials))
         found.append(replace(trial, outcome=outcome, adjusted=None if p is None else adjusted, need=need))
     return found

@@ -1,7 +1,7 @@
 """What all figures share: their look and size, panels, names and legend, and how they are written as SVG.
 
-The look is one ink, two greys and a palette for the colour-blind, whatever the user has set. A page on another ground
-exchanges the ink, the grid and the white; figures have no other greys and no other whites.
+The look is one ink, two greys and a palette for the colour-blind, whatever the user has set; a page on another ground
+exchanges the ink, the grid and the white.
 """
 
 from __future__ import annotations
@@ -27,16 +27,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK, PALE, GRID, WHITE = "#222222", "#8a8a8a", "#e4e4e4", "#ffffff"
-
 COLOURS = ("#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#56b4e9", "#ca9161")
 """Seaborn's palette for the colour-blind, without its grey and what is too pale for a white ground."""
-
 LEVEL: Any = (0, (5, 3.5))
 """The dashes of a line that marks a level and not a measurement."""
-
 ROUND = (1, 2, 2.5, 5, 10)
 """Steps between the numbers on an axis, times a power of ten."""
-
 SMALL = 8.5
 """Size of the numbers along an axis, in points."""
 WIDTH = 7.2

@@ -164,9 +164,16 @@ def resampled(seeds: Sequence[Seed], resamples: int = RESAMPLES, key: int = 0) -
     """
     examples = seeds[0][0][0].examples
     which, weights = drawn(resamples, len(seeds), key), drawn(resamples, examples, ~key)
-    blocks = np.array_split(weights, max(1, weights.size // BLOCK))
-    differences = np.concatenate([_differences(seeds, block.astype(np.float64)) for block in blocks])
-    return np.asarray((which * differences).mean(-1))
+    means = all(isinstance(metric, Mean) for seed in seeds for side in seed for metric in side)
+    found = []  # (block, S) each
+    for counts in np.array_split(weights, max(1, weights.size // BLOCK)):
+        block = counts.astype(np.float64)
+        if means:  # one product for all runs: a mean of means is a mean
+            found.append(block @ _contributions(seeds).T / block.sum(-1, keepdims=True))
+        else:
+            sides = [[np.mean([run.weighted(block) for run in side], axis=0) for side in seed] for seed in seeds]
+            found.append(np.stack([one - other for one, other in sides], -1))
+    return np.asarray((which * np.concatenate(found)).mean(-1))
 
 
 @lru_cache(maxsize=4)
@@ -178,15 +185,6 @@ def drawn(resamples: int, size: int, key: int) -> npt.NDArray[np.uint8]:
     counts = np.bincount((draws + numbers * size).ravel(), minlength=resamples * size)
     # A byte is enough: an item is drawn once on average, and at most `size` times.
     return counts.reshape(resamples, size).astype(np.uint8)
-
-
-def _differences(seeds: Sequence[Seed], weights: Floats) -> Floats:
-    """The difference of two variants at each seed under weights (B, E) on the examples: (B, S)."""
-    if all(isinstance(metric, Mean) for seed in seeds for side in seed for metric in side):
-        # one product for all runs: a mean of means is a mean
-        return np.asarray(weights @ _contributions(seeds).T / weights.sum(-1, keepdims=True))
-    sides = [[np.mean([run.weighted(weights) for run in side], axis=0) for side in seed] for seed in seeds]
-    return np.stack([one - other for one, other in sides], -1)
 
 
 def seed_means(points: Points) -> dict[int, float]:

@@ -49,9 +49,8 @@ class VarianceComponents:
         cause nearly all of the spread, and those of the examples, which make it far too narrow where seeds do.
         """
         seeds, examples = self.components(n)
-        return (seeds.variance + examples.variance) ** 2 / sum(
-            each.variance**2 / each.freedom for each in (seeds, examples)
-        )
+        parts = sum(each.variance**2 / each.freedom for each in (seeds, examples))
+        return (seeds.variance + examples.variance) ** 2 / parts
 
     def components(self, n: int) -> tuple[Component, Component]:
         """The parts of the variance for `n` seeds: by the seeds and by the examples."""
