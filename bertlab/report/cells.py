@@ -38,7 +38,6 @@ class Planned:
     status: str
     """`done`, `collapsed`, `pending`, or why there is no result (`diverged`, `failed`, `damaged`)."""
     reason: str
-    """The message of a failed run."""
     seconds: float
     numerics: Mapping[str, str]
     """The facts of its environment that can change the last bits of a number."""
@@ -67,7 +66,6 @@ class Cell(Planned):
     pretrain_id: str
     run_id: str
     published: float | None
-    """Points in the paper."""
     value: float | None
     """Points, or a metric of the pre-training in its own unit."""
     floors: Mapping[str, float]

@@ -89,8 +89,6 @@ class Evidence:
         named += [cell.run_id for cell in self.cells if cell.pretrain_seed == 0 and cell.finetune_seed == 0]
         return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:8]
 
-    # Variants and their pre-trainings.
-
     @cached_property
     def variants(self) -> list[str]:
         """Names of the variants, in the order of the study."""
@@ -135,8 +133,6 @@ class Evidence:
         measured = [name for run in self.pretrainings for name in run.result.get("heldout", {})]
         measured += [name for run in self.pretrainings for point in run.curve for name in point.losses]
         return {name: labels.get(name, name) for name in measured if not name.endswith("_majority")}
-
-    # Measured values.
 
     @cached_property
     def measurements(self) -> list[str]:
@@ -223,8 +219,6 @@ class Evidence:
         ours = self.published(variant, measurement, at[0])
         theirs = self.published(other or self.baseline, measurement, at[1])
         return None if ours is None or theirs is None else Decimal(str(ours)) - Decimal(str(theirs))
-
-    # Effects.
 
     def effect(
         self,

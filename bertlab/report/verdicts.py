@@ -23,10 +23,6 @@ from bertlab.report.statistics.variance import VarianceComponents
 
 POWER = 0.8
 """The chance of a verdict that a plan aims at."""
-FEWEST = 3
-"""The fewest seeds of a spread to plan with: the 95 % interval of a spread of two seeds spans a factor of 70."""
-MOST = 10_000
-"""More seeds than anybody trains."""
 
 
 @dataclass(frozen=True)
@@ -241,10 +237,11 @@ def seeds_needed(
     """The fewest seeds, at least `VERDICT_MIN_SEEDS`, with a `power` of at least `chance`.
 
     `math.inf` if no number has it: the examples are too few, or there is no such effect. None if the spread comes from
-    fewer than `FEWEST` seeds.
+    fewer than three seeds.
     """
-    if spread is None or spread.n < FEWEST:
+    # the 95 % interval of a spread of two seeds spans a factor of 70
+    if spread is None or spread.n < 3:
         return None
-    candidates = range(VERDICT_MIN_SEEDS, MOST + 1)
+    candidates = range(VERDICT_MIN_SEEDS, 10_001)  # more seeds than anybody trains
     place = bisect_left(candidates, chance, key=lambda n: power(effect, margin, spread, n, level))
     return candidates[place] if place < len(candidates) else math.inf

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _AXES = {"step": "steps", "tokens": "tokens", "seconds": "training time (seconds)"}
-"""The names of the horizontal axes by column."""
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 _COLUMNS = ("panel", "unit", "variant", "seed", "value", *_AXES)
 

@@ -31,7 +31,7 @@ def effects(evidence: Evidence) -> Picture | None:
     An axis includes 0, the published differences and all means. It cuts off intervals that reach farther beyond these
     on either side than the range of these.
     """
-    variants = [each for each in evidence.variants if each != evidence.baseline and not evidence.untrained(each)]
+    variants = evidence.others
     found = {}
     for name in evidence.measurements:
         differences = {each: evidence.difference(each, name) for each in variants}
