@@ -23,7 +23,7 @@ from shapes import BASE, MINI, TINY, Shape
 
 from bertlab.inputs.batches import Batches
 from bertlab.machine import Machine
-from bertlab.model import encoder
+from bertlab.model import layers
 from bertlab.model.kernels.attention import attention, fused
 
 SHAPES = {"tiny": TINY, "mini": MINI, "base": BASE}
@@ -44,11 +44,11 @@ def beside_fused(shape: Shape, settings: Settings) -> Found:
 
         def by(way: Callable[..., torch.Tensor]) -> Block:
             def measured(seconds: float) -> float:
-                encoder.attention = way  # type: ignore[assignment]
+                layers.attention = way  # type: ignore[assignment]
                 try:
                     return block(seconds)
                 finally:
-                    encoder.attention = attention
+                    layers.attention = attention
 
             return measured
 

@@ -54,7 +54,7 @@ class Adapters(Adaptation):
         """The encoder with adapters; trains these and the LayerNorms."""
         from torch import nn
 
-        from bertlab.model.encoder import add_adapters
+        from bertlab.model.adapter import add_adapters
 
         model.requires_grad_(False)
         for module in model.encoder.modules():

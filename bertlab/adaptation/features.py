@@ -88,7 +88,7 @@ class Features(Adaptation):
         """The activations at the first sub-token of every word, the levels concatenated, in fp32 on every machine."""
         import torch
 
-        from bertlab.model.encoder import gather
+        from bertlab.model.layers import gather
 
         levels, encoder = self.levels(model.encoder.num_layers), model.encoder.to(machine.device).eval()
         features = torch.empty(len(part.targets), len(levels) * encoder.hidden_size)

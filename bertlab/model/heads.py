@@ -20,8 +20,9 @@ from torch import Tensor, nn
 from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.keyed import key
-from bertlab.model.encoder import EPSILON, Encoder, eager_on_cpu, gather, set_dropout
+from bertlab.model.encoder import Encoder
 from bertlab.model.initial import HEAD_STD, initialise
+from bertlab.model.layers import EPSILON, eager_on_cpu, gather, set_dropout
 from bertlab.model.recurrent import Backbone
 from bertlab.recipe.objective import bert
 

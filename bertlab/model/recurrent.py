@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from bertlab.keyed import key
-from bertlab.model.encoder import Encoder, gather
+from bertlab.model.encoder import Encoder
 from bertlab.model.initial import HEAD_STD, initialise
+from bertlab.model.layers import gather
 
 
 class BiLSTM(nn.Module):

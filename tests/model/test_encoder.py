@@ -5,9 +5,10 @@ import torch
 from torch import nn
 
 from bertlab import recipe
-from bertlab.model.encoder import Encoder, gather
+from bertlab.model.encoder import Encoder
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.initial import initialise
+from bertlab.model.layers import gather
 
 POSITIONS = ("learned", "rotary")
 

@@ -6,8 +6,8 @@ import torch.nn.functional as F
 
 from bertlab import recipe
 from bertlab.errors import BadInput
-from bertlab.model.encoder import set_dropout
 from bertlab.model.heads import ClassificationModel, PretrainingModel, SpanModel, TaggingModel, TensorBatch
+from bertlab.model.layers import set_dropout
 from bertlab.objectives import CausalLM, MaskedLM, NextSentence
 from bertlab.recipe.objective import bert
 

@@ -11,7 +11,8 @@ from bertlab import recipe
 from bertlab.adaptation import Adapters
 from bertlab.errors import BadInput
 from bertlab.lab import scales
-from bertlab.model.encoder import Adapter, Encoder, add_adapters
+from bertlab.model.adapter import Adapter, add_adapters
+from bertlab.model.encoder import Encoder
 from bertlab.model.heads import PretrainingModel
 from bertlab.objectives import MaskedLM
 from bertlab.progress import silent

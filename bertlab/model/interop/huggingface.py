@@ -17,8 +17,8 @@ from torch import Tensor
 
 from bertlab import recipe
 from bertlab.errors import BadInput
-from bertlab.model.encoder import EPSILON, SEGMENTS
 from bertlab.model.heads import PretrainingModel
+from bertlab.model.layers import EPSILON, SEGMENTS
 from bertlab.names import shown
 from bertlab.recipe.objective import bert
 from bertlab.recipe.ranges import arm

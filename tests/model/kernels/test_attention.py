@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from bertlab.model.encoder import causal_bias, padding_bias
 from bertlab.model.kernels.attention import SHORT, attention, by_products, fused
+from bertlab.model.layers import causal_bias, padding_bias
 
 BATCH, HEADS, TOKENS, SIZE = 3, 2, 12, 8
 

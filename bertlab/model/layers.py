@@ -1,0 +1,180 @@
+"""The parts of BERT's encoder (Vaswani et al. 2017, section 3; Devlin et al. 2019, appendix A.2).
+
+Post-norm layers, erf GELU, LayerNorm with epsilon 1e-12; learned positions, or rotary ones (Su et al. 2021).
+
+Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden, H heads, d = D / H.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from bertlab import recipe
+from bertlab.model.kernels.attention import attention
+
+SEGMENTS = 2
+EPSILON = 1e-12
+Rotation = tuple[Tensor, Tensor]
+"""The cosines and sines of rotary angles: (T, d/2) each, or (B, 1, K, d/2)."""
+
+
+class Embeddings(nn.Module):
+    """The sum of token, segment and learned position embeddings, normalised; rotary positions are in the layers."""
+
+    def __init__(self, model: recipe.Model, vocabulary: int, positions: int) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(vocabulary, model.hidden)
+        self.segments = nn.Embedding(SEGMENTS, model.hidden)
+        self.positions = nn.Embedding(positions, model.hidden) if model.positions == "learned" else None
+        self.norm = nn.LayerNorm(model.hidden, EPSILON)
+        self.dropout = nn.Dropout(model.dropout)
+
+    def forward(self, tokens: Tensor, segments: Tensor) -> Tensor:
+        """(B, T) and (B, T) -> (B, T, D)."""
+        x = self.tokens(tokens) + self.segments(segments)
+        if self.positions is not None:
+            x = x + self.positions.weight[: tokens.shape[1]]
+        x = self.norm(x)
+        if torch.is_autocast_enabled(x.device.type):
+            x = x.to(torch.get_autocast_dtype(x.device.type))
+        out: Tensor = self.dropout(x)
+        return out
+
+
+class Layer(nn.Module):
+    """Self-attention, then an MLP, each added to its input and normalised (post-norm).
+
+    `attention_output` and `mlp_output` transform what is added: an adaptation may replace them by its own modules.
+    """
+
+    def __init__(self, model: recipe.Model) -> None:
+        super().__init__()
+        self.attention = SelfAttention(model)
+        self.attention_output: nn.Module = nn.Identity()
+        self.attention_norm = nn.LayerNorm(model.hidden, EPSILON)
+        self.mlp = MLP(model)
+        self.mlp_output: nn.Module = nn.Identity()
+        self.mlp_norm = nn.LayerNorm(model.hidden, EPSILON)
+        self.dropout = nn.Dropout(model.dropout)
+
+    def forward(
+        self, x: Tensor, bias: Tensor | None, rotation: Rotation | None, positions: Tensor | None = None
+    ) -> Tensor:
+        """(B, T, D) -> (B, T, D), or (B, K, D) only at the `positions` (B, K).
+
+        `bias` masks padding, (B, 1, 1, T), or later tokens, (1, 1, T, T).
+        """
+        read = x if positions is None else gather(x, positions)
+        attended = self.dropout(self.attention(read, x, bias, rotation, positions))
+        x = self.attention_norm(read + self.attention_output(attended))
+        out: Tensor = self.mlp_norm(x + self.mlp_output(self.dropout(self.mlp(x))))
+        return out
+
+
+class SelfAttention(nn.Module):
+    """Multi-head scaled dot-product attention (Vaswani et al. 2017, section 3.2)."""
+
+    def __init__(self, model: recipe.Model) -> None:
+        super().__init__()
+        self.heads = model.heads
+        self.qkv_proj = nn.Linear(model.hidden, 3 * model.hidden)  # queries, keys and values, one product
+        self.out_proj = nn.Linear(model.hidden, model.hidden)
+        self.dropout = nn.Dropout(model.dropout)  # of attention probabilities
+
+    def forward(
+        self, read: Tensor, x: Tensor, bias: Tensor | None, rotation: Rotation | None, positions: Tensor | None = None
+    ) -> Tensor:
+        """Attention from `read` to `x` (B, T, D), in the shape of `read`: `x`, or its vectors at `positions` (B, K)."""
+        causal = bias is not None and bias.shape[-2] > 1
+        of_query = rotation
+        if positions is None:
+            query, key, value = split_heads(self.qkv_proj(x), 3, self.heads)
+        else:
+            width, weight, offset = x.shape[-1], self.qkv_proj.weight, self.qkv_proj.bias
+            (query,) = split_heads(F.linear(read, weight[:width], offset[:width]), 1, self.heads)
+            key, value = split_heads(F.linear(x, weight[width:], offset[width:]), 2, self.heads)
+            if rotation is not None:
+                cosine, sine = (F.embedding(positions, table).unsqueeze(1) for table in rotation)  # (B, 1, K, d/2)
+                of_query = cosine, sine
+            if bias is not None and causal:
+                bias, causal = F.embedding(positions, bias[0, 0]).unsqueeze(1), False  # (B, 1, K, T)
+        if rotation is not None and of_query is not None:
+            query, key = rotate(query, of_query), rotate(key, rotation)
+        dropout = self.dropout.p if self.training else 0.0
+        mixed = attention(query, key, value, bias, causal=causal, dropout=dropout)  # (B, H, K, d)
+        out: Tensor = self.out_proj(mixed.transpose(1, 2).flatten(2))
+        return out
+
+
+class MLP(nn.Module):
+    """The position-wise feed-forward network: fc2(GELU(fc1(x))) (Vaswani et al. 2017, section 3.3)."""
+
+    def __init__(self, model: recipe.Model) -> None:
+        super().__init__()
+        self.fc1 = nn.Linear(model.hidden, model.feedforward)
+        self.fc2 = nn.Linear(model.feedforward, model.hidden)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, D) -> (B, T, D)."""
+        out: Tensor = self.fc2(F.gelu(self.fc1(x)))
+        return out
+
+
+class Rotary(nn.Module):
+    """Angles of rotary positions: position x 10,000^(-2i / d) for pair i of a head (Su et al. 2021, equation 15)."""
+
+    cosine: Tensor
+    sine: Tensor
+
+    def __init__(self, positions: int, size: int) -> None:
+        super().__init__()
+        frequency = 10_000.0 ** (-torch.arange(0, size, 2, dtype=torch.float64) / size)
+        angle = torch.arange(positions, dtype=torch.float64)[:, None] * frequency  # (positions, d/2)
+        self.register_buffer("cosine", angle.cos().float(), persistent=False)
+        self.register_buffer("sine", angle.sin().float(), persistent=False)
+
+
+def rotate(x: Tensor, rotation: Rotation) -> Tensor:
+    """`x` (B, H, T, d) with the pair (i, i + d/2) of each head rotated by its angle."""
+    cosine, sine = (each.to(x.dtype) for each in rotation)
+    first, second = x.chunk(2, -1)
+    return torch.cat((first * cosine - second * sine, second * cosine + first * sine), -1)
+
+
+def split_heads(x: Tensor, parts: int, heads: int) -> Tensor:
+    """(B, T, parts D) -> (parts, B, H, T, d), a view."""
+    batch, tokens, width = x.shape
+    return x.view(batch, tokens, parts, heads, width // (parts * heads)).permute(2, 0, 3, 1, 4)
+
+
+def padding_bias(lengths: Tensor | None, tokens: int, dtype: torch.dtype) -> Tensor | None:
+    """(B, 1, 1, T): minus infinity on padding, 0 elsewhere; None on the CPU if there is no padding."""
+    if lengths is None or (eager_on_cpu(lengths) and bool((lengths >= tokens).all())):
+        return None
+    padding = torch.arange(tokens, device=lengths.device) >= lengths[:, None]
+    bias = torch.zeros(padding.shape, dtype=dtype, device=lengths.device)
+    return bias.masked_fill_(padding, -torch.inf)[:, None, None, :]
+
+
+def causal_bias(tokens: int, like: Tensor) -> Tensor:
+    """(1, 1, T, T): minus infinity on the tokens after each token, 0 elsewhere; type and device of `like`."""
+    return like.new_full((tokens, tokens), -torch.inf).triu_(1)[None, None]
+
+
+def gather(x: Tensor, positions: Tensor) -> Tensor:
+    """(B, T, D) at the `positions` (B, K): (B, K, D). Unlike indexing, it has a deterministic backward pass."""
+    batch, tokens, width = x.shape
+    flat = torch.arange(batch, device=x.device)[:, None] * tokens + positions
+    return x.reshape(batch * tokens, width).index_select(0, flat.flatten()).view(batch, -1, width)
+
+
+def set_dropout(module: nn.Module, probability: float) -> None:
+    """Sets the probability of every dropout in `module`."""
+    for each in module.modules():
+        if isinstance(each, nn.Dropout):
+            each.p = probability
+
+
+def eager_on_cpu(x: Tensor) -> bool:
+    """Whether reading `x` costs no wait: it is neither on an accelerator nor in a graph that is compiled."""
+    return x.device.type == "cpu" and not torch.compiler.is_compiling()
