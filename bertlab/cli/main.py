@@ -16,14 +16,17 @@ from bertlab.cli.ablate import ablate
 from bertlab.cli.audit import audit
 from bertlab.cli.bench import bench
 from bertlab.cli.console import complain
+from bertlab.cli.export import export
+from bertlab.cli.fetch import fetch
+from bertlab.cli.fill_mask import fill_mask
 from bertlab.cli.finetune import finetune
-from bertlab.cli.models import export, fill_mask
+from bertlab.cli.merge import merge
 from bertlab.cli.options import command
 from bertlab.cli.plan import plan
 from bertlab.cli.pretrain import pretrain
 from bertlab.cli.report import report
-from bertlab.cli.runs import merge, runs
-from bertlab.cli.studies import fetch, studies
+from bertlab.cli.runs import runs
+from bertlab.cli.studies import studies
 from bertlab.errors import BadInput, unusable
 from bertlab.execution import environment
 from bertlab.names import plain

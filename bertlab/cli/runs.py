@@ -1,13 +1,12 @@
-"""`bertlab runs`: lists the runs of a store, and removes some; `bertlab merge`: joins stores."""
+"""`bertlab runs`: lists the runs of a store, and removes some."""
 
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bertlab.cli.console import console, print_json, print_table, say
-from bertlab.cli.options import JSON, RUNS, Names, argument, option
+from bertlab.cli.console import print_json, print_table, say
+from bertlab.cli.options import JSON, RUNS, Names, option
 from bertlab.errors import BadInput
-from bertlab.names import plain
 
 COLUMNS = ("id", "kind", "label", "status", "reason")
 
@@ -61,29 +60,3 @@ def runs(
         print_json([dict(zip((*COLUMNS, "path", "recipe"), row, strict=True)) for row in rows])
     elif not remove and not prune:
         print_table(COLUMNS, [row[: len(COLUMNS)] for row in rows], left=5)
-
-
-def merge(
-    stores: list[Path] = argument(..., "STORE", "Stores or exported results."),
-    into: Path = option(
-        Path("runs"), "--into", "DIR", "The store to write; existing runs are kept.", envvar="BERTLAB_RUNS"
-    ),
-) -> None:
-    """Join several stores.
-
-    Several people can train different seeds of a study (`--seeds 0-2`, `--seeds 3-5`) and report them together.
-    """
-    from bertlab.store.merge import merge as joined
-    from bertlab.store.union import spelled
-
-    with console().status("comparing checksums") as status:
-        copied, known, records, notes = joined(
-            stores, into, lambda done, total: status.update(f"copying runs: {done} of {total}")
-        )
-    for note in notes:
-        say(plain(note))
-    for record in records:
-        seeds = sorted({row["pretrain_seed"] for row in record["rows"]})
-        name = plain(f"{record['study']}, scale {record['scale']}")  # from other people's stores
-        say(f"{name}: {len(record['cells'])} values, --seeds {spelled(seeds)}")
-    say(f"{into}: {copied} new runs, {known} known. Next: `bertlab report --runs {into}`")

@@ -1,12 +1,10 @@
-"""Uses of a finished model: the words that it predicts, to inspect it, and checkpoints for transformers."""
+"""`bertlab fill-mask`: the words that a finished model predicts, to inspect it."""
 
-import os
-import shutil
 from pathlib import Path
 
 from bertlab.cli.console import print_json, say
 from bertlab.cli.options import JSON, RUN, RUNS, argument, option
-from bertlab.errors import BadInput, writing
+from bertlab.errors import BadInput
 
 MASK = "[MASK]"
 
@@ -59,34 +57,3 @@ def fill_mask(
         return
     for place in guesses:
         say(f"{MASK}: " + ", ".join(f"{guess['piece']} {guess['probability']:.1%}" for guess in place))
-
-
-def export(
-    run: str = RUN,
-    directory: Path = argument(..., "DIR", "A new directory to write."),
-    results: bool = option(False, "--results", None, "RUN is a study: write its results, without weights."),
-    runs: Path = RUNS,
-) -> None:
-    """Write a model as a transformers checkpoint.
-
-    Writes BERT, or RoFormer for rotary positions. With --results, writes the results of a study for `bertlab merge`.
-    """
-    from bertlab.report import export as exports
-    from bertlab.store.files import kind, sweep
-    from bertlab.store.runs import Store
-
-    if kind(directory, "DIR"):
-        raise BadInput(f"export target '{directory}' exists already: name a new directory")
-    store = Store(runs)
-    existing = next(path for path in directory.absolute().parents if path.exists())
-    beside = existing / f".{directory.name}.{os.getpid()}.part"
-    sweep(existing / directory.name)
-    beside.mkdir()
-    try:
-        with writing(directory, "export target"):
-            what = (exports.results if results else exports.checkpoint)(store, run, beside)
-            directory.parent.mkdir(parents=True, exist_ok=True)
-            beside.rename(directory)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-    say(f"wrote {what} to {directory}")

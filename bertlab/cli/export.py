@@ -1,0 +1,40 @@
+"""`bertlab export`: writes a checkpoint for transformers, or the results of a study."""
+
+import os
+import shutil
+from pathlib import Path
+
+from bertlab.cli.console import say
+from bertlab.cli.options import RUN, RUNS, argument, option
+from bertlab.errors import BadInput, writing
+
+
+def export(
+    run: str = RUN,
+    directory: Path = argument(..., "DIR", "A new directory to write."),
+    results: bool = option(False, "--results", None, "RUN is a study: write its results, without weights."),
+    runs: Path = RUNS,
+) -> None:
+    """Write a model as a transformers checkpoint.
+
+    Writes BERT, or RoFormer for rotary positions. With --results, writes the results of a study for `bertlab merge`.
+    """
+    from bertlab.report import export as exports
+    from bertlab.store.files import kind, sweep
+    from bertlab.store.runs import Store
+
+    if kind(directory, "DIR"):
+        raise BadInput(f"export target '{directory}' exists already: name a new directory")
+    store = Store(runs)
+    existing = next(path for path in directory.absolute().parents if path.exists())
+    beside = existing / f".{directory.name}.{os.getpid()}.part"
+    sweep(existing / directory.name)
+    beside.mkdir()
+    try:
+        with writing(directory, "export target"):
+            what = (exports.results if results else exports.checkpoint)(store, run, beside)
+            directory.parent.mkdir(parents=True, exist_ok=True)
+            beside.rename(directory)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    say(f"wrote {what} to {directory}")

@@ -1,0 +1,30 @@
+"""`bertlab fetch`: downloads the tasks of studies from the Hub into a local directory."""
+
+from pathlib import Path
+
+from bertlab.cli.console import complain, say
+from bertlab.cli.options import STUDIES, argument
+from bertlab.errors import BadInput
+
+
+def fetch(study: list[str] = STUDIES, directory: Path = argument(..., "DIR", "The directory to write.")) -> int:
+    """Download the tasks of studies.
+
+    Serves machines without internet access: other commands read the directory with --data DIR. Keeps existing files.
+    """
+    from bertlab.lab import studies
+    from bertlab.machine import Machine
+    from bertlab.tasks import catalog, mirror
+
+    if directory.exists() and not directory.is_dir():
+        raise BadInput(f"'{directory}' is not a directory: name another")
+    named = [catalog.find(each.task) for one in studies.chosen(study) for each in one.measurements if each.task]
+    tasks = [task for task in dict.fromkeys(named) if not task.path and task.name not in catalog.WORLD]
+    if not tasks:
+        raise BadInput("the tasks of these studies are synthetic or your own files: there is nothing to download")
+    for line in mirror.write((task for task in tasks if task.hub), directory, Machine()):
+        say(line)
+    absent = [task.name for task in tasks if not task.hub]
+    for name in absent:
+        complain(f"bertlab: task '{name}' has no copy on the Hub that loads without a script: add its files")
+    return 1 if absent else 0

@@ -1,0 +1,33 @@
+"""`bertlab merge`: joins stores or exported results."""
+
+from pathlib import Path
+
+from bertlab.cli.console import console, say
+from bertlab.cli.options import argument, option
+from bertlab.names import plain
+
+
+def merge(
+    stores: list[Path] = argument(..., "STORE", "Stores or exported results."),
+    into: Path = option(
+        Path("runs"), "--into", "DIR", "The store to write; existing runs are kept.", envvar="BERTLAB_RUNS"
+    ),
+) -> None:
+    """Join several stores.
+
+    Several people can train different seeds of a study (`--seeds 0-2`, `--seeds 3-5`) and report them together.
+    """
+    from bertlab.store.merge import merge as joined
+    from bertlab.store.union import spelled
+
+    with console().status("comparing checksums") as status:
+        copied, known, records, notes = joined(
+            stores, into, lambda done, total: status.update(f"copying runs: {done} of {total}")
+        )
+    for note in notes:
+        say(plain(note))
+    for record in records:
+        seeds = sorted({row["pretrain_seed"] for row in record["rows"]})
+        name = plain(f"{record['study']}, scale {record['scale']}")  # from other people's stores
+        say(f"{name}: {len(record['cells'])} values, --seeds {spelled(seeds)}")
+    say(f"{into}: {copied} new runs, {known} known. Next: `bertlab report --runs {into}`")
