@@ -18,6 +18,8 @@ from bertlab.progress import Progress
 from bertlab.store.forms import CLAIM, misfit
 
 SECONDS_BETWEEN_RECORDS = 0.4
+WIDTH = 1024
+"""Of a record in characters, padded with spaces; no record is longer."""
 SECONDS_OF_SILENCE = 5.0
 """A command that waits for another one reports it after this time."""
 
@@ -40,9 +42,11 @@ class Claim:
         if stage == self.stage and now - self.recorded < SECONDS_BETWEEN_RECORDS:
             return
         self.stage, self.recorded = stage, now
-        # In place: renaming another file to this path would replace the locked one.
-        with suppress(OSError):  # a full disk must not end the run here
-            self.path.write_text(json.dumps({**self.holder, "done": done, "total": total, "stage": stage, **figures}))
+        record = json.dumps({**self.holder, "done": done, "total": total, "stage": stage, **figures})
+        # In place, as renaming another file to this path would replace the locked one; and in one write of one width,
+        # so that no reader finds the file empty.
+        with suppress(OSError), self.path.open("r+b", buffering=0) as file:  # a full disk must not end the run here
+            file.write(record.ljust(WIDTH).encode())
 
 
 @contextmanager
