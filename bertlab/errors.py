@@ -41,10 +41,9 @@ class Unwritable(BadInput):
         if error.errno in FULL:
             existing = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
             why, advice = f"{why}; {shutil.disk_usage(existing).free / 1e6:,.0f} MB are free", "make room"
-        super().__init__(
-            f"{what} '{directory}' cannot be written ({why}): {advice} and give the same command again, or name "
-            "another directory with --runs or --out"
-        )
+        other = "" if what else ", or name another directory with --runs or --out"
+        again = f"{advice} and give the same command again{other}"
+        super().__init__(f"{what} '{directory}' cannot be written ({why}): {again}")
 
     def __reduce__(self) -> tuple[type[Unwritable], tuple[Path, OSError, str]]:
         return Unwritable, self.about  # errors are pickled between processes

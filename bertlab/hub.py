@@ -269,6 +269,9 @@ class Index:
 
     def save(self) -> None:
         """Writes the entries, if the cache can be written."""
+        stored = self._read()  # another command may have written
+        if stored | self.entries == stored:
+            return
         with suppress(OSError, Unwritable):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            write_json(self._path, self._read() | self.entries)  # another command may have written
+            write_json(self._path, stored | self.entries)

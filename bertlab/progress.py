@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,12 +38,17 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
 _received: list[int] = []
 _flags: list[Path] = []
+_looked = [0.0]
+SECONDS_BETWEEN_LOOKS = 0.3
+"""At the flag files, which may be on a network file system."""
 
 
 def asked_to_stop() -> bool:
     """Whether a signal stops this process, or its parent through a flag file."""
-    if not _received and any(flag.exists() for flag in _flags):
-        _received.append(signal.SIGTERM)
+    if _flags and not _received and (now := time.monotonic()) - _looked[0] > SECONDS_BETWEEN_LOOKS:
+        _looked[0] = now
+        if any(flag.exists() for flag in _flags):
+            _received.append(signal.SIGTERM)
     return bool(_received)
 
 
@@ -57,6 +63,7 @@ def listening_to(flag: Path) -> Iterator[None]:
     """The existence of the file `flag` stops this process; signals reach only its parent."""
     _received.clear()
     _flags.append(flag)
+    _looked[0] = 0.0
     try:
         yield
     finally:

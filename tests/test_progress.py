@@ -41,7 +41,8 @@ def test_a_second_signal_ends_at_once(number):
     assert ended.stdout == "True\n"
 
 
-def test_a_worker_hears_of_a_signal_through_a_file(tmp_path):
+def test_a_worker_hears_of_a_signal_through_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LOOKS", 0.0)
     flag = tmp_path / "stop"
     with listening_to(flag):
         stop_if_asked()

@@ -85,7 +85,7 @@ class Features(Adaptation):
         return BiLSTMTagger(levels * hidden, units, self.lstm_layers, len(labels), self.dropout, seed, summed)
 
     def inputs(self, model: PretrainingModel, part: Examples, machine: Machine, progress: Progress) -> Inputs:
-        """The activations at the first sub-token of every word, the levels concatenated, in fp32 on every machine."""
+        """The activations at the first sub-token of each word, (W, levels x D) on the CPU, in fp32 on every machine."""
         import torch
 
         from bertlab.model.layers import gather

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bertlab.cli.console import say
 from bertlab.cli.options import RUN, RUNS, argument, option
-from bertlab.errors import BadInput, writing
+from bertlab.errors import BadInput, unusable, writing
 
 
 def export(
@@ -28,8 +28,11 @@ def export(
     store = Store(runs)
     existing = next(path for path in directory.absolute().parents if path.exists())
     beside = existing / f".{directory.name}.{os.getpid()}.part"
-    sweep(existing / directory.name)
-    beside.mkdir()
+    try:
+        sweep(existing / directory.name)
+        beside.mkdir()
+    except OSError as error:
+        raise unusable(error, "export target", directory) from error
     try:
         with writing(directory, "export target"):
             what = (exports.results if results else exports.checkpoint)(store, run, beside)

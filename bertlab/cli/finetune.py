@@ -57,4 +57,6 @@ def finetune(
             points = [f"{name} {each['metrics'][name]:.2f} ({floor:.2f})" for name, floor in each["majority"].items()]
             where = f"{result['task']}, {each['split']}, fine-tuning seed {result['finetune_seed']}"
             say(f"{where} (majority guess): {', '.join(points)}")
+        if result["status"] == "collapsed":
+            say("collapsed: one answer for all examples")
     return 0 if complete else 1

@@ -2,6 +2,7 @@
 
 import dataclasses
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
 from bertlab.cli.console import console, print_json, say
@@ -27,7 +28,7 @@ def plan(
     """
     from bertlab.cli.carry_out import draw
     from bertlab.errors import BadInput
-    from bertlab.estimates.estimate import estimate, gpu_seconds
+    from bertlab.estimates.estimate import LAYER_SECONDS, estimate, gpu_seconds
     from bertlab.estimates.measure import TYPICAL_MFU
     from bertlab.estimates.times import Trials
     from bertlab.lab import plan as planning
@@ -49,12 +50,12 @@ def plan(
     made = planning.make(options.study_request(machine), machine)
     if peak_tflops is not None:
         found = estimate(made, store, machine, gpu_seconds(1e12 * peak_tflops))
-        times = [f"{TYPICAL_MFU:.0%} of {peak_tflops:g} TFLOP/s per GPU (not measured, text already prepared)"]
+        times = ["peak FLOP/s"]
     else:
         machine.check()
         with tempfile.TemporaryDirectory(prefix="bertlab-plan-") as folder, signals_as_flags():
             trials = Trials(store, machine, Path(folder))
-            with console().status("timing this machine"):
+            with nullcontext() if json else console().status("timing this machine"):
                 found = estimate(made, store, machine, trials.seconds)
         times = sorted(trials.sources)
     if json:
@@ -64,7 +65,11 @@ def plan(
     if found.to_do.jobs:
         jobs = f"{count(found.to_do.pretrainings, 'pre-training')}, {count(found.to_do.measurements, 'measurement')}"
         say(f"Total: {jobs}, about {duration(found.to_do.seconds or 0)}.")
-        say(f"Times come from {' and '.join(times)}.")
+        if peak_tflops is None:
+            say(f"Times come from {' and '.join(times)}.")
+        else:
+            floor = f"at least {1000 * LAYER_SECONDS:g} ms per layer and step, without preparing text"
+            say(f"Times are not measured: {TYPICAL_MFU:.0%} of {peak_tflops:g} TFLOP/s per GPU, {floor}.")
     else:
         say("All runs are finished: nothing is left to do.")
     trained = [job.recipe for job in made.pending(store) if isinstance(job, Pretrain)]

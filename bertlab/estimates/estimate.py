@@ -38,9 +38,9 @@ class Amount:
     """The cost of some jobs."""
 
     pretrainings: int = 0
+    """Imported checkpoints included."""
     measurements: int = 0
-    others: int = 0
-    """Corpora."""
+    corpora: int = 0
     tokens: float = 0.0
     """Trained on, counted again in every epoch."""
     flops: float = 0.0
@@ -51,7 +51,7 @@ class Amount:
     @property
     def jobs(self) -> int:
         """The number of jobs."""
-        return self.pretrainings + self.measurements + self.others
+        return self.pretrainings + self.measurements + self.corpora
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ def amount(jobs: Sequence[Job], machine: Machine, seconds: Seconds, *, read_task
     return Amount(
         pretrainings=len(jobs) - corpora - measured,
         measurements=measured,
-        others=corpora,
+        corpora=corpora,
         tokens=sum(each.tokens for each in works),
         flops=sum(each.flops for each in works),
         seconds=wall_seconds(jobs, machine, seconds),

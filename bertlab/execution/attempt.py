@@ -80,6 +80,9 @@ def attempt(
                 return Ended("claimed")
             if store.get(job.id) is not None:
                 return Ended("done")
+            failure = store.failure(job.id)
+            if failure is not None and failure["status"] == "diverged":  # meanwhile, in another command
+                return Ended("diverged", failure["reason"], failure["log"], final=True)
             claim.observer = progress
             try:
                 work = _begun(job, store, machine, processes)

@@ -32,7 +32,7 @@ def train(
     machine: Machine,
     devices: int,
     progress: Progress,
-    listening: Callable[[], AbstractContextManager[None]] = nullcontext,
+    listening: Callable[[], AbstractContextManager[None]],
 ) -> dict[str, Any]:
     """Pre-trains `job` in `work` on this number of devices, which the caller must not hold, and returns its result.
 

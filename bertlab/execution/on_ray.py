@@ -151,8 +151,10 @@ class Workers(Engine):
             job, _, worker = self.running.pop(each)
             try:
                 ended: Ended = self.ray.get(each)
-            except self.ray.exceptions.RayError as error:  # for one, its process was killed
-                worker, ended = None, Ended("failed", _reason(error))
+            except self.ray.exceptions.RayTaskError as error:  # its process lives
+                ended = Ended("failed", _reason(error))
+            except self.ray.exceptions.RayError as error:
+                worker, ended = None, Ended("failed", f"its process was killed ({_reason(error)})")
             if worker is None:
                 self.hire(self.devices(job))
             else:

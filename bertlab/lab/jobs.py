@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -98,10 +97,22 @@ class Pretrain:
     milestones: tuple[int, ...] = field(default=(100,), compare=False)
     """Percentages of the steps after which weights are saved."""
     kind: ClassVar[str] = "pretrain"
-    code = property(attrgetter("corpus.code"))
-    seed = property(attrgetter("recipe.seed"))
-    steps = property(attrgetter("recipe.schedule.steps"))
     id = cached_property(_id)
+
+    @property
+    def code(self) -> Code | None:
+        """The study file of the corpus."""
+        return self.corpus.code
+
+    @property
+    def seed(self) -> int:
+        """The pre-training seed."""
+        return self.recipe.seed
+
+    @property
+    def steps(self) -> int:
+        """The number of updates."""
+        return self.recipe.schedule.steps
 
     @property
     def label(self) -> str:
@@ -205,8 +216,12 @@ class Measure:
     """Whether to evaluate on held-back training examples: a trial of the settings, not a result."""
     code: Code | None = None
     """A study file that may change the measurement."""
-    kind = property(attrgetter("settings.runs"))
     id = cached_property(_id)
+
+    @property
+    def kind(self) -> str:
+        """The kind of its runs, which its adaptation names."""
+        return self.settings.runs
 
     @property
     def label(self) -> str:

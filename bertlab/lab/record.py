@@ -167,11 +167,11 @@ def _pretraining(plan: Plan, study: Study, paper: Scale) -> Iterator[str]:
 
 
 def _unlike(plan: Plan, study: Study, measurement: Measurement, paper: Scale) -> Iterator[str]:
-    jobs = {}  # the last one of each adaptation
+    jobs: dict[str, tuple[str, Measure]] = {}  # the first one of each adaptation
     for cell in plan.cells:
         ours = (cell.study.name, cell.measurement.name) == (study.name, measurement.name)
         if ours and cell.variant != RANDOM_INIT and isinstance(cell.job, Measure):
-            jobs[cell.job.settings.kind] = cell.variant, cell.job
+            jobs.setdefault(cell.job.settings.kind, (cell.variant, cell.job))
     if not jobs:
         return
     (_, job), *_ = jobs.values()

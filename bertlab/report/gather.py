@@ -83,6 +83,7 @@ class _Reader:
         status, reason = (result.get("status", "done"), "") if run else self.missing(planned["pretrain_id"])
         environment = _plain(run.environment()) if run else {}
         versions = environment.get("versions", {})
+        shown = sorted(versions.keys() - set(NUMERICS))
         numerics = {"compiled": "no"} | environment.get("numerics", {}) if run else {}
         return Pretraining(
             variant=planned["variant"],
@@ -95,7 +96,7 @@ class _Reader:
             curve=_curve(run, result) if run else (),
             seconds=run.seconds() if run else 0.0,
             numerics=_facts(numerics, NUMERICS),
-            host=_facts(environment | versions, ("processor", "cores", "system", "python", *sorted(versions))),
+            host=_facts(environment | versions, ("processor", "cores", "system", "python", *shown)),
         )
 
     def cell(self, planned: Mapping[str, Any]) -> Cell:

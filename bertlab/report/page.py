@@ -66,9 +66,9 @@ def write(
         from bertlab.report.compare import compare
 
         older = gather_all(Store(since, lenient=True)) if since.is_dir() else []
-        older = [each for each in older if each.study in studies or not studies]
         if not any(each.started for each in older):
             raise BadInput(f"nothing is finished in '{since}': give --compare the --runs of an earlier report")
+        older = [each for each in older if each.study in studies or not studies]
         changes = compare(older, chosen, str(since))
     try:
         out.mkdir(parents=True, exist_ok=True)

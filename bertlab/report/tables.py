@@ -93,22 +93,26 @@ def _entry(evidence: Evidence, variant: str, name: str) -> Entry:
     if summary := evidence.summary(variant, name):
         fewest, most = summary.finetune_seeds
         restarts = str(most) if fewest == most else f"({fewest} to {most})"
-        counts = missing | {"collapsed": len(evidence.collapsed(variant, name))}
+        counts = missing + Counter(collapsed=len(evidence.collapsed(variant, name)))
         known["value"] = f"{summary.median if evidence.medians else summary.mean:.2f}"
         known["sd"] = "" if summary.sd is None else f"{summary.sd:.2f}"
         known["n"] = str(summary.seeds) if evidence.imported else f"{summary.seeds}x{restarts}"
-        known["note"] = "; ".join(f"{number} {fate}" for fate, number in counts.items() if number)
+        known["note"] = "; ".join(f"{number} {fate}" for fate, number in counts.items())
     return Entry(variant=label(evidence, variant), **known)
 
 
 def results(evidence: Evidence, *, short: bool = False) -> Table:
-    """A line for each variant: on each measurement the mean (sd, n) next to the published value; if `short`, no n."""
+    """A line for each variant: on each measurement the mean (sd, n) next to the published value.
+
+    If `short`, without n and without floors.
+    """
 
     def measured(entry: Entry) -> str:
         text = with_details(entry.value, entry.sd, "" if short or not entry.n else f"n = {entry.n}")
         return f"{text}; {entry.note}" if entry.note else text
 
-    return _across("variant", columns(evidence), measured, lambda entry: entry.published)
+    table = _across("variant", columns(evidence), measured, lambda entry: entry.published)
+    return replace(table, rows=table.rows[: len(evidence.variants)]) if short else table
 
 
 def differences(evidence: Evidence, *, short: bool = False) -> Table:

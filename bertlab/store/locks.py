@@ -19,7 +19,7 @@ from bertlab.store.forms import CLAIM, misfit
 
 SECONDS_BETWEEN_RECORDS = 0.4
 WIDTH = 1024
-"""Of a record in characters, padded with spaces; no record is longer."""
+"""Of a record in characters, padded with spaces; long names make it longer."""
 SECONDS_OF_SILENCE = 5.0
 """A command that waits for another one reports it after this time."""
 
@@ -43,10 +43,11 @@ class Claim:
             return
         self.stage, self.recorded = stage, now
         record = json.dumps({**self.holder, "done": done, "total": total, "stage": stage, **figures})
-        # In place, as renaming another file to this path would replace the locked one; and in one write of one width,
-        # so that no reader finds the file empty.
+        # In place, as renaming another file to this path would replace the locked one; and in one write, at least as
+        # wide as most, so that no reader finds the file empty.
         with suppress(OSError), self.path.open("r+b", buffering=0) as file:  # a full disk must not end the run here
             file.write(record.ljust(WIDTH).encode())
+            file.truncate()  # the record before may have been longer
 
 
 @contextmanager

@@ -62,7 +62,11 @@ def _table(located: Located, split: str) -> Table:
     columns = (*task.text, task.label)
     if located.folder is not None:
         path = split_file(located.folder, split)
-        return Table.of(rows.read(path), str(path), columns, task.group)
+        table = Table.of(rows.read(path), str(path), columns, task.group)
+        if {".csv", ".tsv"} & set(path.suffixes):
+            cells = table.columns[task.label]
+            table.columns[task.label] = [cell if cell in task.labels else rows.number(cell) for cell in cells]
+        return table
     if located.hub is not None:
         examples, names = from_hub(located.hub, split, task.label, advice(task))
         return Table.of(examples, f"{task.hub} {split}", columns, task.group, names)

@@ -28,20 +28,18 @@ def write(tasks: Iterable[Task], directory: Path, machine: Machine) -> Iterator[
     Raises `BadInput` if the Hub does not provide a data set.
     """
     for task in map(public, tasks):
-        folder, found = directory / task.dataset, None
+        folder, reference, found = directory / task.dataset, reference_of(task), None
+        if (folder / "manifest.json").exists():
+            manifest = store.read_json(folder / "manifest.json", {"hub": str, "commit": str})
+            if manifest["hub"] != reference.name:
+                raise BadInput(f"{folder} holds {manifest['hub']}, not {reference.name}: give another directory")
+            reference = dataclasses.replace(reference, revision=manifest["commit"])
         for split in splits_of(task):
             there = existing(folder, split)
             if there is not None:
                 yield f"{there} is kept"
                 continue
             if found is None:
-                reference = reference_of(task)
-                if (folder / "manifest.json").exists():
-                    manifest = store.read_json(folder / "manifest.json", {"hub": str, "commit": str})
-                    if manifest["hub"] != reference.name:
-                        holds = f"{folder} holds {manifest['hub']}, not {reference.name}"
-                        raise BadInput(f"{holds}: give another directory")
-                    reference = dataclasses.replace(reference, revision=manifest["commit"])
                 found = hub.dataset(reference, machine.cache, f"data set '{reference.full_name}'", ADVICE)
             if split == task.test and split not in dict(found.splits):
                 continue

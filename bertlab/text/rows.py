@@ -5,7 +5,7 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -20,8 +20,8 @@ Rows = Iterator[dict[str, Any]]
 def read(path: Path, column: str = "") -> Rows:
     """The rows of a file; of a Parquet file that has `column`, that column alone.
 
-    Columns of `.csv` and `.tsv` with numbers alone are numbers; `.tsv` has no quoting, as in GLUE's files. Raises
-    `BadInput` that names a damaged file, and the line where there is one.
+    Cells of `.csv` and `.tsv` are texts; `.tsv` has no quoting, as in GLUE's files. Raises `BadInput` that names a
+    damaged file, and the line where there is one.
     """
     with opened(path) as stream:
         if path.suffix == ".parquet":
@@ -37,7 +37,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         with unzipped(path, "file") as stream:
             yield stream
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise BadInput(f"{path} is a damaged gzip file ({error}): make the file again") from None
+        raise BadInput(f"{path} is a damaged gzip file ({error}): remove it and make or fetch it again") from None
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is not UTF-8 ({error.reason}): save it as UTF-8") from None
     except OSError as error:
@@ -75,20 +75,22 @@ def _cells(path: Path, stream: IO[bytes]) -> Rows:
     form: Any = {} if ".csv" in path.name else {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
     try:
         with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
-            names, *rows = filter(None, csv.reader(text, strict=True, **form))
-        _require_distinct(names)
-        columns = [_numbers(column) for column in zip(*rows, strict=True)]
-        yield from (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
-    except (csv.Error, ValueError) as error:  # also text that is not UTF-8, and rows of different lengths
+            reader = csv.reader(text, strict=True, **form)
+            _require_distinct(names := next(reader, []))
+            for row in filter(None, reader):
+                if len(row) != len(names):
+                    raise ValueError(f"line {reader.line_num} has {len(row)} cells, the header {len(names)}")
+                yield dict(zip(names, row, strict=True))
+    except (csv.Error, ValueError) as error:  # also text that is not UTF-8
         raise BadInput(f"{path} is not a table with a header and as many cells in each row: {error}") from None
 
 
-def _numbers(cells: tuple[str, ...]) -> Iterable[Any]:
-    """A column as whole numbers or as numbers, if all its cells are."""
-    for number in (int, float):
+def number(cell: str) -> int | float | str:
+    """A cell as a whole number or a number, if it is one."""
+    for kind in (int, float):
         with suppress(ValueError):
-            return [number(cell) for cell in cells]
-    return cells
+            return kind(cell)
+    return cell
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

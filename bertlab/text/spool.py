@@ -10,10 +10,7 @@ import itertools
 import os
 import signal
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Self
 
@@ -167,6 +164,10 @@ def tokenise_all(
 
     If a process is killed, perhaps for want of memory, this one does the rest.
     """
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
+
     work = functools.partial(_tokenise_block, spool, settings, vocabulary)
     done = 0
     if workers > 1:

@@ -170,7 +170,8 @@ def finetune(
 ) -> Outcome:
     """Adapts the model in `pretrained`, as it was at `milestone`, to a task, and measures it.
 
-    With `intermediate_task`, model and head are first trained on that task, which has the same kind and labels.
+    With `intermediate_task`, model and head are first trained on that task, which has the same kind and labels. Data
+    order and dropout are keyed: the same call gives the same bits at the same number of threads.
 
     Raises `BadInput` for a kind of task that the adaptation is not for, `RunFailed` if a loss or gradient is not
     finite, `Interrupted` when a signal came: nothing is left to resume from, as a fine-tuning is short.

@@ -37,7 +37,7 @@ def trainer(
     """
     torch.set_num_threads(machine.num_threads)
     if machine.gpus:
-        torch.backends.cudnn.allow_tf32 = False  # torch's default for LSTMs; nothing else here uses it
+        torch.backends.cudnn.allow_tf32 = False  # torch allows it in LSTMs, which are to be as exact as all else
     for name in ("lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero"):
         logging.getLogger(name).setLevel(logging.ERROR)  # results record device and precision
     made = Trainer(
@@ -59,7 +59,7 @@ def trainer(
         **options,
     )
     # On SIGTERM, Lightning ends the process that received it, without a checkpoint; and before each batch it broadcasts
-    # whether any process received it, which waits for the device. `RunDirectory` does both for all processes.
+    # whether any process received it, which waits for the device. `RunDirectory` and `StopOnSignal` replace both.
     made._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
     made.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
     return made

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-AMOUNT = {"pretrainings", "measurements", "others", "tokens", "flops", "seconds", "disk_bytes"}
+AMOUNT = {"pretrainings", "measurements", "corpora", "tokens", "flops", "seconds", "disk_bytes"}
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_without_runs_the_machine_is_measured_and_nothing_is_written(planned, tm
     assert found["times_from"] == ["trials"]
     assert set(found["jobs"]) == {"corpus", "pretrain", "finetune", "features"}
     to_do = found["to_do"]
-    assert (to_do["pretrainings"], to_do["measurements"], to_do["others"]) == (1, 3, 1)
+    assert (to_do["pretrainings"], to_do["measurements"], to_do["corpora"]) == (1, 3, 1)
     assert to_do["seconds"] == pytest.approx(sum(each["seconds"] for each in found["jobs"].values()))
 
 

@@ -70,7 +70,7 @@ def test_kinds_and_studies(machine, tmp_path):
     assert found.jobs["pretrain"].pretrainings == 4
     assert found.jobs["finetune"].seconds == 8 * 20
     to_do = found.to_do
-    assert (to_do.pretrainings, to_do.measurements, to_do.others) == (4, 12, 1)
+    assert (to_do.pretrainings, to_do.measurements, to_do.corpora) == (4, 12, 1)
     assert to_do.seconds == 10 + 2 * (100 + 60 + 4 * 20 + 2 * 5)
 
 

@@ -11,6 +11,7 @@ from bertlab.lab.jobs import ImportCheckpoint
 from bertlab.lab.record import differences
 from bertlab.lab.study import Measurement, Study, Variant
 from bertlab.model.interop.checkpoint import Checkpoint
+from bertlab.text.tokenizers import WordPiece
 
 MINE = Study(
     name="mine", question="?", source="me", baseline="a", variants=[Variant("a")],
@@ -84,6 +85,14 @@ def test_what_the_paper_does_itself_is_no_difference(differing, tmp_path):
 )  # fmt: skip
 def test_what_a_user_changes_is_listed_where_it_matters(differing, assignments, changes, expected):
     assert differing(CASED, *assignments, **changes) == expected
+
+
+def test_a_difference_between_variants_is_not_one_from_the_paper(differing):
+    variants = [
+        Variant("cased", tokenizer=WordPiece(lowercase=False)),
+        Variant("uncased", tokenizer=WordPiece(lowercase=True)),
+    ]
+    assert differing(CASED, study=dataclasses.replace(MINE, baseline="cased", variants=variants)) == {}
 
 
 def test_another_scale_differs_in_each_of_its_fields(differing):

@@ -208,6 +208,21 @@ def test_bad_rows_are_named(tmp_path, write):
     assert "names 3 text columns" in message(dataclasses.replace(task, text=("a", "b", "c")), machine)
 
 
+def test_cells_of_a_table_become_labels_one_by_one(tmp_path):
+    """A wrong cell does not make the others wrong, and names that are numbers stay names."""
+    task = dataclasses.replace(OWN, path=str(tmp_path), labels=("1", "2", "3"))
+    for split in ("train", "validation"):
+        (tmp_path / f"{split}.csv").write_text("text,class\n7,1\n8,2\n9,3\n")
+    machine = Machine(cache=tmp_path / "cache")
+    found = data.load(task, machine=machine, world=False)
+    assert (found.train.text[0], found.train.labels) == (["7", "8", "9"], [0, 1, 2])
+    (tmp_path / "train.csv").write_text("text,class\na,1\nb,0\nc,x\n")
+    named = dataclasses.replace(task, labels=("no", "yes"))
+    assert f"label 'x' in {tmp_path / 'train.csv'} column class row 3: give one of 0 (no), 1 (yes)" in message(
+        named, machine
+    )
+
+
 def test_bad_tags_are_named(tmp_path, write):
     task = Task(kind="tagging", path=str(tmp_path), text=("tokens",), label="ner_tags")
     machine = Machine(cache=tmp_path / "cache")

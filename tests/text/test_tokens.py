@@ -175,7 +175,7 @@ def test_a_killed_worker_is_replaced_by_this_process(build, monkeypatch):
     alone = build(texts, name="alone")
     monkeypatch.setattr(tokens, "SMALL", 0)
     monkeypatch.setattr(spool, "BLOCK", 2_000)
-    monkeypatch.setattr(spool, "ProcessPoolExecutor", Broken)
+    monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", Broken)
     assert opened(build(texts, workers=2)).facts == opened(alone).facts
 
 

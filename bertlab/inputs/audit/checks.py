@@ -57,9 +57,11 @@ def share(figure: str, hits: int, draws: int, expected: float, of: str = "tokens
     return Check(figure, f"{hits / draws:.2%}", f"{expected:.2%}", f"p = {p:.2g}, {draws:,} {of}", p >= UNLIKELY)
 
 
-def total(figure: str, found: float, expected: float, variance: float, unit: float, draws: int) -> Check:
-    """A sum over `draws` tokens, against its expectation and variance; shown as shares of `unit`."""
-    shown, of = f"{expected / unit:.2%}" if unit else "", f"{draws:,} tokens"
+def total(
+    figure: str, found: float, expected: float, variance: float, unit: float, draws: int, of: str = "tokens"
+) -> Check:
+    """A sum over `draws`, against its expectation and variance; shown as shares of `unit`."""
+    shown, of = f"{expected / unit:.2%}" if unit else "", f"{draws:,} {of}"
     if variance < _LEAST_VARIANCE:
         return Check(figure, "", shown, f"too few, {of}", None)
     p = math.erfc(abs(found - expected) / math.sqrt(2 * variance))

@@ -148,7 +148,8 @@ class Trace:
     places: Numbers
     """(R, T) offset in the text of each ordinary token; -1 for tokens that were not found, and for all others."""
     agrees: Flags
-    """(R,) whether both segments were found, the first at the place that is the id of the sequence."""
+    """(R,) whether the first segment was found at the id of the sequence, and the second, unless it is another
+    document's and too short to be searched for."""
     follows: Flags
     """(R,) whether the later segment was found behind the earlier one."""
     ends: Numbers

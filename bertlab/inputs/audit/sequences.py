@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bertlab.inputs.audit.checks import Check, Flags, Numbers, alike, always, share
+from bertlab.inputs.audit.checks import Check, Flags, Numbers, alike, always, share, total
 from bertlab.inputs.audit.sample import PREFIX, Sample, Trace
 
 _ALIKE = 0.03
@@ -75,8 +75,13 @@ def pairs(sample: Sample, trace: Trace) -> list[Check]:
     random, name, recipe = sample.batch.random_second == 1, sample.name, sample.recipe
     if not recipe.inputs.pairs:
         return [always("label of the pair", "0 where there is no pair", sample.batch.random_second != 0, name)]
-    drawn = recipe.pairing.random if recipe.inputs.format == "segment-pair" else 0.5
-    checks = [share("pairs from another document", int(random.sum()), len(random), drawn, "sequences")]
+    if recipe.inputs.format == "segment-pair":
+        drawn = recipe.pairing.random
+        checks = [share("pairs from another document", int(random.sum()), len(random), drawn, "sequences")]
+    else:  # the pairs of a document depend on each other: documents are the independent units
+        excess = np.bincount(np.searchsorted(trace.ends, sample.batch.sequence_ids, side="right"), random - 0.5)
+        variance, count = float((excess**2).sum()), len(random)
+        checks = [total("pairs from another document", random.sum(), count / 2, variance, count, count, "sequences")]
     if recipe.inputs.format == "segment-pair" and recipe.pairing.exchanged:
         order, rate = sample.batch.order, recipe.pairing.exchanged
         figure, count = "pairs exchanged", int((order >= 0).sum())

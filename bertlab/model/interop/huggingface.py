@@ -18,7 +18,7 @@ from torch import Tensor
 from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel
-from bertlab.model.layers import EPSILON, SEGMENTS
+from bertlab.model.layers import EPSILON, SEGMENTS, Rotary
 from bertlab.names import shown
 from bertlab.recipe.objective import bert
 from bertlab.recipe.ranges import arm
@@ -33,8 +33,10 @@ _ARCHITECTURES = {  # by positions, and whether the encoder is causal
     ("rotary", False): "RoFormerForMaskedLM",
     ("rotary", True): "RoFormerForCausalLM",
 }
-_UNREAD = ("classifier.", "qa_outputs.", "sequence_summary.", "embeddings.position_ids", "encoder.embed_positions.")
-"""Beginnings of tensors that are left out: heads of tasks, and what positions are computed from."""
+_UNREAD = ("classifier.", "qa_outputs.", "sequence_summary.", "embeddings.position_ids")
+"""Beginnings of tensors that are left out: heads of tasks, and the numbers of positions."""
+_ANGLES = "roformer.encoder.embed_positions.weight"
+"""The sines and cosines of rotary positions, which `transformers` keeps among the weights."""
 _COPIES = {
     "cls.predictions.decoder.weight": "encoder.embeddings.tokens.weight",
     "cls.predictions.decoder.bias": "lm_head.bias",
@@ -134,9 +136,8 @@ def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokeni
             if _rotated(name):  # from pairs (i, i + d/2) to (2i, 2i + 1)
                 part = part.view(recipe.heads, 2, -1, *part.shape[1:]).transpose(1, 2).reshape(part.shape)
             tensors[name] = part.clone()
-    if model.encoder.rotary is not None:  # `transformers` keeps the sines and cosines among the weights
-        angles = torch.cat((model.encoder.rotary.sine, model.encoder.rotary.cosine), 1)
-        tensors["roformer.encoder.embed_positions.weight"] = angles.cpu()
+    if model.encoder.rotary is not None:
+        tensors[_ANGLES] = _angles(model.encoder.rotary).cpu()
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     tokenizer.write(directory, model.encoder.max_positions)
@@ -162,6 +163,9 @@ def _model(config: dict[str, Any], directory: Path) -> recipe.Model:
     for name, ours in fixed.items():
         if config.get(name) not in (None, ours):
             raise BadInput(f"{path} has {name} {shown(config[name])}: only models with {ours} can be read")
+    for name in ("intermediate_size", "max_position_embeddings"):
+        if config.get(name) == 0:  # which stands for a default in our recipes
+            raise BadInput(f"{path} has {name} 0: give 1 or more")
     try:
         model = recipe.Model(
             layers=config["num_hidden_layers"],
@@ -172,7 +176,7 @@ def _model(config: dict[str, Any], directory: Path) -> recipe.Model:
             max_positions=config["max_position_embeddings"],
             dropout=float(dropout),
         )
-    except (BadInput, KeyError, TypeError, ValueError) as error:
+    except (BadInput, KeyError, TypeError, ValueError, OverflowError) as error:
         raise BadInput(f"{path} is not the config of a model ({error}): fetch the checkpoint again") from None
     by_width = dataclasses.replace(model, initialisation="width")
     return by_width if config.get("initializer_range") == by_width.init_std != model.init_std else model
@@ -199,6 +203,10 @@ def _names(ours: str, base: str) -> list[str]:
     for part, theirs in _NAMES.items():
         ours = ours.replace(part, theirs)
     return list(dict.fromkeys(ours.format(base=base, each=each) for each in ("query", "key", "value")))
+
+
+def _angles(rotary: Rotary) -> Tensor:
+    return torch.cat((rotary.sine, rotary.cosine), 1)
 
 
 def _rotated(name: str) -> bool:
@@ -232,16 +240,22 @@ def _state(path: Path, shapes: PretrainingModel, described: recipe.Model) -> dic
                 part = weights.get_tensor(found.pop(name))
                 if list(part.shape) != shape:
                     raise BadInput(f"{path}: {name} is {[*part.shape]}, which does not fit config.json: {shape}")
-                if not part.is_floating_point() or not part.isfinite().all():
+                if not part.is_floating_point():
+                    raise BadInput(f"{path}: {name} is {part.dtype}: weights must be floating-point numbers")
+                if not part.isfinite().all():
                     raise BadInput(f"{path}: {name} is not finite everywhere: give a checkpoint that was not damaged")
                 part = part.float()
                 if _rotated(name):  # from pairs (2i, 2i + 1) to (i, i + d/2)
                     part = part.view(described.heads, -1, 2, *part.shape[1:]).transpose(1, 2).reshape(part.shape)
                 parts.append(part)
             state[ours] = torch.cat(parts)
+        copies = {name: state[ours] for name, ours in _COPIES.items() if ours in state}
+        if described.positions == "rotary":
+            copies[_ANGLES] = _angles(Rotary(shapes.encoder.max_positions, described.hidden // described.heads))
         for name, original in found.items():
-            copy = state.get(_COPIES.get(name, ""))
-            copied = copy is not None and torch.equal(weights.get_tensor(original).float(), copy)
+            copy, there = copies.get(name), weights.get_tensor(original).float()
+            tolerance = 0.01 if name == _ANGLES else 0.0  # some are in bf16
+            copied = copy is not None and copy.shape == there.shape and torch.allclose(there, copy, 0, tolerance)
             if not copied and not name.removeprefix(f"{base}.").startswith(_UNREAD):
                 raise BadInput(f"{path}: the model of config.json has no place for {name}: it is another model")
     return state

@@ -5,8 +5,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from bertlab import keyed
-from bertlab.inputs.audit.checks import Check, Flags, Numbers
+from bertlab.inputs.audit.checks import Check, Flags, Numbers, always
 from bertlab.inputs.audit.sample import Sample
 from bertlab.inputs.collator import Integers, Sequences
 from bertlab.recipe.ranges import Arm
@@ -46,8 +48,10 @@ class Selection(Arm, ABC, home="bertlab.objectives.selection"):
         return []
 
     def audit_again(self, figure: str, sample: Sample, which: Numbers, chosen: Flags, later: Flags) -> list[Check]:
-        """Checks that the sequences `which` (N,) are masked independently in two epochs, (N, T) each."""
-        return []
+        """Checks that the sequences `which` (N,) are masked independently in two epochs, (N, T) each; by default, that
+        not all are masked alike."""
+        alike = np.array([len(which) > 1 and bool((chosen == later).all())])
+        return [always(figure, "not all the same", alike, lambda _: sample.name(int(which[0])), of="pairs of epochs")]
 
 
 def chosen(mask_prob: float, ordinary: int) -> int:

@@ -142,7 +142,7 @@ class WordSelection(Selection):
         headless = same_word & ~chosen[:, :-1] & chosen[:, 1:]
         wrong = headless.any(axis=1) | (cut.sum(axis=1) > 1)
         found = f"{cut.sum():,} words in part"
-        return [always("chosen words", "whole, unless none fits", wrong, sample.name, found)]
+        return [always("chosen words", "whole, but for one a sequence", wrong, sample.name, found)]
 
 
 def _until_full(sizes: Integers, budget: Integers) -> Integers:

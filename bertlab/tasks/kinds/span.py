@@ -238,7 +238,7 @@ def tokens_of(answer: Answers, span: Integers) -> list[tuple[int, int]]:
 
 
 def best(windows: Windows, scores: Floats) -> tuple[Integers, Floats]:
-    """The best spans of Q questions in their contexts, (Q, 2) in characters, and their margins, (Q,).
+    """The best spans of at most `LONGEST_ANSWER` tokens of Q questions, (Q, 2) in characters, and their margins, (Q,).
 
     A margin is the score of the span, S.T_i + E.T_j, minus the lowest score of no answer in any window, S.C + E.C.
     `scores` (turns R, T) has the logits of each window, start and end alternating, minus infinity on padding. With

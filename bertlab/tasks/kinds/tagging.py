@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from bertlab.text.tokenizers.base import TrainedTokenizer
 
 CONTEXT = "context"
+DOCUMENT_START = "-DOCSTART-"
+"""The first word of a sentence that begins a document, in CoNLL's files."""
 """The option that neighbouring sentences of the document fill a sequence."""
 
 _BIO = re.compile(r"O|[BI]-.+")
@@ -72,7 +74,8 @@ class Tagging(TaskKind):
         encoded = tokenizer.encode_words(split.text[0])
         text = np.concatenate([np.zeros(0, np.int32), *(np.asarray(pieces, np.int32) for pieces, _ in encoded)])
         bounds = np.cumsum([0, *(len(pieces) for pieces, _ in encoded)])
-        groups = np.zeros(len(split), np.int64) if split.groups is None else split.groups
+        starts = np.array([words[:1] == [DOCUMENT_START] for words in split.text[0]], np.int64)
+        groups = np.cumsum(starts) if split.groups is None else split.groups
         of_document = np.cumsum(np.diff(groups, prepend=groups[:1]) != 0) if context else np.arange(len(split))
         first, last = (np.searchsorted(of_document, of_document[indices], side) for side in ("left", "right"))
         budget = length - 2
@@ -220,6 +223,10 @@ def named(task: Task, table: Table, names: tuple[str, ...]) -> list[list[str]]:
             if type(tag) not in (int, str) or (tag not in known if names else not isinstance(tag, str)):
                 raise BadInput(f"tag {shown(tag)} in {where} row {row}: {advice}")
         found.append([tag if isinstance(tag, str) else names[tag] for tag in tags])
+    used = {tag for tags in found for tag in tags}
+    odd = sorted(tag for tag in used if not _BIO.fullmatch(tag))
+    if odd and any(tag[:2] in ("B-", "I-") for tag in used):
+        raise BadInput(f"tag {shown(odd[0])} in {where}: give O, B-type and I-type only")
     return found
 
 

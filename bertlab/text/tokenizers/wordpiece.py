@@ -10,7 +10,8 @@ import functools
 import json
 import re
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -88,7 +89,9 @@ class WordPiece(Tokenizer):
         except UnicodeDecodeError as error:
             raise BadInput(f"vocabulary {path} is not UTF-8 at byte {error.start}: save it as UTF-8") from None
         # Entries may contain Unicode's own line separators: only \n ends a line.
-        return TrainedWordPiece([line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")], self)
+        lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+        with _about(path):
+            return TrainedWordPiece(lines, self)
 
     @classmethod
     def read(cls, directory: Path) -> TrainedWordPiece | None:
@@ -100,11 +103,19 @@ class WordPiece(Tokenizer):
         lowercase = described.get("do_lower_case")
         if described.get("tokenize_chinese_chars") is False:
             raise BadInput(f"{config} leaves Chinese characters together: only BERT's splitting can be read")
+        strip = described.get("strip_accents")
         if not whole.is_file():  # BERT's default is lower case
-            return cls._like(True if lowercase is None else lowercase, described.get("strip_accents")).load(plain)
-        found = cls._from_json(load_object(whole))
-        if found is not None and lowercase not in (None, found.settings.lowercase):
-            raise BadInput(f"{directory}: tokenizer.json and tokenizer_config.json differ in lower-casing: correct one")
+            with _about(config):
+                settings = cls._like(True if lowercase is None else lowercase, strip)
+            return settings.load(plain)
+        with _about(whole):
+            found = cls._from_json(load_object(whole))
+        if found is not None:
+            cased = found.settings.lowercase
+            accents = strip is None or cls._like(cased, strip) == found.settings
+            if lowercase not in (None, cased) or not accents:
+                differ = f"differ in {'accents' if lowercase in (None, cased) else 'lower-casing'}"
+                raise BadInput(f"{directory}: tokenizer.json and tokenizer_config.json {differ}: correct one")
         return found
 
     @classmethod
@@ -127,7 +138,14 @@ class WordPiece(Tokenizer):
         model = {"type": "WordPiece"} | model  # old files leave out the type
         entries: Any = model.get("vocab")
         numbered = isinstance(entries, dict) and all(type(number) is int for number in entries.values())
-        if (model["type"], normalizer.get("type")) != ("WordPiece", "BertNormalizer") or not numbered:
+        if not numbered or any("\n" in piece for piece in entries):  # which vocab.txt cannot hold
+            return None
+        added = data.get("added_tokens") or []
+        if not isinstance(added, list) or any(
+            not isinstance(each, dict) or str(each.get("content")) not in entries for each in added
+        ):  # which would be split here
+            return None
+        if (model["type"], normalizer.get("type")) != ("WordPiece", "BertNormalizer"):
             return None
         settings = cls._like(normalizer.get("lowercase"), normalizer.get("strip_accents"))
         found = TrainedWordPiece(sorted(entries, key=entries.__getitem__), settings)
@@ -144,6 +162,15 @@ class WordPiece(Tokenizer):
         backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         backend.decoder = decoders.WordPiece()
         return backend
+
+
+@contextmanager
+def _about(path: Path) -> Iterator[None]:
+    """Names the file in errors about its content."""
+    try:
+        yield
+    except BadInput as error:
+        raise error if str(path) in str(error) else BadInput(f"{path}: {error}") from None
 
 
 class TrainedWordPiece(TrainedTokenizer):

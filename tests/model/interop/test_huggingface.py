@@ -214,7 +214,7 @@ def test_weights_that_would_be_lost_or_are_no_numbers_are_bad_input(tmp_path, to
         ({"lora.weight": words.clone()}, "no place for lora.weight"),
         ({"cls.predictions.decoder.weight": words + 1}, "no place for cls.predictions.decoder.weight"),
         ({norm: torch.full((64,), float("nan"))}, "LayerNorm.weight is not finite"),
-        ({norm: torch.ones(64, dtype=torch.int8)}, "LayerNorm.weight is not finite"),
+        ({norm: torch.ones(64, dtype=torch.int8)}, "LayerNorm.weight is torch.int8: weights must be floating-point"),
         ({norm: torch.ones(1, 64)}, "does not fit config.json"),
     ):
         save_file(whole | change, path)

@@ -39,6 +39,7 @@ def test_integers_take_their_names():
         ([["O", "B-X"]], ("O", "B-A", "I-A"), "tag 'B-X' in file column tags row 1: give one of O, B-A, I-A"),
         ([["O"], [None]], (), "tag None in file column tags row 2"),
         ([["O"], [True]], ("O", "B-A"), "tag True in file column tags row 2"),
+        ([["B-A", "S-A"]], (), "tag 'S-A' in file column tags: give O, B-type and I-type only"),
     ],
 )
 def test_wrong_tags(tags, names, message):
@@ -130,6 +131,13 @@ def test_neighbours_of_the_same_document_fill_a_row(tokenizer, length, groups, r
     assert shown(found, tokenizer) == rows
     assert found.targets.tolist() == [1, 2, 3, 4]
     assert found.owners.tolist() == [0, 0, 1, 1]
+
+
+def test_a_line_of_conll_begins_a_document(tokenizer):
+    sentences = [[tagging.DOCUMENT_START], ["a", "b"], [tagging.DOCUMENT_START], ["c", "d"]]
+    split = RawExamples(text=(sentences,), labels=[np.zeros(len(words), np.int64) for words in sentences])
+    found = encode(split.take(np.array([1])), tokenizer, 40, options=("context",))
+    assert shown(found, tokenizer)[0].endswith("AB")
 
 
 @given(st.lists(st.lists(st.sampled_from(["ab", "cde", "f" * 13]), max_size=9), min_size=1, max_size=6), st.data())

@@ -87,7 +87,7 @@ def test_vocab_txt_alone_is_lowercased_unless_its_settings_say_otherwise(tmp_pat
         read = base.read(tmp_path)
         assert (read.settings.lowercase, read.settings.accents) == (lowercase, accents)
     for text, message in (
-        ('{"do_lower_case": "no"}', "lowercase is 'no'"),
+        ('{"do_lower_case": "no"}', "tokenizer_config.json: .*lowercase is 'no'"),
         ('{"strip_accents": "no"}', "accents is 'no'"),
         ('{"tokenize_chinese_chars": false}', "Chinese"),
         ("[]", "not a JSON object"),
@@ -116,6 +116,8 @@ NUMBERS = dict(zip(PIECES, range(len(PIECES)), strict=True))
         {"model__vocab": list(PIECES)},
         {"model__vocab": {**NUMBERS, "x1": "7"}},
         {"model__vocab": {**NUMBERS, "x1": 10**9}},
+        {"model__vocab": {**NUMBERS, "a\nb": len(NUMBERS)}},
+        {"added_tokens": [{"id": len(NUMBERS), "content": "covid"}]},
     ],
 )
 def test_a_tokenizer_that_is_not_berts_is_one_line(directory, changes):
@@ -129,4 +131,12 @@ def test_files_that_differ_in_case_are_refused(directory):
     lowercase = base.read(directory).settings.lowercase
     change(directory / "tokenizer_config.json", do_lower_case=not lowercase)
     with pytest.raises(BadInput, match="differ in lower-casing"):
+        base.read(directory)
+
+
+def test_files_that_differ_in_accents_are_refused(directory):
+    settings = base.read(directory).settings
+    kept = {"strip": False, "keep": True, "by-case": not settings.lowercase}[settings.accents]
+    change(directory / "tokenizer_config.json", strip_accents=kept)
+    with pytest.raises(BadInput, match="differ in accents"):
         base.read(directory)
