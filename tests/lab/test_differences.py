@@ -88,11 +88,8 @@ def test_what_a_user_changes_is_listed_where_it_matters(differing, assignments, 
 
 
 def test_a_difference_between_variants_is_not_one_from_the_paper(differing):
-    variants = [
-        Variant("cased", tokenizer=WordPiece(lowercase=False)),
-        Variant("uncased", tokenizer=WordPiece(lowercase=True)),
-    ]
-    assert differing(CASED, study=dataclasses.replace(MINE, baseline="cased", variants=variants)) == {}
+    variants = [Variant(name, tokenizer=WordPiece(lowercase=name == "uncased")) for name in ("cased", "uncased")]
+    assert differing(study=dataclasses.replace(MINE, baseline="cased", variants=variants)) == {}
 
 
 def test_another_scale_differs_in_each_of_its_fields(differing):
