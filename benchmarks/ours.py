@@ -41,6 +41,8 @@ def through_lightning(shape: Any, machine: Machine, batches: Batches) -> Block:
     """A block of our training as jobs do it, in tokens a second: of `shape.recipe`, at least `shape.fewest` steps."""
     recipe, tokens = shape.recipe, tokens_a_step(batches)
     module = PretrainingModule(recipe, recipe.tokenizer.vocabulary)
+    if machine.compiles(recipe):
+        module.model.compile_losses()
     wait = torch.cuda.synchronize if machine.gpus else nothing
 
     def block(seconds: float) -> float:

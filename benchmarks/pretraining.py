@@ -3,7 +3,8 @@
     python benchmarks/pretraining.py [--only mini-trainer ...] [--pairs 8] [--seconds 4] [--out FILE.json]
 
 What is trained is the pre-training of a scale: its model, positions, dropout, vocabulary, length and batch (16
-sequences at scale base). Ours goes through Lightning as `bertlab ablate` does, in the precision that the machine has
+sequences at scale base). Rows named compiled are of `--compile yes`, and so is the one beside the Trainer's best
+flags. Ours goes through Lightning as `bertlab ablate` does, in the precision that the machine has
 the hardware for. Padding does not count. The peers have the same dropout and learned positions: the Trainer with `bf16`
 and `torch_compile`, the best of what it documents, with `bf16` alone, and at its defaults (fp32, fused AdamW); and a
 plain loop around `BertForPreTraining`.
@@ -14,6 +15,7 @@ blocks that alternate with blocks of the matrix product by which the peak is mea
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -38,6 +40,12 @@ def beside(shape: Shape, peer: Callable[[Shape, Batches], Block], settings: Sett
         return compare(mine, other, settings)
 
 
+def compiled(shape: Shape, peer: Callable[[Shape, Batches], Block], settings: Settings) -> Found:
+    """Ours with `--compile yes` against a peer."""
+    machine = dataclasses.replace(settings.machine, compile="yes")
+    return beside(shape, peer, dataclasses.replace(settings, machine=machine))
+
+
 def without_lightning(shape: Shape, settings: Settings) -> Found:
     """Ours through Lightning against the same updates without."""
     return beside(shape, lambda shape, batches: ours.by_hand(shape, settings.machine, batches), settings)
@@ -53,7 +61,9 @@ def share(shape: Shape, settings: Settings) -> Found:
 
 
 MEASURED = {
-    "mini-trainer-best": partial(beside, MINI, partial(peers.through_trainer, bf16=True, torch_compile=True)),
+    "tiny-compiled": partial(compiled, TINY, partial(peers.by_hand, bf16=True)),
+    "mini-compiled": partial(compiled, MINI, partial(peers.by_hand, bf16=True)),
+    "mini-trainer-best": partial(compiled, MINI, partial(peers.through_trainer, bf16=True, torch_compile=True)),
     "mini-trainer-bf16": partial(beside, MINI, partial(peers.through_trainer, bf16=True)),
     "mini-trainer": partial(beside, MINI, peers.through_trainer),
     "base-loop-bf16": partial(beside, BASE, partial(peers.by_hand, bf16=True)),

@@ -39,8 +39,10 @@ class Row:
         return digits + ("x" if self.shown_as == "times" else " s")
 
 
-def _pretraining(scale: str, name: str, peer: str, floor: float | None = None, aim: float | None = None) -> Row:
-    quantity = f"pre-training, scale {scale}"
+def _pretraining(
+    scale: str, name: str, peer: str, floor: float | None = None, aim: float | None = None, *, compiled: bool = False
+) -> Row:
+    quantity = f"pre-training, scale {scale}{', compiled' * compiled}"
     return Row(name=f"{scale}-{name}", quantity=quantity, peer=peer, unit="tokens/s", floor=floor, aim=aim)
 
 
@@ -65,7 +67,9 @@ TRAINER, LOOP = "transformers Trainer", "loop on BertForPreTraining"
 ATTENTION = "attention", "attention by products", "scaled_dot_product_attention"
 
 ROWS = (
-    _pretraining("mini", "trainer-best", f"{TRAINER}, bf16, fused, compiled"),
+    _pretraining("tiny", "compiled", f"{LOOP}, bf16, fused", 3.0, 5.0, compiled=True),
+    _pretraining("mini", "compiled", f"{LOOP}, bf16, fused", 3.0, 5.0, compiled=True),
+    _pretraining("mini", "trainer-best", f"{TRAINER}, bf16, fused, compiled", compiled=True),
     _pretraining("mini", "trainer-bf16", f"{TRAINER}, bf16"),
     _pretraining("mini", "trainer", f"{TRAINER}, defaults"),
     _pretraining("base", "loop-bf16", f"{LOOP}, bf16", 1.8, 2.8),
