@@ -261,18 +261,26 @@ class Evidence:
         """The pre-trained variants minus the baseline, on each measurement."""
         return [each for pair in itertools.product(self.others, self.measurements) if (each := self.difference(*pair))]
 
-    def gain(self, scratch: str, measurement: str) -> float | None:
-        """The baseline minus an untrained variant, in points, paired by seed; None for a metric of the pre-training."""
-        if any(cell.of_pretraining for cell in self.column(measurement)):
+    def of_pretraining(self, measurement: str) -> bool:
+        """Whether a measurement is of the pre-training itself, not of a task."""
+        return any(cell.of_pretraining for cell in self.column(measurement))
+
+    def gain(self, scratch: str, measurement: str, metric: str = "") -> float | None:
+        """The baseline minus an untrained variant, paired by seed; None for a metric of the pre-training.
+
+        In points, or in the unit of `metric`.
+        """
+        if self.of_pretraining(measurement):
             return None
-        other = self.difference(scratch, measurement)
+        other = self.difference(scratch, measurement, metric)
         return None if other is None else 0.0 - other.mean  # no minus before a zero
 
-    def unhelped(self, scratch: str, measurement: str) -> str:
+    def unhelped(self, scratch: str, measurement: str, metric: str = "") -> str:
         """Why nothing shows that pre-training helps on a measurement, by the untrained variant; empty if it does."""
         if self.collapsed(scratch, measurement):
             return f"{scratch} predicts one answer for all examples, so the gain by pre-training is unknown"
-        gain, other = self.gain(scratch, measurement), self.difference(scratch, measurement)
+        gain = self.gain(scratch, measurement, metric)
+        other = self.difference(scratch, measurement, metric)
         if gain is None or other is None:
             return ""
         if gain <= 0:

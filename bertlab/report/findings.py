@@ -8,10 +8,13 @@ from statistics import fmean
 from bertlab.lab.study import Claim
 from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
-from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect, seed_means
+from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, seed_means
 from bertlab.report.tables import Table, described, signed, with_details
 from bertlab.report.verdicts import Pair, Trial, trials, verdicts
 from bertlab.wording import count, duration
+
+SECOND = ("log-likelihood", "verdict by log-likelihood")
+"""The columns of the second endpoint."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,10 +34,13 @@ class Finding:
     published: str
     n: str
     """Seeds that both variants have."""
-    likely: Effect | None
-    """The effect on the log-likelihood of the right answers, in nats."""
     hint: str
     """What would decide it, where it is undecided."""
+    likely: Trial | None
+    """The same claim on the log-likelihood of the right answers (nats), with a verdict of its own; None for claims
+    that have none, within a margin or on the pre-training itself, and without predictions."""
+    likely_outcome: str
+    likely_hint: str
     collapses: str
     """The number of collapsed runs of the pair, and its difference by seed; empty if none collapsed."""
 
@@ -44,16 +50,27 @@ class Finding:
         text = f"{self.outcome}: {self.hint}" if self.hint else self.outcome
         return f"{text} ({self.collapses})" if self.collapses else text
 
+    @property
+    def likely_effect(self) -> str:
+        """The effect on the log-likelihood, with its pair where a claim compares several."""
+        if self.likely is None:
+            return ""
+        mean, interval, _ = described(self.likely.pair.effect, 3)
+        pair = f"{self.likely.pair.better} over {self.likely.pair.worse}" if self.pair else ""
+        return with_details(mean, interval, pair)
+
 
 def findings(evidence: Evidence) -> tuple[Finding, ...]:
-    """The verdicts on the study's claims, one family, with their words."""
+    """The verdicts on the study's claims with their words: one family by the paper's metric, one by log-likelihood."""
     found = []
+    on_tasks = [each for each in evidence.claims if each.within is None and not evidence.of_pretraining(each.on)]
+    likely = {each.claim: each for each in verdicts(trials(evidence, on_tasks, LIKELIHOOD)) if each.measured}
     for trial in verdicts(trials(evidence, evidence.claims)):
         claim, pair = trial.claim, trial.pair
         mean, interval, half = described(pair.effect)
         one = Finding(
             trial=trial,
-            outcome=trial.outcome if trial.measured == len(claim.pairs) else "not measured",
+            outcome=_outcome(trial),
             claim=claim.text if claim.within is None else f"{claim.text} (within {claim.within:g})",
             pair="" if len(claim.pairs) == 1 else f"{pair.better} over {pair.worse}",
             effect=mean,
@@ -61,8 +78,10 @@ def findings(evidence: Evidence) -> tuple[Finding, ...]:
             half=half,
             published="" if pair.published is None else signed(pair.published, 1),
             n=str(pair.effect.n) if pair.effect else "",
-            likely=evidence.effect(pair.better, pair.worse, claim.on, metric=LIKELIHOOD, at=(claim.at, claim.before)),
             hint=_hint(evidence, trial),
+            likely=(second := likely.get(claim)),
+            likely_outcome="" if second is None else _outcome(second),
+            likely_hint="" if second is None else _hint(evidence, second),
             collapses=_collapses(evidence, claim, pair),
         )
         found.append(one)
@@ -71,19 +90,26 @@ def findings(evidence: Evidence) -> tuple[Finding, ...]:
 
 def table(found: Sequence[Finding]) -> Table:
     """A line for each claim: the measured effect, in the unit of its measurement, and the verdict."""
-    columns = ("claim", "on", "measured", "95 % interval", "published", "log-likelihood", "n", "verdict")
+    columns = ("claim", "on", "measured", "95 % interval", "published", *SECOND, "n", "verdict")
     rows = []
     for each in found:
-        mean, interval, _ = described(each.likely, 3)
-        known = (each.interval, each.published, with_details(mean, interval), each.n, each.sentence)
+        second = f"{each.likely_outcome}: {each.likely_hint}" if each.likely_hint else each.likely_outcome
+        known = (each.interval, each.published, each.likely_effect, second, each.n, each.sentence)
         rows.append((each.claim, each.trial.claim.on, with_details(each.effect, each.pair), *known))
     return Table(columns, tuple(rows))
 
 
 def brief(found: Sequence[Finding]) -> Table:
     """The claims and verdicts for a console: the effect and half the width of its 95 % interval."""
-    rows = [(each.claim, f"{each.effect} {each.half}".strip(), each.published, each.sentence) for each in found]
-    return Table(("claim", "measured", "paper", "verdict"), tuple(rows))
+    rows = [
+        (each.claim, f"{each.effect} {each.half}".strip(), each.published, each.likely_outcome, each.sentence)
+        for each in found
+    ]
+    return Table(("claim", "measured", "paper", "by log-likelihood", "verdict"), tuple(rows))
+
+
+def _outcome(trial: Trial) -> str:
+    return trial.outcome if trial.measured == len(trial.pairs) else "not measured"
 
 
 def _collapses(evidence: Evidence, claim: Claim, pair: Pair) -> str:

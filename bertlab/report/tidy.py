@@ -22,7 +22,8 @@ CLAIMS = (
     *PLACE,
     *("claim", "measurement", "at", "since", "within", "better", "worse"),
     *("effect", "low", "high", "published", "n", "p", "adjusted_p"),
-    *("log_likelihood", "log_likelihood_low", "log_likelihood_high", "verdict", "reason", "collapses"),
+    *("log_likelihood", "log_likelihood_low", "log_likelihood_high", "log_likelihood_p", "log_likelihood_adjusted_p"),
+    *("log_likelihood_verdict", "verdict", "reason", "collapses"),
 )
 SUMMARY = (
     *PLACE,
@@ -92,8 +93,10 @@ def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
         }
         if effect:
             line |= {"effect": effect.mean, "n": effect.n, **_ends("", effect.interval)}
-        if each.likely:
-            line |= {"log_likelihood": each.likely.mean, **_ends("log_likelihood_", each.likely.interval)}
+        if each.likely and (likely := each.likely.pair.effect):
+            line |= {"log_likelihood": likely.mean, **_ends("log_likelihood_", likely.interval)}
+            line |= {"log_likelihood_p": each.likely.p, "log_likelihood_adjusted_p": each.likely.adjusted}
+            line |= {"log_likelihood_verdict": each.likely_outcome}
         lines.append(line)
     return pandas.DataFrame(lines, columns=list(CLAIMS), dtype=object)
 

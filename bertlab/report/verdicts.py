@@ -128,28 +128,33 @@ class Trial:
         return max(needs, key=lambda each: each[0])
 
 
-def trials(evidence: Evidence, claims: Sequence[Claim]) -> list[Trial]:
-    """The claims of a study with the measured effects of each, before a verdict."""
+def trials(evidence: Evidence, claims: Sequence[Claim], metric: str = "") -> list[Trial]:
+    """The claims of a study with the measured effects of each, before a verdict.
+
+    Effects are on the paper's metric of each claim, or on `metric`: `LIKELIHOOD`, of which more is always better and
+    the paper has no values.
+    """
     found = []
     for claim in claims:
         pairs = []
         for better, worse in claim.pairs:
             variant, other, at = better, worse, (claim.at, claim.before)
-            if evidence.less_is_more(claim.on):
+            if not metric and evidence.less_is_more(claim.on):
                 variant, other, at = worse, better, (claim.before, claim.at)
             difference = evidence.published_difference(variant, claim.on, other, at)
-            published = None if difference is None else float(difference)
-            effect = evidence.effect(variant, other, claim.on, at=at)
+            published = None if metric or difference is None else float(difference)
+            effect = evidence.effect(variant, other, claim.on, metric=metric, at=at)
             true = published if evidence.comparable(claim.on) else None
             collapsed = evidence.collapsed(variant, claim.on, at[0]) + evidence.collapsed(other, claim.on, at[1])
             seeds = frozenset(map(evidence.seed_of, collapsed))
-            without = evidence.effect(variant, other, claim.on, at=at, without=seeds) if seeds else None
+            rest = evidence.effect(variant, other, claim.on, metric=metric, at=at, without=seeds)
+            without = rest if seeds else None
             pairs.append(Pair(better, worse, effect, published, true, bool(seeds), without))
-        found.append(Trial(claim, tuple(pairs), _validity_issue(evidence, claim)))
+        found.append(Trial(claim, tuple(pairs), _validity_issue(evidence, claim, metric)))
     return found
 
 
-def _validity_issue(evidence: Evidence, claim: Claim) -> str:
+def _validity_issue(evidence: Evidence, claim: Claim, metric: str) -> str:
     """Why the measured values cannot support a verdict; empty if they can.
 
     The setting is not the margin's, a planned seed has no value (the others are not a fair sample of all), a model has
@@ -172,7 +177,7 @@ def _validity_issue(evidence: Evidence, claim: Claim) -> str:
     if named := [variant for variant, _ in sides if variant in unlearned]:
         return f"learned next to nothing in pre-training: {'; '.join(dict.fromkeys(named))}"
     untrained = filter(evidence.untrained, evidence.variants)
-    return next(filter(None, (evidence.unhelped(variant, claim.on) for variant in untrained)), "")
+    return next(filter(None, (evidence.unhelped(variant, claim.on, metric) for variant in untrained)), "")
 
 
 def verdicts(trials: Sequence[Trial]) -> list[Trial]:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from bertlab.lab.study import GUESS, Claim
+from bertlab.report import findings
 from bertlab.report.gather import gather
 from bertlab.report.pages import notes
 from bertlab.report.predictions import LIKELIHOOD
@@ -222,3 +223,27 @@ def test_seeds_are_evaluated_by_all_comparisons_of_the_study(writer: Writer) -> 
     assert together.spread.borrowed == 1, "there is one other"
     assert together.spread.between == pytest.approx((known[0].between + ratio * known[0].interaction) / 2)
     assert (together.spread.sampling, together.mean) == (known[0].sampling, alone[0].mean)  # type: ignore[union-attr]
+
+
+def test_a_claim_has_a_second_verdict_by_log_likelihood(writer: Writer) -> None:
+    """Accuracy is the same, the right answers are likelier: only the likelihood decides; margins have none."""
+    for seed in range(6):
+        for variant, sure in ((BASELINE, 0.9), (OTHER, 0.6)):
+            found = guessed(0.8, seed)
+            right = found["prediction"] == LABEL
+            likely = np.log(np.where(right, sure + 0.01 * seed, 0.05)).astype(np.float32)
+            writer.run(variant, seed, found | {LIKELIHOOD: likely})
+    claim = {"text": "Better", "better": BASELINE, "worse": OTHER, "on": "MNLI"}
+    record = writer.builder.record(claims=[claim, claim | {"text": "Equal", "within": 1.0}])
+    better, equal = findings.findings(gather(Store(writer.builder.root), [record])[0])
+    assert (better.outcome, better.likely_outcome) == ("undecided", "reproduced")
+    assert better.likely is not None
+    assert better.likely.pair.published is None
+    assert equal.likely is None
+
+
+def test_the_likelihood_of_a_number_is_that_of_a_normal_distribution_with_one_width() -> None:
+    """By hand: scores 0 and 2 have variance 1; a squared error of 1 costs half a nat."""
+    arrays = {"prediction": np.array([0.0, 1.0]), "label": np.array([0.0, 2.0])}
+    likelihood = KINDS["regression"].metric(LIKELIHOOD, arrays)
+    assert likelihood.value == pytest.approx(-0.5 * np.log(2 * np.pi) - 0.25)

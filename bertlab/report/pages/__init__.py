@@ -71,13 +71,17 @@ def chapter(evidences: Sequence[Evidence], *, written: bool = True) -> Chapter:
 
 
 def summary(chapters: Iterable[Chapter]) -> str:
-    """The number of claims with each verdict, in one sentence; empty without claims."""
-    outcomes = [finding.outcome for each in chapters for section in each.sections for finding in section.findings]
-    if not outcomes:
-        return ""
-    counts = {"reproduced": 0, "contradicted": 0, "undecided": 0} | Counter(outcomes)
-    parts = [f"{number or 'none'} {'are' if number > 1 else 'is'} {name}" for name, number in counts.items()]
-    return f"Of {count(len(outcomes), 'claim')} {', '.join(parts)}."
+    """The number of claims with each verdict by each endpoint, in one or two sentences; empty without claims."""
+    found = [finding for each in chapters for section in each.sections for finding in section.findings]
+    lines = []
+    for outcomes, by in (
+        ([each.outcome for each in found], ""),
+        ([each.likely_outcome for each in found if each.likely], " by log-likelihood,"),
+    ):
+        counts = {"reproduced": 0, "contradicted": 0, "undecided": 0} | Counter(outcomes)
+        parts = [f"{number or 'none'} {'are' if number > 1 else 'is'} {name}" for name, number in counts.items()]
+        lines += [f"Of {count(len(outcomes), 'claim')}{by} {', '.join(parts)}."] if outcomes else []
+    return " ".join(lines)
 
 
 def render(template: str, /, **context: Any) -> str:

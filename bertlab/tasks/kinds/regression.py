@@ -12,7 +12,7 @@ from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks.examples import Examples, Floats
 from bertlab.tasks.kinds.base import Arrays, Predicted, TaskKind
-from bertlab.tasks.metrics import Metric, MetricOfMeans, quotient, root
+from bertlab.tasks.metrics import Mean, Metric, MetricOfMeans, quotient, root
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 
 if TYPE_CHECKING:
@@ -55,6 +55,16 @@ class Regression(TaskKind):
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """The mean of the training examples."""
         return {"prediction": np.full(len(examples), train.targets.mean()), "label": examples.targets}
+
+    def likelihood(self, arrays: Arrays) -> Metric:
+        """The mean log-likelihood of the scores under a normal distribution around each prediction, one per example.
+
+        Its variance is that of the scores of the split, the same for all runs: differences are of squared errors, and a
+        run that misjudges its own error gains or loses nothing.
+        """
+        prediction, label = arrays["prediction"].astype(np.float64), arrays["label"].astype(np.float64)
+        variance = label.var() or 1.0
+        return Mean(-(((prediction - label) ** 2) / variance + np.log(2 * np.pi * variance)) / 2)
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """Linear and rank correlation, the metrics of STS-B."""
