@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from torch import Tensor, nn
 
 from bertlab import keyed, recipe
@@ -67,8 +66,7 @@ class FinetuningModule(TrainingModule):
 
     def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
         """The loss of a batch."""
-        # A key for each step repeats the dropout to the bit.
-        torch.manual_seed(keyed.key(*self.key, "dropout", self.global_step))
+        self.seed_dropout(*self.key, "dropout", self.global_step)
         loss = self.kind.loss(self(batch), batch["targets"])
         self.add_losses(loss)
         return loss

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
-from bertlab import recipe
+from bertlab import keyed, recipe
 from bertlab.errors import RunFailed
 
 CURVE_POINTS = 100
@@ -81,6 +81,14 @@ class TrainingModule(LightningModule):
     @abstractmethod
     def settle(self) -> None:
         """Reads the buffer. Raises `RunFailed`, status `diverged`, if a loss or gradient in it is not finite."""
+
+    def seed_dropout(self, *purpose: int | str) -> None:
+        """Seeds the dropout of a micro-batch by a key, which repeats it to the bit, also after a resumption.
+
+        On this device alone: `torch.manual_seed` takes a stack trace for each kind of device.
+        """
+        generator = torch.cuda if self.device.type == "cuda" else torch.default_generator
+        generator.manual_seed(keyed.key(*purpose))
 
     def add_losses(self, *losses: Tensor) -> None:
         """Adds the losses of one micro-batch to those of its step."""

@@ -17,7 +17,6 @@ from torch import Tensor
 
 from bertlab.errors import BadInput, RunFailed
 from bertlab.inputs.batches import Batches
-from bertlab.keyed import key
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel, TensorBatch
 from bertlab.progress import Progress
@@ -62,8 +61,7 @@ class PretrainingModule(TrainingModule):
 
     def training_step(self, batch: MicroBatch, batch_idx: int) -> Tensor:
         """The loss of a micro-batch: its part of the mean over the predictions of the whole batch."""
-        # A key for each micro-batch repeats its dropout to the bit, also after a resumption.
-        torch.manual_seed(key(self.recipe.seed, "dropout", self.global_step, batch.number))
+        self.seed_dropout(self.recipe.seed, "dropout", self.global_step, batch.number)
         if not len(batch.sequences.tokens):  # the others wait for its gradients: zeros
             self.add_losses(*[torch.zeros((), device=self.device) for _ in batch.counts])
             return 0.0 * next(self.model.parameters()).sum()
