@@ -105,6 +105,7 @@ def _files(
         yield f"{made.stem}.csv", tidy.csv(tidy.values(evidences))
         yield f"{made.stem}-summary.csv", tidy.csv(tidy.summary(evidences))
         yield f"{made.stem}-claims.csv", tidy.csv(tidy.claims(evidences))
+        yield f"{made.stem}-noise.csv", tidy.csv(tidy.noise(evidences))
         if "md" in formats:
             yield f"{made.stem}.md", render("study.md.j2", chapter=made)
         if "latex" in formats:

@@ -1,12 +1,13 @@
 """Effects between the variants of a study, from the predictions of its finished runs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from bertlab.report.cells import Cell
 from bertlab.report.statistics.effects import Effect, effect
+from bertlab.report.statistics.noise import Contributions
 from bertlab.store.runs import Run
 from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.kinds.base import LIKELIHOOD as LIKELIHOOD
@@ -32,7 +33,27 @@ class Predictions:
         examples, and for metrics of the pre-training, the values of the runs are paired by seed alone: the interval
         then holds for these examples only, and there is no likelihood.
         """
-        cells = [cell for side in (variant, other) for each in side.values() for cell in each]
+        sides = (variant, other)
+        metric_of = self._metric_of([cell for side in sides for each in side.values() for cell in each], metric)
+        if metric_of is None:
+            return None
+        return effect(*({seed: [*map(metric_of, each)] for seed, each in side.items()} for side in sides))
+
+    def contributions(self, variants: Sequence[BySeed], metric: str = "") -> list[Contributions] | None:
+        """The contribution of each example to each run of the variants; without predictions, as in `effect`."""
+        metric_of = self._metric_of([cell for each in variants for cells in each.values() for cell in cells], metric)
+        if metric_of is None:
+            return None
+        return [
+            {
+                seed: {cell.finetune_seed: metric_of(cell).contributions() for cell in cells}
+                for seed, cells in each.items()
+            }
+            for each in variants
+        ]
+
+    def _metric_of(self, cells: Sequence[Cell], metric: str) -> Callable[[Cell], Metric] | None:
+        """The metric of a cell's predictions, or of its value alone; None if the values are of another metric."""
         scored = {cell.run_id: self.scored(cell, metric or cell.metric) for cell in cells}
         examples = {None if each is None else each[1] for each in scored.values()}
         if len(examples) != 1 or None in examples:
@@ -44,7 +65,7 @@ class Predictions:
             known = scored.get(cell.run_id)
             return known[0] if known else Mean(np.array([cell.value], np.float64))
 
-        return effect(*({seed: [*map(metric_of, each)] for seed, each in side.items()} for side in (variant, other)))
+        return metric_of
 
     def scored(self, cell: Cell, metric: str) -> Scored | None:
         """The `metric` of the run of a cell; None if its predictions do not give it."""

@@ -9,6 +9,7 @@ import pandas
 from bertlab.report import escape
 from bertlab.report.evidence import Evidence
 from bertlab.report.findings import findings
+from bertlab.report.noise import spreads
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import Effect, Interval
 
@@ -30,6 +31,11 @@ SUMMARY = (
     *("variant", "measurement", "metric", "mean", "sd", "min", "max", "seeds"),
     *("published", "against", "effect", "low", "high", "p"),
     *("published_effect", "paired_seeds", "examples"),
+)
+NOISE = (
+    *PLACE,
+    *("measurement", "metric", "sd", "seed_share", "finetune_share", "example_share"),
+    *("seeds", "finetune_seeds", "examples", "signal", "noise", "needed_signal_to_noise"),
 )
 """The columns of the tables: part of the interface. Tables are of objects: counts stay whole beside absent ones."""
 
@@ -99,6 +105,28 @@ def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
             line |= {"log_likelihood_verdict": each.likely_outcome}
         lines.append(line)
     return pandas.DataFrame(lines, columns=list(CLAIMS), dtype=object)
+
+
+def noise(evidences: Sequence[Evidence]) -> pandas.DataFrame:
+    """A line for each measurement and endpoint: the spread of one run's value, its sources, signal and noise.
+
+    `noise` is the spread between seeds; with one fine-tuning seed, `seed_share` is that of both kinds of seeds.
+    """
+    rows = []
+    for evidence, each in ((about, found) for about in evidences for found in spreads(about)):
+        run, found = each.noise.run, each.noise
+        row = {
+            **{name: getattr(evidence, name) for name in PLACE},
+            **{"measurement": each.measurement, "metric": each.metric, "sd": found.sd, "signal": found.signal},
+            **{"seeds": run.seeds, "finetune_seeds": run.finetune_seeds, "examples": run.examples},
+            **{"noise": found.between, "needed_signal_to_noise": each.needed},
+        }
+        if found.shares:
+            names = ("seed_share", "finetune_share", "example_share")
+            known = (True, run.finetune_seeds > 1, run.examples > 1)
+            row |= {name: share for name, share, kept in zip(names, found.shares, known, strict=True) if kept}
+        rows.append(row)
+    return pandas.DataFrame(rows, columns=list(NOISE), dtype=object)
 
 
 def _ends(prefix: str, found: Interval | None) -> dict[str, float]:

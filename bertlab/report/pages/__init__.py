@@ -13,10 +13,11 @@ from typing import Any
 import markupsafe
 
 from bertlab.names import filename, plain
-from bertlab.report import escape, facts, findings, tables
+from bertlab.report import escape, facts, findings, noise, tables
 from bertlab.report.cells import FLOORS, PLATEAU
 from bertlab.report.evidence import Evidence
 from bertlab.report.findings import Finding
+from bertlab.report.noise import Spread
 from bertlab.report.plots import Picture, pictures
 from bertlab.report.plots.figure import GRID, INK, WHITE
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS
@@ -33,6 +34,7 @@ class Section:
     title: str
     findings: tuple[Finding, ...]
     pictures: tuple[Picture, ...]
+    spreads: tuple[Spread, ...]
 
     def figure(self, picture: Picture) -> str:
         """The file of a picture of the section, relative to the directory of the report."""
@@ -45,7 +47,7 @@ class Chapter:
 
     study: str
     stem: str
-    """The name of its pages and, with `.csv`, `-summary.csv` and `-claims.csv`, of its data."""
+    """The name of its pages and, with `.csv`, `-summary.csv`, `-claims.csv` and `-noise.csv`, of its data."""
     sections: tuple[Section, ...]
     written: bool
     """Whether it has pages; other studies show their claims only."""
@@ -64,6 +66,7 @@ def chapter(evidences: Sequence[Evidence], *, written: bool = True) -> Chapter:
             title=f"{title} ({each.key})" if titles.count(title) > 1 else title,
             findings=findings.findings(each),
             pictures=tuple(pictures(each)) if written else (),
+            spreads=tuple(noise.spreads(each)) if written else (),
         )
         for place, (each, title) in enumerate(zip(evidences, titles, strict=True))
     ]
@@ -113,7 +116,7 @@ def _environment(*, html: bool) -> Any:
         autoescape=html,
         finalize=lambda value: plain(value) if html and type(value) is str else value,
     )
-    templates.globals |= {"facts": facts, "findings": findings, "notes": notes, "tables": tables}
+    templates.globals |= {"facts": facts, "findings": findings, "noise": noise, "notes": notes, "tables": tables}
     templates.globals |= {each.__name__: each for each in (count, clusters, failures, floors_by_kind)}
     # with fewer seeds, a 95 % t interval is over 40 % wider than a normal one of the same spread
     templates.globals |= {"FEW": 6, "LEVEL": LEVEL, "PLATEAU": PLATEAU, "VERDICT_MIN_SEEDS": VERDICT_MIN_SEEDS}
