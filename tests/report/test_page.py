@@ -58,7 +58,7 @@ def test_a_whole_study(builder: Any, fill: Callable[..., None], tmp_path: Path) 
     assert "pending" not in text
     names = {path.relative_to(tmp_path / "reports").as_posix() for path in (tmp_path / "reports").rglob("*.*")}
     figures = {f"figures/masking-{kind}.svg" for kind in ("effects", "points", "curves")}
-    data = {f"masking{part}.csv" for part in ("", "-summary", "-claims")}
+    data = {f"masking{part}.csv" for part in ("", "-summary", "-claims", "-noise")}
     assert names == {"index.html", "index.md", "masking.md", *data, *figures}
     index = (tmp_path / "reports" / "index.md").read_text()
     assert "[masking](masking.md)" in index
@@ -76,7 +76,7 @@ def test_the_same_store_gives_the_same_bytes(builder: Any, fill: Callable[..., N
     page.write([], tmp_path / "copy", tmp_path / "two", page.FORMATS)
     page.write([], tmp_path / "copy", tmp_path / "two", page.FORMATS)
     files = [path for path in (tmp_path / "one").rglob("*") if path.is_file()]
-    assert len(files) == 10
+    assert len(files) == 11
     for path in files:
         assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes()
 
@@ -279,7 +279,7 @@ def test_formats_are_those_asked_for(builder: Any, tmp_path: Path) -> None:
     pages = page.write([], builder.root, tmp_path / "out", ["latex"]).pages
     assert pages == [tmp_path / "out" / "masking.tex"]
     names = {path.name for path in (tmp_path / "out").rglob("*.*")}
-    data = {f"masking{part}.csv" for part in ("", "-summary", "-claims")}
+    data = {f"masking{part}.csv" for part in ("", "-summary", "-claims", "-noise")}
     assert names == {"masking.tex", *data, "masking-points.svg", "masking-curves.svg"}
     with pytest.raises(BadInput, match="unknown format 'htm': did you mean 'html'"):
         page.write([], builder.root, tmp_path / "out", ["htm"])

@@ -1,0 +1,123 @@
+"""The noise of a study's measurements out of a store: the table, the CSV and the advice."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bertlab.report import noise, page, tidy
+from bertlab.report.evidence import Evidence
+from bertlab.report.gather import gather
+from bertlab.store.runs import Store
+
+LABEL = np.random.default_rng(0).integers(0, 3, 200)
+CLAIM = {"text": "Random hurts", "better": "80/10/10", "worse": "0/0/100", "on": "MNLI"}
+
+
+def fill(
+    builder: Any, chances: dict[str, float], seeds: int = 4, restarts: int = 2, pretraining: float = 100.0
+) -> None:
+    """A study whose runs are right with a chance, which varies by seed; 10 s a measurement."""
+    for place, (variant, chance) in enumerate(chances.items()):
+        for seed in range(seeds):
+            timing = [{"stage": "train", "step": 9, "seconds": pretraining}]
+            run_id = builder.pretrain(variant, seed, timing=timing)
+            own = chance + 0.05 * np.random.default_rng([7, place, seed]).standard_normal()
+            for restart in range(restarts):
+                right = np.random.default_rng([place, seed, restart]).random(len(LABEL)) < own
+                prediction = np.where(right, LABEL, (LABEL + 1) % 3)
+                timing = [{"stage": "finetune", "step": 0, "seconds": 10.0}]
+                builder.cell(variant, "MNLI", 100 * right.mean(), seed, restart, run_id, timing=timing)
+                path = builder.root / "finetune" / f"{builder.cells[-1]['run_id']}--a-label"
+                likelihood = np.log(np.where(right, 0.9, 0.05), dtype=np.float32)
+                np.savez(path / "predictions.npz", prediction=prediction, label=LABEL, log_likelihood=likelihood)
+                recipe = json.loads((path / "recipe.json").read_text())
+                recipe["science"] = {"task": {"kind": "classification", "labels": ()}}
+                (path / "recipe.json").write_text(json.dumps(recipe))
+                builder.seal(path)
+
+
+def gathered(builder: Any) -> Evidence:
+    return gather(Store(builder.root), [builder.record(claims=[CLAIM])])[0]
+
+
+def test_the_table_has_the_sources_of_both_endpoints(builder: Any) -> None:
+    fill(builder, {"80/10/10": 0.8, "100/0/0": 0.8, "0/0/100": 0.3})
+    evidence = gathered(builder)
+    found = noise.spreads(evidence)
+    table = noise.table(evidence, found)
+    assert table.columns[2:6] == ("sd of one run", "pre-training seed", "fine-tuning seed", "examples")
+    assert [row[:2] for row in table.rows] == [("MNLI", "accuracy"), ("MNLI", "log-likelihood")]
+    # Right answers have log .9, wrong ones log .05: one endpoint is the other in other units.
+    metric, likelihood = table.rows
+    assert metric[3:] == likelihood[3:]
+    assert found[1].noise.sd == pytest.approx(found[0].noise.sd / 100 * np.log(18), rel=1e-5)
+    assert metric[2].endswith(" points")
+    shares = [int(each.removesuffix(" %")) for each in metric[3:6]]
+    assert sum(shares) == pytest.approx(100, abs=1)
+    # seeds add .05 squared, examples up to .25 / 200
+    assert shares[0] > shares[2] > 5
+    assert float(metric[6]) > 3
+    assert not found[0].undecidable
+
+
+def test_a_measurement_on_which_variants_are_alike_cannot_decide(builder: Any) -> None:
+    fill(builder, {"80/10/10": 0.6, "100/0/0": 0.6, "0/0/100": 0.6})
+    evidence = gathered(builder)
+    texts = noise.sentences(evidence, noise.spreads(evidence))
+    assert sum("Cannot decide by" in each and "MNLI (signal / noise" in each for each in texts) == 2
+    assert texts[0].startswith("MNLI: most per minute: ")
+
+
+@pytest.mark.parametrize(
+    ("pretraining", "restarts", "best"),
+    [
+        (0.0, 2, "another pre-training seed"),
+        (1e6, 2, "another fine-tuning seed"),
+        (1e6, 1, "another pre-training seed"),
+    ],
+)
+def test_the_advice_weighs_costs(builder: Any, pretraining: float, restarts: int, best: str) -> None:
+    # without recorded training steps, an evaluation has no cost of its own: examples are left out here
+    fill(builder, {"80/10/10": 0.6, "0/0/100": 0.6}, restarts=restarts, pretraining=pretraining)
+    for path in builder.root.glob("finetune/*/predictions.npz"):
+        path.unlink()
+    evidence = gathered(builder)
+    found = noise.spreads(evidence)
+    assert [each.metric for each in found] == ["accuracy"]
+    assert noise.table(evidence, found).rows[0][-3] == "", "the share of examples is not known"
+    assert f"most per minute: {best}; half the variance" in noise.sentences(evidence, found)[0]
+
+
+def test_one_fine_tuning_seed_leaves_one_share_of_seeds(builder: Any) -> None:
+    fill(builder, {"80/10/10": 0.6, "0/0/100": 0.6}, restarts=1)
+    evidence = gathered(builder)
+    table = noise.table(evidence, noise.spreads(evidence))
+    assert table.columns[2:5] == ("sd of one run", "seeds", "examples")
+    line = next(csv.DictReader(io.StringIO(tidy.csv(tidy.noise([evidence])))))
+    assert line["finetune_share"] == ""
+    assert float(line["seed_share"]) + float(line["example_share"]) == pytest.approx(1)
+
+
+def test_pages_show_it_from_two_seeds_on(builder: Any, tmp_path: Path) -> None:
+    fill(builder, {"80/10/10": 0.6, "0/0/100": 0.6}, seeds=1)
+    builder.record()
+    page.write([], builder.root, tmp_path / "one")
+    assert len((tmp_path / "one" / "masking-noise.csv").read_text().splitlines()) == 1
+    assert "noise comes from" not in (tmp_path / "one" / "masking.md").read_text()
+    other = type(builder)(tmp_path / "more")
+    fill(other, {"80/10/10": 0.6, "0/0/100": 0.6}, seeds=2)
+    other.record()
+    page.write([], other.root, tmp_path / "two")
+    for name in ("masking.md", "index.html"):
+        text = (tmp_path / "two" / name).read_text()
+        assert "Where the noise comes from" in text
+        assert "No measurement decides with fewer than 4 pre-training seeds" in " ".join(text.split())
+        assert "most per minute: " in text
+    assert len((tmp_path / "two" / "masking-noise.csv").read_text().splitlines()) == 3
