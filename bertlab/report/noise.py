@@ -37,9 +37,14 @@ class Spread:
     """
 
     @property
-    def undecidable(self) -> bool:
-        """Whether a typical pair of variants gets no verdict with these seeds and examples."""
-        return self.needed is not None and self.noise.ratio is not None and self.noise.ratio < self.needed
+    def why_undecidable(self) -> str:
+        """Why a typical pair of variants gets no verdict with these seeds and examples; empty if it may get one."""
+        ratio = self.noise.ratio
+        if ratio is None:
+            return "" if self.noise.signal or self.noise.between else "all runs are equal"
+        if self.needed is None or ratio >= self.needed:
+            return ""
+        return f"signal / noise {ratio:.2f}, a verdict from {self.needed:.2f}"
 
 
 def spreads(evidence: Evidence) -> list[Spread]:
@@ -107,13 +112,10 @@ def sentences(evidence: Evidence, found: Sequence[Spread]) -> list[str]:
     own = [each for each in found if each.metric != LIKELIHOOD]
     texts = [f"{each.measurement}: {text}" for each in own if (text := _advice(evidence, each))]
     for metric, group in (("the metric", own), ("log-likelihood", [each for each in found if each not in own])):
-        weak = [each for each in group if each.undecidable]
+        weak = [f"{each.measurement} ({why})" for each in group if (why := each.why_undecidable)]
         if weak:
-            named = "; ".join(
-                f"{each.measurement} (signal / noise {each.noise.ratio:.2f}, a verdict from {each.needed:.2f})"
-                for each in weak
-            )
-            texts.append(f"Cannot decide by {metric} at this scale, with these {evidence.seeds} and examples: {named}.")
+            where = f"at this scale, with these {evidence.seeds} and examples"
+            texts.append(f"Cannot decide by {metric} {where}: {'; '.join(weak)}.")
     return texts
 
 

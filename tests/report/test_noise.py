@@ -64,7 +64,7 @@ def test_the_table_has_the_sources_of_both_endpoints(builder: Any) -> None:
     # seeds add .05 squared, examples up to .25 / 200
     assert shares[0] > shares[2] > 5
     assert float(metric[6]) > 3
-    assert not found[0].undecidable
+    assert not found[0].why_undecidable
 
 
 def test_a_measurement_on_which_variants_are_alike_cannot_decide(builder: Any) -> None:
@@ -73,6 +73,15 @@ def test_a_measurement_on_which_variants_are_alike_cannot_decide(builder: Any) -
     texts = noise.sentences(evidence, noise.spreads(evidence))
     assert sum("Cannot decide by" in each and "MNLI (signal / noise" in each for each in texts) == 2
     assert texts[0].startswith("MNLI: most per minute: ")
+
+
+def test_a_measurement_on_which_all_runs_are_equal_cannot_decide(builder: Any) -> None:
+    for variant in ("80/10/10", "0/0/100"):
+        for seed in range(2):
+            builder.cell(variant, "MNLI", 33.3, seed, pretrain_id=builder.pretrain(variant, seed))
+    evidence = gathered(builder)
+    (text,) = noise.sentences(evidence, noise.spreads(evidence))
+    assert text.endswith(": MNLI (all runs are equal).")
 
 
 @pytest.mark.parametrize(
