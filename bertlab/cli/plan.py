@@ -22,7 +22,8 @@ def plan(
     """Print what studies cost: jobs, FLOPs, time and disk.
 
     Times come from similar finished runs, else from short trials on this machine, or from the peak of other GPUs. Where
-    two seeds are finished, it says what reduces the noise of each measurement most per minute. The plan leaves out the trials of `ablate --search`; `ablate --search --dry-run` prints them.
+    two seeds are finished, it says what reduces the noise of each measurement most per minute. The plan leaves out the
+    trials of `ablate --search`; `ablate --search --dry-run` prints them.
 
     Example: bertlab plan all --scale base --gpus 8 --peak-tflops 989 --device-memory-gb 80
     """
