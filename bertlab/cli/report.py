@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bertlab.cli.console import print_table, say
-from bertlab.cli.options import Names, argument, option
+from bertlab.cli.console import complain, print_json, print_table, say
+from bertlab.cli.options import JSON, Names, argument, option
 
 if TYPE_CHECKING:
     from bertlab.report.evidence import Evidence
+    from bertlab.report.page import Report
 
 
 def report(
@@ -24,9 +25,11 @@ def report(
     out: Path = option(Path("reports"), "--out", "DIR", "Directory of the pages."),
     formats: Names = option(None, "--format", "FORMAT", "md, html or latex; default: md and html."),
     old: Path | None = option(None, "--compare", "OLD_STORE", "Compare with the results in another store."),
+    json: bool = JSON,
 ) -> None:
     """Write tables, figures and verdicts from finished runs."""
     from bertlab.report import page
+    from bertlab.report.pages.agreement import summary
     from bertlab.store.merge import Joined
     from bertlab.store.runs import Store
 
@@ -35,14 +38,31 @@ def report(
     store = stores[0] if len(stores) == 1 else Joined(stores)
     if isinstance(store, Joined):
         for note in store.notes():
-            say(note)
+            (complain if json else say)(note)
     written = page.write(studies or [], store, out, formats or page.DEFAULT, old)
+    if json:
+        print_json(_data(written))
+        return
     for each in written.evidence:
         print_result(each)
+    if written.agreement.final:
+        say(summary(written.agreement))
     if written.changes:
         say(f"Since {written.changes.since}: {written.changes.summary}")
     for path in written.pages:
         say(f"wrote {path}")
+
+
+def _data(written: Report) -> dict[str, Any]:
+    """The agreement, a line for each claim as in the CSV, and the pages."""
+    from bertlab.report import tidy
+
+    claims = tidy.claims(written.evidence)
+    return {
+        "agreement": written.agreement.figures(),
+        "findings": claims.where(claims.notna(), None).to_dict("records"),
+        "pages": [str(path) for path in written.pages],
+    }
 
 
 def print_result(evidence: Evidence) -> None:

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bertlab.errors import BadInput, Unwritable, unknown
+from bertlab.report.agreement import Agreement, agreement
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
+from bertlab.report.pages import agreement as agreement_pages
 from bertlab.report.pages import chapter, latex, render, summary
 from bertlab.store import files
 from bertlab.store.runs import Store
@@ -32,6 +34,8 @@ class Report:
     pages: list[Path]
     """The index pages first."""
     evidence: list[Evidence]
+    agreement: Agreement
+    """The measured and the published signs of these studies."""
     changes: Changes | None
     """The changes since an older store, if one is given."""
 
@@ -45,6 +49,7 @@ def write(
 ) -> Report:
     """Writes `studies` (all if none is named) from the store `runs` into `out`: CSV files, figures, and pages.
 
+    The page `agreement` is of these studies together; there is none if they have no pair with a published difference.
     With an older store `since`, the index pages list what changed, and `compare.csv` has each changed value. Raises
     `BadInput` for a study without a record, a store in which nothing is finished, an unknown format, and a directory
     that cannot be written.
@@ -72,15 +77,15 @@ def write(
         changes = compare(older, chosen, str(since))
     try:
         out.mkdir(parents=True, exist_ok=True)
-        paths = []
-        for name, content in _files(everything, {each.study for each in chosen}, out, formats, changes):
+        paths, agreed = [], agreement(chosen)
+        for name, content in _files(everything, {each.study for each in chosen}, out, formats, agreed, changes):
             paths.append(out / name)
             paths[-1].parent.mkdir(exist_ok=True)
             files.write(paths[-1], content)
     except OSError as error:
         raise Unwritable(out, error) from error
     pages = [path for path in paths if path.suffix in (".md", ".html", ".tex")]
-    return Report(sorted(pages, key=lambda path: path.stem != "index"), chosen, changes)
+    return Report(sorted(pages, key=lambda path: path.stem != "index"), chosen, agreed, changes)
 
 
 def _files(
@@ -88,6 +93,7 @@ def _files(
     studies: Collection[str],
     out: Path,
     formats: Collection[str],
+    agreed: Agreement,
     changes: Changes | None,
 ) -> Iterator[tuple[str, str | bytes]]:
     """Names and contents: the figures, CSV files and pages of each study, then the pages of all."""
@@ -110,10 +116,14 @@ def _files(
             yield f"{made.stem}.md", render("study.md.j2", chapter=made)
         if "latex" in formats:
             yield f"{made.stem}.tex", latex.study(made)
+    if agreed.final:
+        yield "agreement.csv", tidy.csv(tidy.agreement(agreed))
+        yield from agreement_pages.files(agreed, formats)
     if changes:
         yield "compare.csv", tidy.csv(changes.values)
     written = {each.stem for each in chapters if (out / f"{each.stem}.md").is_file()}
     context = {"summary": summary(chapters), "chapters": chapters, "written": written, "changes": changes}
+    context["agreement"] = agreement_pages.summary(agreed) if agreed.final else ""
     for name in ("html", "md"):
         if name in formats:
             yield f"index.{name}", render(f"index.{name}.j2", **context)

@@ -7,6 +7,7 @@ from typing import Any
 import pandas
 
 from bertlab.report import escape
+from bertlab.report.agreement import Agreement
 from bertlab.report.evidence import Evidence
 from bertlab.report.findings import findings
 from bertlab.report.noise import spreads
@@ -25,6 +26,10 @@ CLAIMS = (
     *("effect", "low", "high", "published", "n", "p", "adjusted_p"),
     *("log_likelihood", "log_likelihood_low", "log_likelihood_high", "log_likelihood_p", "log_likelihood_adjusted_p"),
     *("log_likelihood_verdict", "verdict", "reason", "collapses"),
+)
+AGREEMENT = (
+    *PLACE,
+    *("measurement", "endpoint", "variant", "other", "milestone", "published", "measured", "agrees", "seeds"),
 )
 SUMMARY = (
     *PLACE,
@@ -127,6 +132,18 @@ def noise(evidences: Sequence[Evidence]) -> pandas.DataFrame:
             row |= {name: share for name, share, kept in zip(names, found.shares, known, strict=True) if kept}
         rows.append(row)
     return pandas.DataFrame(rows, columns=list(NOISE), dtype=object)
+
+
+def agreement(found: Agreement) -> pandas.DataFrame:
+    """A line for each pair of variants on each measurement, endpoint and milestone.
+
+    Differences are `variant` minus `other`, published ones of the end of pre-training: see `agreement.Comparison`.
+    """
+    lines = [
+        {name: getattr(each, name) for name in AGREEMENT if name != "seeds"} | {"seeds": len(each.by_seed)}
+        for each in found.comparisons
+    ]
+    return pandas.DataFrame(lines, columns=list(AGREEMENT), dtype=object)
 
 
 def _ends(prefix: str, found: Interval | None) -> dict[str, float]:

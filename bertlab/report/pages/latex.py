@@ -1,6 +1,8 @@
 """A study in LaTeX: a file of booktabs tables to be read into a paper by `\\input`."""
 
-from bertlab.names import plain
+from collections.abc import Sequence
+
+from bertlab.names import filename, plain
 from bertlab.report import findings, tables
 from bertlab.report.pages import Chapter
 from bertlab.report.tables import Table
@@ -31,13 +33,22 @@ def study(chapter: Chapter) -> str:
     return "\n".join(found)
 
 
-def _table(table: Table, caption: str, label: str) -> str:
-    """A table by pandas; the measurements of a table of results span what is measured and published."""
+def page(label: str, found: Sequence[Table], about: str) -> str:
+    """A file of plain tables, each labelled by its first column."""
+    parts = [
+        _table(each, f"{about} by {each.columns[0]}.", f"tab:{label}:{filename(each.columns[0])}", published=False)
+        for each in found
+    ]
+    return "\n".join([_HEADER, *parts])
+
+
+def _table(table: Table, caption: str, label: str, *, published: bool = True) -> str:
+    """A table by pandas; if `published`, the measurements of results span what is measured and published."""
     import pandas
 
     names = [plain(each) for each in table.columns[1:]]
     frame = pandas.DataFrame([row[1:] for row in table.rows], index=[row[0] for row in table.rows], columns=names)
-    if "verdict" not in names:
+    if published and "verdict" not in names:
         heads = [
             (names[place - 1], "published") if name == "published" else (name, "measured")
             for place, name in enumerate(names)

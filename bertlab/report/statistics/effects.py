@@ -85,6 +85,8 @@ class Effect:
     n: int
     """The number of these pre-training seeds."""
     examples: int
+    by_seed: Mapping[int, float] = field(default_factory=dict, compare=False, repr=False)
+    """The difference at each of these seeds."""
     spread: VarianceComponents | None = None
     """None with one seed, and where nothing varies, which is no evidence of certainty; there is no interval then."""
     resample: Callable[[], Floats] | None = field(default=None, repr=False)
@@ -138,16 +140,19 @@ def effect(variant: Runs, other: Runs, *, key: int = 0, resamples: int = RESAMPL
     A run without predictions is a mean of one score. `key` seeds the multi-bootstrap. Raises `ValueError` for runs with
     different numbers of examples.
     """
-    seeds: list[Seed] = [(variant[seed], other[seed]) for seed in sorted(variant) if seed in other]
-    if not seeds:
+    shared = [seed for seed in sorted(variant) if seed in other]
+    if not shared:
         return None
+    seeds: list[Seed] = [(variant[seed], other[seed]) for seed in shared]
     sizes = {each.examples for one, two in seeds for each in (*one, *two)}
     if len(sizes) > 1:
         raise ValueError(f"runs on {' and '.join(map(str, sorted(sizes)))} examples cannot be paired")
     differences = _contributions(seeds)
     spread = measured(differences)
     resample = None if spread is None else partial(resampled, seeds, resamples, key)
-    return Effect(mean=float(differences.mean()), n=len(seeds), examples=sizes.pop(), spread=spread, resample=resample)
+    by_seed = dict(zip(shared, differences.mean(1).tolist(), strict=True))
+    mean, examples = float(differences.mean()), sizes.pop()
+    return Effect(mean=mean, n=len(seeds), examples=examples, by_seed=by_seed, spread=spread, resample=resample)
 
 
 def _contributions(seeds: Sequence[Seed]) -> Floats:

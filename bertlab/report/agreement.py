@@ -1,0 +1,306 @@
+"""How often a measured difference between two variants has the sign of the published one.
+
+A small model that gets the signs right supports the same choices as the paper's. Magnusson et al. (2025, DataDecide)
+count the same: the better of two variants at 150M parameters is the better at 1B in about 80 % of pairs.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from statistics import fmean
+from typing import Any, TypeVar
+
+import numpy as np
+
+from bertlab import keyed
+from bertlab.recipe import cost
+from bertlab.report.evidence import Evidence
+from bertlab.report.predictions import LIKELIHOOD
+from bertlab.report.statistics.effects import LEVEL, RESAMPLES, Interval
+from bertlab.tasks.metrics import Floats
+
+METRIC = "metric"
+ENDPOINTS = {METRIC: "paper's metric", LIKELIHOOD: "log-likelihood"}
+"""What the measured sign is of, with its name on a page."""
+SIZES = {0.5: "below 0.5 points", 1.0: "0.5 to 1 point", 2.0: "1 to 2 points"}
+"""Published differences by size: the upper ends of the bins, each open."""
+LARGEST, OTHER_UNIT = "2 points and more", "not in points"
+MATCHED = f"{METRIC} with {LIKELIHOOD}"
+"""The paper's metric on the pairs that have a log-likelihood too."""
+_ROUNDING = 1e-9
+"""A mean this close to zero is zero: means of equal predictions differ by some 1e-13."""
+Key = TypeVar("Key")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Two variants on one measurement, with their published and their measured difference."""
+
+    study: str
+    scale: str
+    setting: str
+    key: str
+    """These four name a section of the report."""
+    measurement: str
+    endpoint: str
+    """One of `ENDPOINTS`."""
+    variant: str
+    other: str
+    """Differences are the variant minus this one."""
+    milestone: int
+    """Per cent of the pre-training's steps after which both are measured; the published values are those of the end."""
+    flops: float | None
+    """Operations of the baseline's pre-training until then; None if it was not trained here."""
+    in_points: bool
+    published: float
+    """Never zero. On the log-likelihood, of which more is better, with the sign turned where less is better in the
+    paper's metric."""
+    by_seed: Mapping[int, float]
+    """The measured difference at each seed that both variants have."""
+
+    @property
+    def section(self) -> tuple[str, str, str, str]:
+        """Study, scale, setting and key."""
+        return self.study, self.scale, self.setting, self.key
+
+    @property
+    def pair(self) -> tuple[object, ...]:
+        """What two endpoints of the same pair have in common."""
+        return self.section, self.measurement, self.variant, self.other, self.milestone
+
+    @property
+    def measured(self) -> float:
+        """The mean over the seeds."""
+        return fmean(self.by_seed.values())
+
+    @property
+    def tied(self) -> bool:
+        """Whether the measured difference is zero: it has no sign, and does not agree."""
+        return abs(self.measured) < _ROUNDING
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both differences have the same sign."""
+        return not self.tied and (self.measured > 0) == (self.published > 0)
+
+    @property
+    def size(self) -> str:
+        """The bin of the published difference."""
+        if not self.in_points:
+            return OTHER_UNIT
+        # published values are decimals: 84.3 - 83.3 in floats must not lie below 1
+        return next((name for end, name in SIZES.items() if round(abs(self.published), 6) < end), LARGEST)
+
+
+@dataclass(frozen=True)
+class Share:
+    """The pairs of a group, those of them whose signs agree, and those whose measured difference is zero."""
+
+    agreed: int
+    pairs: int
+    tied: int
+
+    @classmethod
+    def of(cls, comparisons: Iterable[Comparison]) -> "Share":
+        """Counts comparisons."""
+        known = [(each.agrees, each.tied) for each in comparisons]
+        return cls(sum(agrees for agrees, _ in known), len(known), sum(tied for _, tied in known))
+
+    @property
+    def value(self) -> float | None:
+        """The share that agrees; None without pairs."""
+        return self.agreed / self.pairs if self.pairs else None
+
+
+Shares = Mapping[str, Share]
+"""Shares by endpoint."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A point of the curve over compute."""
+
+    study: str
+    scale: str
+    setting: str
+    key: str
+    milestone: int
+    """Per cent of the pre-training's steps."""
+    flops: float | None
+    """Operations of the baseline's pre-training until then."""
+    shares: Shares
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The comparisons of a report and the shares of them that agree."""
+
+    comparisons: tuple[Comparison, ...] = field(repr=False)
+    """At all milestones."""
+
+    @cached_property
+    def final(self) -> list[Comparison]:
+        """The comparisons at the end of pre-training."""
+        return [each for each in self.comparisons if each.milestone == 100]
+
+    def on(self, endpoint: str) -> list[Comparison]:
+        """The final comparisons on an endpoint."""
+        return [each for each in self.final if each.endpoint == endpoint]
+
+    @cached_property
+    def overall(self) -> Mapping[str, tuple[Share, Interval | None]]:
+        """The share of all final comparisons on each endpoint and `MATCHED`, with its 95 % interval."""
+        known = {each.pair for each in self.on(LIKELIHOOD)}
+        pairs = {endpoint: self.on(endpoint) for endpoint in ENDPOINTS}
+        pairs[MATCHED] = [each for each in self.on(METRIC) if each.pair in known]
+        return {name: (Share.of(own), interval(own)) for name, own in pairs.items()}
+
+    @property
+    def studies(self) -> int:
+        """The number of studies with pairs."""
+        return len({each.study for each in self.final})
+
+    @property
+    def seeds(self) -> int:
+        """The most seeds of any pair."""
+        return max((len(each.by_seed) for each in self.final), default=0)
+
+    @cached_property
+    def groups(self) -> Mapping[str, Mapping[str, Shares]]:
+        """Shares by study, by measurement, by scale, and by published size in the order of the sizes."""
+        sizes = [*SIZES.values(), LARGEST, OTHER_UNIT]
+        return {
+            "study": _by(self.final, lambda each: each.study),
+            "measurement": _by(self.final, lambda each: each.measurement),
+            "scale": _by(self.final, lambda each: each.scale),
+            "published difference": _by(sorted(self.final, key=lambda e: sizes.index(e.size)), lambda each: each.size),
+        }
+
+    @cached_property
+    def curve(self) -> list[Step]:
+        """The shares after each milestone, for each section with two milestones or more.
+
+        All points of a section are of the same pairs: those that are measured at each of its milestones.
+        """
+        found = []
+        for section, own in _grouped(self.comparisons, lambda each: each.section).items():
+            milestones = sorted({each.milestone for each in own})
+            pairs = _grouped(own, lambda e: (e.measurement, e.endpoint, e.variant, e.other)).values()
+            whole = [each for pair in pairs if len(pair) == len(milestones) > 1 for each in pair]
+            for milestone, points in sorted(_grouped(whole, lambda each: each.milestone).items()):
+                found.append(Step(*section, milestone, points[0].flops, _shares(points)))
+        return found
+
+    def figures(self) -> dict[str, Any]:
+        """All numbers but those of single comparisons, as JSON."""
+
+        def plain(shares: Shares) -> dict[str, Any]:
+            return {name: {**asdict(each), "share": each.value} for name, each in shares.items()}
+
+        overall = {
+            name: {**asdict(each), "share": each.value, "interval": [found.low, found.high] if found else None}
+            for name, (each, found) in self.overall.items()
+        }
+        groups = {name: {each: plain(shares) for each, shares in own.items()} for name, own in self.groups.items()}
+        curve = [{**asdict(each), "shares": plain(each.shares)} for each in self.curve]
+        return {"studies": self.studies, "seeds": self.seeds, "overall": overall, "by": groups, "curve": curve}
+
+
+def agreement(evidences: Sequence[Evidence]) -> Agreement:
+    """Compares every pair of pre-trained variants, on every measurement with published values of both that differ."""
+    return Agreement(tuple(itertools.chain.from_iterable(map(_comparisons, evidences))))
+
+
+def _comparisons(evidence: Evidence) -> Iterator[Comparison]:
+    """Each pair in the order of the study, the later variant minus the earlier one; the baseline is the first."""
+    whole = _flops(evidence)
+    for name in evidence.measurements:
+        milestones = sorted({each.milestone for each in evidence.cells if each.measurement == name})
+        for other, variant in itertools.combinations([evidence.baseline, *evidence.others], 2):
+            published = evidence.published_difference(variant, name, other)
+            ours, theirs = ({each.run_id for each in evidence.at(side, name)} for side in (variant, other))
+            if not published or ours == theirs:
+                continue
+            for endpoint, milestone in itertools.product(ENDPOINTS, milestones):
+                metric = LIKELIHOOD if endpoint == LIKELIHOOD else ""
+                effect = evidence.effect(variant, other, name, metric=metric, at=(milestone, milestone))
+                if effect is None:
+                    continue
+                turned = endpoint == LIKELIHOOD and evidence.less_is_more(name)
+                yield Comparison(
+                    study=evidence.study,
+                    scale=evidence.scale,
+                    setting=evidence.setting,
+                    key=evidence.key,
+                    measurement=name,
+                    endpoint=endpoint,
+                    variant=variant,
+                    other=other,
+                    milestone=milestone,
+                    flops=None if whole is None else whole * milestone / 100,
+                    in_points=evidence.column(name)[0].in_points,
+                    published=float(-published if turned else published),
+                    by_seed=effect.by_seed,
+                )
+
+
+def _flops(evidence: Evidence) -> float | None:
+    """Operations of a pre-training of the baseline; None if it was not trained here."""
+    for run in evidence.of(evidence.baseline):
+        if run.recipe and not run.imported:
+            return cost.flops(run.recipe, vocabulary=int(run.result.get("vocabulary") or 0))
+    return None
+
+
+def interval(comparisons: Sequence[Comparison], resamples: int = RESAMPLES) -> Interval | None:
+    """The 95 % interval of a share over studies and seeds; None for one study with one seed, and without pairs.
+
+    A cluster bootstrap: each resample draws as many studies as there are, and within each drawn study as many seeds as
+    each of its sections has, which all pairs of the section share; signs are those of the means over the drawn seeds. A
+    pair that has none of the drawn seeds is left out of the resample.
+    """
+    studies = _grouped(comparisons, lambda each: each.study)
+    if not studies or (len(studies) == 1 and all(len(each.by_seed) == 1 for each in comparisons)):
+        return None
+    places = np.arange(len(studies))
+    which = keyed.integers(len(studies), keyed.key("agreement", "studies"), np.arange(resamples)[:, None], places[None])
+    agreed, counted = np.zeros(resamples), np.zeros(resamples)
+    for draw, (place, own) in itertools.product(places, enumerate(studies.values())):
+        drawn = which[:, draw] == place
+        for section, pairs in _grouped(own, lambda each: each.section).items():
+            # a study that is drawn twice draws its seeds twice
+            agrees, known = _resampled(pairs, np.flatnonzero(drawn), keyed.key("agreement", int(draw), *section))
+            agreed[drawn] += agrees
+            counted[drawn] += known
+    shares = agreed[counted > 0] / counted[counted > 0]
+    low, high = np.quantile(shares, [0.5 - LEVEL / 2, 0.5 + LEVEL / 2])
+    return Interval(float(low), float(high))
+
+
+def _resampled(pairs: Sequence[Comparison], resamples: keyed.Numbers, key: int) -> tuple[Floats, Floats]:
+    """The numbers of pairs that agree and of pairs with a drawn seed, in each of these resamples: (B,) each."""
+    seeds = sorted({seed for each in pairs for seed in each.by_seed})
+    differences = np.array([[each.by_seed.get(seed, 0.0) for seed in seeds] for each in pairs])  # (P, S)
+    present = np.array([[seed in each.by_seed for seed in seeds] for each in pairs], dtype=np.float64)
+    draws = keyed.integers(len(seeds), key, resamples[:, None], np.arange(len(seeds))[None])  # (B, S)
+    weights = (draws[:, :, None] == np.arange(len(seeds))).sum(1).astype(np.float64)  # (B, S)
+    signs = np.sign([each.published for each in pairs])
+    agrees = (weights @ differences.T) * signs > _ROUNDING
+    return agrees.sum(1), (weights @ present.T > 0).sum(1)
+
+
+def _grouped(comparisons: Iterable[Comparison], key: Callable[[Comparison], Key]) -> dict[Key, list[Comparison]]:
+    found: dict[Key, list[Comparison]] = {}
+    for each in comparisons:
+        found.setdefault(key(each), []).append(each)
+    return found
+
+
+def _shares(comparisons: Iterable[Comparison]) -> dict[str, Share]:
+    by_endpoint = _grouped(comparisons, lambda each: each.endpoint)
+    return {endpoint: Share.of(by_endpoint.get(endpoint, ())) for endpoint in ENDPOINTS}
+
+
+def _by(comparisons: Iterable[Comparison], group: Callable[[Comparison], str]) -> dict[str, Shares]:
+    return {name: _shares(own) for name, own in _grouped(comparisons, group).items()}

@@ -1,0 +1,112 @@
+"""The page `agreement` in all formats: its tables and sentences. Raw text: the templates escape it."""
+
+import sys
+from collections.abc import Collection, Iterator
+
+from bertlab.report.agreement import ENDPOINTS, MATCHED, METRIC, Agreement, Share, Shares
+from bertlab.report.pages import latex, render
+from bertlab.report.plots.agreement import figures
+from bertlab.report.predictions import LIKELIHOOD
+from bertlab.report.statistics.effects import Interval
+from bertlab.report.tables import Table
+from bertlab.wording import count
+
+
+def files(found: Agreement, formats: Collection[str]) -> Iterator[tuple[str, str | bytes]]:
+    """Names and contents of the pages and their figures."""
+    drawn = figures(found)
+    yield from ((f"figures/agreement-{kind}.svg", svg) for kind, (svg, _) in drawn.items())
+    for name in ("html", "md"):
+        if name in formats:
+            page = render(f"agreement.{name}.j2", found=found, figures=drawn, words=sys.modules[__name__])
+            yield f"agreement.{name}", page
+    if "latex" in formats:
+        yield (
+            "agreement.tex",
+            latex.page("agreement", [overall(found), *groups(found)], "Signs that agree with the published ones,"),
+        )
+
+
+def summary(found: Agreement) -> str:
+    """The overall share on the paper's metric with its interval, in one sentence."""
+    share, ends = found.overall[METRIC]
+    seeds = count(found.seeds, "seed")
+    if found.studies == 1:
+        over = f"over {seeds} of one study"
+    else:
+        over = f"over {found.studies} studies"
+        over += f" and {seeds}" if found.seeds > 1 else " with one seed each"
+    known = f"{_ends(ends)} {over}" if ends else "one study with one seed gives no interval"
+    pairs = count(share.pairs, "measured difference")
+    return f"{share.agreed:,} of {pairs} have the published sign: {_percent(share)} ({known})."
+
+
+def notes(found: Agreement) -> list[str]:
+    """What is counted, how the interval is made, and how to read the share."""
+    lines = [
+        "A pair: two pre-trained variants of a study, the baseline or not, on one measurement, whose published values "
+        "differ. It agrees if the mean measured difference over the seeds of both has the sign of the published one, "
+        "whether or not the difference is certain; a mean of exactly zero does not agree. Seeds are "
+        "pre-training seeds, on a published checkpoint fine-tuning seeds. Pairs of a study share variants, "
+        "so they are not independent.",
+        "For reference: guessing gives 50 %. Magnusson et al. (2025, DataDecide) find the sign of a difference at 1B "
+        "parameters in about 80 % of pairs at 150M.",
+    ]
+    if any(ends for _, ends in found.overall.values()):
+        lines.append(
+            "Interval: a bootstrap that draws studies, and seeds within each study, with replacement. The drawn seeds "
+            "are noisier than all seeds together, so it reaches further towards 50 %. A few studies or seeds do not "
+            "show how far others may lie: it is then too narrow."
+        )
+    else:
+        lines.append("One study with one seed gives no interval: nothing shows how far other seeds may lie.")
+    return lines
+
+
+def overall(found: Agreement) -> Table:
+    """A line for each endpoint, and for the paper's metric on the pairs of the log-likelihood if these are fewer."""
+    names = {METRIC: ENDPOINTS[METRIC], MATCHED: f"{ENDPOINTS[METRIC]}, pairs with a log-likelihood"}
+    names |= {LIKELIHOOD: f"{ENDPOINTS[LIKELIHOOD]} of the right answers"}
+    if found.overall[MATCHED][0].pairs in (0, found.overall[METRIC][0].pairs):
+        del names[MATCHED]
+    rows = []
+    for name, text in names.items():
+        share, ends = found.overall[name]
+        if share.pairs:
+            numbers = (f"{each:,}" for each in (share.pairs, share.agreed, share.tied))
+            rows.append((text, *numbers, _percent(share), _ends(ends) or "none"))
+    return Table(("endpoint", "pairs", "agree", "measured as zero", "share", "95 % interval"), tuple(rows))
+
+
+def groups(found: Agreement) -> list[Table]:
+    """A table for each way to group the pairs: the share on each endpoint with its number of pairs."""
+    return [
+        Table((name, *ENDPOINTS.values()), tuple((group, *_cells(shares)) for group, shares in own.items()))
+        for name, own in found.groups.items()
+    ]
+
+
+def curve(found: Agreement) -> Table:
+    """A line for each milestone of each section."""
+    rows = [
+        (
+            f"{each.study}, {each.scale} {each.setting}",
+            f"{each.milestone} %",
+            "" if each.flops is None else f"{each.flops:.1e}",
+            *_cells(each.shares),
+        )
+        for each in found.curve
+    ]
+    return Table(("study", "steps", "FLOPs of the baseline", *ENDPOINTS.values()), tuple(rows))
+
+
+def _cells(shares: Shares) -> list[str]:
+    return [f"{_percent(each)} ({each.agreed} of {each.pairs})" if each.pairs else "" for each in shares.values()]
+
+
+def _percent(share: Share) -> str:
+    return "" if share.value is None else f"{100 * share.value:.0f} %"
+
+
+def _ends(found: Interval | None) -> str:
+    return f"{100 * found.low:.0f} to {100 * found.high:.0f} %" if found else ""

@@ -1,0 +1,83 @@
+"""Figures of the agreement of signs: measured against published differences, and the share over pre-training."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bertlab.report.agreement import ENDPOINTS, METRIC, Agreement
+from bertlab.report.plots.figure import COLOURS, INK, LEVEL, PALE, SPAN, WIDTH, Key, applied, blank, label, legend, svg
+from bertlab.wording import count
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_AGREES: dict[str, Any] = {"color": COLOURS[0], "marker": "o", "linestyle": "", "markersize": 5.5, "alpha": 0.8}
+_DIFFERS: dict[str, Any] = {**_AGREES, "color": COLOURS[3], "marker": "X", "markersize": 6}
+_REFERENCE: dict[str, Any] = {"color": INK, "linewidth": 1, "linestyle": LEVEL}
+_LINEAR = 1.0
+"""Points around zero that are drawn to scale; the axes are logarithmic beyond."""
+_TICKS = (-50, -20, -10, -5, -2, -1, 0, 1, 2, 5, 10, 20, 50)
+
+
+def figures(found: Agreement) -> dict[str, tuple[bytes, str]]:
+    """By kind, `signs` and `curve`, an SVG with a sentence that says what it shows; without what has no values."""
+    with applied():
+        drawn = {"signs": _signs(found), "curve": _curve(found)}
+    return {kind: (svg(each[0], f"agreement {kind}"), each[1]) for kind, each in drawn.items() if each}
+
+
+def _signs(found: Agreement) -> tuple[Figure, str] | None:
+    from matplotlib.scale import SymmetricalLogScale
+
+    pairs = [each for each in found.on(METRIC) if each.in_points]
+    if not pairs:
+        return None
+    figure = blank(4.6)
+    axes = figure.subplots()
+    keys: list[Key] = []
+    for style, agrees in ((_AGREES, True), (_DIFFERS, False)):
+        own = [each for each in pairs if each.agrees is agrees]
+        axes.plot([each.published for each in own], [each.measured for each in own], **style, zorder=3)
+        keys.append((style, f"{'same sign' if agrees else 'another sign, or none'}: {count(len(own), 'pair')}"))
+    axes.axhline(0, color=PALE, linewidth=1.2, zorder=1)
+    axes.axvline(0, color=PALE, linewidth=1.2, zorder=1)
+    for side, values in (("x", [each.published for each in pairs]), ("y", [each.measured for each in pairs])):
+        end = 1.25 * max(SPAN, *map(abs, values))
+        ticks = [each for each in _TICKS if abs(each) <= end]
+        names = [f"{each:+}" if each else "0" for each in ticks]
+        axes.set(**{f"{side}scale": SymmetricalLogScale(None, linthresh=_LINEAR), f"{side}lim": (-end, end)})
+        axes.set(**{f"{side}ticks": ticks, f"{side}ticklabels": names})
+    axes.set_xlabel("published difference (points)")
+    axes.set_ylabel("measured difference (points)")
+    legend(figure, keys)
+    return figure, f"Measured against published differences of {count(len(pairs), 'pair')} of variants, in points."
+
+
+def _curve(found: Agreement) -> tuple[Figure, str] | None:
+    if not found.curve:
+        return None
+    figure = blank(3.0)
+    axes = figure.subplots()
+    keys: list[Key] = []
+    sections = list(dict.fromkeys((each.study, each.scale, each.setting, each.key) for each in found.curve))
+    for place, section in enumerate(sections):
+        steps = [each for each in found.curve if (each.study, each.scale, each.setting, each.key) == section]
+        for endpoint, dashes in zip(ENDPOINTS, ("solid", (0, (5, 1.5))), strict=True):
+            points = [(each.milestone, share) for each in steps if (share := each.shares[endpoint].value) is not None]
+            if points:
+                style: dict[str, Any] = {
+                    "color": COLOURS[place % len(COLOURS)],
+                    "linestyle": dashes,
+                    "marker": "o",
+                    "markersize": 3.5,
+                }
+                axes.plot([at for at, _ in points], [100 * share for _, share in points], **style)
+                keys.append((style, label(f"{section[0]}, {section[1]}: {ENDPOINTS[endpoint]}", WIDTH / 2)))
+    axes.axhline(80, **_REFERENCE, zorder=1)
+    keys.append((_REFERENCE, "80 %: DataDecide, 150M to 1B parameters"))
+    axes.set_xlim(left=0)
+    axes.set_ylim(-4, 104)
+    axes.set_xlabel("per cent of the pre-training's steps")
+    axes.set_ylabel("signs that agree (%)")
+    legend(figure, keys)
+    return figure, f"Share of signs that agree after each milestone, for {count(len(sections), 'setting')}."
