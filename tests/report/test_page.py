@@ -59,7 +59,8 @@ def test_a_whole_study(builder: Any, fill: Callable[..., None], tmp_path: Path) 
     names = {path.relative_to(tmp_path / "reports").as_posix() for path in (tmp_path / "reports").rglob("*.*")}
     figures = {f"figures/masking-{kind}.svg" for kind in ("effects", "points", "curves")}
     data = {f"masking{part}.csv" for part in ("", "-summary", "-claims", "-noise")}
-    assert names == {"index.html", "index.md", "masking.md", *data, *figures}
+    agreement = {"agreement.html", "agreement.md", "agreement.csv", "figures/agreement-signs.svg"}
+    assert names == {"index.html", "index.md", "masking.md", *agreement, *data, *figures}
     index = (tmp_path / "reports" / "index.md").read_text()
     assert "[masking](masking.md)" in index
     assert "36 of 36" in index
@@ -76,7 +77,7 @@ def test_the_same_store_gives_the_same_bytes(builder: Any, fill: Callable[..., N
     page.write([], tmp_path / "copy", tmp_path / "two", page.FORMATS)
     page.write([], tmp_path / "copy", tmp_path / "two", page.FORMATS)
     files = [path for path in (tmp_path / "one").rglob("*") if path.is_file()]
-    assert len(files) == 11
+    assert len(files) == 16
     for path in files:
         assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes()
 
