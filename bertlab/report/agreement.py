@@ -163,8 +163,8 @@ class Agreement:
 
     @property
     def seeds(self) -> int:
-        """The most seeds of any pair."""
-        return max((len(each.by_seed) for each in self.final), default=0)
+        """The most seeds of any section."""
+        return _most_seeds(self.final)
 
     @cached_property
     def groups(self) -> Mapping[str, Mapping[str, Shares]]:
@@ -261,7 +261,7 @@ def interval(comparisons: Sequence[Comparison], resamples: int = RESAMPLES) -> I
     pair that has none of the drawn seeds is left out of the resample.
     """
     studies = _grouped(comparisons, lambda each: each.study)
-    if not studies or (len(studies) == 1 and all(len(each.by_seed) == 1 for each in comparisons)):
+    if not studies or (len(studies) == 1 and _most_seeds(comparisons) == 1):
         return None
     places = np.arange(len(studies))
     which = keyed.integers(len(studies), keyed.key("agreement", "studies"), np.arange(resamples)[:, None], places[None])
@@ -288,6 +288,11 @@ def _resampled(pairs: Sequence[Comparison], resamples: keyed.Numbers, key: int) 
     signs = np.sign([each.published for each in pairs])
     agrees = (weights @ differences.T) * signs > _ROUNDING
     return agrees.sum(1), (weights @ present.T > 0).sum(1)
+
+
+def _most_seeds(comparisons: Sequence[Comparison]) -> int:
+    sections = _grouped(comparisons, lambda each: each.section).values()
+    return max((len({seed for each in own for seed in each.by_seed}) for own in sections), default=0)
 
 
 def _grouped(comparisons: Iterable[Comparison], key: Callable[[Comparison], Key]) -> dict[Key, list[Comparison]]:

@@ -120,7 +120,9 @@ def pictured(evidence: Evidence, alt: str) -> Chapter:
 
 
 def of_html(evidence: Evidence, alt: str) -> str:
-    return render("index.html.j2", chapters=[pictured(evidence, alt)], summary="Of 1 claim 1 is open.", changes=None)
+    return render(
+        "index.html.j2", chapters=[pictured(evidence, alt)], summary="Of 1 claim 1 is open.", changes=None, agreement=""
+    )
 
 
 def html_tags(page: Page) -> list[tuple[str, list[tuple[str, str | None]]]]:
