@@ -243,7 +243,8 @@ def test_a_report_of_one_study_has_its_agreement(builder: Any, tmp_path: Path) -
     other = type(builder)(builder.root, study="other")
     other.cells, other.rows = builder.cells[:8], builder.rows
     other.record("other")
-    every, one = (page.write(each, builder.root, tmp_path / "out").agreement for each in ([], ["masking"]))
+    every = agreement(gather_all(Store(builder.root)))
+    one = page.write(["masking"], builder.root, tmp_path / "out", ["latex"]).agreement
     assert [each.overall[METRIC][0].pairs for each in (every, one)] == [7, 5]
 
 
