@@ -12,6 +12,12 @@ def ablate(
     search: bool = option(
         False, "--search", None, "First choose fine-tuning settings by a grid search on the baseline."
     ),
+    budget: str = option(
+        "", "--budget", "TIME|NUMBERruns", "Add seeds in rounds where they decide claims: 90m, 2h, 1d or 40runs in all."
+    ),
+    until_decided: bool = option(
+        False, "--until-decided", None, "Add seeds in rounds until no claim needs more, 12 at most without --budget."
+    ),
     logger: Names = LOGGERS,
     retry: bool = RETRY,
     dry_run: bool = DRY_RUN,
@@ -28,9 +34,15 @@ def ablate(
     from bertlab.lab import search as searching
     from bertlab.lab.record import records
     from bertlab.report.gather import gather
+    from bertlab.rounds.budget import Budget
     from bertlab.store import union
     from bertlab.store.runs import Store
 
+    limit = Budget.parse(budget)
+    rounds = bool(budget) or until_decided
+    for name, given in (("--seeds", options.seeds != "1"), ("--from", options.from_ is not None)):
+        if rounds and given:
+            raise BadInput(f"{name} fixes the seeds, and --budget and --until-decided choose them: leave one out")
     machine, store = devices.machine(options, logger), Store(options.runs)
     request = options.study_request(machine)
     if request.pretrained is not None and (devices.compile != "auto" or devices.micro_batch):
@@ -44,7 +56,15 @@ def ablate(
             if dry_run:
                 return 0
             carry_out(tried.plan.jobs, store, machine, retry=retry)
-        plan = planning.make(tried.chosen(store), machine)
+        request = tried.chosen(store)
+        plan = planning.make(request, machine)
+    if rounds:
+        from bertlab.cli.in_rounds import in_rounds
+        from bertlab.rounds.rounds import Rounds
+
+        spelled = f"--budget {budget.replace(' ', '')}" if budget else "--until-decided"
+        made_in = Rounds(request, limit, machine, store, options.spelled() + " --search" * search, spelled)
+        return 0 if in_rounds(made_in, retry=retry, dry_run=dry_run) else 1
     draw(plan, store, machine)
     if dry_run:
         return 0

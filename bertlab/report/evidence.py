@@ -12,6 +12,7 @@ from statistics import fmean as mean
 from bertlab.lab.study import GUESS, Claim
 from bertlab.recipe import Loss
 from bertlab.report.cells import EXCHANGED, Cell, Pretraining
+from bertlab.report.looks import Looks
 from bertlab.report.predictions import Predictions
 from bertlab.report.statistics.effects import Effect, Summary, summarise
 from bertlab.report.statistics.variance import Typical
@@ -52,6 +53,8 @@ class Evidence:
     """Settings that a search chose, by task."""
     cells: tuple[Cell, ...]
     pretrainings: tuple[Pretraining, ...]
+    looks: Looks | None
+    """The looks at claims whose seeds were added in rounds; None for a number of seeds that was fixed."""
     predictions: Predictions = field(repr=False)
     _effects: dict[tuple[object, ...], Effect | None] = field(default_factory=dict, init=False, repr=False)
     _typical: dict[str, Typical | None] = field(default_factory=dict, init=False, repr=False)
@@ -236,7 +239,7 @@ class Evidence:
         `without` are seeds to leave out. If `pooled`, all comparisons of the study together estimate the variance
         between seeds (`Typical`), except for an untrained variant, whose runs may vary differently.
         """
-        metric = "" if metric == self.column(measurement)[0].metric else metric
+        metric = "" if metric in {cell.metric for cell in self.column(measurement)} else metric
         pooled = pooled and not (self.untrained(variant) or self.untrained(other))
         key = (variant, other, measurement, metric, at, without, pooled)
         if key not in self._effects:

@@ -7,10 +7,9 @@ from statistics import fmean
 
 from bertlab.lab.study import Claim
 from bertlab.report.evidence import Evidence
-from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, seed_means
 from bertlab.report.tables import Table, described, signed, with_details
-from bertlab.report.verdicts import Pair, Trial, trials, verdicts
+from bertlab.report.verdicts import Pair, Trial, endpoints
 from bertlab.wording import count, duration
 
 SECOND = ("log-likelihood", "verdict by log-likelihood")
@@ -48,6 +47,8 @@ class Finding:
     def sentence(self) -> str:
         """The outcome with the hint and the collapses."""
         text = f"{self.outcome}: {self.hint}" if self.hint else self.outcome
+        if known := _looked(self.trial):
+            text += f"; {known}"
         return f"{text} ({self.collapses})" if self.collapses else text
 
     @property
@@ -63,9 +64,8 @@ class Finding:
 def findings(evidence: Evidence) -> tuple[Finding, ...]:
     """The verdicts on the study's claims with their words: one family by the paper's metric, one by log-likelihood."""
     found = []
-    on_tasks = [each for each in evidence.claims if each.within is None and not evidence.of_pretraining(each.on)]
-    likely = {each.claim: each for each in verdicts(trials(evidence, on_tasks, LIKELIHOOD)) if each.measured}
-    for trial in verdicts(trials(evidence, evidence.claims)):
+    judged, likely = endpoints(evidence)
+    for trial in judged:
         claim, pair = trial.claim, trial.pair
         mean, interval, half = described(pair.effect)
         one = Finding(
@@ -108,6 +108,31 @@ def brief(found: Sequence[Finding]) -> Table:
     return Table(("claim", "measured", "paper", "by log-likelihood", "verdict"), tuple(rows))
 
 
+def looks(found: Sequence[Finding]) -> Table:
+    """A line for each look at a claim, where seeds were added in rounds."""
+    columns = ("claim", "on", "endpoint", "look", "n", "information", "p", "boundary", "chance of a verdict")
+    rows = []
+    for each in found:
+        for endpoint, trial in (("metric", each.trial), ("log-likelihood", each.likely)):
+            if trial is None or trial.looked is None or not trial.looked.looks:
+                continue
+            levels = trial.looked.levels()
+            for number, (look, level) in enumerate(zip(trial.looked.looks, levels, strict=True), 1):
+                shown = (f"{trial.looked.fractions[number - 1]:.2f}", f"{look.p:.2g}", f"{level:.2g}")
+                about = (each.claim, trial.claim.on, endpoint, str(number), str(look.n))
+                rows.append((*about, *shown, f"{look.power:.0%}"))
+    return Table(columns, tuple(rows))
+
+
+def _looked(trial: Trial) -> str:
+    """The looks at a claim, with what is valid after them; empty if its number of seeds was fixed."""
+    if trial.looked is None or not trial.looked.looks or trial.decisive_p is None:
+        return ""
+    shown = f"{count(len(trial.looked.looks), 'look')}, sequential p {trial.decisive_p:.2g}"
+    known = trial.looked.interval(trial.pair.effect)
+    return shown if known is None else f"{shown}, repeated interval {signed(known.low)} to {signed(known.high)}"
+
+
 def _outcome(trial: Trial) -> str:
     return trial.outcome if trial.measured == len(trial.pairs) else "not measured"
 
@@ -141,6 +166,8 @@ def _hint(evidence: Evidence, trial: Trial) -> str:
         return ""
     if trial.validity_issue:
         return trial.validity_issue
+    if trial.looked is not None:
+        return trial.looked.prospect
     if pair.collapses:
         left = pair.without.n if pair.without else 0
         if left < VERDICT_MIN_SEEDS:

@@ -13,6 +13,7 @@ from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
 from bertlab.report.cells import FLOORS, Cell, Point, Pretraining, is_share, number
 from bertlab.report.evidence import NUMERICS, Evidence
+from bertlab.report.looks import Looks
 from bertlab.report.predictions import Predictions
 from bertlab.store.runs import Run, Store
 
@@ -73,6 +74,7 @@ class _Reader:
             claims=claims,
             cells=tuple(map(self.cell, record["cells"])),
             pretrainings=tuple(map(self.pretraining, record["rows"])),
+            looks=Looks.of(record),
             predictions=self.predictions,
         )
 

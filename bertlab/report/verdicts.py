@@ -2,6 +2,7 @@
 
 A claim is decided where Holm's adjusted p-value over all claims of the study, measured or not, is at most 1 - `LEVEL`,
 and never with fewer than `VERDICT_MIN_SEEDS` seeds.
+Where seeds were added in rounds, the p-value is that of all looks.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import numpy as np
 
 from bertlab.lab.study import Claim
 from bertlab.report.evidence import Evidence
+from bertlab.report.looks import Looked
+from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS, Effect
 from bertlab.report.statistics.variance import VarianceComponents
 
@@ -63,6 +66,8 @@ class Trial:
 
     claim: Claim
     pairs: tuple[Pair, ...]
+    looked: Looked | None = None
+    """The looks at it, if its seeds were added in rounds."""
     validity_issue: str = ""
     """Why the data cannot support a verdict; empty if they can."""
     outcome: str = "undecided"
@@ -107,6 +112,18 @@ class Trial:
         against = [p for as_claimed, p in tests if p is not None and not as_claimed]
         return min(1.0, len(tests) * min(against)) if against else max(p for _, p in tests if p is not None)
 
+    @property
+    def decisive_p(self) -> float | None:
+        """The p-value that decides: that of all looks, if seeds were added in rounds."""
+        return self.p if self.looked is None else None if self.validity_issue else self.looked.p
+
+    @property
+    def as_claimed(self) -> bool:
+        """Whether all measured effects lie on the claim's side; in rounds, at the look that decides."""
+        if self.looked is not None:
+            return self.looked.as_claimed
+        return all(pair.as_claimed(self.claim.within) for pair in self.pairs)
+
     def needs(self, family: int) -> tuple[float, float] | None:
         """`need`: the most that any pair needs; all must be significant, so each needs more power than the claim.
 
@@ -150,8 +167,19 @@ def trials(evidence: Evidence, claims: Sequence[Claim], metric: str = "") -> lis
             rest = evidence.effect(variant, other, claim.on, metric=metric, at=at, without=seeds)
             without = rest if seeds else None
             pairs.append(Pair(better, worse, effect, published, true, bool(seeds), without))
-        found.append(Trial(claim, tuple(pairs), _validity_issue(evidence, claim, metric)))
+        looked = None if evidence.looks is None else evidence.looks.at(claim, metric)
+        found.append(Trial(claim, tuple(pairs), looked, _validity_issue(evidence, claim, metric)))
     return found
+
+
+def endpoints(evidence: Evidence) -> tuple[list[Trial], dict[Claim, Trial]]:
+    """The verdicts on the study's claims: one family by the paper's metric, and one by log-likelihood.
+
+    Claims within a margin and on the pre-training itself have no verdict by log-likelihood.
+    """
+    on_tasks = [each for each in evidence.claims if each.within is None and not evidence.of_pretraining(each.on)]
+    likely = {each.claim: each for each in verdicts(trials(evidence, on_tasks, LIKELIHOOD)) if each.measured}
+    return verdicts(trials(evidence, evidence.claims)), likely
 
 
 def _validity_issue(evidence: Evidence, claim: Claim, metric: str) -> str:
@@ -183,12 +211,11 @@ def _validity_issue(evidence: Evidence, claim: Claim, metric: str) -> str:
 def verdicts(trials: Sequence[Trial]) -> list[Trial]:
     """The trials of a study's claims, which are one family of tests, each with its verdict."""
     found = []
-    ps = [trial.p for trial in trials]
+    ps = [trial.decisive_p for trial in trials]
     for trial, p, adjusted in zip(trials, ps, holm([1.0 if p is None else p for p in ps]), strict=True):
         outcome = "undecided"
         if p is not None and adjusted <= 1 - LEVEL:
-            as_claimed = all(pair.as_claimed(trial.claim.within) for pair in trial.pairs)
-            outcome = "reproduced" if as_claimed else "contradicted"
+            outcome = "reproduced" if trial.as_claimed else "contradicted"
         need = trial.needs(len(trials))
         found.append(replace(trial, outcome=outcome, adjusted=None if p is None else adjusted, need=need))
     return found

@@ -40,7 +40,15 @@ RECORD = {
     "setting": str,
     "definition": {"baseline": str, "code": str, "variants": {"*": dict}, "measurements": {"*": dict}},
     "requests": [
-        {"study": str, "options": str, "seeds": [int], "finetune_seeds": int, "only": [str], "random_init": bool}
+        {
+            "study": str,
+            "options": str,
+            "seeds": [int],
+            "finetune_seeds": int,
+            "only": [str],
+            "random_init": bool,
+            "rounds?": str,
+        }
     ],
     "sources": [{"*": str}],
     "question": str,
@@ -69,6 +77,25 @@ RECORD = {
     "intermediate_task": {"*": str},
     "searched": {"*": {"*": NUMBER}},
     "tries": [str],
+    "sequential?": {
+        "maximum": int,
+        "looks": [
+            {
+                "seeds": {"*": [int]},
+                "claims": [
+                    {
+                        "claim": str,
+                        "on": str,
+                        "metric": str,
+                        "n": int,
+                        "p": NUMBER,
+                        "as_claimed": bool,
+                        "power": NUMBER,
+                    }
+                ],
+            }
+        ],
+    },
     "rows": [{"variant": str, "pretrain_seed": int, "pretrain_id": str, "corpus_id": str}],
     "cells": [
         {

@@ -121,8 +121,11 @@ def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
         cells[key] = {**cell, "published": figure}
     rows = {(row["variant"], row["pretrain_seed"]): row for row in (*old["rows"], *new["rows"])}
     requests = _requests(old, new)
+    looks = [each["sequential"] for each in (old, new) if each.get("sequential")]
     return {
         **new,
+        # of looks at the same seeds, those that went on
+        **({"sequential": max(looks, key=lambda each: (len(each["looks"]), canonical(each)))} if looks else {}),
         "definition": definition,
         "requests": requests,
         "command": command(requests),
@@ -152,8 +155,8 @@ def command(requests: Sequence[Mapping[str, Any]]) -> str:
     """The command line that requests a record, or several that each request a part."""
     commands = []
     for each in requests:
-        words = ["bertlab ablate", shlex.quote(each["study"]), each["options"]]
-        if each["seeds"] != [0]:
+        words = ["bertlab ablate", shlex.quote(each["study"]), each["options"], each.get("rounds", "")]
+        if each["seeds"] != [0] and not each.get("rounds"):
             words.append(f"--seeds {spelled(each['seeds'])}")
         if each["finetune_seeds"]:
             words.append(f"--finetune-seeds {each['finetune_seeds']}")

@@ -1,0 +1,61 @@
+"""Adds seeds to studies in rounds, with a look at their claims after each (`ablate --budget`, `--until-decided`)."""
+
+from bertlab.cli.carry_out import carry_out, draw
+from bertlab.cli.console import say
+from bertlab.cli.report import print_result
+from bertlab.lab import plan as planning
+from bertlab.rounds.rounds import Rounds, State, closed, fate
+from bertlab.store import union
+from bertlab.wording import count
+
+
+def in_rounds(rounds: Rounds, *, retry: bool = False, dry_run: bool = False) -> bool:
+    """Runs rounds until no claim needs more seeds or the budget is used; returns whether all runs have a result.
+
+    With `dry_run`, prints the next round and writes nothing. Failed runs of earlier commands are repeated with `retry`.
+    """
+    store, machine = rounds.store, rounds.machine
+    complete, again = True, retry
+    while True:
+        rounds.refresh()
+        states = rounds.states()
+        places = rounds.begun(states, retry=again)
+        if not places:
+            found = rounds.looked(states)
+            new = [found[name].record for name in found if found[name] is not states[name]]
+            if new and not dry_run:
+                union.keep(store, new)
+            states = found
+            _say_claims(rounds, states)
+            places = rounds.next(states)
+        if not places:
+            break
+        plan = rounds.part(places)
+        looks = max(len(state.record.get("sequential", {}).get("looks", ())) for state in states.values())
+        draw(plan, store, machine, f"round {looks + 1}")
+        if dry_run:
+            return True
+        planning.check_metrics(plan, store, machine)
+        made = rounds.records(places)
+        complete &= carry_out(plan.jobs, store, machine, retry=again, on_training=lambda: union.keep(store, made))  # noqa: B023
+        union.keep(store, made)
+        again = False
+    for state in states.values():
+        if state.evidence is not None:
+            print_result(state.evidence)
+    _say_end(rounds, states)
+    return complete
+
+
+def _say_claims(rounds: Rounds, states: dict[str, State]) -> None:
+    """A line for each claim: why it is closed, or how close it is."""
+    for stake, judged in rounds.trials(states):
+        if judged:
+            open_ = [closed(each) or (each.looked.prospect if each.looked else "open") for each in judged]
+            say(f"{stake.claim.text} ({stake.claim.on}): {fate(judged) or '; by log-likelihood '.join(open_)}")
+
+
+def _say_end(rounds: Rounds, states: dict[str, State]) -> None:
+    left = sum(not judged or not fate(judged) for _, judged in rounds.trials(states))
+    why = f"The budget is used; {count(left, 'claim')} stay open." if left else "No claim needs more seeds."
+    say(f"{why} Next: `bertlab report` writes tables and plots.")

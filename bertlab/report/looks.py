@@ -1,0 +1,145 @@
+"""Looks at the claims of a study whose seeds are added in rounds: what each look found, and what it means for the next.
+
+A claim's looks are kept in the study's record: seeds, p-value, and the chance of a verdict at the declared maximum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from bertlab.lab.study import Claim
+from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS, Effect, Interval
+from bertlab.report.statistics.sequential import fraction, nominal, sequential_p
+
+FUTILE = 0.1
+"""The chance of a verdict at the maximum of seeds below which a claim gets no more seeds."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one look found at one claim."""
+
+    n: int
+    """Seeds of all its pairs."""
+    p: float
+    as_claimed: bool
+    """Whether the measured effects lay on the claim's side."""
+    power: float
+    """The chance of a verdict at the maximum of seeds, by the trend at this look."""
+
+
+@dataclass(frozen=True)
+class Looked:
+    """All looks at a claim, the first one first."""
+
+    maximum: int
+    """The most seeds that the claim may get, declared before the first look."""
+    looks: tuple[Look, ...] = ()
+
+    @cached_property
+    def fractions(self) -> list[float]:
+        """The information fraction of each look."""
+        return [fraction(look.n, self.maximum) for look in self.looks]
+
+    @cached_property
+    def _least(self) -> tuple[float, int]:
+        return sequential_p(self.fractions, [look.p for look in self.looks])
+
+    @property
+    def p(self) -> float | None:
+        """The sequential p-value; None before the first look."""
+        return self._least[0] if self.looks else None
+
+    @property
+    def as_claimed(self) -> bool:
+        """The side of the claim at the look that gives the p-value."""
+        return bool(self.looks) and self.looks[self._least[1]].as_claimed
+
+    def levels(self, error: float = 1 - LEVEL) -> list[float]:
+        """The nominal two-sided level of each look in a test of one claim with this error."""
+        return nominal(self.fractions, error)
+
+    def interval(self, effect: Effect | None) -> Interval | None:
+        """The repeated interval of an effect (Jennison and Turnbull 1989), valid wherever looking stops."""
+        known = effect.confidence if effect and self.looks else None
+        level = self.levels()[-1] if known else 0.0
+        return Interval(known.quantile(level / 2), known.quantile(1 - level / 2)) if known else None
+
+    @property
+    def futile(self) -> bool:
+        """Whether the last look leaves hardly any chance of a verdict."""
+        return bool(self.looks) and self.looks[-1].power < FUTILE
+
+    @property
+    def prospect(self) -> str:
+        """Whether more seeds may decide."""
+        if not self.looks:
+            return "not looked at yet"
+        if self.exhausted:
+            return f"all {self.maximum} seeds are used"
+        chance = f"a chance of {self.looks[-1].power:.0%} with {self.maximum} seeds"
+        return f"stopped, {chance}" if self.futile else f"open, {chance}"
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the claim has all its seeds."""
+        return bool(self.looks) and self.looks[-1].n >= self.maximum
+
+
+@dataclass(frozen=True)
+class Looks:
+    """The looks at a study."""
+
+    maximum: int
+    records: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
+    """The looks as the record of the study holds them, the first one first."""
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Looks | None:
+        """The looks in the record of a study; None if its seeds were not added in rounds."""
+        kept = record.get("sequential")
+        return cls(kept["maximum"], tuple(kept["looks"])) if kept else None
+
+    def at(self, claim: Claim, metric: str = "") -> Looked:
+        """The looks at a claim on the paper's metric, or on another one."""
+        found = (each for look in self.records for each in look["claims"])
+        own = [each for each in found if (each["claim"], each["on"], each["metric"]) == (claim.text, claim.on, metric)]
+        names = ("n", "p", "as_claimed", "power")
+        return Looked(self.maximum, tuple(Look(*(each[name] for name in names)) for each in own))
+
+
+def final_level(looked: Looked, n: int, error: float) -> float:
+    """The nominal level of a look at the maximum, if there is one after each seed from `n` on."""
+    before = [look.n for look in looked.looks if look.n < n]
+    ns = [*before, *range(max(n, VERDICT_MIN_SEEDS), looked.maximum + 1)] or [looked.maximum]
+    return nominal([fraction(each, looked.maximum) for each in ns], error)[-1]
+
+
+def chance(effect: Effect, margin: float | None, maximum: int, level: float, true: float | None = None) -> float:
+    """The conditional power: the chance of a verdict at `maximum` seeds by a test at `level`.
+
+    Assumes that the coming seeds vary as those measured, around the measured mean or around `true`, whichever gives
+    more. The examples stay the same.
+    """
+    from scipy.special import ndtr
+
+    if effect.spread is None:
+        return 1.0  # nothing is known yet
+    n = effect.n
+    if n >= maximum:
+        return 0.0
+    known = effect.spread.confidence(0.0, maximum)
+    deviation = max(1e-12, math.sqrt(effect.spread.between * (maximum - n)) / maximum)
+
+    def reached(mean: float) -> float:
+        if margin is None:
+            return float(ndtr((abs(mean) - known.quantile(1 - level / 2)) / deviation))
+        inside = float(ndtr((margin - abs(mean) - known.quantile(1 - level)) / deviation))
+        return inside + float(ndtr((abs(mean) - margin - known.quantile(1 - level / 2)) / deviation))
+
+    means = [effect.mean] if true is None else [effect.mean, (n * effect.mean + (maximum - n) * true) / maximum]
+    return min(1.0, max(map(reached, means)))

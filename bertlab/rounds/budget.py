@@ -1,0 +1,48 @@
+"""What a study may cost: a time, or a number of runs."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bertlab.errors import BadInput
+from bertlab.estimates.estimate import Seconds, wall_seconds
+from bertlab.lab.jobs import Job, PrepareCorpus
+from bertlab.machine import Machine
+from bertlab.wording import count, duration
+
+UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0}
+"""Seconds."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most that all runs of some claims may cost, finished ones included; without a limit by default."""
+
+    seconds: float | None = None
+    runs: int | None = None
+    """Pre-trainings and measurements."""
+
+    @classmethod
+    def parse(cls, text: str) -> "Budget":
+        """The budget of `--budget`: `90m`, `2h`, `1d` or `40runs`; none for an empty text."""
+        if not text:
+            return cls()
+        found = re.fullmatch(r"(?a:(\d{1,9}(?:\.\d{1,3})?) ?(m|h|d|runs?))", text)
+        amount = float(found[1]) if found else 0.0
+        if not found or amount <= 0 or (found[2].startswith("run") and not amount.is_integer()):
+            raise BadInput(f"--budget is {text[:40]!r}: give a time such as 90m, 2h or 1d, or a number such as 40runs")
+        return cls(runs=int(amount)) if found[2].startswith("run") else cls(seconds=amount * UNITS[found[2]])
+
+    @property
+    def limit(self) -> float | None:
+        """The number of runs or of seconds."""
+        return self.seconds if self.runs is None else self.runs
+
+    def cost(self, jobs: Sequence[Job], machine: Machine, seconds: Seconds) -> float:
+        """What jobs cost, in runs or in seconds on this machine; without a limit in seconds, or runs if unknown."""
+        runs = sum(not isinstance(job, PrepareCorpus) for job in jobs)
+        return float(runs) if self.runs is not None else wall_seconds(jobs, machine, seconds) or float(runs)
+
+    def worded(self, cost: float) -> str:
+        """A cost with its unit."""
+        return count(int(cost), "run") if self.seconds is None else duration(cost)

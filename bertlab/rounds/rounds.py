@@ -1,0 +1,340 @@
+"""Rounds of seeds for the claims of studies: which cells come next, after which looks, and when to stop.
+
+A round is a set of cells of an ordinary plan. Everything that the next round depends on is in the records of the store
+(their cells and their looks), so that the same command continues where it ended.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from bertlab.errors import BadInput
+from bertlab.estimates.estimate import Seconds
+from bertlab.estimates.times import Recorded
+from bertlab.lab import plan as planning
+from bertlab.lab.plan import RANDOM_INIT, Cell, Plan, Request
+from bertlab.lab.record import differences, records
+from bertlab.lab.study import GUESS, Claim, Study
+from bertlab.machine import Machine
+from bertlab.names import plain
+from bertlab.report.evidence import Evidence
+from bertlab.report.gather import gather
+from bertlab.report.looks import Looks, chance, final_level
+from bertlab.report.predictions import LIKELIHOOD
+from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS
+from bertlab.report.verdicts import Trial, endpoints
+from bertlab.rounds.budget import Budget
+from bertlab.store import union
+from bertlab.store.runs import Store
+
+DEFAULT_MAXIMUM = 12
+"""Seeds of a claim at most, without a budget: an effect of 0.9 standard deviations of a seed's difference is found in
+four of five studies."""
+LARGEST_MAXIMUM = 48
+"""Seeds of a claim at most, with any budget. A larger maximum makes early looks stricter."""
+
+Place = tuple[str, str, str, int]
+"""A study, a variant, a measurement and a seed."""
+
+
+@dataclass(frozen=True)
+class Stake:
+    """A claim for which seeds can be bought, and what they are."""
+
+    study: Study
+    claim: Claim
+
+    def places(self, seed: int) -> set[Place]:
+        """What it needs of a seed."""
+        variants = {variant for pair in self.claim.pairs for variant in pair if variant != GUESS}
+        return {(self.study.name, variant, self.claim.on, seed) for variant in variants or {self.study.baseline}}
+
+
+@dataclass(frozen=True)
+class State:
+    """A study as it is in the store."""
+
+    evidence: Evidence | None
+    """None if the store has no record of it."""
+    record: union.Record
+    """The record with the texts of this command, and the cells of the store's."""
+
+
+@dataclass
+class Rounds:
+    """The rounds of one command."""
+
+    request: Request
+    budget: Budget
+    machine: Machine
+    store: Store
+    options: str
+    """The options that define the setting, as in the record."""
+    command: str
+    """The options that ask for rounds."""
+    _plans: dict[tuple[int, ...], Plan] = field(default_factory=dict, init=False)
+
+    def plan(self, seeds: Iterable[int]) -> Plan:
+        """The plan of all variants and measurements over some seeds."""
+        chosen = tuple(sorted({*seeds}))
+        if chosen not in self._plans:
+            self._plans = {chosen: planning.make(dataclasses.replace(self.request, seeds=chosen), self.machine)}
+        return self._plans[chosen]
+
+    def part(self, places: Collection[Place]) -> Plan:
+        """The plan of these places."""
+        whole = self.plan({seed for *_, seed in places} or range(VERDICT_MIN_SEEDS))
+        cells = [cell for cell in whole.cells if _place(cell) in places]
+        return dataclasses.replace(whole, cells=tuple(cells), jobs=planning.in_order([cell.job for cell in cells]))
+
+    @cached_property
+    def stakes(self) -> list[Stake]:
+        """The claims that data of this setting can decide. Raises `BadInput` if there is none."""
+        plan, found = self.plan(range(VERDICT_MIN_SEEDS)), []
+        known = {_place(cell) for cell in plan.cells}
+        for study in self.request.studies:
+            deviations = {each["on"] for each in differences(plan, study)}
+            for claim in study.claims:
+                stake = Stake(study, claim)
+                margin_applies = claim.within is None or not {"", claim.on} & deviations
+                if margin_applies and stake.places(0) <= known:
+                    found.append(stake)
+        if not found:
+            raise BadInput(
+                "--budget and --until-decided add seeds for claims, and these studies have none that can be decided in "
+                "this setting: give a number of --seeds"
+            )
+        return found
+
+    def controls(self, stakes: Iterable[Stake]) -> set[Place]:
+        """The baseline and the untrained variant on the measurements of claims, at the first seeds.
+
+        They show whether pre-training helps there, and the baseline's comparisons estimate the variance.
+        """
+        untrained = {RANDOM_INIT} if self.request.random_init or RANDOM_INIT in self.request.only else set()
+        return {
+            (stake.study.name, variant, stake.claim.on, seed)
+            for stake in stakes
+            for variant in {stake.study.baseline, *untrained}
+            for seed in range(VERDICT_MIN_SEEDS)
+        }
+
+    def states(self) -> dict[str, State]:
+        """The studies as they are in the store, by name. Writes nothing."""
+        plan = self.plan(range(VERDICT_MIN_SEEDS))
+        before = self.store.records(needed=[study.name for study in self.request.studies])
+        known, names = union.joined(self.store, records(plan, self.options).values())
+        found = {}
+        for name in names:
+            record, old = known[name], before.get(name)
+            study, there = (
+                record["study"],
+                {_place_of(record["study"], cell) for cell in old["cells"]} if old else set(),
+            )
+            record = _reduced(record, there) | {each: old[each] for each in ("requests", "command") if old}
+            (evidence,) = gather(self.store, [record]) if old else (None,)
+            found[study] = State(evidence, record)
+        return found
+
+    def records(self, places: Collection[Place]) -> list[union.Record]:
+        """The records of a round."""
+        made = []
+        for record in records(self.plan({seed for *_, seed in places}), self.options).values():
+            requests = [{**each, "rounds": self.command} for each in record["requests"]]
+            record = _reduced(record, places) | {"requests": requests, "command": union.command(requests)}
+            if record["cells"]:
+                made.append(record)
+        return made
+
+    def begun(self, states: Mapping[str, State], *, retry: bool) -> set[Place]:
+        """What is left of the round that has begun: pending values of claims, and seeds up to the fewest of a verdict.
+
+        With `retry`, also values of runs that have failed.
+        """
+        lost = {
+            (name, cell.variant, cell.measurement, cell.pretrain_seed)
+            for name, state in states.items()
+            for cell in (state.evidence.unfinished if state.evidence else ())
+            if cell.status == "pending" or retry
+        }
+        there = present(states)
+        return self.bought(lost) | (self.first(there) - there)
+
+    def first(self, there: Collection[Place]) -> set[Place]:
+        """The fewest seeds of a verdict for as many claims as the budget pays, the cheapest claims first.
+
+        Raises `BadInput` if it pays for none.
+        """
+        limit, chosen, enough = self.budget.limit, set[Place](), False
+        wholes = [
+            self.controls([stake]) | {place for seed in range(VERDICT_MIN_SEEDS) for place in stake.places(seed)}
+            for stake in self.stakes
+        ]
+        costs = {number: self.cost(whole) for number, whole in enumerate(wholes)}
+        for number in sorted(costs, key=costs.__getitem__):
+            if len(shared(self.stakes[number], there)) >= VERDICT_MIN_SEEDS:
+                enough = True
+            elif limit is None or self.cost(chosen | wholes[number]) <= limit:
+                chosen |= wholes[number]
+        if not chosen and not enough:
+            least = self.budget.worded(min(costs.values()))
+            raise BadInput(f"--budget: a verdict on the cheapest claim takes {least} at least: give as much")
+        return chosen
+
+    def cost(self, places: Collection[Place]) -> float:
+        """What places cost, finished or not, in the unit of the budget."""
+        return self.budget.cost(self.part(places).jobs, self.machine, self.seconds)
+
+    @cached_property
+    def seconds(self) -> Seconds:
+        """The times of jobs, by finished runs as they are now."""
+        return Recorded(self.store, self.machine).seconds
+
+    def refresh(self) -> None:
+        """Reads the times of finished runs anew."""
+        self.__dict__.pop("seconds", None)
+
+    def bought(self, there: Collection[Place]) -> set[Place]:
+        """Of the places of the store, those that claims need."""
+        ours = {place[:3] for stake in self.stakes for place in stake.places(0)}
+        ours |= {place[:3] for place in self.controls(self.stakes)}
+        return {place for place in there if place[:3] in ours}
+
+    def maximum(self, there: Collection[Place]) -> int:
+        """The most seeds of a claim, declared before the first look: what the budget pays if no claim stops early."""
+        if self.budget.limit is None:
+            return DEFAULT_MAXIMUM
+        begun = [stake for stake in self.stakes if shared(stake, there)]
+        beyond = 1 + max(seed for *_, seed in there)
+        each = self.cost({place for stake in begun for place in stake.places(beyond)})
+        left = self.budget.limit - self.cost(self.bought(there))
+        fewest = min(len(shared(stake, there)) for stake in begun)
+        return min(max(fewest + int(max(0.0, left) / each), VERDICT_MIN_SEEDS), LARGEST_MAXIMUM)
+
+    def looked(self, states: Mapping[str, State]) -> dict[str, State]:
+        """The states after a look at each claim that has more seeds than at its last look."""
+        found = dict(states)
+        for name, state in states.items():
+            if state.evidence is None:
+                continue
+            kept = state.record.get("sequential") or {"maximum": self.maximum(present(states)), "looks": []}
+            evidence = dataclasses.replace(state.evidence, looks=Looks.of({"sequential": kept}))
+            claims = [each.claim for each in self.stakes if each.study.name == name]
+            entries = list(_entries(evidence, claims))
+            if entries:
+                seeds: dict[str, list[int]] = {}
+                for row in state.record["rows"]:
+                    seeds.setdefault(row["variant"], []).append(row["pretrain_seed"])
+                kept = {**kept, "looks": [*kept["looks"], {"seeds": seeds, "claims": entries}]}
+                evidence = dataclasses.replace(evidence, looks=Looks.of({"sequential": kept}))
+                found[name] = State(evidence, {**state.record, "sequential": kept})
+        return found
+
+    def next(self, states: Mapping[str, State]) -> set[Place]:
+        """One more seed of the claims that are closest to a verdict for what their seeds cost; empty at the end.
+
+        All open claims while the budget pays all their seeds, else those with the best chance for the cost.
+        """
+        there = present(states)
+        ranked = []
+        for stake, judged in self.trials(states):
+            if not judged or fate(judged):
+                continue
+            looked = [each.looked for each in judged if each.looked and not closed(each)]
+            seed = next(seed for seed in itertools.count() if not stake.places(seed) <= there)
+            left_over = max(each.maximum - each.looks[-1].n for each in looked)
+            rest = self.cost(stake.places(seed)) * left_over
+            ranked.append((max(each.looks[-1].power for each in looked) / max(rest, 1e-9), rest, stake.places(seed)))
+        chosen, planned, limit = set[Place](), 0.0, self.budget.limit
+        left = math.inf if limit is None else limit - self.cost(self.bought(there))
+        for _, rest, places in sorted(ranked, key=lambda each: -each[0]):
+            new = places - chosen - there
+            share = len(new) / len(places)  # of what it costs by itself; the rest is bought for other claims
+            if (not chosen or planned + share * rest <= left) and self.cost((chosen | places) - there) <= left:
+                planned += share * rest
+                chosen |= places
+        return chosen - there
+
+    def trials(self, states: Mapping[str, State]) -> Iterator[tuple[Stake, list[Trial]]]:
+        """Each claim with its verdicts so far, by the paper's metric first; none if its study is not in the store."""
+        for study in self.request.studies:
+            evidence = states[study.name].evidence
+            judged, likely = endpoints(evidence) if evidence else ([], {})
+            for stake in self.stakes:
+                if stake.study is study:
+                    found = [judged[study.claims.index(stake.claim)]] if judged else []
+                    yield stake, [*found, *(likely[each.claim] for each in found if each.claim in likely)]
+
+
+def fate(judged: Sequence[Trial]) -> str:
+    """Why a claim gets no more seeds; empty while it is open.
+
+    It is closed once it is decided on the paper's metric, or when neither endpoint may still be decided.
+    """
+    fates = [closed(each) for each in judged]
+    if judged[0].outcome != "undecided" or len(judged) == 1 or not all(fates):
+        return fates[0] if judged[0].outcome != "undecided" or all(fates) else ""
+    return f"{fates[0]}; by log-likelihood {fates[1]}"
+
+
+def closed(trial: Trial) -> str:
+    """Why more seeds of an endpoint are of no use; empty while it is open."""
+    if trial.outcome != "undecided":
+        return trial.outcome
+    if trial.validity_issue:
+        return f"undecided, {trial.validity_issue}"
+    if trial.looked is None or not trial.looked.looks:
+        return "undecided, no p-value can be computed"
+    return f"undecided, {trial.looked.prospect}" if trial.looked.exhausted or trial.looked.futile else ""
+
+
+def _entries(evidence: Evidence, claims: Collection[Claim]) -> Iterator[dict[str, Any]]:
+    """What a look finds at each of the claims that have new seeds and can be judged."""
+    judged, likely = endpoints(evidence)
+    texts = {(plain(claim.text), claim.on) for claim in claims}
+    for metric, family in (("", judged), (LIKELIHOOD, [*likely.values()])):
+        undecided = sum(each.outcome == "undecided" for each in family)
+        for trial in family:
+            claim, looked, effect = trial.claim, trial.looked, trial.pair.effect
+            if (claim.text, claim.on) not in texts or trial.p is None or looked is None or effect is None:
+                continue
+            n = min(pair.effect.n for pair in trial.pairs if pair.effect)
+            if looked.looks and n <= looked.looks[-1].n:
+                continue
+            level = final_level(looked, n, (1 - LEVEL) / undecided) if undecided else 1.0
+            power = chance(effect, claim.within, looked.maximum, level, trial.pair.true)
+            sides = all(pair.as_claimed(claim.within) for pair in trial.pairs)
+            found = {"claim": claim.text, "on": claim.on, "metric": metric, "n": n, "p": trial.p}
+            yield found | {"as_claimed": sides, "power": power}
+
+
+def present(states: Mapping[str, State]) -> set[Place]:
+    """The places of the store, finished or planned."""
+    return {_place_of(name, cell) for name, state in states.items() for cell in state.record["cells"]}
+
+
+def shared(stake: Stake, there: Collection[Place]) -> set[int]:
+    """The seeds that a claim has."""
+    return {seed for seed in {seed for *_, seed in there} if stake.places(seed) <= {*there}}
+
+
+def _place(cell: Cell) -> Place:
+    return cell.study.name, cell.variant, cell.measurement.name, cell.pretrain.seed
+
+
+def _place_of(study: str, cell: Mapping[str, Any]) -> Place:
+    return study, cell["variant"], cell["measurement"], cell["pretrain_seed"]
+
+
+def _reduced(record: Mapping[str, Any], places: Collection[Place]) -> union.Record:
+    """A record with the cells of these places alone."""
+    cells = [cell for cell in record["cells"] if _place_of(record["study"], cell) in places]
+    kept = {(cell["variant"], cell["pretrain_seed"]) for cell in cells}
+    rows = [row for row in record["rows"] if (row["variant"], row["pretrain_seed"]) in kept]
+    return {**record, "cells": cells, "rows": rows}
