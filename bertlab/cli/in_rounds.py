@@ -4,7 +4,7 @@ from bertlab.cli.carry_out import carry_out, draw
 from bertlab.cli.console import say
 from bertlab.cli.report import print_result
 from bertlab.lab import plan as planning
-from bertlab.rounds.rounds import Rounds, State, closed, fate
+from bertlab.rounds.rounds import Place, Rounds, State, closed, fate
 from bertlab.store import union
 from bertlab.wording import count
 
@@ -15,7 +15,7 @@ def in_rounds(rounds: Rounds, *, retry: bool = False, dry_run: bool = False) -> 
     With `dry_run`, prints the next round and writes nothing. Failed runs of earlier commands are repeated with `retry`.
     """
     store, machine = rounds.store, rounds.machine
-    complete, again = True, retry
+    again, last = retry, set[Place]()
     while True:
         rounds.refresh()
         states = rounds.states()
@@ -28,7 +28,7 @@ def in_rounds(rounds: Rounds, *, retry: bool = False, dry_run: bool = False) -> 
             states = found
             _say_claims(rounds, states)
             places = rounds.next(states)
-        if not places:
+        if places <= last:  # nothing is left to do, or runs have neither a result nor a failure of their own
             break
         plan = rounds.part(places)
         looks = max(len(state.record.get("sequential", {}).get("looks", ())) for state in states.values())
@@ -37,14 +37,14 @@ def in_rounds(rounds: Rounds, *, retry: bool = False, dry_run: bool = False) -> 
             return True
         planning.check_metrics(plan, store, machine)
         made = rounds.records(places)
-        complete &= carry_out(plan.jobs, store, machine, retry=again, on_training=lambda: union.keep(store, made))  # noqa: B023
+        carry_out(plan.jobs, store, machine, retry=again, on_training=lambda: union.keep(store, made))  # noqa: B023
         union.keep(store, made)
-        again = False
+        again, last = False, places
     for state in states.values():
         if state.evidence is not None:
             print_result(state.evidence)
     _say_end(rounds, states)
-    return complete
+    return not rounds.unfinished(states, failed=True)
 
 
 def _say_claims(rounds: Rounds, states: dict[str, State]) -> None:

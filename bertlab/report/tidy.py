@@ -24,6 +24,7 @@ CLAIMS = (
     *PLACE,
     *("claim", "measurement", "at", "since", "within", "better", "worse"),
     *("effect", "low", "high", "published", "n", "p", "adjusted_p"),
+    *("looks", "most_seeds", "sequential_p", "repeated_low", "repeated_high"),
     *("log_likelihood", "log_likelihood_low", "log_likelihood_high", "log_likelihood_p", "log_likelihood_adjusted_p"),
     *("log_likelihood_verdict", "verdict", "reason", "collapses"),
 )
@@ -108,6 +109,9 @@ def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
             line |= {"log_likelihood": likely.mean, **_ends("log_likelihood_", likely.interval)}
             line |= {"log_likelihood_p": each.likely.p, "log_likelihood_adjusted_p": each.likely.adjusted}
             line |= {"log_likelihood_verdict": each.likely_outcome}
+        if looked := each.trial.looked:
+            line |= {"looks": len(looked.looks), "most_seeds": looked.maximum, "sequential_p": looked.p}
+            line |= _ends("repeated_", looked.interval(effect))
         lines.append(line)
     return pandas.DataFrame(lines, columns=list(CLAIMS), dtype=object)
 

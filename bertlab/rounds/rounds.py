@@ -78,25 +78,26 @@ class Rounds:
     """The options that define the setting, as in the record."""
     command: str
     """The options that ask for rounds."""
-    _plans: dict[tuple[int, ...], Plan] = field(default_factory=dict, init=False)
+    _plan: Plan | None = field(default=None, init=False)
 
     def plan(self, seeds: Iterable[int]) -> Plan:
-        """The plan of all variants and measurements over some seeds."""
-        chosen = tuple(sorted({*seeds}))
-        if chosen not in self._plans:
-            self._plans = {chosen: planning.make(dataclasses.replace(self.request, seeds=chosen), self.machine)}
-        return self._plans[chosen]
+        """The plan of all variants and measurements over these seeds, and others that were asked for before."""
+        known = {*self._plan.request.seeds} if self._plan else {*range(VERDICT_MIN_SEEDS)}
+        if self._plan is None or not known >= {*seeds}:
+            chosen = tuple(sorted(known | {*seeds}))
+            self._plan = planning.make(dataclasses.replace(self.request, seeds=chosen), self.machine)
+        return self._plan
 
     def part(self, places: Collection[Place]) -> Plan:
         """The plan of these places."""
-        whole = self.plan({seed for *_, seed in places} or range(VERDICT_MIN_SEEDS))
+        whole = self.plan({seed for *_, seed in places})
         cells = [cell for cell in whole.cells if _place(cell) in places]
         return dataclasses.replace(whole, cells=tuple(cells), jobs=planning.in_order([cell.job for cell in cells]))
 
     @cached_property
     def stakes(self) -> list[Stake]:
         """The claims that data of this setting can decide. Raises `BadInput` if there is none."""
-        plan, found = self.plan(range(VERDICT_MIN_SEEDS)), []
+        plan, found = self.plan(()), []
         known = {_place(cell) for cell in plan.cells}
         for study in self.request.studies:
             deviations = {each["on"] for each in differences(plan, study)}
@@ -127,7 +128,7 @@ class Rounds:
 
     def states(self) -> dict[str, State]:
         """The studies as they are in the store, by name. Writes nothing."""
-        plan = self.plan(range(VERDICT_MIN_SEEDS))
+        plan = self.plan(())
         before = self.store.records(needed=[study.name for study in self.request.studies])
         known, names = union.joined(self.store, records(plan, self.options).values())
         found = {}
@@ -144,9 +145,9 @@ class Rounds:
 
     def records(self, places: Collection[Place]) -> list[union.Record]:
         """The records of a round."""
-        made = []
-        for record in records(self.plan({seed for *_, seed in places}), self.options).values():
-            requests = [{**each, "rounds": self.command} for each in record["requests"]]
+        made, seeds = [], sorted({seed for *_, seed in places})
+        for record in records(self.plan(seeds), self.options).values():
+            requests = [{**each, "seeds": seeds, "rounds": self.command} for each in record["requests"]]
             record = _reduced(record, places) | {"requests": requests, "command": union.command(requests)}
             if record["cells"]:
                 made.append(record)
@@ -157,14 +158,19 @@ class Rounds:
 
         With `retry`, also values of runs that have failed.
         """
-        lost = {
-            (name, cell.variant, cell.measurement, cell.pretrain_seed)
-            for name, state in states.items()
-            for cell in (state.evidence.unfinished if state.evidence else ())
-            if cell.status == "pending" or retry
-        }
         there = present(states)
-        return self.bought(lost) | (self.first(there) - there)
+        return self.unfinished(states, failed=retry) | (self.first(there) - there)
+
+    def unfinished(self, states: Mapping[str, State], *, failed: bool) -> set[Place]:
+        """The places of claims without a value; with `failed`, those of failed runs too."""
+        return self.bought(
+            {
+                (name, cell.variant, cell.measurement, cell.pretrain_seed)
+                for name, state in states.items()
+                for cell in (state.evidence.unfinished if state.evidence else ())
+                if cell.status == "pending" or failed
+            }
+        )
 
     def first(self, there: Collection[Place]) -> set[Place]:
         """The fewest seeds of a verdict for as many claims as the budget pays, the cheapest claims first.

@@ -15,15 +15,18 @@ import numpy as np
 
 TINY = 1e-12
 """P-values below count as this: deviates from 7 on are of no more use."""
-LOST = 2
 REACH = 10.0
 """Standard deviations of the motion that the integrals cover."""
+LOST = 2
+"""Seeds that carry no information."""
 
 
 def fraction(n: int, most: int) -> float:
     """The information of `n` seeds as a fraction of that of `most`.
 
-    Counted in what a t of n - 1 degrees of freedom tells, which varies more than a normal deviate.
+    A statistic of few seeds also estimates the variance, so that p-values of successive looks agree less than those of
+    normal deviates. Two seeds count as lost to that: t-tests after every seed from 4 to 12 then err in 5.2 % of single
+    claims, where they would in 5.6 %; the tests of effects, whose variance borrows, are stricter.
     """
     return 1.0 if n >= most else (n - LOST) / (most - LOST)
 

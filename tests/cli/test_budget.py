@@ -1,0 +1,142 @@
+"""`ablate --budget` and `--until-decided`: rounds end, continue with the same looks, and keep to their budget."""
+
+import shutil
+
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.report.cells import Pretraining
+from bertlab.rounds.budget import Budget
+from bertlab.store.files import read_sealed
+from bertlab.store.runs import Store
+
+STUDY = """
+from bertlab import Claim, Corruption, MaskedLM, Measurement, Study, Variant
+
+study = Study(
+    name="rates",
+    question="Does a learning rate of nothing hurt?",
+    source="a test",
+    baseline="fast",
+    variants=[
+        Variant("fast", fields={"schedule.peak_lr": "1e-3"}),
+        Variant("slow", fields={"schedule.peak_lr": "1e-7"}),
+        Variant("unused", fields={"schedule.peak_lr": "1e-5"}),
+    ],
+    measurements=[Measurement("loss", metric="masked_lm_loss")],
+    claims=[
+        Claim("fast beats slow", better="fast", worse="slow", on="loss"),
+        Claim("fast is within a margin", better="fast", worse="unused", on="loss", within=0.1),
+    ],
+)
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def learned():
+    """Two steps teach nothing, which would leave every claim undecided."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Pretraining, "learned_nothing", False)
+        yield
+
+
+@pytest.fixture(scope="module")
+def command(tmp_path_factory, text_file):
+    """A study of two claims, of which the margin holds at the paper's scale alone."""
+    file = tmp_path_factory.mktemp("study") / "rates.py"
+    file.write_text(STUDY)
+    small = ("--set", "schedule.steps=2", "--set", "schedule.batch_size=4", "--set", "tokenizer.vocabulary=300")
+    return ("ablate", file, "--scale", "smoke", "--corpus", text_file, *small, "--threads", "1", "--precision", "fp32")
+
+
+@pytest.fixture(scope="module")
+def ended(call, command, tmp_path_factory):
+    """A store after `--budget 11runs`, which pays for four seeds of two variants and one more of each."""
+    runs = tmp_path_factory.mktemp("ended") / "runs"
+    assert call(*command, "--runs", runs, "--budget", "11runs") == 0
+    return runs
+
+
+def record(runs):
+    (file,) = runs.glob("studies/*.json")
+    return read_sealed(file)
+
+
+def pretrained(runs):
+    return {run.id for run in Store(runs).runs() if run.kind == "pretrain"}
+
+
+def test_a_dry_run_shows_the_first_round_and_writes_nothing(call, command, tmp_path, capsys):
+    assert call(*command, "--runs", tmp_path / "runs", "--budget", "11runs", "--dry-run") == 0
+    assert list(tmp_path.iterdir()) == []
+    printed = capsys.readouterr().out
+    assert "round 1" in printed
+    assert "8" in next(line for line in printed.splitlines() if line.startswith("pretrain") or " pretrain " in line)
+
+
+def test_rounds_buy_what_a_claim_needs_within_the_budget(ended):
+    kept = record(ended)
+    assert {cell["variant"] for cell in kept["cells"]} == {"fast", "slow"}
+    assert len(pretrained(ended)) in (8, 10)
+    assert kept["sequential"]["maximum"] == 5
+    looks = kept["sequential"]["looks"]
+    assert [look["claims"][0]["n"] for look in looks] == [4, 5][: len(looks)]
+    assert looks[0]["seeds"] == {"fast": [0, 1, 2, 3], "slow": [0, 1, 2, 3]}
+    assert kept["command"].endswith("--budget 11runs")
+
+
+def test_the_same_command_again_has_the_same_looks(call, command, ended, tmp_path, capsys):
+    runs = shutil.copytree(ended, tmp_path / "runs")
+    before = record(runs)
+    assert call(*command, "--runs", runs, "--budget", "11runs") == 0
+    assert record(runs) == before
+    assert pretrained(runs) == pretrained(ended)
+    capsys.readouterr()
+    # a round that was interrupted is completed before anybody looks again
+    lost = next(run for run in Store(runs).runs() if run.kind == "pretrain")
+    shutil.rmtree(lost.path)
+    assert call(*command, "--runs", runs, "--budget", "11runs", "--dry-run") == 0
+    assert "1" in capsys.readouterr().out
+    assert call(*command, "--runs", runs, "--budget", "11runs") == 0
+    assert record(runs)["sequential"] == before["sequential"]
+    assert pretrained(runs) == pretrained(ended)
+
+
+def test_seeds_added_otherwise_are_no_look(call, command, ended, tmp_path, capsys):
+    runs = shutil.copytree(ended, tmp_path / "runs")
+    before = record(runs)["sequential"]
+    assert call(*command, "--runs", runs, "--seeds", "6", "--only", "fast", "--only", "slow") == 0
+    assert record(runs)["sequential"] == before
+    capsys.readouterr()
+    assert call("report", "--runs", runs, "--out", tmp_path / "out") == 0
+    assert "sequential p" in (tmp_path / "out" / "rates.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--budget", "soon"], "--budget is 'soon'"),
+        (["--budget", "0h"], "--budget is '0h'"),
+        (["--budget", "2.5runs"], "--budget is '2.5runs'"),
+        (["--budget", "3runs"], "takes 8 runs at least"),
+        (["--budget", "40runs", "--seeds", "3"], "--seeds fixes the seeds"),
+        (["--until-decided", "--seeds", "3"], "--seeds fixes the seeds"),
+        (["--until-decided", "--only", "fast", "--only", "unused"], "none that can be decided"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(call, command, tmp_path, capsys, given, said):
+    assert call(*command, "--runs", tmp_path / "runs", *given) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_budgets():
+    assert Budget.parse("90m").seconds == 5400
+    assert Budget.parse("2h").seconds == 2 * 3600
+    assert Budget.parse("1.5d").seconds == 1.5 * 86400
+    assert Budget.parse("40runs") == Budget.parse("40 runs") == Budget(runs=40)
+    assert Budget.parse("") == Budget()
+    for wrong in ("2", "h", "-1h", "1e9h", "2h30m", "nan h", "\u0662h"):
+        with pytest.raises(BadInput):
+            Budget.parse(wrong)

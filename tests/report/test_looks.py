@@ -1,0 +1,103 @@
+"""Looks at a claim: verdicts by all looks, intervals valid after stopping, and the chance of a verdict at the end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from bertlab.lab.study import Claim
+from bertlab.report.looks import Look, Looked, Looks, chance, final_level
+from bertlab.report.statistics.effects import Effect, effect
+from bertlab.report.statistics.sequential import fraction, nominal
+from bertlab.report.verdicts import Pair, Trial, verdicts
+from bertlab.tasks.metrics import Mean
+
+CLAIM = Claim("A beats B", better="A", worse="B", on="MNLI")
+
+
+def found(values: tuple[float, ...]) -> Effect:
+    variant = {seed: [Mean(np.array([value]))] for seed, value in enumerate(values)}
+    made = effect(variant, {seed: [Mean(np.zeros(1))] for seed in variant}, resamples=20)
+    assert made is not None
+    return made
+
+
+SEEN = found((1.0, 0.8, 1.2, 0.9, 1.1, 1.0))
+
+
+def judged(*looks: Look, maximum: int = 12) -> Trial:
+    return verdicts([Trial(CLAIM, (Pair("A", "B", SEEN, None),), Looked(maximum, looks))])[0]
+
+
+def test_the_looks_decide_and_not_the_seeds_since() -> None:
+    assert SEEN.p is not None
+    assert SEEN.p < 1e-4
+    assert judged().outcome == "undecided"  # not looked at yet
+    early = judged(Look(4, 0.01, True, 0.5))
+    assert early.outcome == "undecided"
+    assert early.adjusted is not None
+    assert early.adjusted > 0.05
+    late = judged(Look(4, 0.01, True, 0.5), Look(6, 1e-5, True, 0.9))
+    assert late.outcome == "reproduced"
+    assert judged(Look(4, 0.01, True, 0.5), Look(6, 1e-5, False, 0.9)).outcome == "contradicted"
+    # what is decided stays decided, on the side of the look that decided
+    after = judged(Look(6, 1e-5, False, 0.9), Look(7, 0.2, True, 0.4))
+    assert (after.outcome, after.adjusted) == ("contradicted", pytest.approx(judged(Look(6, 1e-5, True, 0.9)).adjusted))
+
+
+def test_holm_counts_the_other_claims() -> None:
+    trial = Trial(CLAIM, (Pair("A", "B", SEEN, None),), Looked(12, (Look(12, 0.03, True, 0.0),)))
+    assert verdicts([trial])[0].outcome == "reproduced"
+    other = replace(trial, claim=replace(CLAIM, on="NER"), looked=Looked(12))
+    assert [each.outcome for each in verdicts([trial, other])] == ["undecided", "undecided"]
+    assert verdicts([trial, other])[0].adjusted == pytest.approx(0.06)
+
+
+def test_the_repeated_interval_is_the_nominal_one_of_the_look() -> None:
+    assert SEEN.interval is not None
+    last = Looked(6, (Look(6, 0.01, True, 0.0),)).interval(SEEN)
+    assert last is not None
+    assert (last.low, last.high) == pytest.approx((SEEN.interval.low, SEEN.interval.high))
+    early = Looked(12, (Look(6, 0.01, True, 0.0),)).interval(SEEN)
+    assert early is not None
+    assert early.half > 1.5 * SEEN.interval.half
+    # it excludes 0 exactly where the p-value is below the level of the look
+    level = nominal([fraction(6, 12)], 0.05)[0]
+    assert (early.low > 0) is (SEEN.p <= level)  # type: ignore[operator]
+
+
+def test_the_chance_of_a_verdict_is_that_of_drawn_seeds() -> None:
+    seen = found((0.9, -0.4, 1.5, 0.2))
+    assert seen.spread is not None
+    deviation, level, most = math.sqrt(seen.spread.between), 0.02, 10
+    coming = np.random.default_rng(0).normal(seen.mean, deviation, (40_000, most - 4)).sum(1)
+    means = (4 * seen.mean + coming) / most
+    bound = scipy.stats.t.ppf(1 - level / 2, most - 1) * deviation / math.sqrt(most)
+    assert chance(seen, None, most, level) == pytest.approx((means > bound).mean(), abs=0.01)
+    assert chance(seen, None, most, level, true=5.0) > 0.99  # the paper's effect
+    assert chance(found((0.1, -0.1, 0.05, -0.05)), None, most, level) < 0.05
+    assert chance(found((0.1, -0.1, 0.05, -0.05)), 1.0, most, level) > 0.99  # well within a margin
+    assert chance(seen, None, 4, level) == 0.0  # no seed is left
+
+
+def test_the_level_at_the_end_knows_the_looks_until_then() -> None:
+    fractions = [fraction(n, 8) for n in (4, 5, 6, 7, 8)]
+    looked = Looked(8, (Look(4, 0.2, True, 0.5),))
+    assert final_level(looked, 5, 0.05) == pytest.approx(nominal(fractions, 0.05)[-1])
+    assert final_level(Looked(4), 4, 0.05) == pytest.approx(0.05)
+
+
+def test_looks_are_read_by_claim_and_endpoint() -> None:
+    entry = {"claim": CLAIM.text, "on": "MNLI", "metric": "", "n": 4, "p": 0.2, "as_claimed": True, "power": 0.4}
+    likely = entry | {"metric": "log_likelihood", "p": 0.01}
+    later = {"seeds": {}, "claims": [entry | {"n": 5, "p": 0.1}]}
+    kept = Looks.of({"sequential": {"maximum": 9, "looks": [{"seeds": {}, "claims": [entry, likely]}, later]}})
+    assert kept is not None
+    assert kept.at(CLAIM) == Looked(9, (Look(4, 0.2, True, 0.4), Look(5, 0.1, True, 0.4)))
+    assert kept.at(CLAIM, "log_likelihood") == Looked(9, (Look(4, 0.01, True, 0.4),))
+    assert kept.at(replace(CLAIM, on="NER")) == Looked(9)
+    assert Looks.of({}) is None
