@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bertlab.errors import BadInput, RunFailed, writing
-from bertlab.lab.jobs import Job, Pretrain
+from bertlab.lab.jobs import Job, Pretrain, needs
 from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import Interrupted, Progress
 from bertlab.store import files
 from bertlab.store.runs import Store
+
+SECONDS_TO_STOP = 9.0
+"""The time that workers have to save before they are killed."""
+SECONDS_BETWEEN_LOOKS = 0.3
+"""At running jobs."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,13 @@ class Engine:
     def begin(self, job: Job, progress: Progress) -> None:
         """Begins a job on idle devices."""
         self.finished.append((job, attempt(job, self.store, self.machine, progress)))
+
+    def report(self, job: Job, progress: Progress) -> None:
+        """Calls `progress` with the last figures that the process of a running job recorded."""
+        known = self.store.progress(job.id)
+        if known.get("total"):
+            figures = {name: value for name, value in known.items() if name not in ("pid", "host", "since")}
+            progress(figures.pop("done"), figures.pop("total"), figures.pop("stage"), **figures)
 
     def ended(self) -> list[tuple[Job, Ended]]:
         """Jobs that have ended since the last call; waits a little for one."""
@@ -106,6 +118,19 @@ def attempt(
         diverged = isinstance(error, RunFailed) and error.status == "diverged"
         reason = " ".join((str(error) or type(error).__name__).split())
         return Ended("diverged" if diverged else "failed", reason, traceback.format_exc(), final=diverged)
+
+
+def missing(job: Job, store: Store) -> Ended | None:
+    """Waits until this process sees the runs that a job needs; how the job ends if one of them is damaged."""
+    try:
+        for need in needs(job):
+            store.wait_for(need.id)
+            store.get_verified(need.id)
+    except RunFailed as error:  # the schedule repeats what is damaged, then this job
+        return Ended("failed", str(error))
+    except BadInput as error:
+        return Ended("refused", str(error))
+    return None
 
 
 def _begun(job: Job, store: Store, machine: Machine, processes: int) -> Path:

@@ -19,19 +19,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bertlab.errors import BadInput, RunFailed
+from bertlab.errors import BadInput
 from bertlab.execution import group
-from bertlab.execution.attempt import Ended, Engine, attempt
-from bertlab.lab.jobs import Job, Pretrain, devices_per_pretraining, needs
+from bertlab.execution.attempt import SECONDS_BETWEEN_LOOKS, SECONDS_TO_STOP, Ended, Engine, attempt, missing
+from bertlab.lab.jobs import Job, Pretrain, devices_per_pretraining
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, Progress, listening_to, stop_if_asked
 from bertlab.store.locks import claimed, is_claimed
 from bertlab.store.runs import Store
 
-SECONDS_TO_STOP = 9.0
-"""The time that workers have to save before they are killed."""
-SECONDS_BETWEEN_LOOKS = 0.3
 PRIVATE = "bertlab-ray-"
 """The prefix of folders for Ray's sessions."""
 OWNER = "BERTLAB_RAY_FOLDER"
@@ -61,13 +58,10 @@ class Worker:
         with listening_to(flag):
             try:
                 job: Job = group.loaded(code, references[0])
-                for need in needs(job):
-                    store.wait_for(need.id)
-                    store.get_verified(need.id)
-            except RunFailed as error:  # the schedule repeats what is damaged, then this job
-                return Ended("failed", str(error))
             except BadInput as error:
                 return Ended("refused", str(error))
+            if damaged := missing(job, store):
+                return damaged
             if devices == 1:
                 return attempt(job, store, machine)
             assert isinstance(job, Pretrain)
@@ -132,10 +126,7 @@ class Workers(Engine):
         waiting = [*self.running, *self.hiring]
         ready = self.ray.wait(waiting, timeout=SECONDS_BETWEEN_LOOKS)[0] if waiting else []
         for job, progress, _ in self.running.values():
-            known = self.store.progress(job.id)
-            if known.get("total"):
-                figures = {name: value for name, value in known.items() if name not in ("pid", "host", "since")}
-                progress(figures.pop("done"), figures.pop("total"), figures.pop("stage"), **figures)
+            self.report(job, progress)
         for each in set(ready) & self.hiring.keys():
             worker = self.hiring.pop(each)
             try:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from bertlab.errors import BadInput, warn
 from bertlab.execution.attempt import Ended, Engine, one_line
-from bertlab.lab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain, needs
+from bertlab.lab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain, devices_per_pretraining, needs
 from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import Progress, stop_if_asked
@@ -52,8 +52,10 @@ def execute(
     if alone:
         schedule.carry_out(Engine(store, machine))
     elif schedule.todo:
-        from bertlab.execution.on_ray import workers
-
+        if machine.workers and not machine.cluster and devices_per_pretraining(machine, jobs) == 1:
+            from bertlab.execution.processes import processes as workers
+        else:
+            from bertlab.execution.on_ray import workers  # type: ignore[assignment]
         with workers(store, machine, jobs) as engine:
             schedule.todo.sort(key=length, reverse=True)
             schedule.carry_out(engine)

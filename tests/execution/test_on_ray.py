@@ -117,7 +117,8 @@ def while_ray_starts():
 @pytest.mark.parametrize(("delay", "number"), while_ray_starts())
 def test_a_signal_while_ray_starts_ends_the_command_and_ray(tmp_path, until, delay, number):
     """It goes to all processes of the group, as `timeout` and terminals have it."""
-    process = start(tmp_path / "runs", "--workers", "2", *LONG, stderr=subprocess.PIPE, start_new_session=True)
+    group = ("--workers", "2", "--gpus-per-run", "2")
+    process = start(tmp_path / "runs", *group, *LONG, stderr=subprocess.PIPE, start_new_session=True)
     until(lambda: session(process.pid))
     (folder,) = session(process.pid)
     time.sleep(delay)

@@ -1,0 +1,145 @@
+"""Worker processes on the CPU of this machine, each with a run of its own; they start in the time of their imports.
+
+Signals reach only this process, which stops workers by a flag file in the store. Workers end when this process does.
+"""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from bertlab.errors import BadInput
+from bertlab.execution.attempt import SECONDS_BETWEEN_LOOKS, SECONDS_TO_STOP, Ended, Engine, attempt, missing
+from bertlab.lab.jobs import Job
+from bertlab.lab.study_file import Code
+from bertlab.machine import Machine
+from bertlab.progress import SIGNALS, Interrupted, Progress, listening_to
+from bertlab.store.runs import Store
+
+
+class Processes(Engine):
+    """An engine of `number` worker processes. The existence of the file `flag` stops them; they run `code` first."""
+
+    def __init__(self, store: Store, machine: Machine, number: int, flag: Path, code: Code | None) -> None:
+        super().__init__(store, machine)
+        self.flag, self.code = flag, code
+        self.workers: dict[Connection, BaseProcess] = {}
+        self.starting: set[Connection] = set()
+        self.idle: list[Connection] = []
+        self.running: dict[Connection, tuple[Job, Progress]] = {}
+        for _ in range(number):
+            self.hire()
+
+    def hire(self) -> None:
+        """Starts a worker, which becomes idle when its imports are finished."""
+        context = get_context("spawn")  # a copy of this process could hold locks of its threads for ever
+        here, there = context.Pipe()
+        arguments = there, self.store, self.machine.per_worker(), self.flag, self.code
+        process = context.Process(target=_work, args=arguments, daemon=True)
+        process.start()
+        there.close()  # so that the end of the worker is seen here
+        self.workers[here] = process
+        self.starting.add(here)
+
+    def free(self) -> int:
+        """The number of idle workers."""
+        return len(self.idle)
+
+    def begin(self, job: Job, progress: Progress) -> None:
+        """Gives a job to an idle worker."""
+        worker = self.idle.pop()
+        self.running[worker] = job, progress
+        with suppress(OSError):  # it was killed, which `ended` finds
+            worker.send(job)
+
+    def ended(self) -> list[tuple[Job, Ended]]:
+        """Jobs that have ended; reports the progress of the others."""
+        outcomes = []
+        ready = wait([*self.running, *self.starting], SECONDS_BETWEEN_LOOKS) if self.workers else []
+        for each in self.running.values():
+            self.report(*each)
+        for worker in [each for each in self.workers if each in ready]:
+            self.starting.discard(worker)
+            job = self.running.pop(worker)[0] if worker in self.running else None
+            try:
+                found: Ended | None = worker.recv()
+            except (EOFError, OSError):
+                process = self.workers.pop(worker)
+                process.join()
+                reason = f"its process was killed (exit status {process.exitcode})"
+                if job is None:
+                    raise BadInput(f"workers cannot be started: {reason}") from None
+                found = Ended("failed", reason)
+                self.hire()
+            else:
+                self.idle.append(worker)
+            if job is not None and found is not None:
+                outcomes.append((job, found))
+            elif found is not None:
+                raise BadInput(found.reason)
+        return outcomes
+
+    def stop(self, number: int) -> None:
+        """Stops all running jobs, after they save."""
+        if self.running:
+            self.flag.write_text(str(number), encoding="utf-8")
+            working, end = {*self.running}, time.monotonic() + SECONDS_TO_STOP
+            while working and (left := end - time.monotonic()) > 0:
+                working -= {*wait(working, left)}
+
+    def end(self) -> None:
+        """Ends all workers at once."""
+        for process in self.workers.values():
+            process.kill()
+        for process in self.workers.values():
+            process.join()
+
+
+@contextmanager
+def processes(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[Processes]:
+    """Workers on the cores of this machine, for `jobs`; ends everything that it started."""
+    store = Store(store.root.resolve())  # a study file may change the current directory
+    flag = store.scratch / store.own_name("stop")
+    engine = Processes(store, machine, min(machine.workers, len(jobs)), flag, next((job.code for job in jobs), None))
+    try:
+        yield engine
+    except BaseException as error:  # a signal, or bad input of one job: the others save
+        engine.stop(error.number if isinstance(error, Interrupted) else signal.SIGTERM)
+        raise
+    finally:
+        engine.end()
+        flag.unlink(missing_ok=True)
+
+
+def _work(parent: Connection, store: Store, machine: Machine, flag: Path, code: Code | None) -> None:
+    """A worker: runs the jobs that it receives, one after the other, and sends how each ended."""
+    for number in SIGNALS:  # which terminals and clusters send to all processes
+        signal.signal(number, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        if code is not None:
+            code.require()
+    except BadInput as error:
+        parent.send(Ended("refused", str(error)))
+        return
+    import bertlab.training.finetuning
+    import bertlab.training.pretraining  # noqa: F401
+
+    parent.send(None)
+    with suppress(EOFError), listening_to(flag):
+        while True:
+            job: Job = parent.recv()
+            parent.send(missing(job, store) or attempt(job, store, machine))
+
+
+def _end_with_parent() -> None:
+    process = parent_process()
+    if process is not None:
+        wait([process.sentinel])
+        os._exit(1)
