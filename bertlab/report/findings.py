@@ -93,7 +93,8 @@ def table(found: Sequence[Finding]) -> Table:
     columns = ("claim", "on", "measured", "95 % interval", "published", *SECOND, "n", "verdict")
     rows = []
     for each in found:
-        second = f"{each.likely_outcome}: {each.likely_hint}" if each.likely_hint else each.likely_outcome
+        hint = "" if each.likely_hint == each.hint else each.likely_hint
+        second = f"{each.likely_outcome}: {hint}" if hint else each.likely_outcome
         known = (each.interval, each.published, each.likely_effect, second, each.n, each.sentence)
         rows.append((each.claim, each.trial.claim.on, with_details(each.effect, each.pair), *known))
     return Table(columns, tuple(rows))
