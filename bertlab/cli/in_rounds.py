@@ -3,6 +3,7 @@
 from bertlab.cli.carry_out import carry_out, draw
 from bertlab.cli.console import say
 from bertlab.cli.report import print_result
+from bertlab.estimates.estimate import estimate
 from bertlab.lab import plan as planning
 from bertlab.rounds.rounds import Place, Rounds, State, closed, fate
 from bertlab.store import union
@@ -21,18 +22,19 @@ def in_rounds(rounds: Rounds, *, retry: bool = False, dry_run: bool = False) -> 
         states = rounds.states()
         places = rounds.begun(states, retry=again)
         if not places:
-            found = rounds.looked(states)
-            new = [found[name].record for name in found if found[name] is not states[name]]
+            after = rounds.looked(states)
+            new = [after[name].record for name in after if after[name] is not states[name]]
             if new and not dry_run:
                 union.keep(store, new)
-            states = found
+            states = after
             _say_claims(rounds, states)
             places = rounds.next(states)
         if places <= last:  # nothing is left to do, or runs have neither a result nor a failure of their own
             break
         plan = rounds.part(places)
         looks = max(len(state.record.get("sequential", {}).get("looks", ())) for state in states.values())
-        draw(plan, store, machine, f"round {looks + 1}")
+        found = estimate(plan, store, machine, rounds.seconds, read_tasks=False)
+        draw(plan, store, machine, f"round {looks + 1}", found)
         if dry_run:
             return True
         planning.check_metrics(plan, store, machine)
@@ -53,6 +55,8 @@ def _say_claims(rounds: Rounds, states: dict[str, State]) -> None:
         if judged:
             open_ = [closed(each) or (each.looked.prospect if each.looked else "open") for each in judged]
             say(f"{stake.claim.text} ({stake.claim.on}): {fate(judged) or '; by log-likelihood '.join(open_)}")
+    if used := rounds.used(states):
+        say(f"Budget: {used}.")
 
 
 def _say_end(rounds: Rounds, states: dict[str, State]) -> None:

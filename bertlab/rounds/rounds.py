@@ -9,14 +9,16 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from bertlab.errors import BadInput
 from bertlab.estimates.estimate import Seconds
-from bertlab.estimates.times import Recorded
+from bertlab.estimates.times import Recorded, Trials
 from bertlab.lab import plan as planning
 from bertlab.lab.plan import RANDOM_INIT, Cell, Plan, Request
 from bertlab.lab.record import differences, records
@@ -79,6 +81,7 @@ class Rounds:
     command: str
     """The options that ask for rounds."""
     _plan: Plan | None = field(default=None, init=False)
+    _trials: tempfile.TemporaryDirectory[str] | None = field(default=None, init=False)
 
     def plan(self, seeds: Iterable[int]) -> Plan:
         """The plan of all variants and measurements over these seeds, and others that were asked for before."""
@@ -199,8 +202,12 @@ class Rounds:
 
     @cached_property
     def seconds(self) -> Seconds:
-        """The times of jobs, by finished runs as they are now."""
-        return Recorded(self.store, self.machine).seconds
+        """The times of jobs by finished runs as they are now; for a time to keep to, else by short trials."""
+        if self.budget.seconds is None or self.machine.cluster:
+            return Recorded(self.store, self.machine).seconds
+        self.machine.check()
+        self._trials = self._trials or tempfile.TemporaryDirectory(prefix="bertlab-plan-")
+        return Trials(self.store, self.machine, Path(self._trials.name)).seconds
 
     def refresh(self) -> None:
         """Reads the times of finished runs anew."""
@@ -211,6 +218,13 @@ class Rounds:
         ours = {place[:3] for stake in self.stakes for place in stake.places(0)}
         ours |= {place[:3] for place in self.controls(self.stakes)}
         return {place for place in there if place[:3] in ours}
+
+    def used(self, states: Mapping[str, State]) -> str:
+        """How much of the budget the seeds of the claims have used: `28 of 40 runs`; empty without a budget."""
+        if self.budget.limit is None:
+            return ""
+        cost = self.cost(self.bought(present(states)))
+        return f"{self.budget.worded(cost)} of {self.budget.worded(self.budget.limit)} used"
 
     def maximum(self, there: Collection[Place]) -> int:
         """The most seeds of a claim, declared before the first look: what the budget pays if no claim stops early."""

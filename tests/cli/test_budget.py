@@ -71,7 +71,15 @@ def test_a_dry_run_shows_the_first_round_and_writes_nothing(call, command, tmp_p
     assert list(tmp_path.iterdir()) == []
     printed = capsys.readouterr().out
     assert "round 1" in printed
-    assert "8" in next(line for line in printed.splitlines() if line.startswith("pretrain") or " pretrain " in line)
+
+
+@pytest.mark.parametrize(("budget", "runs"), [("11runs", 8), ("12runs", 12), ("90runs", 12)])
+def test_the_first_round_has_as_many_claims_as_the_budget_pays(call, command, tmp_path, capsys, budget, runs):
+    file = tmp_path / "two.py"
+    file.write_text(STUDY.replace(", within=0.1", ""))
+    assert call("ablate", file, *command[2:], "--runs", tmp_path / "runs", "--budget", budget, "--dry-run") == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.split()[:1] == ["pretrain"])
+    assert line.split()[1:3] == ["0", str(runs)]
 
 
 def test_rounds_buy_what_a_claim_needs_within_the_budget(ended):
@@ -89,9 +97,9 @@ def test_the_same_command_again_has_the_same_looks(call, command, ended, tmp_pat
     runs = shutil.copytree(ended, tmp_path / "runs")
     before = record(runs)
     assert call(*command, "--runs", runs, "--budget", "11runs") == 0
+    assert f"Budget: {len(pretrained(ended))} runs of 11 runs used." in capsys.readouterr().out
     assert record(runs) == before
     assert pretrained(runs) == pretrained(ended)
-    capsys.readouterr()
     # a round that was interrupted is completed before anybody looks again
     lost = next(run for run in Store(runs).runs() if run.kind == "pretrain")
     shutil.rmtree(lost.path)
