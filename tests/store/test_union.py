@@ -67,6 +67,20 @@ def test_parts_that_are_joined_are_the_record_of_the_whole_in_any_order(store, r
             path.unlink()
 
 
+def test_looks_are_kept_whichever_record_joins_which(store, recorded):
+    fewer = {"maximum": 12, "looks": [{"seeds": {"80/10/10": [0, 1, 2, 3]}, "claims": []}]}
+    more = {"maximum": 12, "looks": [*fewer["looks"], {"seeds": {"80/10/10": [0, 1, 2, 3, 4]}, "claims": []}]}
+    plain = recorded(seeds=(0, 1))
+    for order in ((plain, fewer, more), (more, plain, fewer), (fewer, more, plain)):
+        for each in order:
+            (kept,) = union.keep(store, [each if each is plain else recorded() | {"sequential": each}])
+        assert kept["sequential"] == more
+        assert store.records(needed=["masking"]).popitem()[1]["sequential"] == more
+        for path in store.root.glob("studies/*"):
+            path.unlink()
+    assert "sequential" not in union.keep(store, [plain])[0]
+
+
 def test_the_command_of_a_record_asks_for_all_of_it(store, recorded):
     (kept,) = union.keep(store, [recorded(options="--scale smoke", only=("80/10/10", "100/0/0"))])
     assert kept["command"] == "bertlab ablate masking --scale smoke --only 80/10/10 --only 100/0/0"
