@@ -84,6 +84,10 @@ class Evidence:
         """Whether sizes, and not directions alone, compare with the paper's."""
         return all(on not in ("", measurement) for on, _ in self.deviations)
 
+    def testable(self, claim: Claim) -> bool:
+        """Whether the setting allows a test of a claim, known before any run: a margin holds in the paper's setting."""
+        return claim.within is None or self.comparable(claim.on)
+
     @cached_property
     def key(self) -> str:
         """Eight hexadecimal digits that identify this section among the study's; more seeds do not change them."""

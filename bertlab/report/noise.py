@@ -76,7 +76,7 @@ def _noise(evidence: Evidence, name: str, metric: str) -> Noise | None:
 
 
 def _needed(evidence: Evidence, name: str, metric: str, found: Noise) -> float | None:
-    level = 1 - (1 - LEVEL) / max(1, len(evidence.claims))
+    level = 1 - (1 - LEVEL) / max(1, sum(map(evidence.testable, evidence.claims)))
     halves = []
     for variant in evidence.others:
         each = None if variant in evidence.duplicates else evidence.difference(variant, name, metric)

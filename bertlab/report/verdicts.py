@@ -1,7 +1,7 @@
 """The verdicts on a study's claims: reproduced, contradicted, or undecided with the seeds that would decide.
 
-A claim is decided where Holm's adjusted p-value over all claims of the study, measured or not, is at most 1 - `LEVEL`,
-and never with fewer than `VERDICT_MIN_SEEDS` seeds.
+A claim is decided where Holm's adjusted p-value over all testable claims of the study, measured or not, is at most 1 -
+`LEVEL`, and never with fewer than `VERDICT_MIN_SEEDS` seeds.
 Where seeds were added in rounds, the p-value is that of all looks.
 """
 
@@ -73,10 +73,12 @@ class Trial:
     outcome: str = "undecided"
     """`reproduced`, `contradicted` or `undecided`."""
     adjusted: float | None = None
-    """The p-value by Holm over the study's claims, which decides the outcome."""
+    """The p-value by Holm over the study's claims that are testable, which decides the outcome."""
     need: tuple[float, float] | None = None
     """The seeds that give a verdict with probability `POWER` at the measured variance (`math.inf` if no number
     suffices on these examples), and the effect that this assumes."""
+    testable: bool = True
+    """Whether the setting allows a test of the claim."""
 
     @property
     def measured(self) -> int:
@@ -168,7 +170,8 @@ def trials(evidence: Evidence, claims: Sequence[Claim], metric: str = "") -> lis
             without = rest if seeds else None
             pairs.append(Pair(better, worse, effect, published, true, bool(seeds), without))
         looked = None if evidence.looks is None else evidence.looks.at(claim, metric)
-        found.append(Trial(claim, tuple(pairs), looked, _validity_issue(evidence, claim, metric)))
+        issue = _validity_issue(evidence, claim, metric)
+        found.append(Trial(claim, tuple(pairs), looked, issue, testable=evidence.testable(claim)))
     return found
 
 
@@ -188,7 +191,7 @@ def _validity_issue(evidence: Evidence, claim: Claim, metric: str) -> str:
     The setting is not the margin's, a planned seed has no value (the others are not a fair sample of all), a model has
     learned nothing, or pre-training does not help on the task.
     """
-    if claim.within is not None and not evidence.comparable(claim.on):
+    if not evidence.testable(claim):
         return "the margin holds for the paper's scale and data"
     compared = [zip(pair, (claim.at, claim.before), strict=True) for pair in claim.pairs]
     sides = dict.fromkeys(itertools.chain(*compared))
@@ -209,14 +212,16 @@ def _validity_issue(evidence: Evidence, claim: Claim, metric: str) -> str:
 
 
 def verdicts(trials: Sequence[Trial]) -> list[Trial]:
-    """The trials of a study's claims, which are one family of tests, each with its verdict."""
+    """The trials of a study's claims, each with its verdict. Those that are testable are one family of tests."""
     found = []
-    ps = [trial.decisive_p for trial in trials]
-    for trial, p, adjusted in zip(trials, ps, holm([1.0 if p is None else p for p in ps]), strict=True):
+    ps = [trial.decisive_p for trial in trials if trial.testable]
+    family = iter(holm([1.0 if p is None else p for p in ps]))
+    for trial in trials:
+        p, adjusted = (trial.decisive_p, next(family)) if trial.testable else (None, 1.0)
         outcome = "undecided"
         if p is not None and adjusted <= 1 - LEVEL:
             outcome = "reproduced" if trial.as_claimed else "contradicted"
-        need = trial.needs(len(trials))
+        need = trial.needs(len(ps)) if trial.testable else None
         found.append(replace(trial, outcome=outcome, adjusted=None if p is None else adjusted, need=need))
     return found
 

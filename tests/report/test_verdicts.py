@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -94,6 +95,14 @@ def test_a_verdict_counts_all_claims_of_the_study() -> None:
     assert among.outcome == "undecided"
     assert among.p == alone.p
     assert among.adjusted == pytest.approx(4 * alone.p)  # type: ignore[operator]
+
+
+def test_a_claim_that_its_setting_cannot_test_costs_the_others_nothing() -> None:
+    weak = found((1.0, 0.2, 0.9, 0.3, 1.2, -0.1))
+    barred = replace(trial(WITHIN, weak, None), testable=False)
+    decided, *others = verdicts([trial(BETTER, weak, None), *[barred] * 3])
+    assert decided.adjusted == decided.p
+    assert [(each.outcome, each.adjusted, each.need) for each in others] == [("undecided", None, None)] * 3
 
 
 def test_the_seeds_that_it_would_take() -> None:
