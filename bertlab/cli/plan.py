@@ -76,9 +76,9 @@ def plan(
             say(f"Times are not measured: {TYPICAL_MFU:.0%} of {peak_tflops:g} TFLOP/s per GPU, {floor}.")
     else:
         say("All runs are finished: nothing is left to do.")
-    for evidence in gather(store, records(made).values()):
+    for evidence in gather(store, records(made).values()) if peak_tflops is None else ():  # times of this store
         for text in noise.sentences(evidence, noise.spreads(evidence)):
-            say(text)
+            say(f"{evidence.study}: {text}")
     trained = [job.recipe for job in made.pending(store) if isinstance(job, Pretrain)]
     # weights, gradients and two moments in fp32
     largest_gb = 16 * max(map(cost.trained_parameters, trained), default=0) / 1e9

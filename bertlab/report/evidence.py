@@ -88,6 +88,11 @@ class Evidence:
         """Whether the setting allows a test of a claim, known before any run: a margin holds in the paper's setting."""
         return claim.within is None or self.comparable(claim.on)
 
+    @property
+    def likely_claims(self) -> list[Claim]:
+        """The claims with a second verdict, by log-likelihood: not those within a margin and on the pre-training."""
+        return [each for each in self.claims if each.within is None and not self.of_pretraining(each.on)]
+
     @cached_property
     def key(self) -> str:
         """Eight hexadecimal digits that identify this section among the study's; more seeds do not change them."""

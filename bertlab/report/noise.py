@@ -30,7 +30,8 @@ class Spread:
     """`points`, `nats`, or empty for another unit of a pre-training's metric."""
     noise: Noise
     needed: float | None
-    """The signal to noise from which on a typical pair of variants gets a verdict; None below `VERDICT_MIN_SEEDS`.
+    """The signal to noise from which on a typical pair of variants has an even chance of a verdict; None below
+    `VERDICT_MIN_SEEDS` seeds.
 
     Two variants differ by sqrt 2 times the signal (root mean square). That has to exceed the half width of the interval
     at the hardest level of Holm's correction, the median over the comparisons with the baseline.
@@ -76,7 +77,8 @@ def _noise(evidence: Evidence, name: str, metric: str) -> Noise | None:
 
 
 def _needed(evidence: Evidence, name: str, metric: str, found: Noise) -> float | None:
-    level = 1 - (1 - LEVEL) / max(1, sum(map(evidence.testable, evidence.claims)))
+    family = evidence.likely_claims if metric == LIKELIHOOD else [*filter(evidence.testable, evidence.claims)]
+    level = 1 - (1 - LEVEL) / max(1, len(family))
     halves = []
     for variant in evidence.others:
         each = None if variant in evidence.duplicates else evidence.difference(variant, name, metric)
@@ -115,7 +117,7 @@ def sentences(evidence: Evidence, found: Sequence[Spread]) -> list[str]:
         weak = [f"{each.measurement} ({why})" for each in group if (why := each.why_undecidable)]
         if weak:
             where = f"at this scale, with these {evidence.seeds} and examples"
-            texts.append(f"Cannot decide by {metric} {where}: {'; '.join(weak)}.")
+            texts.append(f"By {metric}, a typical pair of variants gets no verdict {where}: {'; '.join(weak)}.")
     return texts
 
 
@@ -158,7 +160,7 @@ def _costs(evidence: Evidence, spread: Spread) -> Costs | None:
     trained_on = [
         (1 + BACKWARD) * each.steps(cell.train_examples) * each.batch_size
         for cell in cells
-        if (each := cell.adaptation) is not None
+        if (each := cell.adaptation) is not None and cell.train_examples
     ]
     share = evaluated / (evaluated + fmean(trained_on)) if evaluated and trained_on else 0.0
     examples = spread.noise.run.examples

@@ -180,9 +180,8 @@ def endpoints(evidence: Evidence) -> tuple[list[Trial], dict[Claim, Trial]]:
 
     Claims within a margin and on the pre-training itself have no verdict by log-likelihood.
     """
-    on_tasks = [each for each in evidence.claims if each.within is None and not evidence.of_pretraining(each.on)]
-    likely = {each.claim: each for each in verdicts(trials(evidence, on_tasks, LIKELIHOOD)) if each.measured}
-    return verdicts(trials(evidence, evidence.claims)), likely
+    likely = verdicts(trials(evidence, evidence.likely_claims, LIKELIHOOD))
+    return verdicts(trials(evidence, evidence.claims)), {each.claim: each for each in likely if each.measured}
 
 
 def _validity_issue(evidence: Evidence, claim: Claim, metric: str) -> str:

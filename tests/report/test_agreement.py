@@ -44,9 +44,9 @@ def measured(builder: Any, points: dict[str, dict[str, Sequence[float]]], **reco
 
 
 POINTS = {
-    BASELINE: {"MNLI": (60.0, 62.0), "NER": (50.0, 50.0)},
-    MASKED: {"MNLI": (61.0, 62.0), "NER": (52.0, 51.0)},
-    RANDOM: {"MNLI": (60.0, 62.5), "NER": (48.0, 50.0)},
+    BASELINE: {"MNLI": (60.0, 62.0) * 2, "NER": (50.0, 50.0) * 2},
+    MASKED: {"MNLI": (61.0, 62.0) * 2, "NER": (52.0, 51.0) * 2},
+    RANDOM: {"MNLI": (60.0, 62.5) * 2, "NER": (48.0, 50.0) * 2},
 }
 
 
@@ -155,7 +155,7 @@ def test_one_study_with_one_seed_has_no_interval(builder: Any) -> None:
     assert interval([]) is None
     assert interval([compared(1.0), compared(-1.0)]) is None
     found = agreement([measured(builder, {name: {"MNLI": each["MNLI"][:1]} for name, each in POINTS.items()})])
-    assert summary(found).endswith("67 % (one study with one seed gives no interval).")
+    assert summary(found).endswith("67 % (over 1 seed of one study: too few for an interval).")
     assert "no interval" in notes(found)[-1]
 
 
@@ -171,12 +171,14 @@ def test_the_interval_counts_studies() -> None:
 
 
 def test_pairs_of_a_section_share_the_drawn_seeds() -> None:
-    # the mean is above 0 unless the second seed is drawn twice, which one resample in four does
-    pairs = [compared(3.0, -1.0)] * 50
+    # the mean is above 0 unless three or four draws are of the seeds below it, which 5 of 16 resamples do
+    pairs = [compared(3.0, -1.0, 3.0, -1.0)] * 50
     assert Share.of(pairs).value == 1.0
-    assert interval(pairs) == Interval(0.0, 1.0), "independent draws would give 0.64 to 0.86"
+    assert interval(pairs[:1]) == interval(pairs) == Interval(0.0, 1.0), "independent draws would give 0.8 to 0.95"
     # a draw without any seed of a pair leaves the pair out
-    assert interval([compared(0.0, by_seed={0: 1.0}), compared(0.0, by_seed={1: 1.0})]) == Interval(1.0, 1.0)
+    apart = [compared(0.0, by_seed={seed: 1.0, seed + 1: 1.0}) for seed in (0, 2)]
+    assert interval(apart) == Interval(1.0, 1.0)
+    assert interval([compared(3.0, -1.0, 3.0)]) is None, "too few seeds"
 
 
 @pytest.fixture
@@ -205,7 +207,9 @@ def test_the_curve_is_of_the_same_pairs_at_all_milestones(milestones: Evidence) 
 def test_the_page_and_its_data(builder: Any, milestones: Evidence, tmp_path: Path) -> None:
     out = tmp_path / "out"
     written = page.write([], builder.root, out, page.FORMATS)
-    sentence = "2 of 3 measured differences have the published sign: 67 % (one study with one seed gives no interval)."
+    sentence = (
+        "2 of 3 measured differences have the published sign: 67 % (over 1 seed of one study: too few for an interval)."
+    )
     for name in ("index", "agreement"):
         for form in ("md", "html"):
             assert sentence in (out / f"{name}.{form}").read_text(encoding="utf-8")
@@ -241,7 +245,7 @@ def test_without_a_published_difference_there_is_no_page(builder: Any, tmp_path:
 def test_a_report_of_one_study_has_its_agreement(builder: Any, tmp_path: Path) -> None:
     measured(builder, POINTS)
     other = type(builder)(builder.root, study="other")
-    other.cells, other.rows = builder.cells[:8], builder.rows
+    other.cells, other.rows = builder.cells[:16], builder.rows
     other.record("other")
     every = agreement(gather_all(Store(builder.root)))
     one = page.write(["masking"], builder.root, tmp_path / "out", ["latex"]).agreement

@@ -78,12 +78,12 @@ def summary(chapters: Iterable[Chapter]) -> str:
     found = [finding for each in chapters for section in each.sections for finding in section.findings]
     lines = []
     for outcomes, by in (
-        ([each.outcome for each in found], ""),
-        ([each.likely_outcome for each in found if each.likely], " by log-likelihood,"),
+        ([each.outcome for each in found], "Of"),
+        ([each.likely_outcome for each in found if each.likely], "By log-likelihood, of"),
     ):
         counts = {"reproduced": 0, "contradicted": 0, "undecided": 0} | Counter(outcomes)
         parts = [f"{number or 'none'} {'are' if number > 1 else 'is'} {name}" for name, number in counts.items()]
-        lines += [f"Of {count(len(outcomes), 'claim')}{by} {', '.join(parts)}."] if outcomes else []
+        lines += [f"{by} {count(len(outcomes), 'claim')} {', '.join(parts)}."] if outcomes else []
     return " ".join(lines)
 
 

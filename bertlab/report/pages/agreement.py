@@ -7,7 +7,7 @@ from bertlab.report.agreement import ENDPOINTS, MATCHED, METRIC, Agreement, Shar
 from bertlab.report.pages import latex, render
 from bertlab.report.plots.agreement import figures
 from bertlab.report.predictions import LIKELIHOOD
-from bertlab.report.statistics.effects import Interval
+from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Interval
 from bertlab.report.tables import Table
 from bertlab.wording import count
 
@@ -36,9 +36,10 @@ def summary(found: Agreement) -> str:
     else:
         over = f"over {found.studies} studies"
         over += f" and {seeds}" if found.seeds > 1 else " with one seed each"
-    known = f"{_ends(ends)} {over}" if ends else "one study with one seed gives no interval"
+    known = f"{_ends(ends)} {over}" if ends else f"{over}: too few for an interval"
     pairs = count(share.pairs, "measured difference")
-    return f"{share.agreed:,} of {pairs} have the published sign: {_percent(share)} ({known})."
+    have = "has" if share.pairs == 1 else "have"
+    return f"{share.agreed:,} of {pairs} {have} the published sign: {_percent(share)} ({known})."
 
 
 def notes(found: Agreement) -> list[str]:
@@ -48,7 +49,8 @@ def notes(found: Agreement) -> list[str]:
         "differ. It agrees if the mean measured difference over the seeds of both has the sign of the published one, "
         "whether or not the difference is certain; a mean of exactly zero does not agree. Seeds are "
         "pre-training seeds, on a published checkpoint fine-tuning seeds. Pairs of a study share variants, "
-        "so they are not independent.",
+        "so they are not independent. Counted are also pairs that verdicts refuse: with collapsed, diverged or missing "
+        "runs, or of models that learned next to nothing.",
         "For reference: guessing gives 50 %. Magnusson et al. (2025, DataDecide) find the sign of a difference at 1B "
         "parameters in about 80 % of pairs at 150M.",
     ]
@@ -56,10 +58,10 @@ def notes(found: Agreement) -> list[str]:
         lines.append(
             "Interval: a bootstrap that draws studies, and seeds within each study, with replacement. The drawn seeds "
             "are noisier than all seeds together, so it reaches further towards 50 %. A few studies or seeds do not "
-            "show how far others may lie: it is then too narrow."
+            "show how far others may lie: it is then too narrow (with four seeds of one study it covers about 85 %)."
         )
     else:
-        lines.append("One study with one seed gives no interval: nothing shows how far other seeds may lie.")
+        lines.append(f"One study with fewer than {VERDICT_MIN_SEEDS} seeds gives no interval.")
     return lines
 
 

@@ -54,7 +54,7 @@ def _signs(found: Agreement) -> tuple[Figure, str] | None:
 
 
 def _curve(found: Agreement) -> tuple[Figure, str] | None:
-    if not found.curve:
+    if sum(each.flops is not None for each in found.curve) < 2:
         return None
     figure = blank(3.0)
     axes = figure.subplots()
@@ -63,7 +63,8 @@ def _curve(found: Agreement) -> tuple[Figure, str] | None:
     for place, section in enumerate(sections):
         steps = [each for each in found.curve if (each.study, each.scale, each.setting, each.key) == section]
         for endpoint, dashes in zip(ENDPOINTS, ("solid", (0, (5, 1.5))), strict=True):
-            points = [(each.milestone, share) for each in steps if (share := each.shares[endpoint].value) is not None]
+            shares = [(each.flops, each.shares[endpoint].value) for each in steps]
+            points = [(flops, share) for flops, share in shares if flops and share is not None]
             if points:
                 style: dict[str, Any] = {
                     "color": COLOURS[place % len(COLOURS)],
@@ -72,12 +73,14 @@ def _curve(found: Agreement) -> tuple[Figure, str] | None:
                     "markersize": 3.5,
                 }
                 axes.plot([at for at, _ in points], [100 * share for _, share in points], **style)
-                keys.append((style, label(f"{section[0]}, {section[1]}: {ENDPOINTS[endpoint]}", WIDTH / 2)))
+                name = f"{section[0]}, {section[1]} {section[2]}: {ENDPOINTS[endpoint]}"
+                keys.append((style, label(name, WIDTH / 2)))
     axes.axhline(80, **_REFERENCE, zorder=1)
     keys.append((_REFERENCE, "80 %: DataDecide, 150M to 1B parameters"))
-    axes.set_xlim(left=0)
+    axes.set_xscale("log")
     axes.set_ylim(-4, 104)
-    axes.set_xlabel("per cent of the pre-training's steps")
+    axes.set_xlabel("FLOPs of the baseline's pre-training")
     axes.set_ylabel("signs that agree (%)")
     legend(figure, keys)
-    return figure, f"Share of signs that agree after each milestone, for {count(len(sections), 'setting')}."
+    text = f"Share of signs that agree against compute, at each milestone of {count(len(sections), 'setting')}."
+    return figure, text

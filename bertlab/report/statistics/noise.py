@@ -118,7 +118,7 @@ def _mean_squares(variants: Sequence[Sequence[Floats]]) -> tuple[float, float, f
         between += float(((means - means.mean(0)) ** 2).sum())
         between_freedom += len(seeds) - 1
         shares += (len(seeds) - 1) * fmean(1 / len(runs) for runs in seeds)
-        for runs, mean in zip(seeds, means, strict=True):
+        for runs, mean in zip(seeds, means, strict=True) if len(seeds) > 1 else ():
             within += float(((runs - mean) ** 2).sum())
             within_freedom += len(runs) - 1
     return between / between_freedom, within / max(1, within_freedom), shares / between_freedom
@@ -229,7 +229,7 @@ def most_per_second(found: Components, now: Design, costs: Costs) -> Design | No
     steps = [replace(now, seeds=now.seeds + 1)]
     if found.finetune_seeds > 1:
         steps.append(replace(now, finetune_seeds=now.finetune_seeds + 1))
-    if found.examples > 1:
+    if found.examples > 1 and costs.example:
         steps.append(replace(now, examples=2 * now.examples))
     variance = _variance_of(found)
     gains = {step: variance(now) - variance(step) for step in steps}
@@ -254,7 +254,7 @@ def cheapest(found: Components, now: Design, costs: Costs) -> Design | None:
         # the share above the aim allows for rounding errors
         left = (1 + 1e-9) * aim - (known.seed + known.finetune / each) / seeds
         by_examples = known.example + (known.seed_example + known.finetune_example / each) / seeds
-        most = now.examples * (MOST_EXAMPLES if found.examples > 1 else 1)
+        most = now.examples * (MOST_EXAMPLES if found.examples > 1 and costs.example else 1)
         if left > 0 and (needed := max(now.examples, math.ceil(by_examples / left))) <= most:
             designs.append(Design(seeds, each, needed))
     return min(designs, key=costs.seconds, default=None)

@@ -183,8 +183,9 @@ def test_the_step_and_the_mix_depend_on_the_source_and_the_costs() -> None:
 
 def test_what_is_not_known_is_not_proposed() -> None:
     together = replace(TRUE, finetune=0.0, finetune_example=0.0, finetune_seeds=1)
-    now, costs = Design(4, 1, 20), Costs(pretraining=1000.0, finetuning=0.1, example=0.0)
+    now, costs = Design(4, 1, 20), Costs(pretraining=1000.0, finetuning=0.1, example=0.01)
     assert most_per_second(together, now, costs) == Design(4, 1, 40)
+    assert most_per_second(together, now, replace(costs, example=0.0)) == Design(5, 1, 20), "at an unknown cost"
     found = cheapest(together, now, costs)
     assert found is not None
     assert found.finetune_seeds == 1
