@@ -64,10 +64,13 @@ class Looked:
         return nominal(self.fractions, error)
 
     def interval(self, effect: Effect | None) -> Interval | None:
-        """The repeated interval of an effect (Jennison and Turnbull 1989), valid wherever looking stops."""
-        known = effect.confidence if effect and self.looks else None
+        """The repeated interval of an effect (Jennison and Turnbull 1989), valid wherever looking stops.
+
+        None unless the last look saw these seeds.
+        """
+        known = effect.confidence if effect and self.looks and effect.n == self.looks[-1].n else None
         level = self.levels()[-1] if known else 0.0
-        return Interval(known.quantile(level / 2), known.quantile(1 - level / 2)) if known else None
+        return Interval(known.quantile(level / 2), known.quantile(1 - level / 2)) if known and level else None
 
     @property
     def futile(self) -> bool:

@@ -39,9 +39,15 @@ class Budget:
         return self.seconds if self.runs is None else self.runs
 
     def cost(self, jobs: Sequence[Job], machine: Machine, seconds: Seconds) -> float:
-        """What jobs cost, in runs or in seconds on this machine; without a limit in seconds, or runs if unknown."""
-        runs = sum(not isinstance(job, PrepareCorpus) for job in jobs)
-        return float(runs) if self.runs is not None else wall_seconds(jobs, machine, seconds) or float(runs)
+        """What jobs cost, in runs or in seconds on this machine; without a limit in seconds, or runs if unknown.
+
+        Raises `BadInput` if a time is to be kept and that of a run is unknown. Preparing text is free: it happens once.
+        """
+        runs = [job for job in jobs if not isinstance(job, PrepareCorpus)]
+        time = wall_seconds(runs, machine, seconds) if self.runs is None else None
+        if time is None and self.seconds is not None:
+            raise BadInput("--budget: the time of a run is unknown here: give a number of runs, such as 40runs")
+        return float(len(runs)) if time is None else time
 
     def worded(self, cost: float) -> str:
         """A cost with its unit."""

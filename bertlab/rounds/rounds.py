@@ -165,18 +165,18 @@ class Rounds:
         return self.unfinished(states, failed=retry) | (self.first(there) - there)
 
     def unfinished(self, states: Mapping[str, State], *, failed: bool) -> set[Place]:
-        """The places of claims without a value; with `failed`, those of failed runs too."""
+        """The places of claims that wait for a run or for its repetition; with `failed`, those of failed runs too."""
         return self.bought(
             {
                 (name, cell.variant, cell.measurement, cell.pretrain_seed)
                 for name, state in states.items()
                 for cell in (state.evidence.unfinished if state.evidence else ())
-                if cell.status == "pending" or failed
+                if cell.status in ("pending", "damaged") or failed
             }
         )
 
     def first(self, there: Collection[Place]) -> set[Place]:
-        """The fewest seeds of a verdict for as many claims as the budget pays, the cheapest claims first.
+        """The fewest seeds of a verdict for as many claims as the budget pays beside `there`, the cheapest first.
 
         Raises `BadInput` if it pays for none.
         """
@@ -189,7 +189,7 @@ class Rounds:
         for number in sorted(costs, key=costs.__getitem__):
             if len(shared(self.stakes[number], there)) >= VERDICT_MIN_SEEDS:
                 enough = True
-            elif limit is None or self.cost(chosen | wholes[number]) <= limit:
+            elif limit is None or self.spent(chosen.union(there, wholes[number])) <= limit:
                 chosen |= wholes[number]
         if not chosen and not enough:
             least = self.budget.worded(min(costs.values()))
@@ -199,6 +199,13 @@ class Rounds:
     def cost(self, places: Collection[Place]) -> float:
         """What places cost, finished or not, in the unit of the budget."""
         return self.budget.cost(self.part(places).jobs, self.machine, self.seconds)
+
+    def spent(self, there: Iterable[Place]) -> float:
+        """What the places that claims need cost: rounds run one after another, the first of a verdict's seeds."""
+        rounds: dict[int, set[Place]] = {}
+        for place in self.bought(there):
+            rounds.setdefault(max(place[3], VERDICT_MIN_SEEDS - 1), set()).add(place)
+        return sum(map(self.cost, rounds.values()))
 
     @cached_property
     def seconds(self) -> Seconds:
@@ -213,7 +220,7 @@ class Rounds:
         """Reads the times of finished runs anew."""
         self.__dict__.pop("seconds", None)
 
-    def bought(self, there: Collection[Place]) -> set[Place]:
+    def bought(self, there: Iterable[Place]) -> set[Place]:
         """Of the places of the store, those that claims need."""
         ours = {place[:3] for stake in self.stakes for place in stake.places(0)}
         ours |= {place[:3] for place in self.controls(self.stakes)}
@@ -223,7 +230,7 @@ class Rounds:
         """How much of the budget the seeds of the claims have used: `28 of 40 runs`; empty without a budget."""
         if self.budget.limit is None:
             return ""
-        cost = self.cost(self.bought(present(states)))
+        cost = self.spent(present(states))
         return f"{self.budget.worded(cost)} of {self.budget.worded(self.budget.limit)} used"
 
     def maximum(self, there: Collection[Place]) -> int:
@@ -233,7 +240,7 @@ class Rounds:
         begun = [stake for stake in self.stakes if shared(stake, there)]
         beyond = 1 + max(seed for *_, seed in there)
         each = self.cost({place for stake in begun for place in stake.places(beyond)})
-        left = self.budget.limit - self.cost(self.bought(there))
+        left = self.budget.limit - self.spent(there)
         fewest = min(len(shared(stake, there)) for stake in begun)
         return min(max(fewest + int(max(0.0, left) / each), VERDICT_MIN_SEEDS), LARGEST_MAXIMUM)
 
@@ -272,7 +279,7 @@ class Rounds:
             rest = self.cost(stake.places(seed)) * left_over
             ranked.append((max(each.looks[-1].power for each in looked) / max(rest, 1e-9), rest, stake.places(seed)))
         chosen, planned, limit = set[Place](), 0.0, self.budget.limit
-        left = math.inf if limit is None else limit - self.cost(self.bought(there))
+        left = math.inf if limit is None else limit - self.spent(there)
         for _, rest, places in sorted(ranked, key=lambda each: -each[0]):
             new = places - chosen - there
             share = len(new) / len(places)  # of what it costs by itself; the rest is bought for other claims
@@ -325,7 +332,7 @@ def _entries(evidence: Evidence, claims: Collection[Claim]) -> Iterator[dict[str
             if (claim.text, claim.on) not in texts or trial.p is None or looked is None or effect is None:
                 continue
             n = min(pair.effect.n for pair in trial.pairs if pair.effect)
-            if looked.looks and n <= looked.looks[-1].n:
+            if looked.exhausted or (looked.looks and n <= looked.looks[-1].n):
                 continue
             level = final_level(looked, n, (1 - LEVEL) / undecided) if undecided else 1.0
             power = chance(effect, claim.within, looked.maximum, level, trial.pair.true)

@@ -1,12 +1,17 @@
 """`ablate --budget` and `--until-decided`: rounds end, continue with the same looks, and keep to their budget."""
 
+import dataclasses
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
 from bertlab.errors import BadInput
+from bertlab.lab import plan, scales
+from bertlab.lab.study import Claim, Measurement, Study, Variant
 from bertlab.report.cells import Pretraining
 from bertlab.rounds.budget import Budget
+from bertlab.rounds.rounds import Rounds, State
 from bertlab.store.files import read_sealed
 from bertlab.store.runs import Store
 
@@ -137,6 +142,56 @@ def test_what_cannot_be_used_is_one_line(call, command, tmp_path, capsys, given,
     (line,) = capsys.readouterr().err.splitlines()
     assert said in line
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def rounds(tmp_path, machine, monkeypatch):
+    """Rounds of three claims of eight pre-trainings, of which each has the four of the baseline."""
+    variants = [Variant(name, fields={"schedule.peak_lr": f"1e-{n}"}) for n, name in enumerate("ABCD", 3)]
+    claims = [Claim(f"A beats {other}", better="A", worse=other, on="loss") for other in "BCD"]
+    loss = Measurement("loss", metric="masked_lm_loss")
+    facts = {"question": "Which?", "source": "a test", "baseline": "A"}
+    study = Study(name="three", variants=variants, measurements=[loss], claims=claims, **facts)
+    request = plan.Request(studies=(study,), scale=scales.find("smoke"))
+    monkeypatch.setattr(Rounds, "seconds", staticmethod(lambda job, devices: 10.0))
+    return lambda budget, **changes: Rounds(request, budget, machine, Store(tmp_path / "runs"), "", "", **changes)
+
+
+def test_the_first_round_counts_what_is_bought(rounds):
+    for limit, bought in ((8, 8), (12, 12), (15, 12), (16, 16)):
+        made = rounds(Budget(runs=limit))
+        there = made.first(set())
+        assert len(there) == bought
+        for _ in range(2):
+            assert made.first(there) == set()
+        assert made.spent(there) == bought
+
+
+def test_rounds_run_one_after_another(rounds, machine):
+    made = rounds(Budget(seconds=600.0))
+    made.machine = dataclasses.replace(machine, workers=4, threads=0)
+    first = {place for place in made.first(set()) if place[1] in "AB"}
+    second, third = ({("three", variant, "loss", seed) for variant in "AB"} for seed in (4, 5))
+    each = made.cost(second)
+    assert made.cost(first | second | third) < made.spent(first | second | third)
+    assert made.spent(first | second | third) == pytest.approx(made.cost(first) + 2 * each)
+
+
+def test_a_time_to_keep_needs_the_time_of_a_run(rounds, monkeypatch):
+    monkeypatch.setattr(Rounds, "seconds", staticmethod(lambda job, devices: None))
+    with pytest.raises(BadInput, match="40runs"):
+        rounds(Budget(seconds=600.0)).first(set())
+    assert len(rounds(Budget()).first(set())) == 16
+
+
+def test_damaged_runs_are_repeated(rounds):
+    cells = [
+        SimpleNamespace(variant="A", measurement="loss", pretrain_seed=seed, status=status)
+        for seed, status in enumerate(("pending", "damaged", "diverged"))
+    ]
+    states = {"three": State(SimpleNamespace(unfinished=cells), {"cells": []})}
+    for failed, seeds in ((False, [0, 1]), (True, [0, 1, 2])):
+        assert sorted(place[3] for place in rounds(Budget()).unfinished(states, failed=failed)) == seeds
 
 
 def test_budgets():

@@ -65,6 +65,8 @@ def test_the_repeated_interval_is_the_nominal_one_of_the_look() -> None:
     early = Looked(12, (Look(6, 0.01, True, 0.0),)).interval(SEEN)
     assert early is not None
     assert early.half > 1.5 * SEEN.interval.half
+    assert Looked(12, (Look(5, 0.01, True, 0.0),)).interval(SEEN) is None  # no look has seen the sixth seed
+    assert Looked(5, (Look(5, 0.01, True, 0.0), Look(6, 0.01, True, 0.0))).interval(SEEN) is None
     # it excludes 0 exactly where the p-value is below the level of the look
     level = nominal([fraction(6, 12)], 0.05)[0]
     assert (early.low > 0) is (SEEN.p <= level)  # type: ignore[operator]

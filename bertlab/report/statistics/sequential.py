@@ -17,6 +17,8 @@ TINY = 1e-12
 """P-values below count as this: deviates from 7 on are of no more use."""
 REACH = 10.0
 """Standard deviations of the motion that the integrals cover."""
+LEAST = 1e-290
+"""The error of a look is at least this, above where floating-point numbers end: large maxima spend less early."""
 LOST = 2
 """Seeds that carry no information."""
 
@@ -50,12 +52,15 @@ def boundary(fractions: tuple[float, ...], level: float) -> tuple[float, ...]:
 
     points, mass, before, found = np.zeros(1), np.ones(1), 0.0, []
     for fraction in fractions:
+        if fraction <= before:  # no new information: nothing is left to spend
+            found.append(math.inf)
+            continue
         deviation = math.sqrt(fraction - before)
-        due = spent(fraction, level) - (spent(before, level) if before else 0.0)
+        due = max(LEAST, spent(fraction, level) - (spent(before, level) if before else 0.0))
 
         def crossed(bound: float, due: float = due, deviation: float = deviation) -> float:
             """How far the logarithm of the probability to be first above `bound` at this look is above what is due."""
-            return math.log(max(1e-300, float(mass @ ndtr((points - bound) / deviation)))) - math.log(due)  # noqa: B023
+            return math.log(max(LEAST / 1e10, float(mass @ ndtr((points - bound) / deviation)))) - math.log(due)  # noqa: B023
 
         most = 40.0 * math.sqrt(fraction)
         bound = float(brentq(crossed, 0.0, most, xtol=1e-10)) if crossed(0.0) > 0 > crossed(most) else 0.0

@@ -55,6 +55,20 @@ def test_another_look_never_raises_the_sequential_p() -> None:
     assert 0 < sequential_p((0.5, 1.0), [0.0, 1.0])[0] < 1e-5
 
 
+@pytest.mark.parametrize("most", [44, 48])
+def test_large_maxima_spend_hardly_anything_early(most: int) -> None:
+    fractions = [fraction(n, most) for n in (4, 5, 6)]
+    assert sequential_p(fractions, [0.5, 0.5, 0.5])[0] == pytest.approx(1.0, abs=1e-3)
+    found, which = sequential_p(fractions, [0.5, 0.2, 1e-9])
+    assert 1e-9 < found < 1.0
+    assert which == 2
+
+
+def test_a_look_without_new_information_changes_nothing() -> None:
+    assert sequential_p((0.5, 1.0, 1.0), [0.5, 0.03, 1e-9]) == sequential_p((0.5, 1.0), [0.5, 0.03])
+    assert nominal((0.5, 1.0, 1.0), 0.05) == [*nominal((0.5, 1.0), 0.05), 0.0]
+
+
 def _paths(studies: int, claims: int, most: int, effect: float = 0.0) -> np.ndarray:
     """The p-values of t-tests over 4 to `most` seeds, (studies, claims, looks)."""
     draws = effect + np.random.default_rng(11).standard_normal((studies, claims, most))
