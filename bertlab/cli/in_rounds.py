@@ -60,6 +60,10 @@ def _say_claims(rounds: Rounds, states: dict[str, State]) -> None:
 
 
 def _say_end(rounds: Rounds, states: dict[str, State]) -> None:
-    left = sum(not judged or not fate(judged) for _, judged in rounds.trials(states))
-    why = f"The budget is used; {count(left, 'claim')} stay open." if left else "No claim needs more seeds."
+    left = sum(not judged or not fate(judged) or not judged[0].measured for _, judged in rounds.trials(states))
+    why = "No claim needs more seeds."
+    if left:
+        limited = rounds.budget.limit is not None
+        reason = "the budget is used" if limited else "runs have no result, see `bertlab runs`"
+        why = f"{count(left, 'claim')} {'stays' if left == 1 else 'stay'} open: {reason}."
     say(f"{why} Next: `bertlab report` writes tables and plots.")

@@ -130,6 +130,8 @@ def missing(job: Job, store: Store) -> Ended | None:
         return Ended("failed", str(error))
     except BadInput as error:
         return Ended("refused", str(error))
+    except Interrupted as error:
+        return Ended("stopped", str(error))
     return None
 
 

@@ -22,19 +22,21 @@ from bertlab.machine import Machine
 from bertlab.progress import SIGNALS, Interrupted, Progress, listening_to
 from bertlab.store.runs import Store
 
+TRIES = 3
+"""Workers that may be killed, one after the other, while they start."""
+
 
 class Processes(Engine):
-    """An engine of `number` worker processes. The existence of the file `flag` stops them; they run `code` first."""
+    """An engine of the worker processes that it hires; a file `flag` stops them, and they run `code` first."""
 
-    def __init__(self, store: Store, machine: Machine, number: int, flag: Path, code: Code | None) -> None:
+    def __init__(self, store: Store, machine: Machine, flag: Path, code: Code | None) -> None:
         super().__init__(store, machine)
         self.flag, self.code = flag, code
         self.workers: dict[Connection, BaseProcess] = {}
-        self.starting: set[Connection] = set()
+        self.lost = 0
+        """Workers that were killed since one started."""
         self.idle: list[Connection] = []
         self.running: dict[Connection, tuple[Job, Progress]] = {}
-        for _ in range(number):
-            self.hire()
 
     def hire(self) -> None:
         """Starts a worker, which becomes idle when its imports are finished."""
@@ -45,7 +47,6 @@ class Processes(Engine):
         process.start()
         there.close()  # so that the end of the worker is seen here
         self.workers[here] = process
-        self.starting.add(here)
 
     def free(self) -> int:
         """The number of idle workers."""
@@ -61,29 +62,36 @@ class Processes(Engine):
     def ended(self) -> list[tuple[Job, Ended]]:
         """Jobs that have ended; reports the progress of the others."""
         outcomes = []
-        ready = wait([*self.running, *self.starting], SECONDS_BETWEEN_LOOKS) if self.workers else []
         for each in self.running.values():
             self.report(*each)
-        for worker in [each for each in self.workers if each in ready]:
-            self.starting.discard(worker)
-            job = self.running.pop(worker)[0] if worker in self.running else None
+        for worker in wait([*self.workers], SECONDS_BETWEEN_LOOKS):
+            assert isinstance(worker, Connection)
+            begun = self.running.pop(worker, None)
             try:
                 found: Ended | None = worker.recv()
             except (EOFError, OSError):
-                process = self.workers.pop(worker)
-                process.join()
-                reason = f"its process was killed (exit status {process.exitcode})"
-                if job is None:
-                    raise BadInput(f"workers cannot be started: {reason}") from None
-                found = Ended("failed", reason)
-                self.hire()
+                found = self.replace(worker)
             else:
                 self.idle.append(worker)
-            if job is not None and found is not None:
-                outcomes.append((job, found))
-            elif found is not None:
-                raise BadInput(found.reason)
+            if begun is not None and found is not None:
+                outcomes.append((begun[0], found))
+            elif found is not None and (found.status == "refused" or self.lost >= TRIES):
+                killed = "workers cannot be started: " if found.status == "failed" else ""
+                raise BadInput(f"{killed}{found.reason}")
+            elif found is None:
+                self.lost = 0
         return outcomes
+
+    def replace(self, worker: Connection) -> Ended:
+        """Starts a worker in place of one that was killed; how the job of that one ended."""
+        process = self.workers.pop(worker)
+        process.join()
+        worker.close()
+        if worker in self.idle:
+            self.idle.remove(worker)
+        self.lost += 1
+        self.hire()
+        return Ended("failed", f"its process was killed (exit status {process.exitcode})")
 
     def stop(self, number: int) -> None:
         """Stops all running jobs, after they save."""
@@ -106,8 +114,10 @@ def processes(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[P
     """Workers on the cores of this machine, for `jobs`; ends everything that it started."""
     store = Store(store.root.resolve())  # a study file may change the current directory
     flag = store.scratch / store.own_name("stop")
-    engine = Processes(store, machine, min(machine.workers, len(jobs)), flag, next((job.code for job in jobs), None))
+    engine = Processes(store, machine, flag, next((job.code for job in jobs), None))
     try:
+        for _ in range(min(machine.workers, len(jobs))):
+            engine.hire()
         yield engine
     except BaseException as error:  # a signal, or bad input of one job: the others save
         engine.stop(error.number if isinstance(error, Interrupted) else signal.SIGTERM)
@@ -125,12 +135,14 @@ def _work(parent: Connection, store: Store, machine: Machine, flag: Path, code: 
     try:
         if code is not None:
             code.require()
+        import bertlab.training.finetuning
+        import bertlab.training.pretraining  # noqa: F401
     except BadInput as error:
         parent.send(Ended("refused", str(error)))
         return
-    import bertlab.training.finetuning
-    import bertlab.training.pretraining  # noqa: F401
-
+    except Exception as error:
+        parent.send(Ended("refused", f"workers cannot be started: {type(error).__name__}: {error}"))
+        return
     parent.send(None)
     with suppress(EOFError), listening_to(flag):
         while True:

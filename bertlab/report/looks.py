@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from bertlab.lab.study import Claim
+from bertlab.recipe.identity import canonical
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS, Effect, Interval
 from bertlab.report.statistics.sequential import fraction, nominal, sequential_p
 
@@ -93,6 +94,11 @@ class Looked:
         return bool(self.looks) and self.looks[-1].n >= self.maximum
 
 
+def hypothesis(claim: Claim) -> str:
+    """What a claim tests, whatever its words: its pairs, margin and milestones."""
+    return canonical([claim.pairs, claim.within, claim.at, claim.before])
+
+
 @dataclass(frozen=True)
 class Looks:
     """The looks at a study."""
@@ -110,7 +116,8 @@ class Looks:
     def at(self, claim: Claim, metric: str = "") -> Looked:
         """The looks at a claim on the paper's metric, or on another one."""
         found = (each for look in self.records for each in look["claims"])
-        own = [each for each in found if (each["claim"], each["on"], each["metric"]) == (claim.text, claim.on, metric)]
+        tested = hypothesis(claim), claim.on, metric
+        own = [each for each in found if (each["hypothesis"], each["on"], each["metric"]) == tested]
         names = ("n", "p", "as_claimed", "power")
         return Looked(self.maximum, tuple(Look(*(each[name] for name in names)) for each in own))
 

@@ -27,7 +27,7 @@ from bertlab.machine import Machine
 from bertlab.names import plain
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
-from bertlab.report.looks import Looks, chance, final_level
+from bertlab.report.looks import Looks, chance, final_level, hypothesis
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS
 from bertlab.report.verdicts import Trial, endpoints
@@ -317,7 +317,7 @@ def closed(trial: Trial) -> str:
     if trial.validity_issue:
         return f"undecided, {trial.validity_issue}"
     if trial.looked is None or not trial.looked.looks:
-        return "undecided, no p-value can be computed"
+        return "undecided, no p-value can be computed" if trial.measured else "not begun: the budget is too small"
     return f"undecided, {trial.looked.prospect}" if trial.looked.exhausted or trial.looked.futile else ""
 
 
@@ -337,7 +337,8 @@ def _entries(evidence: Evidence, claims: Collection[Claim]) -> Iterator[dict[str
             level = final_level(looked, n, (1 - LEVEL) / undecided) if undecided else 1.0
             power = chance(effect, claim.within, looked.maximum, level, trial.pair.true)
             sides = all(pair.as_claimed(claim.within) for pair in trial.pairs)
-            found = {"claim": claim.text, "on": claim.on, "metric": metric, "n": n, "p": trial.p}
+            tested = {"claim": claim.text, "hypothesis": hypothesis(claim)}
+            found = tested | {"on": claim.on, "metric": metric, "n": n, "p": trial.p}
             yield found | {"as_claimed": sides, "power": power}
 
 

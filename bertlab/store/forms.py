@@ -85,6 +85,7 @@ RECORD = {
                 "claims": [
                     {
                         "claim": str,
+                        "hypothesis": str,
                         "on": str,
                         "metric": str,
                         "n": int,
