@@ -56,7 +56,7 @@ def execute(
             from bertlab.execution.processes import processes as workers
         else:
             from bertlab.execution.on_ray import workers  # type: ignore[assignment]
-        with workers(store, machine, [*schedule.todo]) as engine:
+        with workers(store, machine, jobs) as engine:
             schedule.todo.sort(key=length, reverse=True)
             schedule.carry_out(engine)
     return schedule.lost
