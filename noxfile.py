@@ -66,7 +66,7 @@ def tests(session: nox.Session) -> None:
 def faults(session: nox.Session) -> None:
     """Nothing lost: killed at every point, damaged, out of room, several commands at once; minutes."""
     installed(session)
-    run(session, "pytest", "tests/faults", "-m", "faults or not faults", *session.posargs)
+    run(session, "pytest", "tests/faults", "tests/execution", "-m", "faults or not faults", *session.posargs)
 
 
 @nox.session(venv_backend="none", default=False)

@@ -140,10 +140,11 @@ def test_a_worker_that_is_killed_ends_the_group_which_goes_on_from_its_checkpoin
         assert two == pytest.approx(one, rel=1e-3)
 
 
+@pytest.mark.faults  # Ray takes minutes to give up a process that hangs
 def test_a_worker_that_hangs_ends_the_group_and_one_that_is_asked_to_stop_stops_all(
     cluster, store, tmp_path, machine, monkeypatch
 ):
-    monkeypatch.setattr(group, "COLLECTIVE_SECONDS", 5)
+    monkeypatch.setattr(group, "COLLECTIVE_SECONDS", 10)
     trial = Trial(tmp_path, {3: hang, 8: ask})
     with pytest.raises(Interrupted) as error:
         trial.run(store, machine)
@@ -151,7 +152,7 @@ def test_a_worker_that_hangs_ends_the_group_and_one_that_is_asked_to_stop_stops_
     steps, clock = trial.steps()
     assert steps[-1] == 8
     assert checkpoints.newest(store.work("pretrain", JOB.id)).step == 8
-    assert clock[steps.index(5)] - clock[steps.index(3)] < 120  # seconds; a hang lasts for ever
+    assert clock[steps.index(5)] - clock[steps.index(3)] < 300  # seconds; a hang lasts for ever
 
 
 def test_a_group_that_diverged_is_not_started_again(cluster, store, tmp_path, machine):
