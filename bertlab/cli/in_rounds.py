@@ -5,13 +5,13 @@ from bertlab.cli.console import say
 from bertlab.cli.report import print_result
 from bertlab.estimates.estimate import estimate
 from bertlab.lab import plan as planning
-from bertlab.rounds.rounds import Place, Rounds, State, closed, fate
+from bertlab.rounds.rounds import Place, Rounds, State, standing, still_open
 from bertlab.store import union
 from bertlab.wording import count
 
 
 def in_rounds(rounds: Rounds, *, retry: bool = False, dry_run: bool = False) -> bool:
-    """Runs rounds until no claim needs more seeds or the budget is used; returns whether all runs have a result.
+    """Runs rounds until no claim needs more seeds or the budget pays for none; returns whether all runs have a result.
 
     With `dry_run`, prints the next round and writes nothing. Failed runs of earlier commands are repeated with `retry`.
     """
@@ -20,15 +20,15 @@ def in_rounds(rounds: Rounds, *, retry: bool = False, dry_run: bool = False) -> 
     while True:
         rounds.refresh()
         states = rounds.states()
-        places = rounds.begun(states, retry=again)
+        places = rounds.rest_of_round(states, retry=again)
         if not places:
-            after = rounds.looked(states)
+            after = rounds.look(states)
             new = [after[name].record for name in after if after[name] is not states[name]]
             if new and not dry_run:
                 union.keep(store, new)
             states = after
             _say_claims(rounds, states)
-            places = rounds.next(states)
+            places = rounds.next_round(states)
         if places <= last:  # nothing is left to do, or runs have neither a result nor a failure of their own
             break
         plan = rounds.part(places)
@@ -50,20 +50,26 @@ def in_rounds(rounds: Rounds, *, retry: bool = False, dry_run: bool = False) -> 
 
 
 def _say_claims(rounds: Rounds, states: dict[str, State]) -> None:
-    """A line for each claim: why it is closed, or how close it is."""
-    for stake, judged in rounds.trials(states):
+    """A line for each claim: its verdict, or why there is none yet."""
+    for candidate, judged in rounds.trials(states):
         if judged:
-            open_ = [closed(each) or (each.looked.prospect if each.looked else "open") for each in judged]
-            say(f"{stake.claim.text} ({stake.claim.on}): {fate(judged) or '; by log-likelihood '.join(open_)}")
+            say(f"{candidate.claim.text} ({candidate.claim.on}): {standing(judged)}")
     if used := rounds.used(states):
         say(f"Budget: {used}.")
 
 
 def _say_end(rounds: Rounds, states: dict[str, State]) -> None:
-    left = sum(not judged or not fate(judged) or not judged[0].measured for _, judged in rounds.trials(states))
-    why = "No claim needs more seeds."
+    """Why rounds end: missing results, a budget that pays for no more seeds, or neither."""
+    lost, waiting = (len(rounds.unfinished(states, failed=failed)) for failed in (True, False))
+    left = sum(
+        not judged or still_open(judged) or not (judged[0].measured or judged[0].validity_issue)
+        for _, judged in rounds.trials(states)
+    )
+    if lost:
+        say(f"{count(lost, 'measurement')} {'has' if lost == 1 else 'have'} no result: see `bertlab runs`.")
     if left:
-        limited = rounds.budget.limit is not None
-        reason = "the budget is used" if limited else "runs have no result, see `bertlab runs`"
-        why = f"{count(left, 'claim')} {'stays' if left == 1 else 'stay'} open: {reason}."
-    say(f"{why} Next: `bertlab report` writes tables and plots.")
+        why = "rounds go on once all measurements have a result" if waiting else "the budget pays for no more seeds"
+        say(f"{count(left, 'claim')} {'stays' if left == 1 else 'stay'} open: {why}.")
+    elif not lost:
+        say("No claim needs more seeds.")
+    say("Next: `bertlab report` writes tables and plots.")

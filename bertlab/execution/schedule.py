@@ -75,7 +75,7 @@ class Schedule:
     def carry_out(self, engine: Engine, kinds: type | tuple[type, ...] = object) -> None:
         """Runs the jobs of these kinds, the first ones first; `lost` then has all jobs without a result so far."""
         self._give_up()
-        running, busy, told = 0, time.monotonic(), set[str]()
+        running, busy, warned = 0, time.monotonic(), set[str]()
         while running or any(isinstance(job, kinds) for job in self.todo):
             stop_if_asked()
             while (job := self._next(engine, kinds)) is not None:
@@ -92,8 +92,8 @@ class Schedule:
                 busy = time.monotonic()
             else:
                 held = next((job for job in self.todo if self.store.is_claimed(job.id)), None)
-                if held and held.id not in told and time.monotonic() - busy > locks.SECONDS_OF_SILENCE:
-                    told.add(held.id)
+                if held and held.id not in warned and time.monotonic() - busy > locks.SECONDS_OF_SILENCE:
+                    warned.add(held.id)
                     holder = self.store.holder(held.id)  # it may be stopped, or on another machine
                     warn(f"waiting for {holder}, which works on run {held.id} ({label(held.label)})")
                 time.sleep(SECONDS_BETWEEN_LOOKS)  # other commands run the remaining jobs, or devices are not ready

@@ -22,7 +22,7 @@ from bertlab.tasks.metrics import Floats
 
 METRIC = "metric"
 ENDPOINTS = {METRIC: "paper's metric", LIKELIHOOD: "log-likelihood"}
-"""What the measured sign is of, with its name on a page."""
+"""The endpoints whose signs are compared, with their names on a page."""
 SIZES = {0.5: "below 0.5 points", 1.0: "0.5 to 1 point", 2.0: "1 to 2 points"}
 """Published differences by size: the upper ends of the bins, each open."""
 LARGEST, OTHER_UNIT = "2 points and more", "not in points"
@@ -54,8 +54,8 @@ class Comparison:
     """Operations of the baseline's pre-training until then; None if it was not trained here."""
     in_points: bool
     published: float
-    """Never zero. On the log-likelihood, of which more is better, with the sign turned where less is better in the
-    paper's metric."""
+    """Never zero. On the log-likelihood, where higher is better, the sign is turned if lower is better in the paper's
+    metric."""
     by_seed: Mapping[int, float]
     """The measured difference at each seed that both variants have."""
 
@@ -265,11 +265,12 @@ def interval(comparisons: Sequence[Comparison], resamples: int = RESAMPLES) -> I
     studies = _grouped(comparisons, lambda each: each.study)
     if not studies or (len(studies) == 1 and _most_seeds(comparisons) < VERDICT_MIN_SEEDS):
         return None
-    places = np.arange(len(studies))
-    which = keyed.integers(len(studies), keyed.key("agreement", "studies"), np.arange(resamples)[:, None], places[None])
+    numbers = np.arange(len(studies))
+    key = keyed.key("agreement", "studies")
+    which = keyed.integers(len(studies), key, np.arange(resamples)[:, None], numbers[None])  # (B, studies)
     agreed, counted = np.zeros(resamples), np.zeros(resamples)
-    for draw, (place, own) in itertools.product(places, enumerate(studies.values())):
-        drawn = which[:, draw] == place
+    for draw, (number, own) in itertools.product(numbers, enumerate(studies.values())):
+        drawn = which[:, draw] == number
         for section, pairs in _grouped(own, lambda each: each.section).items():
             # a study that is drawn twice draws its seeds twice
             agrees, known = _resampled(pairs, np.flatnonzero(drawn), keyed.key("agreement", int(draw), *section))

@@ -110,7 +110,10 @@ def brief(found: Sequence[Finding]) -> Table:
 
 
 def looks(found: Sequence[Finding]) -> Table:
-    """A line for each look at a claim, where seeds were added in rounds."""
+    """A line for each look at a claim, where seeds were added in rounds.
+
+    The chance of a verdict is that at the maximum of seeds; empty where the look has them.
+    """
     columns = ("claim", "on", "endpoint", "look", "n", "information", "p", "boundary", "chance of a verdict")
     rows = []
     for each in found:
@@ -121,7 +124,8 @@ def looks(found: Sequence[Finding]) -> Table:
             for number, (look, level) in enumerate(zip(trial.looked.looks, levels, strict=True), 1):
                 shown = (f"{trial.looked.fractions[number - 1]:.2f}", f"{look.p:.2g}", f"{level:.2g}")
                 about = (each.claim, trial.claim.on, endpoint, str(number), str(look.n))
-                rows.append((*about, *shown, f"{look.power:.0%}"))
+                power = f"{100 * look.power:.0f} %" if look.n < trial.looked.maximum else ""
+                rows.append((*about, *shown, power))
     return Table(columns, tuple(rows))
 
 

@@ -25,7 +25,7 @@ class Look:
     """What one look found at one claim."""
 
     n: int
-    """Seeds of all its pairs."""
+    """The seeds of each of its pairs; the fewest if they differ."""
     p: float
     as_claimed: bool
     """Whether the measured effects lay on the claim's side."""
@@ -60,9 +60,9 @@ class Looked:
         """The side of the claim at the look that gives the p-value."""
         return bool(self.looks) and self.looks[self._least[1]].as_claimed
 
-    def levels(self, error: float = 1 - LEVEL) -> list[float]:
-        """The nominal two-sided level of each look in a test of one claim with this error."""
-        return nominal(self.fractions, error)
+    def levels(self) -> list[float]:
+        """The nominal two-sided level of each look in a test of one claim."""
+        return nominal(self.fractions, 1 - LEVEL)
 
     def interval(self, effect: Effect | None) -> Interval | None:
         """The repeated interval of an effect (Jennison and Turnbull 1989), valid wherever looking stops.
@@ -80,12 +80,13 @@ class Looked:
 
     @property
     def prospect(self) -> str:
-        """Whether more seeds may decide."""
+        """Whether more seeds may decide, as text."""
         if not self.looks:
-            return "not looked at yet"
+            return "not looked at yet: `bertlab ablate STUDY --until-decided` looks"
         if self.exhausted:
-            return f"all {self.maximum} seeds are used"
-        chance = f"a chance of {self.looks[-1].power:.0%} with {self.maximum} seeds"
+            fixed = "the number was declared before the first look, and a larger budget does not change it"
+            return f"all {self.maximum} seeds are used ({fixed})"
+        chance = f"the chance of a verdict with {self.maximum} seeds is {100 * self.looks[-1].power:.0f} %"
         return f"stopped, {chance}" if self.futile else f"open, {chance}"
 
     @property

@@ -45,7 +45,7 @@ class Spread:
             return "" if self.noise.signal or self.noise.between else "all runs are equal"
         if self.needed is None or ratio >= self.needed:
             return ""
-        return f"signal / noise {ratio:.2f}, a verdict from {self.needed:.2f}"
+        return f"signal / noise {ratio:.2f}, a verdict needs {self.needed:.2f}"
 
 
 def spreads(evidence: Evidence) -> list[Spread]:
@@ -143,8 +143,8 @@ def _advice(evidence: Evidence, spread: Spread) -> str:
         parts.append(f"{half.examples / now.examples:.1f} times the evaluation examples")
     mix = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
     more = 2 * (costs.seconds(half) - costs.seconds(now))
-    cheapest_mix = f"half the variance of a difference costs least with {mix}, about {duration(more)} more"
-    return f"most per minute: {best}; {cheapest_mix}."
+    cheapest_mix = f"the cheapest way to halve the variance of a difference: {mix}, about {duration(more)} more"
+    return f"most variance removed per minute: {best}; {cheapest_mix}."
 
 
 def _costs(evidence: Evidence, spread: Spread) -> Costs | None:

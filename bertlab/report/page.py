@@ -35,7 +35,7 @@ class Report:
     """The index pages first."""
     evidence: list[Evidence]
     agreement: Agreement
-    """The measured and the published signs of these studies."""
+    """The measured and the published signs of these studies; the page is of all studies of the store."""
     changes: Changes | None
     """The changes since an older store, if one is given."""
 
@@ -49,7 +49,8 @@ def write(
 ) -> Report:
     """Writes `studies` (all if none is named) from the store `runs` into `out`: CSV files, figures, and pages.
 
-    The page `agreement` is of these studies together; there is none if they have no pair with a published difference.
+    The pages `index` and `agreement` are of all studies of the store; there is no page `agreement` without a pair of
+    variants with a published difference.
     With an older store `since`, the index pages list what changed, and `compare.csv` has each changed value. Raises
     `BadInput` for a study without a record, a store in which nothing is finished, an unknown format, and a directory
     that cannot be written.
@@ -77,15 +78,16 @@ def write(
         changes = compare(older, chosen, str(since))
     try:
         out.mkdir(parents=True, exist_ok=True)
-        paths, agreed = [], agreement(chosen)
-        for name, content in _files(everything, {each.study for each in chosen}, out, formats, agreed, changes):
+        paths, names, agreed = [], {each.study for each in chosen}, agreement(everything)
+        for name, content in _files(everything, names, out, formats, agreed, changes):
             paths.append(out / name)
             paths[-1].parent.mkdir(exist_ok=True)
             files.write(paths[-1], content)
     except OSError as error:
         raise Unwritable(out, error) from error
     pages = [path for path in paths if path.suffix in (".md", ".html", ".tex")]
-    return Report(sorted(pages, key=lambda path: path.stem != "index"), chosen, agreed, changes)
+    own = Agreement(tuple(each for each in agreed.comparisons if each.study in names))
+    return Report(sorted(pages, key=lambda path: path.stem != "index"), chosen, own, changes)
 
 
 def _files(
@@ -111,7 +113,7 @@ def _files(
         yield f"{made.stem}.csv", tidy.csv(tidy.values(evidences))
         yield f"{made.stem}-summary.csv", tidy.csv(tidy.summary(evidences))
         yield f"{made.stem}-claims.csv", tidy.csv(tidy.claims(evidences))
-        yield f"{made.stem}-noise.csv", tidy.csv(tidy.noise(evidences))
+        yield f"{made.stem}-noise.csv", tidy.csv(tidy.noise((each.evidence, each.spreads) for each in made.sections))
         if "md" in formats:
             yield f"{made.stem}.md", render("study.md.j2", chapter=made)
         if "latex" in formats:

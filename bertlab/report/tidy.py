@@ -1,7 +1,7 @@
 """The CSV files of a report as tables: a line for each measured value, variant and measurement, or claim."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pandas
@@ -10,7 +10,7 @@ from bertlab.report import escape
 from bertlab.report.agreement import Agreement
 from bertlab.report.evidence import Evidence
 from bertlab.report.findings import findings
-from bertlab.report.noise import spreads
+from bertlab.report.noise import Spread
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import Effect, Interval
 
@@ -116,13 +116,13 @@ def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     return pandas.DataFrame(lines, columns=list(CLAIMS), dtype=object)
 
 
-def noise(evidences: Sequence[Evidence]) -> pandas.DataFrame:
-    """A line for each measurement and endpoint: the spread of one run's value, its sources, signal and noise.
+def noise(known: Iterable[tuple[Evidence, Sequence[Spread]]]) -> pandas.DataFrame:
+    """A line for each of the `noise.spreads` of studies: the spread of one run's value, its sources, signal and noise.
 
     `noise` is the spread between seeds; with one fine-tuning seed, `seed_share` is that of both kinds of seeds.
     """
     rows = []
-    for evidence, each in ((about, found) for about in evidences for found in spreads(about)):
+    for evidence, each in ((about, spread) for about, spreads in known for spread in spreads):
         run, found = each.noise.run, each.noise
         row = {
             **{name: getattr(evidence, name) for name in PLACE},
@@ -132,8 +132,8 @@ def noise(evidences: Sequence[Evidence]) -> pandas.DataFrame:
         }
         if found.shares:
             names = ("seed_share", "finetune_share", "example_share")
-            known = (True, run.finetune_seeds > 1, run.examples > 1)
-            row |= {name: share for name, share, kept in zip(names, found.shares, known, strict=True) if kept}
+            apart = (True, run.finetune_seeds > 1, run.examples > 1)
+            row |= {name: share for name, share, kept in zip(names, found.shares, apart, strict=True) if kept}
         rows.append(row)
     return pandas.DataFrame(rows, columns=list(NOISE), dtype=object)
 

@@ -150,8 +150,8 @@ class Trial:
 def trials(evidence: Evidence, claims: Sequence[Claim], metric: str = "") -> list[Trial]:
     """The claims of a study with the measured effects of each, before a verdict.
 
-    Effects are on the paper's metric of each claim, or on `metric`: `LIKELIHOOD`, of which more is always better and
-    the paper has no values.
+    Effects are on the paper's metric of each claim, or on `metric`: `LIKELIHOOD`, where higher is always better and
+    which the paper does not report.
     """
     found = []
     for claim in claims:

@@ -42,20 +42,24 @@ LARGEST_MAXIMUM = 48
 """Seeds of a claim at most, with any budget. A larger maximum makes early looks stricter."""
 
 Place = tuple[str, str, str, int]
-"""A study, a variant, a measurement and a seed."""
+"""A study, a variant, a measurement and a pre-training seed."""
 
 
 @dataclass(frozen=True)
-class Stake:
-    """A claim for which seeds can be bought, and what they are."""
+class Candidate:
+    """A claim that seeds can decide in this setting."""
 
     study: Study
     claim: Claim
 
     def places(self, seed: int) -> set[Place]:
-        """What it needs of a seed."""
+        """What it needs at a seed."""
         variants = {variant for pair in self.claim.pairs for variant in pair if variant != GUESS}
         return {(self.study.name, variant, self.claim.on, seed) for variant in variants or {self.study.baseline}}
+
+    def seeds(self, recorded: Collection[Place]) -> set[int]:
+        """The seeds that it has."""
+        return {seed for seed in {seed for *_, seed in recorded} if self.places(seed) <= {*recorded}}
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,16 @@ class State:
     """None if the store has no record of it."""
     record: union.Record
     """The record with the texts of this command, and the cells of the store's."""
+
+    @cached_property
+    def endpoints(self) -> tuple[list[Trial], dict[Claim, Trial]]:
+        """The verdicts so far, as `verdicts.endpoints` gives them; none without a record."""
+        return endpoints(self.evidence) if self.evidence else ([], {})
+
+    def with_looks(self, sequential: Mapping[str, Any]) -> State:
+        """The study with these looks in place of those in its record."""
+        record = {**self.record, "sequential": sequential}
+        return State(self.evidence and dataclasses.replace(self.evidence, looks=Looks.of(record)), record)
 
 
 @dataclass
@@ -81,7 +95,7 @@ class Rounds:
     command: str
     """The options that ask for rounds."""
     _plan: Plan | None = field(default=None, init=False)
-    _trials: tempfile.TemporaryDirectory[str] | None = field(default=None, init=False)
+    _trial_runs: tempfile.TemporaryDirectory[str] | None = field(default=None, init=False)
 
     def plan(self, seeds: Iterable[int]) -> Plan:
         """The plan of all variants and measurements over these seeds, and others that were asked for before."""
@@ -98,17 +112,17 @@ class Rounds:
         return dataclasses.replace(whole, cells=tuple(cells), jobs=planning.in_order([cell.job for cell in cells]))
 
     @cached_property
-    def stakes(self) -> list[Stake]:
+    def candidates(self) -> list[Candidate]:
         """The claims that data of this setting can decide. Raises `BadInput` if there is none."""
         plan, found = self.plan(()), []
         known = {_place(cell) for cell in plan.cells}
         for study in self.request.studies:
             deviations = {each["on"] for each in differences(plan, study)}
             for claim in study.claims:
-                stake = Stake(study, claim)
+                candidate = Candidate(study, claim)
                 margin_applies = claim.within is None or not {"", claim.on} & deviations
-                if margin_applies and stake.places(0) <= known:
-                    found.append(stake)
+                if margin_applies and candidate.places(0) <= known:
+                    found.append(candidate)
         if not found:
             raise BadInput(
                 "--budget and --until-decided add seeds for claims, and these studies have none that can be decided in "
@@ -116,16 +130,16 @@ class Rounds:
             )
         return found
 
-    def controls(self, stakes: Iterable[Stake]) -> set[Place]:
+    def controls(self, candidates: Iterable[Candidate]) -> set[Place]:
         """The baseline and the untrained variant on the measurements of claims, at the first seeds.
 
         They show whether pre-training helps there, and the baseline's comparisons estimate the variance.
         """
         untrained = {RANDOM_INIT} if self.request.random_init or RANDOM_INIT in self.request.only else set()
         return {
-            (stake.study.name, variant, stake.claim.on, seed)
-            for stake in stakes
-            for variant in {stake.study.baseline, *untrained}
+            (candidate.study.name, variant, candidate.claim.on, seed)
+            for candidate in candidates
+            for variant in {candidate.study.baseline, *untrained}
             for seed in range(VERDICT_MIN_SEEDS)
         }
 
@@ -136,13 +150,13 @@ class Rounds:
         known, names = union.joined(self.store, records(plan, self.options).values())
         found = {}
         for name in names:
-            record, old = known[name], before.get(name)
-            study, there = (
-                record["study"],
-                {_place_of(record["study"], cell) for cell in old["cells"]} if old else set(),
-            )
-            record = _reduced(record, there) | {each: old[each] for each in ("requests", "command") if old}
-            (evidence,) = gather(self.store, [record]) if old else (None,)
+            record, old, study = known[name], before.get(name), known[name]["study"]
+            if old is None:
+                found[study] = State(None, _reduced(record, set()))
+                continue
+            recorded = {_place_of(study, cell) for cell in old["cells"]}
+            record = _reduced(record, recorded) | {each: old[each] for each in ("requests", "command")}
+            (evidence,) = gather(self.store, [record])
             found[study] = State(evidence, record)
         return found
 
@@ -156,17 +170,17 @@ class Rounds:
                 made.append(record)
         return made
 
-    def begun(self, states: Mapping[str, State], *, retry: bool) -> set[Place]:
+    def rest_of_round(self, states: Mapping[str, State], *, retry: bool) -> set[Place]:
         """What is left of the round that has begun: pending values of claims, and seeds up to the fewest of a verdict.
 
         With `retry`, also values of runs that have failed.
         """
-        there = present(states)
-        return self.unfinished(states, failed=retry) | (self.first(there) - there)
+        recorded = recorded_places(states)
+        return self.unfinished(states, failed=retry) | (self.first_round(recorded) - recorded)
 
     def unfinished(self, states: Mapping[str, State], *, failed: bool) -> set[Place]:
         """The places of claims that wait for a run or for its repetition; with `failed`, those of failed runs too."""
-        return self.bought(
+        return self.needed(
             {
                 (name, cell.variant, cell.measurement, cell.pretrain_seed)
                 for name, state in states.items()
@@ -175,23 +189,23 @@ class Rounds:
             }
         )
 
-    def first(self, there: Collection[Place]) -> set[Place]:
-        """The fewest seeds of a verdict for as many claims as the budget pays beside `there`, the cheapest first.
+    def first_round(self, recorded: Collection[Place]) -> set[Place]:
+        """The fewest seeds of a verdict for as many claims as the budget pays beside `recorded`, the cheapest first.
 
         Raises `BadInput` if it pays for none.
         """
-        limit, chosen, enough = self.budget.limit, set[Place](), False
-        wholes = [
-            self.controls([stake]) | {place for seed in range(VERDICT_MIN_SEEDS) for place in stake.places(seed)}
-            for stake in self.stakes
+        limit, chosen, begun = self.budget.limit, set[Place](), False
+        wanted = [
+            self.controls([candidate]).union(*map(candidate.places, range(VERDICT_MIN_SEEDS)))
+            for candidate in self.candidates
         ]
-        costs = {number: self.cost(whole) for number, whole in enumerate(wholes)}
+        costs = {number: self.cost(places) for number, places in enumerate(wanted)}
         for number in sorted(costs, key=costs.__getitem__):
-            if len(shared(self.stakes[number], there)) >= VERDICT_MIN_SEEDS:
-                enough = True
-            elif limit is None or self.spent(chosen.union(there, wholes[number])) <= limit:
-                chosen |= wholes[number]
-        if not chosen and not enough:
+            if len(self.candidates[number].seeds(recorded)) >= VERDICT_MIN_SEEDS:
+                begun = True
+            elif limit is None or self.spent(chosen.union(recorded, wanted[number])) <= limit:
+                chosen |= wanted[number]
+        if not chosen and not begun:
             least = self.budget.worded(min(costs.values()))
             raise BadInput(f"--budget: a verdict on the cheapest claim takes {least} at least: give as much")
         return chosen
@@ -200,10 +214,10 @@ class Rounds:
         """What places cost, finished or not, in the unit of the budget."""
         return self.budget.cost(self.part(places).jobs, self.machine, self.seconds)
 
-    def spent(self, there: Iterable[Place]) -> float:
-        """What the places that claims need cost: rounds run one after another, the first of a verdict's seeds."""
+    def spent(self, recorded: Iterable[Place]) -> float:
+        """What the places that claims need cost: rounds run one after another, the first of `VERDICT_MIN_SEEDS`."""
         rounds: dict[int, set[Place]] = {}
-        for place in self.bought(there):
+        for place in self.needed(recorded):
             rounds.setdefault(max(place[3], VERDICT_MIN_SEEDS - 1), set()).add(place)
         return sum(map(self.cost, rounds.values()))
 
@@ -213,117 +227,124 @@ class Rounds:
         if self.budget.seconds is None or self.machine.cluster:
             return Recorded(self.store, self.machine).seconds
         self.machine.check()
-        self._trials = self._trials or tempfile.TemporaryDirectory(prefix="bertlab-plan-")
-        return Trials(self.store, self.machine, Path(self._trials.name)).seconds
+        self._trial_runs = self._trial_runs or tempfile.TemporaryDirectory(prefix="bertlab-plan-")
+        return Trials(self.store, self.machine, Path(self._trial_runs.name)).seconds
 
     def refresh(self) -> None:
         """Reads the times of finished runs anew."""
         self.__dict__.pop("seconds", None)
 
-    def bought(self, there: Iterable[Place]) -> set[Place]:
-        """Of the places of the store, those that claims need."""
-        ours = {place[:3] for stake in self.stakes for place in stake.places(0)}
-        ours |= {place[:3] for place in self.controls(self.stakes)}
-        return {place for place in there if place[:3] in ours}
+    def needed(self, recorded: Iterable[Place]) -> set[Place]:
+        """Of the recorded places, those that claims need."""
+        ours = {place[:3] for candidate in self.candidates for place in candidate.places(0)}
+        ours |= {place[:3] for place in self.controls(self.candidates)}
+        return {place for place in recorded if place[:3] in ours}
 
     def used(self, states: Mapping[str, State]) -> str:
-        """How much of the budget the seeds of the claims have used: `28 of 40 runs`; empty without a budget."""
+        """How much of the budget the seeds of the claims have used: `28 runs of 40 runs used`; empty without a budget."""
         if self.budget.limit is None:
             return ""
-        cost = self.spent(present(states))
+        cost = self.spent(recorded_places(states))
         return f"{self.budget.worded(cost)} of {self.budget.worded(self.budget.limit)} used"
 
-    def maximum(self, there: Collection[Place]) -> int:
+    def maximum(self, recorded: Collection[Place]) -> int:
         """The most seeds of a claim, declared before the first look: what the budget pays if no claim stops early."""
         if self.budget.limit is None:
             return DEFAULT_MAXIMUM
-        begun = [stake for stake in self.stakes if shared(stake, there)]
-        beyond = 1 + max(seed for *_, seed in there)
-        each = self.cost({place for stake in begun for place in stake.places(beyond)})
-        left = self.budget.limit - self.spent(there)
-        fewest = min(len(shared(stake, there)) for stake in begun)
+        begun = [candidate for candidate in self.candidates if candidate.seeds(recorded)]
+        beyond = 1 + max(seed for *_, seed in recorded)
+        each = self.cost({place for candidate in begun for place in candidate.places(beyond)})
+        left = self.budget.limit - self.spent(recorded)
+        fewest = min(len(candidate.seeds(recorded)) for candidate in begun)
         return min(max(fewest + int(max(0.0, left) / each), VERDICT_MIN_SEEDS), LARGEST_MAXIMUM)
 
-    def looked(self, states: Mapping[str, State]) -> dict[str, State]:
-        """The states after a look at each claim that has more seeds than at its last look."""
+    def look(self, states: Mapping[str, State]) -> dict[str, State]:
+        """The states after a look at each claim that has more seeds than at its last look. Writes nothing."""
         found = dict(states)
         for name, state in states.items():
             if state.evidence is None:
                 continue
-            kept = state.record.get("sequential") or {"maximum": self.maximum(present(states)), "looks": []}
-            evidence = dataclasses.replace(state.evidence, looks=Looks.of({"sequential": kept}))
-            claims = [each.claim for each in self.stakes if each.study.name == name]
-            entries = list(_entries(evidence, claims))
-            if entries:
+            if not state.record.get("sequential"):
+                state = state.with_looks({"maximum": self.maximum(recorded_places(states)), "looks": []})
+            claims = [each.claim for each in self.candidates if each.study.name == name]
+            if entries := list(_entries(state, claims)):
                 seeds: dict[str, list[int]] = {}
                 for row in state.record["rows"]:
                     seeds.setdefault(row["variant"], []).append(row["pretrain_seed"])
-                kept = {**kept, "looks": [*kept["looks"], {"seeds": seeds, "claims": entries}]}
-                evidence = dataclasses.replace(evidence, looks=Looks.of({"sequential": kept}))
-                found[name] = State(evidence, {**state.record, "sequential": kept})
+                kept = state.record["sequential"]
+                new = {"seeds": seeds, "claims": entries}
+                found[name] = state.with_looks({**kept, "looks": [*kept["looks"], new]})
         return found
 
-    def next(self, states: Mapping[str, State]) -> set[Place]:
+    def next_round(self, states: Mapping[str, State]) -> set[Place]:
         """One more seed of the claims that are closest to a verdict for what their seeds cost; empty at the end.
 
         All open claims while the budget pays all their seeds, else those with the best chance for the cost.
         """
-        there = present(states)
+        recorded = recorded_places(states)
         ranked = []
-        for stake, judged in self.trials(states):
-            if not judged or fate(judged):
+        for candidate, judged in self.trials(states):
+            if not judged or not still_open(judged):
                 continue
             looked = [each.looked for each in judged if each.looked and not closed(each)]
-            seed = next(seed for seed in itertools.count() if not stake.places(seed) <= there)
+            seed = next(seed for seed in itertools.count() if not candidate.places(seed) <= recorded)
             left_over = max(each.maximum - each.looks[-1].n for each in looked)
-            rest = self.cost(stake.places(seed)) * left_over
-            ranked.append((max(each.looks[-1].power for each in looked) / max(rest, 1e-9), rest, stake.places(seed)))
+            places = candidate.places(seed)
+            rest = self.cost(places) * left_over
+            power = max(each.looks[-1].power for each in looked)
+            ranked.append((power / max(rest, 1e-9), rest, places))
         chosen, planned, limit = set[Place](), 0.0, self.budget.limit
-        left = math.inf if limit is None else limit - self.spent(there)
+        left = math.inf if limit is None else limit - self.spent(recorded)
         for _, rest, places in sorted(ranked, key=lambda each: -each[0]):
-            new = places - chosen - there
+            new = places - chosen - recorded
             share = len(new) / len(places)  # of what it costs by itself; the rest is bought for other claims
-            if (not chosen or planned + share * rest <= left) and self.cost((chosen | places) - there) <= left:
+            if (not chosen or planned + share * rest <= left) and self.cost((chosen | places) - recorded) <= left:
                 planned += share * rest
                 chosen |= places
-        return chosen - there
+        return chosen - recorded
 
-    def trials(self, states: Mapping[str, State]) -> Iterator[tuple[Stake, list[Trial]]]:
+    def trials(self, states: Mapping[str, State]) -> Iterator[tuple[Candidate, list[Trial]]]:
         """Each claim with its verdicts so far, by the paper's metric first; none if its study is not in the store."""
         for study in self.request.studies:
-            evidence = states[study.name].evidence
-            judged, likely = endpoints(evidence) if evidence else ([], {})
-            for stake in self.stakes:
-                if stake.study is study:
-                    found = [judged[study.claims.index(stake.claim)]] if judged else []
-                    yield stake, [*found, *(likely[each.claim] for each in found if each.claim in likely)]
+            judged, likely = states[study.name].endpoints
+            for candidate in self.candidates:
+                if candidate.study is study:
+                    found = [judged[study.claims.index(candidate.claim)]] if judged else []
+                    yield candidate, [*found, *(likely[each.claim] for each in found if each.claim in likely)]
 
 
-def fate(judged: Sequence[Trial]) -> str:
-    """Why a claim gets no more seeds; empty while it is open.
-
-    It is closed once it is decided on the paper's metric, or when neither endpoint may still be decided.
-    """
-    fates = [closed(each) for each in judged]
-    if judged[0].outcome != "undecided" or len(judged) == 1 or not all(fates):
-        return fates[0] if judged[0].outcome != "undecided" or all(fates) else ""
-    return f"{fates[0]}; by log-likelihood {fates[1]}"
+def still_open(judged: Sequence[Trial]) -> bool:
+    """Whether more seeds may decide a claim: not once it is decided on the paper's metric."""
+    return judged[0].outcome == "undecided" and not all(map(closed, judged))
 
 
-def closed(trial: Trial) -> str:
-    """Why more seeds of an endpoint are of no use; empty while it is open."""
+def closed(trial: Trial) -> bool:
+    """Whether more seeds of an endpoint are of no use."""
+    looked, decided = trial.looked, trial.outcome != "undecided"
+    if decided or trial.validity_issue or looked is None or not looked.looks:
+        return True
+    return looked.exhausted or looked.futile
+
+
+def standing(judged: Sequence[Trial]) -> str:
+    """The verdict on a claim, or why there is none yet; by both endpoints unless the paper's metric decides it."""
+    shown = judged if judged[0].outcome == "undecided" else judged[:1]
+    return "; by log-likelihood ".join(map(_standing, shown))
+
+
+def _standing(trial: Trial) -> str:
     if trial.outcome != "undecided":
         return trial.outcome
     if trial.validity_issue:
-        return f"undecided, {trial.validity_issue}"
+        return f"undecided: {trial.validity_issue}"
     if trial.looked is None or not trial.looked.looks:
-        return "undecided, no p-value can be computed" if trial.measured else "not begun: the budget is too small"
-    return f"undecided, {trial.looked.prospect}" if trial.looked.exhausted or trial.looked.futile else ""
+        return "undecided: no p-value can be computed" if trial.measured else "not begun: the budget is too small"
+    return f"undecided: {trial.looked.prospect}"
 
 
-def _entries(evidence: Evidence, claims: Collection[Claim]) -> Iterator[dict[str, Any]]:
-    """What a look finds at each of the claims that have new seeds and can be judged."""
-    judged, likely = endpoints(evidence)
+def _entries(state: State, claims: Collection[Claim]) -> Iterator[dict[str, Any]]:
+    """What a look finds at each of the claims that have new seeds and a p-value."""
+    judged, likely = state.endpoints
     texts = {(plain(claim.text), claim.on) for claim in claims}
     for metric, family in (("", judged), (LIKELIHOOD, [*likely.values()])):
         undecided = sum(each.outcome == "undecided" for each in family)
@@ -342,14 +363,9 @@ def _entries(evidence: Evidence, claims: Collection[Claim]) -> Iterator[dict[str
             yield found | {"as_claimed": sides, "power": power}
 
 
-def present(states: Mapping[str, State]) -> set[Place]:
+def recorded_places(states: Mapping[str, State]) -> set[Place]:
     """The places of the store, finished or planned."""
     return {_place_of(name, cell) for name, state in states.items() for cell in state.record["cells"]}
-
-
-def shared(stake: Stake, there: Collection[Place]) -> set[int]:
-    """The seeds that a claim has."""
-    return {seed for seed in {seed for *_, seed in there} if stake.places(seed) <= {*there}}
 
 
 def _place(cell: Cell) -> Place:

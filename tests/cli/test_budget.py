@@ -6,12 +6,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from bertlab.cli.in_rounds import _say_end
 from bertlab.errors import BadInput
 from bertlab.lab import plan, scales
 from bertlab.lab.study import Claim, Measurement, Study, Variant
 from bertlab.report.cells import Pretraining
+from bertlab.report.looks import Look, Looked
+from bertlab.report.verdicts import Pair, Trial
 from bertlab.rounds.budget import Budget
-from bertlab.rounds.rounds import Rounds, State
+from bertlab.rounds.rounds import Rounds, State, standing, still_open
 from bertlab.store.files import read_sealed
 from bertlab.store.runs import Store
 
@@ -115,6 +118,66 @@ def test_the_same_command_again_has_the_same_looks(call, command, ended, tmp_pat
     assert pretrained(runs) == pretrained(ended)
 
 
+def test_the_end_says_that_results_are_missing_and_not_that_the_budget_is_used(
+    call, command, ended, tmp_path, capsys, monkeypatch
+):
+    runs = shutil.copytree(ended, tmp_path / "runs")
+    assert call(*command, "--runs", runs, "--budget", "11runs") == 0
+    printed = capsys.readouterr().out
+    # all five seeds are there, or the first four decided
+    assert "No claim needs more seeds." in printed
+    shutil.rmtree(next(run for run in Store(runs).runs() if run.kind == "pretrain").path)
+    monkeypatch.setattr("bertlab.cli.in_rounds.carry_out", lambda *given, **named: False)
+    assert call(*command, "--runs", runs, "--budget", "11runs") == 1
+    printed = capsys.readouterr().out
+    assert "1 measurement has no result: see `bertlab runs`." in printed
+    assert "budget pays" not in printed
+    assert "No claim needs" not in printed
+
+
+@pytest.mark.parametrize(
+    ("statuses", "said"),
+    [
+        ((), "2 claims stay open: the budget pays for no more seeds."),
+        (("diverged",), "1 measurement has no result: see `bertlab runs`.\n2 claims stay open: the budget pays"),
+        (
+            ("pending", "pending"),
+            "2 measurements have no result: see `bertlab runs`.\n2 claims stay open: rounds go on",
+        ),
+    ],
+)
+def test_the_end_says_why_claims_stay_open(rounds, capsys, monkeypatch, statuses, said):
+    cells = [
+        SimpleNamespace(variant="A", measurement="loss", pretrain_seed=seed, status=status)
+        for seed, status in enumerate(statuses)
+    ]
+    states = {"three": State(SimpleNamespace(unfinished=cells), {"cells": []})}
+    claim = Claim("A beats B", better="A", worse="B", on="loss")
+    look = Look(4, 0.2, True, 0.5)
+    effect = SimpleNamespace(mean=1.0)
+    open_ = Trial(claim, (Pair("A", "B", effect, None),), Looked(12, (look,)))
+    unbegun = Trial(claim, (Pair("A", "B", None, None),), Looked(12))
+    decided = dataclasses.replace(open_, outcome="reproduced")
+    judged = [(None, [each]) for each in (open_, unbegun, decided)]
+    monkeypatch.setattr(Rounds, "trials", lambda self, states: iter(judged))
+    _say_end(rounds(Budget(runs=40)), states)
+    assert capsys.readouterr().out.startswith(said)
+
+
+def test_a_claim_ends_with_the_papers_metric_or_with_both_endpoints():
+    claim = Claim("A beats B", better="A", worse="B", on="loss")
+    first = Trial(claim, (Pair("A", "B", SimpleNamespace(mean=1.0), None),), Looked(12, (Look(4, 0.2, True, 0.5),)))
+    futile = dataclasses.replace(first, looked=Looked(12, (Look(4, 0.2, True, 0.01),)))
+    decided = dataclasses.replace(first, outcome="reproduced")
+    known = [[first, futile], [futile, first], [futile, futile], [decided, first], [first, decided]]
+    assert [still_open(each) for each in known] == [True, True, False, False, True]
+    assert standing([decided, first]) == "reproduced"
+    assert standing([first, futile]) == (
+        "undecided: open, the chance of a verdict with 12 seeds is 50 %; by log-likelihood "
+        "undecided: stopped, the chance of a verdict with 12 seeds is 1 %"
+    )
+
+
 def test_seeds_added_otherwise_are_no_look(call, command, ended, tmp_path, capsys):
     runs = shutil.copytree(ended, tmp_path / "runs")
     before = record(runs)["sequential"]
@@ -160,17 +223,17 @@ def rounds(tmp_path, machine, monkeypatch):
 def test_the_first_round_counts_what_is_bought(rounds):
     for limit, bought in ((8, 8), (12, 12), (15, 12), (16, 16)):
         made = rounds(Budget(runs=limit))
-        there = made.first(set())
+        there = made.first_round(set())
         assert len(there) == bought
         for _ in range(2):
-            assert made.first(there) == set()
+            assert made.first_round(there) == set()
         assert made.spent(there) == bought
 
 
 def test_rounds_run_one_after_another(rounds, machine):
     made = rounds(Budget(seconds=600.0))
     made.machine = dataclasses.replace(machine, workers=4, threads=0)
-    first = {place for place in made.first(set()) if place[1] in "AB"}
+    first = {place for place in made.first_round(set()) if place[1] in "AB"}
     second, third = ({("three", variant, "loss", seed) for variant in "AB"} for seed in (4, 5))
     each = made.cost(second)
     assert made.cost(first | second | third) < made.spent(first | second | third)
@@ -180,8 +243,8 @@ def test_rounds_run_one_after_another(rounds, machine):
 def test_a_time_to_keep_needs_the_time_of_a_run(rounds, monkeypatch):
     monkeypatch.setattr(Rounds, "seconds", staticmethod(lambda job, devices: None))
     with pytest.raises(BadInput, match="40runs"):
-        rounds(Budget(seconds=600.0)).first(set())
-    assert len(rounds(Budget()).first(set())) == 16
+        rounds(Budget(seconds=600.0)).first_round(set())
+    assert len(rounds(Budget()).first_round(set())) == 16
 
 
 def test_damaged_runs_are_repeated(rounds):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from bertlab.report import page
-from bertlab.report.agreement import LARGEST, MATCHED, METRIC, Comparison, Share, agreement, interval
+from bertlab.report.agreement import LARGEST, MATCHED, METRIC, Agreement, Comparison, Share, agreement, interval
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.pages.agreement import notes, summary
@@ -155,8 +155,15 @@ def test_one_study_with_one_seed_has_no_interval(builder: Any) -> None:
     assert interval([]) is None
     assert interval([compared(1.0), compared(-1.0)]) is None
     found = agreement([measured(builder, {name: {"MNLI": each["MNLI"][:1]} for name, each in POINTS.items()})])
-    assert summary(found).endswith("67 % (over 1 seed of one study: too few for an interval).")
-    assert "no interval" in notes(found)[-1]
+    assert summary(found).endswith("67 % (over 1 seed of one study; an interval needs 4).")
+    assert "`bertlab ablate STUDY --seeds 4`" in notes(found)[-1]
+
+
+def test_an_interval_of_one_endpoint_does_not_hide_that_the_other_has_none() -> None:
+    pairs = [compared(1.0), compared(1.0, study="other"), compared(1.0, endpoint=LIKELIHOOD)]
+    texts = notes(Agreement(tuple(pairs)))
+    assert [each.split(":")[0] for each in texts[2:]] == ["Interval", "No interval"]
+    assert [each.split(":")[0] for each in notes(Agreement(tuple(pairs[:2])))[2:]] == ["Interval"]
 
 
 def test_the_interval_counts_studies() -> None:
@@ -208,7 +215,7 @@ def test_the_page_and_its_data(builder: Any, milestones: Evidence, tmp_path: Pat
     out = tmp_path / "out"
     written = page.write([], builder.root, out, page.FORMATS)
     sentence = (
-        "2 of 3 measured differences have the published sign: 67 % (over 1 seed of one study: too few for an interval)."
+        "2 of 3 measured differences have the published sign: 67 % (over 1 seed of one study; an interval needs 4)."
     )
     for name in ("index", "agreement"):
         for form in ("md", "html"):
@@ -242,14 +249,20 @@ def test_without_a_published_difference_there_is_no_page(builder: Any, tmp_path:
     assert "agreement" not in (tmp_path / "out" / "index.html").read_text()
 
 
-def test_a_report_of_one_study_has_its_agreement(builder: Any, tmp_path: Path) -> None:
+def test_a_report_of_one_study_has_its_agreement_and_the_page_is_of_all_like_the_index(
+    builder: Any, tmp_path: Path
+) -> None:
     measured(builder, POINTS)
     other = type(builder)(builder.root, study="other")
     other.cells, other.rows = builder.cells[:16], builder.rows
     other.record("other")
     every = agreement(gather_all(Store(builder.root)))
-    one = page.write(["masking"], builder.root, tmp_path / "out", ["latex"]).agreement
+    one = page.write(["masking"], builder.root, tmp_path / "out").agreement
     assert [each.overall[METRIC][0].pairs for each in (every, one)] == [7, 5]
+    for name in ("index.md", "index.html", "agreement.md", "agreement.html"):
+        assert " of 7 measured differences have the published sign" in (tmp_path / "out" / name).read_text()
+    with (tmp_path / "out" / "agreement.csv").open(newline="") as file:
+        assert {line["study"] for line in csv.DictReader(file)} == {"masking", "other"}
 
 
 def test_json_has_the_same_numbers(builder: Any, tmp_path: Path, call: Callable[..., int], capsys: Any) -> None:

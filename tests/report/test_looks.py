@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.stats
 
 from bertlab.lab.study import Claim
+from bertlab.report import findings
+from bertlab.report.gather import gather
 from bertlab.report.looks import Look, Looked, Looks, chance, final_level, hypothesis
 from bertlab.report.statistics.effects import Effect, effect
 from bertlab.report.statistics.sequential import fraction, nominal
 from bertlab.report.verdicts import Pair, Trial, verdicts
+from bertlab.store.runs import Store
 from bertlab.tasks.metrics import Mean
 
 CLAIM = Claim("A beats B", better="A", worse="B", on="MNLI")
@@ -106,3 +110,24 @@ def test_looks_are_read_by_claim_and_endpoint() -> None:
     assert kept.at(replace(CLAIM, better=CLAIM.worse, worse=CLAIM.better)) == Looked(9), "the same words, another test"
     assert kept.at(replace(CLAIM, text="In other words")) == kept.at(CLAIM)
     assert Looks.of({}) is None
+
+
+def test_the_prospect_says_what_a_user_can_do() -> None:
+    assert Looked(12).prospect == "not looked at yet: `bertlab ablate STUDY --until-decided` looks"
+    assert Looked(12, (Look(4, 0.2, True, 0.4),)).prospect == "open, the chance of a verdict with 12 seeds is 40 %"
+    assert Looked(12, (Look(4, 0.2, True, 0.04),)).prospect == "stopped, the chance of a verdict with 12 seeds is 4 %"
+    assert "a larger budget does not change it" in Looked(4, (Look(4, 0.2, True, 0.0),)).prospect
+
+
+def test_a_look_at_all_seeds_has_no_chance_left_to_show(builder: Any) -> None:
+    claim = {"text": CLAIM.text, "better": "80/10/10", "worse": "100/0/0", "on": "MNLI"}
+    for variant, points in (("80/10/10", 50.0), ("100/0/0", 49.0)):
+        for seed in range(5):
+            builder.cell(variant, "MNLI", points + seed, seed, pretrain_id=builder.pretrain(variant, seed))
+    entry = {"claim": CLAIM.text, "on": "MNLI", "metric": "", "p": 0.2, "as_claimed": True, "power": 0.4}
+    entry["hypothesis"] = hypothesis(Claim(**claim))
+    looks = [{"seeds": {}, "claims": [entry | {"n": n}]} for n in (4, 5)]
+    record = builder.record(claims=[claim], sequential={"maximum": 5, "looks": looks})
+    (evidence,) = gather(Store(builder.root), [record])
+    rows = findings.looks(findings.findings(evidence)).rows
+    assert [(row[4], row[-1]) for row in rows] == [("4", "40 %"), ("5", "")]

@@ -75,7 +75,7 @@ def test_a_measurement_on_which_variants_are_alike_cannot_decide(builder: Any) -
         sum("a typical pair of variants gets no verdict" in each and "MNLI (signal / noise" in each for each in texts)
         == 2
     )
-    assert texts[0].startswith("MNLI: most per minute: ")
+    assert texts[0].startswith("MNLI: most variance removed per minute: ")
 
 
 def test_a_measurement_on_which_all_runs_are_equal_cannot_decide(builder: Any) -> None:
@@ -104,7 +104,7 @@ def test_the_advice_weighs_costs(builder: Any, pretraining: float, restarts: int
     found = noise.spreads(evidence)
     assert [each.metric for each in found] == ["accuracy"]
     assert noise.table(evidence, found).rows[0][-3] == "", "the share of examples is not known"
-    assert f"most per minute: {best}; half the variance" in noise.sentences(evidence, found)[0]
+    assert f"removed per minute: {best}; the cheapest way to halve" in noise.sentences(evidence, found)[0]
 
 
 def test_one_fine_tuning_seed_leaves_one_share_of_seeds(builder: Any) -> None:
@@ -112,7 +112,7 @@ def test_one_fine_tuning_seed_leaves_one_share_of_seeds(builder: Any) -> None:
     evidence = gathered(builder)
     table = noise.table(evidence, noise.spreads(evidence))
     assert table.columns[2:5] == ("sd of one run", "seeds", "examples")
-    line = next(csv.DictReader(io.StringIO(tidy.csv(tidy.noise([evidence])))))
+    line = next(csv.DictReader(io.StringIO(tidy.csv(tidy.noise([(evidence, noise.spreads(evidence))])))))
     assert line["finetune_share"] == ""
     assert float(line["seed_share"]) + float(line["example_share"]) == pytest.approx(1)
 
@@ -131,5 +131,5 @@ def test_pages_show_it_from_two_seeds_on(builder: Any, tmp_path: Path) -> None:
         text = (tmp_path / "two" / name).read_text()
         assert "Where the noise comes from" in text
         assert "No measurement decides with fewer than 4 pre-training seeds" in " ".join(text.split())
-        assert "most per minute: " in text
+        assert "removed per minute: " in text
     assert len((tmp_path / "two" / "masking-noise.csv").read_text().splitlines()) == 3

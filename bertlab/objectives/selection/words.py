@@ -136,7 +136,7 @@ class WordSelection(Selection):
         return Choice(numbers, used, numbers)
 
     def audit(self, sample: Sample, chosen: Flags) -> list[Check]:
-        """Words stay whole but for at most one of each sequence, of which the first pieces are chosen."""
+        """Words are chosen whole, but for at most one of each sequence, whose first pieces are chosen."""
         same_word = sample.ordinary[:, 1:] & ~sample.word_starts[:, 1:]  # as the token before
         cut = same_word & chosen[:, :-1] & ~chosen[:, 1:]
         headless = same_word & ~chosen[:, :-1] & chosen[:, 1:]

@@ -36,7 +36,7 @@ def summary(found: Agreement) -> str:
     else:
         over = f"over {found.studies} studies"
         over += f" and {seeds}" if found.seeds > 1 else " with one seed each"
-    known = f"{_ends(ends)} {over}" if ends else f"{over}: too few for an interval"
+    known = f"{_ends(ends)} {over}" if ends else f"{over}; an interval needs {VERDICT_MIN_SEEDS}"
     pairs = count(share.pairs, "measured difference")
     have = "has" if share.pairs == 1 else "have"
     return f"{share.agreed:,} of {pairs} {have} the published sign: {_percent(share)} ({known})."
@@ -60,8 +60,12 @@ def notes(found: Agreement) -> list[str]:
             "are noisier than all seeds together, so it reaches further towards 50 %. A few studies or seeds do not "
             "show how far others may lie: it is then too narrow (with four seeds of one study it covers about 85 %)."
         )
-    else:
-        lines.append(f"One study with fewer than {VERDICT_MIN_SEEDS} seeds gives no interval.")
+    if any(share.pairs and not ends for share, ends in found.overall.values()):
+        lines.append(
+            f"No interval: one study with fewer than {VERDICT_MIN_SEEDS} seeds does not show how far other seeds or "
+            "studies may lie. More seeds (`bertlab ablate STUDY --seeds "
+            f"{VERDICT_MIN_SEEDS}`) or a second study give one."
+        )
     return lines
 
 
