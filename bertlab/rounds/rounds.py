@@ -241,7 +241,7 @@ class Rounds:
         return {place for place in recorded if place[:3] in ours}
 
     def used(self, states: Mapping[str, State]) -> str:
-        """How much of the budget the seeds of the claims have used: `28 runs of 40 runs used`; empty without a budget."""
+        """How much of the budget the seeds of the claims use: `28 runs of 40 runs used`; empty without a budget."""
         if self.budget.limit is None:
             return ""
         cost = self.spent(recorded_places(states))
