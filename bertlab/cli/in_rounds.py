@@ -5,7 +5,7 @@ from bertlab.cli.console import say
 from bertlab.cli.report import print_result
 from bertlab.estimates.estimate import estimate
 from bertlab.lab import plan as planning
-from bertlab.rounds.rounds import Place, Rounds, State, standing, still_open
+from bertlab.rounds.rounds import Place, Rounds, State, standing, still_open, unbegun
 from bertlab.store import union
 from bertlab.wording import count
 
@@ -16,11 +16,11 @@ def in_rounds(rounds: Rounds, *, retry: bool = False, dry_run: bool = False) -> 
     With `dry_run`, prints the next round and writes nothing. Failed runs of earlier commands are repeated with `retry`.
     """
     store, machine = rounds.store, rounds.machine
-    again, last = retry, set[Place]()
+    last = set[Place]()
     while True:
         rounds.refresh()
         states = rounds.states()
-        places = rounds.rest_of_round(states, retry=again)
+        places = rounds.rest_of_round(states, retry=retry)
         if not places:
             after = rounds.look(states)
             new = [after[name].record for name in after if after[name] is not states[name]]
@@ -39,9 +39,9 @@ def in_rounds(rounds: Rounds, *, retry: bool = False, dry_run: bool = False) -> 
             return True
         planning.check_metrics(plan, store, machine)
         made = rounds.records(places)
-        carry_out(plan.jobs, store, machine, retry=again, on_training=lambda: union.keep(store, made))  # noqa: B023
+        carry_out(plan.jobs, store, machine, retry=retry, on_training=lambda: union.keep(store, made))  # noqa: B023
         union.keep(store, made)
-        again, last = False, places
+        retry, last = False, places
     for state in states.values():
         if state.evidence is not None:
             print_result(state.evidence)
@@ -61,10 +61,7 @@ def _say_claims(rounds: Rounds, states: dict[str, State]) -> None:
 def _say_end(rounds: Rounds, states: dict[str, State]) -> None:
     """Why rounds end: missing results, a budget that pays for no more seeds, or neither."""
     lost, waiting = (len(rounds.unfinished(states, failed=failed)) for failed in (True, False))
-    left = sum(
-        not judged or still_open(judged) or not (judged[0].measured or judged[0].validity_issue)
-        for _, judged in rounds.trials(states)
-    )
+    left = sum(not judged or still_open(judged) or unbegun(judged[0]) for _, judged in rounds.trials(states))
     if lost:
         say(f"{count(lost, 'measurement')} {'has' if lost == 1 else 'have'} no result: see `bertlab runs`.")
     if left:

@@ -47,18 +47,19 @@ class Looked:
         return [fraction(look.n, self.maximum) for look in self.looks]
 
     @cached_property
-    def _least(self) -> tuple[float, int]:
+    def _decisive(self) -> tuple[float, int]:
+        """The sequential p-value, and the number of the look that gives it."""
         return sequential_p(self.fractions, [look.p for look in self.looks])
 
     @property
     def p(self) -> float | None:
         """The sequential p-value; None before the first look."""
-        return self._least[0] if self.looks else None
+        return self._decisive[0] if self.looks else None
 
     @property
     def as_claimed(self) -> bool:
         """The side of the claim at the look that gives the p-value."""
-        return bool(self.looks) and self.looks[self._least[1]].as_claimed
+        return bool(self.looks) and self.looks[self._decisive[1]].as_claimed
 
     def levels(self) -> list[float]:
         """The nominal two-sided level of each look in a test of one claim."""

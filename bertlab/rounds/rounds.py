@@ -318,6 +318,12 @@ def still_open(judged: Sequence[Trial]) -> bool:
     return judged[0].outcome == "undecided" and not all(map(closed, judged))
 
 
+def unbegun(trial: Trial) -> bool:
+    """Whether a claim lacks the fewest seeds of a verdict, and not for want of results."""
+    few = any(pair.effect is None or pair.effect.n < VERDICT_MIN_SEEDS for pair in trial.pairs)
+    return few and not trial.validity_issue
+
+
 def closed(trial: Trial) -> bool:
     """Whether more seeds of an endpoint are of no use."""
     looked, decided = trial.looked, trial.outcome != "undecided"
@@ -338,7 +344,7 @@ def _standing(trial: Trial) -> str:
     if trial.validity_issue:
         return f"undecided: {trial.validity_issue}"
     if trial.looked is None or not trial.looked.looks:
-        return "undecided: no p-value can be computed" if trial.measured else "not begun: the budget is too small"
+        return "not begun: the budget is too small" if unbegun(trial) else "undecided: no p-value can be computed"
     return f"undecided: {trial.looked.prospect}"
 
 

@@ -154,11 +154,11 @@ def test_the_end_says_why_claims_stay_open(rounds, capsys, monkeypatch, statuses
     states = {"three": State(SimpleNamespace(unfinished=cells), {"cells": []})}
     claim = Claim("A beats B", better="A", worse="B", on="loss")
     look = Look(4, 0.2, True, 0.5)
-    effect = SimpleNamespace(mean=1.0)
+    effect = SimpleNamespace(mean=1.0, n=4)
     open_ = Trial(claim, (Pair("A", "B", effect, None),), Looked(12, (look,)))
-    unbegun = Trial(claim, (Pair("A", "B", None, None),), Looked(12))
+    few = Trial(claim, (Pair("A", "B", SimpleNamespace(mean=1.0, n=3), None),), Looked(12))  # of another command
     decided = dataclasses.replace(open_, outcome="reproduced")
-    judged = [(None, [each]) for each in (open_, unbegun, decided)]
+    judged = [(None, [each]) for each in (open_, few, decided)]
     monkeypatch.setattr(Rounds, "trials", lambda self, states: iter(judged))
     _say_end(rounds(Budget(runs=40)), states)
     assert capsys.readouterr().out.startswith(said)
@@ -169,6 +169,8 @@ def test_a_claim_ends_with_the_papers_metric_or_with_both_endpoints():
     first = Trial(claim, (Pair("A", "B", SimpleNamespace(mean=1.0), None),), Looked(12, (Look(4, 0.2, True, 0.5),)))
     futile = dataclasses.replace(first, looked=Looked(12, (Look(4, 0.2, True, 0.01),)))
     decided = dataclasses.replace(first, outcome="reproduced")
+    few = Trial(claim, (Pair("A", "B", SimpleNamespace(mean=1.0, n=3), None),), Looked(12))
+    assert standing([few]) == "not begun: the budget is too small"
     known = [[first, futile], [futile, first], [futile, futile], [decided, first], [first, decided]]
     assert [still_open(each) for each in known] == [True, True, False, False, True]
     assert standing([decided, first]) == "reproduced"
