@@ -22,6 +22,8 @@ from bertlab.store.files import expanded, kind
 PRECISIONS = ("auto", "fp32", "bf16")
 COMPILATIONS = ("auto", "yes", "no", "graphs")
 CACHE = "~/.cache/bertlab"
+WORKER_BYTES = 2 * 2**30
+"""About the memory that a run on the CPU takes: torch, and a model with its optimizer and activations."""
 COMPILE_MIN_STEPS = 5000
 """Compiling takes about a minute, which shorter trainings do not save."""
 LOGGERS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",)}
@@ -48,7 +50,7 @@ class Machine:
     gpus_per_run: int = 0
     """GPUs per pre-training; 0 to share them evenly among the pre-trainings, at least one each."""
     workers: int = 0
-    """Parallel runs on the CPU, one process and one thread each; 0 for this process alone."""
+    """Parallel runs on the CPU, one process each, of `threads` threads or one; 0 for this process alone."""
     cluster: str = ""
     """The address of a Ray cluster; empty for this machine."""
     micro_batch: int = 0
@@ -109,6 +111,11 @@ class Machine:
     def is_single_process(self) -> bool:
         """Whether this process runs every job itself."""
         return self.gpus <= 1 and not self.workers and not self.cluster
+
+    @property
+    def starts_ray(self) -> bool:
+        """Whether runs share devices through Ray: several GPUs, a cluster, or several processes per pre-training."""
+        return self.gpus > 1 or self.gpus_per_run > 1 or bool(self.cluster)
 
     @property
     def devices(self) -> int:
@@ -177,6 +184,12 @@ class Machine:
             "python": platform.python_version(),
             "versions": {"bertlab": __version__} | {name: version(name) for name in names},
         }
+
+
+def runs_that_fit(threads: int) -> int:
+    """The number of runs of `threads` threads for which this machine has cores and memory, at least one."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return max(1, min(len(os.sched_getaffinity(0)) // threads, round(memory / WORKER_BYTES)))
 
 
 @cache

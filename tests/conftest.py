@@ -18,6 +18,7 @@ from bertlab.progress import silent
 for each in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     # Before numpy, torch and scikit-learn load. Threads of small models mostly wait for each other, and they spin.
     os.environ.setdefault(each, "1")
+os.environ["BERTLAB_WORKERS"] = "0"  # workers start in seconds; the tests of workers ask for them
 
 settings.register_profile("bertlab", deadline=None)  # a busy machine is no fault
 settings.load_profile("bertlab")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import os
 import re
 import shlex
 from collections.abc import Callable
@@ -64,6 +65,7 @@ JSON = option(False, "--json", None, "Print JSON.")
 LOGGERS = option(None, "--logger", "tensorboard|wandb", "Log training curves there too; repeatable.")
 RETRY = option(False, "--retry", None, "Run failed and diverged jobs again.")
 DRY_RUN = option(False, "--dry-run", None, "Print the plan and exit.")
+WORKERS = "BERTLAB_WORKERS"
 STUDIES = argument(..., "STUDY", "Studies (see `bertlab studies`), `all`, or your own study files.")
 
 
@@ -207,11 +209,39 @@ class TrainingOptions(DeviceOptions):
 class ClusterOptions(TrainingOptions):
     """Devices of many jobs."""
 
+    threads: int = option(
+        0, "--threads", "N", "CPU threads per run; 0: one, or with --gpus or --workers 0 all cores.", min=0
+    )
     gpus_per_run: int = option(0, "--gpus-per-run", "N", "GPUs per pre-training; 0: divide all GPUs evenly.", min=0)
-    workers: int = option(
-        0, "--workers", "N", "Parallel runs on the CPU, one thread each; 0: one run at a time.", min=0
+    workers: int | None = option(
+        None,
+        "--workers",
+        "N",
+        "Parallel runs on the CPU, one thread each; 0: one run at a time, in this process.",
+        min=0,
+        envvar=WORKERS,
+        show_default="one per core",
     )
     cluster: str = option("", "--cluster", "ADDRESS", "Use a Ray cluster: HOST:PORT, or auto.")
+
+    @property
+    def workers_given(self) -> bool:
+        """Whether the command has `--workers`; a variable that is always set contradicts no other option."""
+        return self.workers is not None and os.environ.get(WORKERS) != str(self.workers)
+
+    def machine(self, store: StoreOptions | None = None, loggers: Names = None) -> Machine:
+        """The machine with these devices; by default as many runs side by side on the CPU as fit."""
+        from bertlab.machine import runs_that_fit
+
+        workers, threads = self.workers, self.threads
+        if self.gpus and not self.workers_given:
+            workers = 0
+        elif workers is None and not (self.gpus_per_run or self.cluster):
+            fit = runs_that_fit(threads or 1)
+            # Where one run fits, it needs no worker but has the threads of one: numbers do not depend on the cores.
+            workers, threads = (fit, threads) if fit > 1 else (0, threads or 1)
+        chosen = dataclasses.replace(self, workers=workers or 0, threads=threads)
+        return DeviceOptions.machine(chosen, store, loggers)
 
 
 def seeds(text: str) -> tuple[int, ...]:

@@ -47,7 +47,7 @@ def plan(
     if peak_tflops is None and device_memory_gb is not None:
         raise BadInput("--device-memory-gb describes other GPUs: add --peak-tflops, or leave it out")
     if peak_tflops is not None:
-        if devices.workers:
+        if devices.workers and devices.workers_given:
             raise BadInput("--peak-tflops describes GPUs, and --workers use the CPU: leave one out")
         devices = dataclasses.replace(devices, gpus=devices.gpus or 1)
     machine, store = devices.machine(options), Store(options.runs)

@@ -114,7 +114,8 @@ def wall_seconds(jobs: Sequence[Job], machine: Machine, seconds: Seconds) -> flo
     waited = {job.id: times[job.id] for job in parallel}
     longest = max(times[job.id] + sum(waited.get(need.id, 0.0) for need in needs(job)) for job in parallel)
     evenly = sum(times[job.id] * devices[job.id] for job in parallel) / machine.devices
-    return before + RAY_START_SECONDS + max(evenly, longest)
+    start = RAY_START_SECONDS if machine.starts_ray else 0.0
+    return before + start + max(evenly, longest)
 
 
 def gpu_seconds(peak_flops: float) -> Seconds:

@@ -25,7 +25,7 @@ from bertlab.execution.attempt import SECONDS_BETWEEN_LOOKS, SECONDS_TO_STOP, En
 from bertlab.lab.jobs import Job, Pretrain, devices_per_pretraining
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
-from bertlab.progress import Interrupted, Progress, listening_to, stop_if_asked
+from bertlab.progress import Progress, listening_to, stop_if_asked
 from bertlab.store.locks import claimed, is_claimed
 from bertlab.store.runs import Store
 
@@ -153,10 +153,10 @@ class Workers(Engine):
             outcomes.append((job, ended))
         return outcomes
 
-    def stop(self, number: int) -> None:
+    def stop(self) -> None:
         """Stops all running jobs, after they save."""
         if self.running:
-            self.flag.write_text(str(number), encoding="utf-8")
+            self.flag.touch()
             self.ray.wait([*self.running], num_returns=len(self.running), timeout=SECONDS_TO_STOP)
 
 
@@ -177,8 +177,8 @@ def workers(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[Wor
         engine.hire(min(machine.devices, len(jobs) * devices))
         try:
             yield engine
-        except BaseException as error:  # a signal, or bad input of one job: the others save
-            engine.stop(error.number if isinstance(error, Interrupted) else signal.SIGTERM)
+        except BaseException:  # a signal, or bad input of one job: the others save
+            engine.stop()
             raise
         finally:
             flag.unlink(missing_ok=True)

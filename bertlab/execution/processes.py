@@ -19,7 +19,7 @@ from bertlab.execution.attempt import SECONDS_BETWEEN_LOOKS, SECONDS_TO_STOP, En
 from bertlab.lab.jobs import Job
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
-from bertlab.progress import SIGNALS, Interrupted, Progress, listening_to
+from bertlab.progress import SIGNALS, Progress, listening_to
 from bertlab.store.runs import Store
 
 TRIES = 3
@@ -93,10 +93,10 @@ class Processes(Engine):
         self.hire()
         return Ended("failed", f"its process was killed (exit status {process.exitcode})")
 
-    def stop(self, number: int) -> None:
+    def stop(self) -> None:
         """Stops all running jobs, after they save."""
         if self.running:
-            self.flag.write_text(str(number), encoding="utf-8")
+            self.flag.touch()
             working, end = {*self.running}, time.monotonic() + SECONDS_TO_STOP
             while working and (left := end - time.monotonic()) > 0:
                 working -= {*wait(working, left)}
@@ -119,8 +119,8 @@ def processes(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[P
         for _ in range(min(machine.workers, len(jobs))):
             engine.hire()
         yield engine
-    except BaseException as error:  # a signal, or bad input of one job: the others save
-        engine.stop(error.number if isinstance(error, Interrupted) else signal.SIGTERM)
+    except BaseException:  # a signal, or bad input of one job: the others save
+        engine.stop()
         raise
     finally:
         engine.end()

@@ -3,11 +3,12 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from bertlab.errors import BadInput, warn
 from bertlab.execution.attempt import Ended, Engine, one_line
-from bertlab.lab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain, devices_per_pretraining, needs
+from bertlab.lab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain, needs
 from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import Progress, stop_if_asked
@@ -40,7 +41,8 @@ def execute(
     """Runs the unfinished ones of `jobs`, each after the jobs that it needs, and returns those without a result.
 
     A failure is recorded after `TRIES`, and other jobs continue; a diverged job is not tried again. Calls `on_training`
-    when corpora and checkpoints are ready. Raises `BadInput` and `Interrupted`, which end all jobs.
+    when corpora and checkpoints are ready. Jobs of which only one can run at a time start no worker: they run in this
+    process as in one. Raises `BadInput` and `Interrupted`, which end all jobs.
     """
     schedule = Schedule(jobs, store, observer)
     if not machine.cluster:
@@ -49,13 +51,16 @@ def execute(
     schedule.carry_out(Engine(store, machine if alone else machine.cpu_only()), (PrepareCorpus, ImportCheckpoint))
     if schedule.todo:
         on_training()
-    if alone:
+    if not alone and not machine.starts_ray:
+        useful = min(machine.workers, most_at_once(schedule.todo))
+        machine = replace(machine, workers=useful) if useful > 1 else machine.per_worker()
+    if machine.is_single_process:
         schedule.carry_out(Engine(store, machine))
     elif schedule.todo:
-        if machine.workers and not machine.cluster and devices_per_pretraining(machine, jobs) == 1:
-            from bertlab.execution.processes import processes as workers
+        if machine.starts_ray:
+            from bertlab.execution.on_ray import workers
         else:
-            from bertlab.execution.on_ray import workers  # type: ignore[assignment]
+            from bertlab.execution.processes import processes as workers  # type: ignore[assignment]
         with workers(store, machine, jobs) as engine:
             schedule.todo.sort(key=length, reverse=True)
             schedule.carry_out(engine)
@@ -139,6 +144,12 @@ class Schedule:
                 self.todo.remove(job)
                 self.lost.append(job)
                 lost.add(job.id)
+
+
+def most_at_once(jobs: Sequence[Job]) -> int:
+    """How many of `jobs` can run at once at most: as many as no other job needs, since each needs at most one."""
+    needed = {need.id for job in jobs for need in needs(job)}
+    return sum(job.id not in needed for job in jobs)
 
 
 def length(job: Job) -> tuple[int, float]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import Tensor, nn
 
 from bertlab import keyed, recipe
@@ -174,6 +175,7 @@ def finetune(
     Raises `BadInput` for a kind of task that the adaptation is not for, `RunFailed` if a loss or gradient is not
     finite, `Interrupted` when a signal came: nothing is left to resume from, as a fine-tuning is short.
     """
+    torch.set_num_threads(machine.num_threads)  # the features are computed before any Trainer is made
     opened = open_pretrained(pretrained, milestone)
     kind, key = kinds.find(data.kind), (adaptation.kind, seed, finetune_seed)
     if problem := adaptation.problem(kind):

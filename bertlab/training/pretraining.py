@@ -158,6 +158,7 @@ def pretrain(
     when a signal came. Each process of a group calls it with its place in the `group` and the `strategy` that sums
     gradients, torch's process group being there. The first one writes; all of them end alike, after the same step.
     """
+    torch.set_num_threads(machine.num_threads)  # initial weights are computed before the Trainer is made
     recipe = recipe.declared
     steps = recipe.schedule.steps
     data = PretrainingDataModule(recipe, corpus, micro_batch=machine.micro_batch, trimmed=not machine.compiles(recipe))

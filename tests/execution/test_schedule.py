@@ -14,7 +14,7 @@ from bertlab import errors
 from bertlab.errors import BadInput
 from bertlab.execution import schedule
 from bertlab.execution.attempt import Ended
-from bertlab.execution.schedule import TRIES, Schedule, execute, length
+from bertlab.execution.schedule import TRIES, Schedule, execute, length, most_at_once
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import Measure, Pretrain, needs
 from bertlab.progress import silent
@@ -208,6 +208,17 @@ def test_a_claim_found_out_late_is_tried_again(jobs, store):
     engine = Engine(store, endings={job.id: [Ended("claimed")] * 3})
     assert carried_out(jobs, store, engine) == []
     assert [each.id for each in engine.begun].count(job.id) == 4
+
+
+def test_how_many_jobs_can_run_at_once(jobs):
+    """The corpus, two pre-trainings, three measurements of each."""
+    corpus, *rest = jobs
+    one, two = (job for job in rest if isinstance(job, Pretrain))
+    measured = [job for job in rest if needs(job) == (one,)]
+    assert len(measured) == 3
+    cases = {(): 0, (one,): 1, (corpus, one): 1, (corpus, one, two): 2, (one, measured[0]): 1, (two, measured[0]): 2}
+    for some, most in (cases | {(one, *measured): 3, (*measured, two): 4, tuple(jobs): 6}).items():
+        assert most_at_once(some) == most
 
 
 def test_long_jobs_come_before_short_ones(machine):

@@ -87,3 +87,5 @@ def test_refused(refused, arguments, says):
 def test_a_variable_that_is_set_for_always_is_no_option(call, place, monkeypatch):
     monkeypatch.setenv("BERTLAB_DATA", str(place))
     assert call("ablate", "masking", *SMOKE, "--dry-run") == 0
+    monkeypatch.setenv("BERTLAB_WORKERS", "2")
+    assert call("plan", "masking", *SMOKE, "--peak-tflops", "100") == 0
