@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bertlab.training.finetuning import Pretrained
 
 
-def make_recipe(scale: str = "tiny", **fields: Any) -> Recipe:
+def make_recipe(scale: str = "micro", **fields: Any) -> Recipe:
     """The recipe of a scale with other values of some fields, such as `objective=(MaskedLM(mask_prob=0.4),)`.
 
     Raises `BadInput` for an unknown scale or values out of range.

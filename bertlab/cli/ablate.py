@@ -1,5 +1,7 @@
 """`bertlab ablate`: pre-trains the variants of studies, measures them, and prints them beside the published values."""
 
+import dataclasses
+
 from bertlab.cli.console import say
 from bertlab.cli.options import DRY_RUN, LOGGERS, RETRY, ClusterOptions, Names, StudyOptions, option
 from bertlab.cli.report import print_result
@@ -27,9 +29,10 @@ def ablate(
     Prints the measured table beside the published one. Skips finished runs; to resume after an interruption, repeat the
     command.
 
-    Example: bertlab ablate masking --scale tiny --seeds 3
+    Example: bertlab ablate masking --scale tiny --seeds 4
     """
     from bertlab.cli.carry_out import carry_out, draw
+    from bertlab.lab import claims
     from bertlab.lab import plan as planning
     from bertlab.lab import search as searching
     from bertlab.lab.record import records
@@ -40,14 +43,15 @@ def ablate(
 
     limit = Budget.parse(budget)
     rounds = bool(budget) or until_decided
-    for name, given in (("--seeds", options.seeds != "1"), ("--from", options.from_ is not None)):
-        if rounds and given:
+    fixed = {"--seeds": options.seeds, "--claim-seeds": options.claim_seeds, "--from": options.from_}
+    for name, given in fixed.items():
+        if rounds and given is not None:
             raise BadInput(f"{name} fixes the seeds, and --budget and --until-decided choose them: leave one out")
     machine, store = devices.machine(options, logger), Store(options.runs)
     request = options.study_request(machine)
     if request.pretrained is not None and (devices.compile != "auto" or devices.micro_batch):
         raise BadInput("--from: nothing is pre-trained, so --compile and --micro-batch have no effect; leave them out")
-    plan = planning.make(request, machine)
+    plan = claims.make(request, machine)
     union.joined(store, records(plan).values())  # raises `BadInput` for another study with this name
     if search:
         tried = searching.make(request, machine)
@@ -57,12 +61,13 @@ def ablate(
                 return 0
             carry_out(tried.plan.jobs, store, machine, retry=retry)
         request = tried.chosen(store)
-        plan = planning.make(request, machine)
+        plan = claims.make(request, machine)
     if rounds:
         from bertlab.cli.in_rounds import in_rounds
         from bertlab.rounds.rounds import Rounds
 
         spelled = f"--budget {budget.replace(' ', '')}" if budget else "--until-decided"
+        request = dataclasses.replace(request, claim_seeds=())
         made_in = Rounds(request, limit, machine, store, options.spelled() + " --search" * search, spelled)
         return 0 if in_rounds(made_in, retry=retry, dry_run=dry_run) else 1
     draw(plan, store, machine)

@@ -25,7 +25,7 @@ from bertlab.names import visible
 from bertlab.progress import Progress, signals_as_flags
 from bertlab.recipe import cost
 from bertlab.store.runs import Run, Store
-from bertlab.wording import duration, megabytes
+from bertlab.wording import count, duration, megabytes
 
 SECONDS_BETWEEN_LINES = 15.0
 """If the output is not a terminal."""
@@ -50,6 +50,9 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Esti
     print_table(columns, lines, f"{names}: scale {plan.request.scale.name} {text}")
     for line in models(plan.pending(store)):
         say(line)
+    if (most := {*plan.request.claim_seeds} - {*plan.request.seeds}) and not what:
+        rest = count(len(plan.request.seeds), "seed")
+        say(f"{len(most) + len(plan.request.seeds)} seeds of the values that claims compare, {rest} of all others")
     for line in unlike_paper(plan) if plan.request.scale.name == "paper" and not what else ():
         say(line)
 

@@ -74,7 +74,7 @@ class ScaleOptions:
     """The recipe, and the request of all groups that extend it."""
 
     scale: str = option(
-        "tiny", "--scale", "NAME", "Preset of model, data and training: smoke, tiny, mini, base or paper."
+        "micro", "--scale", "NAME", "Preset of model, data and training: smoke, micro, tiny, mini, base or paper."
     )
     set_: Names = option(
         None,
@@ -158,7 +158,16 @@ class StudyOptions(TaskOptions, AuditOptions):
     """Studies, and everything that changes what they run."""
 
     from_: str | None = option(None, "--from", MODEL, "Measure this model instead of pre-training.")
-    seeds: str = option("1", "--seeds", "N|RANGES", "Pre-training seeds: 6 means 0 to 5; or 3-5,7.")
+    seeds: str | None = option(
+        None, "--seeds", "N|RANGES", "Pre-training seeds: 6 means 0 to 5; or 3-5,7.", show_default="1"
+    )
+    claim_seeds: str | None = option(
+        None,
+        "--claim-seeds",
+        "N|RANGES",
+        "Pre-training seeds of the values that claims compare, if more.",
+        show_default="those of the scale without --seeds, such as 4 at micro",
+    )
     random_init: bool = option(False, "--random-init", None, "Add a variant without pre-training.")
 
     def study_request(self, machine: Machine) -> Request:
@@ -168,8 +177,10 @@ class StudyOptions(TaskOptions, AuditOptions):
         from bertlab.store.runs import Store
 
         pretrained = find_pretrained(self.from_, Store(self.runs), machine) if self.from_ is not None else None
-        more = {"seeds": seeds(self.seeds), "random_init": self.random_init, "pretrained": pretrained}
-        return self.request(studies.chosen(self.study), **more)
+        made = self.request(studies.chosen(self.study), random_init=self.random_init, pretrained=pretrained)
+        usual = str(made.scale.claim_seeds) if self.seeds is None and pretrained is None else ""
+        chosen = () if (given := self.claim_seeds or usual) in ("", "1") else seeds(given, "--claim-seeds")
+        return dataclasses.replace(made, seeds=seeds(self.seeds or "1"), claim_seeds=chosen)
 
     def spelled(self) -> str:
         """The options that define the setting of a study, quoted for a shell."""
@@ -244,9 +255,9 @@ class ClusterOptions(TrainingOptions):
         return DeviceOptions.machine(chosen, store, loggers)
 
 
-def seeds(text: str) -> tuple[int, ...]:
-    """The seeds of `--seeds` in ascending order: all below a number, or those of ranges, both ends included."""
-    wrong = BadInput(f"--seeds is {text[:40]}: give how many, 1 to 1,000, or ranges of seeds such as 3-5 or 0-2,7")
+def seeds(text: str, option: str = "--seeds") -> tuple[int, ...]:
+    """The seeds of an option in ascending order: all below a number, or those of ranges, both ends included."""
+    wrong = BadInput(f"{option} is {text[:40]}: give how many, 1 to 1,000, or ranges of seeds such as 3-5 or 0-2,7")
     parts = text.split(",")
     if not all(re.fullmatch(r"[0-9]{1,18}(-[0-9]{1,18})?", part) for part in parts):
         raise wrong

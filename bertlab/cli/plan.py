@@ -32,7 +32,7 @@ def plan(
     from bertlab.estimates.estimate import LAYER_SECONDS, estimate, gpu_seconds
     from bertlab.estimates.measure import TYPICAL_MFU
     from bertlab.estimates.times import Trials
-    from bertlab.lab import plan as planning
+    from bertlab.lab import claims
     from bertlab.lab.jobs import Pretrain
     from bertlab.lab.record import records
     from bertlab.progress import signals_as_flags
@@ -51,7 +51,7 @@ def plan(
             raise BadInput("--peak-tflops describes GPUs, and --workers use the CPU: leave one out")
         devices = dataclasses.replace(devices, gpus=devices.gpus or 1)
     machine, store = devices.machine(options), Store(options.runs)
-    made = planning.make(options.study_request(machine), machine)
+    made = claims.make(options.study_request(machine), machine)
     if peak_tflops is not None:
         found = estimate(made, store, machine, gpu_seconds(1e12 * peak_tflops))
         times = ["peak FLOP/s"]

@@ -48,6 +48,8 @@ class Request:
     """Data sets on which all weights are trained before a task."""
     seeds: Sequence[int] = (0,)
     """Pre-training seeds, ascending."""
+    claim_seeds: Sequence[int] = ()
+    """Pre-training seeds, ascending, of what claims compare; `claims.make` plans them."""
     finetune_seeds: int = 0
     """Fine-tuning seeds per pre-training; 0 for the number of the scale."""
     only: tuple[str, ...] = ()

@@ -46,7 +46,7 @@ def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
     cells = [cell for cell in plan.cells if cell.study.name == study.name]
     setting = identity(  # everything that the runs share, without the grid of a search, which changes no result
         "record",
-        scale=dataclasses.replace(request.scale.following(study.at_paper), grid={}, assigned=()),
+        scale=dataclasses.replace(request.scale.following(study.at_paper), grid={}, assigned=(), claim_seeds=1),
         text=plan.text,
         substitutes=request.substitutes,
         intermediate_task=request.intermediate_task,
@@ -61,6 +61,8 @@ def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
         "only": list(request.only),
         "random_init": request.random_init,
     }
+    if request.claim_seeds or request.scale.claim_seeds > 1:  # the default is not one seed of everything
+        request_options["claim_seeds"] = list(request.claim_seeds)
     return {
         "study": study.name,
         "setting": setting,

@@ -31,6 +31,8 @@ class Scale:
     tagging: FineTuning
     span: FineTuning
     features: Features
+    claim_seeds: int = 1
+    """Pre-training seeds of what claims compare, where a command gives no number of seeds; the whole table has one."""
     finetune_seeds: int
     """Fine-tuning seeds within each pre-training seed."""
     corpus: tuple[str, ...]

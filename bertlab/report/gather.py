@@ -7,6 +7,7 @@ from typing import Any
 
 from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput, warn
+from bertlab.lab.scales import SCALES
 from bertlab.lab.study import GUESS, Claim
 from bertlab.names import plain
 from bertlab.recipe import Recipe
@@ -47,7 +48,7 @@ def gather_all(store: Store) -> list[Evidence]:
             warn(f"'{store.root / 'studies' / name}.json': {error}; the record is skipped")
         else:
             found.append(reader.evidence(record, claims))
-    rank = {scale: place for place, scale in enumerate(("paper", "base", "mini", "tiny", "smoke"))}
+    rank = {scale: place for place, scale in enumerate(reversed(SCALES))}
     return sorted(found, key=lambda each: (each.study, rank.get(each.scale, 9), each.scale, each.corpus, each.key))
 
 

@@ -20,9 +20,10 @@ from bertlab.errors import BadInput
 from bertlab.estimates.estimate import Seconds
 from bertlab.estimates.times import Recorded, Trials
 from bertlab.lab import plan as planning
+from bertlab.lab.claims import compared, decidable
 from bertlab.lab.plan import RANDOM_INIT, Cell, Plan, Request
-from bertlab.lab.record import differences, records
-from bertlab.lab.study import GUESS, Claim, Study
+from bertlab.lab.record import records
+from bertlab.lab.study import Claim, Study
 from bertlab.machine import Machine
 from bertlab.names import plain
 from bertlab.report.evidence import Evidence
@@ -54,8 +55,7 @@ class Candidate:
 
     def places(self, seed: int) -> set[Place]:
         """What it needs at a seed."""
-        variants = {variant for pair in self.claim.pairs for variant in pair if variant != GUESS}
-        return {(self.study.name, variant, self.claim.on, seed) for variant in variants or {self.study.baseline}}
+        return {(self.study.name, variant, self.claim.on, seed) for variant in compared(self.study, self.claim)}
 
     def seeds(self, recorded: Collection[Place]) -> set[int]:
         """The seeds that it has."""
@@ -114,15 +114,8 @@ class Rounds:
     @cached_property
     def candidates(self) -> list[Candidate]:
         """The claims that data of this setting can decide. Raises `BadInput` if there is none."""
-        plan, found = self.plan(()), []
-        known = {_place(cell) for cell in plan.cells}
-        for study in self.request.studies:
-            deviations = {each["on"] for each in differences(plan, study)}
-            for claim in study.claims:
-                candidate = Candidate(study, claim)
-                margin_applies = claim.within is None or not {"", claim.on} & deviations
-                if margin_applies and candidate.places(0) <= known:
-                    found.append(candidate)
+        plan = self.plan(())
+        found = [Candidate(study, claim) for study in self.request.studies for claim in decidable(plan, study)]
         if not found:
             raise BadInput(
                 "--budget and --until-decided add seeds for claims, and these studies have none that can be decided in "

@@ -48,6 +48,7 @@ RECORD = {
             "only": [str],
             "random_init": bool,
             "rounds?": str,
+            "claim_seeds?": [int],
         }
     ],
     "sources": [{"*": str}],

@@ -156,8 +156,11 @@ def command(requests: Sequence[Mapping[str, Any]]) -> str:
     commands = []
     for each in requests:
         words = ["bertlab ablate", shlex.quote(each["study"]), each["options"], each.get("rounds", "")]
-        if each["seeds"] != [0] and not each.get("rounds"):
-            words.append(f"--seeds {spelled(each['seeds'])}")
+        if not each.get("rounds"):
+            if each["seeds"] != [0] or each.get("claim_seeds") == []:
+                words.append(f"--seeds {spelled(each['seeds'])}")
+            if each.get("claim_seeds"):
+                words.append(f"--claim-seeds {spelled(each['claim_seeds'])}")
         if each["finetune_seeds"]:
             words.append(f"--finetune-seeds {each['finetune_seeds']}")
         words += [f"--only {shlex.quote(name)}" for name in each["only"]]

@@ -1,0 +1,70 @@
+"""Seeds of what claims compare: which cells they add, and the commands that ask for them."""
+
+import dataclasses
+from types import SimpleNamespace
+
+import pytest
+
+from bertlab.cli.options import StudyOptions
+from bertlab.lab import claims, plan, scales, studies
+from bertlab.lab.jobs import Pretrain
+from bertlab.lab.record import records
+from bertlab.store import union
+
+MASKING = studies.find("masking")
+MNLI, FEATURES = "MNLI fine-tuned", "NER feature-based"
+
+
+def request(**changes):
+    return plan.Request(**({"studies": (MASKING,), "scale": scales.find("smoke")} | changes))
+
+
+def beyond(made, *seeds):
+    """The cells at other seeds."""
+    return {(cell.variant, cell.measurement.name, cell.pretrain.seed) for cell in made.cells} - {
+        (cell.variant, cell.measurement.name, cell.pretrain.seed) for cell in made.cells if cell.pretrain.seed in seeds
+    }
+
+
+def test_more_seeds_go_to_the_two_claims_that_this_setting_can_decide(machine):
+    made = claims.make(request(claim_seeds=(0, 1, 2, 3)), machine)
+    compared = {("80/10/10", FEATURES), ("100/0/0", FEATURES), ("80/10/10", MNLI), ("0/0/100", MNLI)}
+    assert beyond(made, 0) == {(*pair, seed) for pair in compared for seed in (1, 2, 3)}
+    assert len([cell for cell in made.cells if cell.pretrain.seed == 0]) == 18
+    assert len([job for job in made.jobs if isinstance(job, Pretrain)]) == 6 + 3 * 3
+    alone = plan.make(request(), machine)
+    assert {job.id for job in alone.jobs} < {job.id for job in made.jobs}
+
+
+def test_without_claims_to_decide_all_cells_have_the_same_seeds(machine):
+    for changes in ({"only": ("80/10/10",)}, {"studies": (dataclasses.replace(MASKING, claims=()),)}, {}):
+        given = request(**changes, claim_seeds=(0, 1) if changes else ())
+        assert claims.make(given, machine).cells == plan.make(given, machine).cells
+
+
+@pytest.mark.parametrize(
+    ("given", "seeds", "of_claims"),
+    [
+        ({}, (0,), (0, 1, 2, 3)),
+        ({"scale": "smoke"}, (0,), ()),
+        ({"seeds": "1"}, (0,), ()),
+        ({"seeds": "2"}, (0, 1), ()),
+        ({"seeds": "2", "claim_seeds": "3-4"}, (0, 1), (3, 4)),
+        ({"claim_seeds": "1"}, (0,), ()),
+        ({"claim_seeds": "6", "scale": "smoke"}, (0,), (0, 1, 2, 3, 4, 5)),
+    ],
+)
+def test_the_options_and_the_command_in_the_record_ask_for_the_same(machine, given, seeds, of_claims):
+    def asked(**given):
+        usual = {"scale": "micro", "seeds": None, "claim_seeds": None, "random_init": False, "from_": None}
+        options = SimpleNamespace(study=["masking"], runs=machine.runs, **(usual | given))
+        options.request = lambda studies, **more: request(scale=scales.find(options.scale), **more)
+        return StudyOptions.study_request(options, machine)
+
+    made = asked(**given)
+    assert (tuple(made.seeds), tuple(made.claim_seeds)) == (seeds, of_claims)
+    (record,) = records(claims.make(made, machine), f"--scale {made.scale.name}").values()
+    words = union.command(record["requests"]).split()
+    names = {"--scale": "scale", "--seeds": "seeds", "--claim-seeds": "claim_seeds"}
+    again = asked(**{names[name]: value for name, value in zip(words[3::2], words[4::2], strict=True)})
+    assert (tuple(again.seeds), tuple(again.claim_seeds)) == (seeds, of_claims)
