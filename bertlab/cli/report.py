@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,9 @@ def print_result(evidence: Evidence) -> None:
         number = len({cell.finetune_seed for cell in evidence.cells})
         say(f"Points: mean (sd), n = {number} fine-tuning seeds on one checkpoint; differences ± half of a 95 % CI.")
     elif seeds > 1:
-        say(f"Points: mean (sd), n = {seeds} seeds; differences ± half of a 95 % CI.")
+        places = {(cell.variant, cell.measurement, cell.pretrain_seed) for cell in evidence.cells}
+        fewest = min(Counter(place[:2] for place in places).values(), default=seeds)
+        number = f"{seeds} seeds" if fewest == seeds else f"{fewest} to {seeds} seeds, 1 where no sd stands"
+        say(f"Points: mean (sd), n = {number}; differences ± half of a 95 % CI.")
     else:
         say("Points: mean (sd over fine-tuning seeds); one pre-training seed gives no interval and decides nothing.")

@@ -16,7 +16,7 @@ def compared(study: Study, claim: Claim) -> set[str]:
 
 
 def decidable(plan: Plan, study: Study) -> list[Claim]:
-    """The claims of which the plan has all cells, but margins only in the paper's setting: elsewhere they say nothing."""
+    """The claims of which the plan has all cells; those within a margin only in the paper's setting."""
     known = {(cell.variant, cell.measurement.name) for cell in plan.cells if cell.study.name == study.name}
     deviations = {each["on"] for each in differences(plan, study)}
     return [

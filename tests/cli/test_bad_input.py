@@ -55,6 +55,7 @@ def refused(call, capsys, tmp_path, monkeypatch):
         (["ablate", "masking", "--set", "masked_lm.corruption.mask=0.5"], "add up to 1"),
         (["ablate", "masking", "--set", "finetune.lr=0.5"], "unknown field 'finetune.lr'"),
         (["ablate", "masking", "--seeds", "0"], "--seeds is 0"),
+        (["ablate", "masking", "--claim-seeds", "2-1"], "--claim-seeds is 2-1"),
         (["ablate", "masking", "--precision", "fp8"], "unknown precision 'fp8'"),
         (["ablate", "masking", "--gpus", "-1"], "--gpus"),
         (["ablate", "masking", "--no-such-option"], "--no-such-option"),

@@ -1,6 +1,7 @@
 """Seeds of what claims compare: which cells they add, and the commands that ask for them."""
 
 import dataclasses
+import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -68,3 +69,14 @@ def test_the_options_and_the_command_in_the_record_ask_for_the_same(machine, giv
     names = {"--scale": "scale", "--seeds": "seeds", "--claim-seeds": "claim_seeds"}
     again = asked(**{names[name]: value for name, value in zip(words[3::2], words[4::2], strict=True)})
     assert (tuple(again.seeds), tuple(again.claim_seeds)) == (seeds, of_claims)
+
+
+def test_the_console_says_how_many_seeds_values_have(finished, call, smoke, tmp_path, capsys):
+    shutil.copytree(finished, tmp_path / "runs")
+    command = [*smoke, "--runs", tmp_path / "runs", "--only", "100/0/0"]
+    assert call(*command, "--claim-seeds", "2") == 0
+    out = capsys.readouterr().out
+    assert "2 seeds of the values that claims compare, 1 seed of all others" in out
+    assert "n = 1 to 2 seeds, 1 where no sd stands" in out
+    assert call(*command, "--seeds", "2", "--dry-run") == 0
+    assert "of the values that claims compare" not in capsys.readouterr().out
