@@ -3,8 +3,8 @@
 One line a task: each text of a pair alone, counts of shared words alone, all that `tasks/lexical.py` counts. With
 `--store RUN`, folders of finished pre-trainings, also these, fine-tuned as at scale tiny, with their floors:
 
-    bertlab pretrain --json                          # its `path`
-    bertlab pretrain --set schedule.steps=0 --json   # a random initialisation
+    bertlab pretrain --scale tiny --json                          # its `path`
+    bertlab pretrain --scale tiny --set schedule.steps=0 --json   # a random initialisation
 """
 
 from __future__ import annotations

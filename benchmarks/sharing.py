@@ -37,7 +37,8 @@ class Recorded:
                 own, trained = self._runs[cell["run_id"]], self._runs[cell["pretrain_id"]]
                 self.cells.append(({**cell, "study": record["study"]}, own, trained))
         if not self.cells:
-            raise script.Lacking(f"{store.root} has no studies at scale {SCALE}: run `bertlab ablate all` there first")
+            command = f"bertlab ablate all --scale {SCALE}"
+            raise script.Lacking(f"{store.root} has no studies at scale {SCALE}: run `{command}` there first")
 
     def corpus(self, pretraining: Run) -> Run:
         """What a pre-training has read."""
