@@ -61,7 +61,7 @@ def test_without_runs_the_machine_is_measured_and_nothing_is_written(planned, tm
 
 
 def test_gpus_elsewhere_take_what_their_peak_says(planned, call, capsys, tmp_path):
-    chosen = ("size", "nsp", "--seeds", "1", "--gpus", "2", "--peak-tflops", "312", "--runs", tmp_path / "runs")
+    chosen = ("size", "nsp", "--scale", "tiny", "--gpus", "2", "--peak-tflops", "312", "--runs", tmp_path / "runs")
     found = planned(*chosen)
     for amount in (found["to_do"], *found["jobs"].values()):
         assert set(amount) == AMOUNT
