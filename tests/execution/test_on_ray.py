@@ -112,9 +112,11 @@ def test_a_signal_while_ray_starts_ends_the_command_and_ray(tmp_path, until, del
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at /proc")
 def test_what_a_killed_command_left_of_ray_is_removed_by_the_next_one():
-    left, held = (Path(tempfile.mkdtemp(prefix=on_ray.PRIVATE, dir="/tmp")) for _ in range(2))
+    other, held = (Path(tempfile.mkdtemp(prefix=prefix, dir="/tmp")) for prefix in ("", on_ray.PRIVATE))
+    left = other.with_name(on_ray.PRIVATE + other.name)
     environment = {on_ray.OWNER: str(left)}
     waiting = [subprocess.Popen(["/bin/sleep", "60"], env=each) for each in (environment, {})]
+    other.rename(left)  # now that its process runs: tests beside this one also remove what they find
     try:
         with claimed(held / "claim"):
             with on_ray._private_folder() as private:
