@@ -49,6 +49,8 @@ def ablate(
             raise BadInput(f"{name} fixes the seeds, and --budget and --until-decided choose them: leave one out")
     machine, store = devices.machine(options, logger), Store(options.runs)
     request = options.study_request(machine)
+    if rounds:
+        request = dataclasses.replace(request, claim_seeds=())
     if request.pretrained is not None and (devices.compile != "auto" or devices.micro_batch):
         raise BadInput("--from: nothing is pre-trained, so --compile and --micro-batch have no effect; leave them out")
     plan = claims.make(request, machine)
@@ -67,7 +69,6 @@ def ablate(
         from bertlab.rounds.rounds import Rounds
 
         spelled = f"--budget {budget.replace(' ', '')}" if budget else "--until-decided"
-        request = dataclasses.replace(request, claim_seeds=())
         made_in = Rounds(request, limit, machine, store, options.spelled() + " --search" * search, spelled)
         return 0 if in_rounds(made_in, retry=retry, dry_run=dry_run) else 1
     draw(plan, store, machine)

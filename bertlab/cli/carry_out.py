@@ -50,9 +50,9 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Esti
     print_table(columns, lines, f"{names}: scale {plan.request.scale.name} {text}")
     for line in models(plan.pending(store)):
         say(line)
-    if (most := {*plan.request.claim_seeds} - {*plan.request.seeds}) and not what:
-        rest = count(len(plan.request.seeds), "seed")
-        say(f"{len(most) + len(plan.request.seeds)} seeds of the values that claims compare, {rest} of all others")
+    fewest = len(plan.request.seeds)
+    if plan.request.claim_seeds and (most := len({cell.pretrain.seed for cell in plan.cells})) > fewest:
+        say(f"{most} seeds of the values that claims compare, {count(fewest, 'seed')} of all others")
     for line in unlike_paper(plan) if plan.request.scale.name == "paper" and not what else ():
         say(line)
 

@@ -16,7 +16,7 @@ def compared(study: Study, claim: Claim) -> set[str]:
 
 
 def decidable(plan: Plan, study: Study) -> list[Claim]:
-    """The claims of which the plan has all cells; those within a margin only in the paper's setting."""
+    """The claims whose cells the plan has; those within a margin only in the paper's setting."""
     known = {(cell.variant, cell.measurement.name) for cell in plan.cells if cell.study.name == study.name}
     deviations = {each["on"] for each in differences(plan, study)}
     return [
@@ -32,17 +32,16 @@ def make(request: Request, machine: Machine) -> Plan:
 
     Raises `BadInput` as `plan.make` does.
     """
-    plan = planning.make(request, machine)
+    if not request.claim_seeds:
+        return planning.make(request, machine)
+    seeds = tuple(sorted({*request.seeds, *request.claim_seeds}))
+    whole = planning.make(dataclasses.replace(request, seeds=seeds), machine)
     needed = {
         (study.name, variant, claim.on)
         for study in request.studies
-        for claim in decidable(plan, study)
+        for claim in decidable(whole, study)
         for variant in compared(study, claim)
     }
-    every = tuple(sorted({*request.seeds, *request.claim_seeds}))
-    if not needed or every == tuple(request.seeds):
-        return plan
-    whole = planning.make(dataclasses.replace(request, seeds=every), machine)
     cells = [
         cell
         for cell in whole.cells

@@ -40,7 +40,8 @@ def test_more_seeds_go_to_the_two_claims_that_this_setting_can_decide(machine):
 def test_without_claims_to_decide_all_cells_have_the_same_seeds(machine):
     for changes in ({"only": ("80/10/10",)}, {"studies": (dataclasses.replace(MASKING, claims=()),)}, {}):
         given = request(**changes, claim_seeds=(0, 1) if changes else ())
-        assert claims.make(given, machine).cells == plan.make(given, machine).cells
+        made, usual = claims.make(given, machine), plan.make(given, machine)
+        assert (made.cells, made.jobs) == (usual.cells, usual.jobs)
 
 
 @pytest.mark.parametrize(
