@@ -83,7 +83,8 @@ def print_result(evidence: Evidence) -> None:
     elif seeds > 1:
         places = {(cell.variant, cell.measurement, cell.pretrain_seed) for cell in evidence.cells}
         fewest = min(Counter(place[:2] for place in places).values(), default=seeds)
-        n = f"{seeds} seeds" if fewest == seeds else f"{fewest} to {seeds} seeds, 1 where no sd stands"
+        n = f"{seeds} seeds" if fewest == seeds else f"{fewest} to {seeds} seeds"
+        n += ", 1 where no sd stands" if fewest == 1 else ""
         say(f"Points: mean (sd), n = {n}; differences ± half of a 95 % CI.")
     else:
         say("Points: mean (sd over fine-tuning seeds); one pre-training seed gives no interval and decides nothing.")

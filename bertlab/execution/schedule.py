@@ -41,8 +41,8 @@ def execute(
     """Runs the unfinished ones of `jobs`, each after the jobs that it needs, and returns those without a result.
 
     A failure is recorded after `TRIES`, and other jobs continue; a diverged job is not tried again. Calls `on_training`
-    when corpora and checkpoints are ready. Jobs of which only one can run at a time start no worker: they run in this
-    process as in one. Raises `BadInput` and `Interrupted`, which end all jobs.
+    when corpora and checkpoints are ready. If only one job can run at a time, no worker starts: the jobs run in
+    this process, with a worker's settings. Raises `BadInput` and `Interrupted`, which end all jobs.
     """
     schedule = Schedule(jobs, store, observer)
     if not machine.cluster:
