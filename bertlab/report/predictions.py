@@ -93,4 +93,4 @@ def _read(run: Run, cell: Cell, metric: str) -> Scored | None:
     if metric == cell.metric and not math.isclose(found.value, cell.value or 0.0, rel_tol=1e-4, abs_tol=1e-4):
         return None
     right = [arrays[name] for name in ("label", "sentence", "group") if name in arrays]
-    return found, (str(found.examples).encode(), *(each.tobytes() for each in right))
+    return found, (str(found.examples).encode(), *(each.astype(np.int64).tobytes() for each in right))

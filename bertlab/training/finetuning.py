@@ -24,7 +24,7 @@ from bertlab.recipe.identity import load
 from bertlab.tasks import kinds
 from bertlab.tasks.data import sampled
 from bertlab.tasks.examples import Examples, Floats, by_length
-from bertlab.tasks.kinds.base import TaskKind
+from bertlab.tasks.kinds.base import LIKELIHOOD, TaskKind
 from bertlab.tasks.task import RawExamples, TaskData
 from bertlab.text.tokenizers.base import TrainedTokenizer
 from bertlab.training.callbacks import ProgressCallback, StopOnSignal
@@ -294,9 +294,16 @@ def evaluate(
         examples=evaluated.raw_count,
         metrics=kind.values(found.arrays, data.labels),
         majority=kind.values(kind.majority(data, rows, train, evaluated), data.labels),
-        predictions={
-            name: values.astype(np.float32 if values.dtype.kind == "f" else np.int32) for name, values in arrays.items()
-        },
+        predictions={name: _narrowed(name, values) for name, values in arrays.items()},
         collapsed=found.collapsed,
         threshold=found.threshold,
     )
+
+
+def _narrowed(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Values in few bytes, since results are kept and shared. Half precision changes log-likelihoods by 0.05 % at most,
+    far less than seeds do."""
+    if values.dtype.kind == "f":
+        return values.astype(np.float16 if name == LIKELIHOOD else np.float32)
+    ends = (-1, values.min(initial=0), values.max(initial=0))
+    return values.astype(np.result_type(*(np.min_scalar_type(int(end)) for end in ends)))

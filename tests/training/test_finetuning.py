@@ -151,9 +151,8 @@ def test_the_context_of_a_sentence_is_its_split(run, entities):
     assert not same(alone, found)
     some = run(sampled(entities, 20), settings)
     kept_indices = sampled(entities, 20).evaluation.indices
-    kept = np.concatenate([np.flatnonzero(found.predictions["sentence"] == row) for row in kept_indices])
-    expected = found.predictions["log_likelihood"][kept]
-    assert some.predictions["log_likelihood"] == pytest.approx(expected, abs=1e-5)
+    expected = found.predictions["log_likelihood"][kept_indices]
+    assert some.predictions["log_likelihood"] == pytest.approx(expected, rel=2e-3)
 
 
 def test_where_every_question_has_an_answer_one_is_given(run, questions):
@@ -223,12 +222,11 @@ def test_test_rows_are_judged_by_the_same_training(run, kind, request):
     assert tested.test.examples == len(rest)
     # The same rows of the same model; a threshold is that of the evaluation rows.
     assert tested.test.threshold == alone.threshold
-    count = len(tested.test.predictions["prediction"])
     for name, values in tested.test.predictions.items():
         if name == "sentence":
             assert values.max() == len(rest) - 1
         else:
-            assert np.allclose(values, alone.predictions[name][-count:], atol=1e-4)
+            assert np.allclose(values, alone.predictions[name][-len(values) :], rtol=2e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["pairs", "entities", "questions", "choices", "scores"])

@@ -128,9 +128,11 @@ class Tagging(TaskKind):
     def predict(
         self, data: TaskData, raw: RawExamples, examples: Examples, scores: Floats, threshold: float | None = None
     ) -> Predicted:
-        """The most probable tag of each word."""
+        """The most probable tag of each word, and the log-likelihood of the tags of each sentence."""
         found = super().predict(data, raw, examples, scores)
-        return Predicted(arrays=found.arrays | {"sentence": examples.owners}, collapsed=found.collapsed)
+        (likelihood,) = _by_sentence(examples.owners, found.arrays[LIKELIHOOD]).T
+        arrays = found.arrays | {"sentence": examples.owners, LIKELIHOOD: likelihood}
+        return Predicted(arrays=arrays, collapsed=found.collapsed)
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """The most frequent tag of the training words."""
@@ -169,8 +171,11 @@ class Tagging(TaskKind):
 
     def likelihood(self, arrays: Arrays) -> Metric:
         """The mean log-likelihood of the right tags of words."""
-        scores = arrays[LIKELIHOOD].astype(np.float64)
-        return MetricOfMeans(_by_sentence(arrays["sentence"], scores, np.ones(len(scores))), ratio)
+        sentence, scores = arrays["sentence"], arrays[LIKELIHOOD].astype(np.float64)
+        (words,) = _by_sentence(sentence, np.ones(len(sentence))).T
+        if len(scores) == len(sentence):  # older stores have those of the words
+            (scores,) = _by_sentence(sentence, scores).T
+        return MetricOfMeans(np.stack([scores, words], -1), ratio)
 
 
 def _spans(
