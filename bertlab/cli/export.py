@@ -12,12 +12,13 @@ from bertlab.errors import BadInput, unusable, writing
 def export(
     run: str = RUN,
     directory: Path = argument(..., "DIR", "A new directory to write."),
-    results: bool = option(False, "--results", None, "RUN is a study: write its results, without weights."),
+    results: bool = option(False, "--results", None, "RUN is a study, or `all`: write its results, without weights."),
     runs: Path = RUNS,
 ) -> None:
     """Write a model as a transformers checkpoint.
 
-    Writes BERT, or RoFormer for rotary positions. With --results, writes the results of a study for `bertlab merge`.
+    Writes BERT, or RoFormer for rotary positions. With --results, writes the results of a study, or of `all`, for
+    `bertlab merge` and `bertlab report`.
     """
     from bertlab.report import export as exports
     from bertlab.store.files import kind, sweep

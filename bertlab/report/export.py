@@ -35,12 +35,13 @@ def checkpoint(store: Store, name: str, directory: Path) -> str:
 
 
 def results(store: Store, study: str, directory: Path) -> str:
-    """Writes the finished runs of a study into `directory` as a store without weights, which `bertlab report` reads.
+    """Writes the finished runs of a study, or of `all`, into `directory` as a store without weights, which `bertlab
+    report` reads.
 
     Raises `BadInput` for a study that was never run.
     """
-    records = store.records(needed=[study])
-    chosen = {name: record for name, record in records.items() if record["study"] == study}
+    records = store.records(needed=None if study == "all" else [study])
+    chosen = {name: record for name, record in records.items() if study in ("all", record["study"])}
     if not chosen:
         raise unknown("study with results", study, sorted({record["study"] for record in records.values()}))
     (directory / "studies").mkdir()
@@ -60,7 +61,7 @@ def results(store: Store, study: str, directory: Path) -> str:
         facts = {name: each for name, each in run.manifest().items() if (target / name).is_file()}
         write_json(target / "manifest.json", facts)
         copied += 1
-    return f"{copied} results of {study}"
+    return f"{copied} results of {'all studies' if study == 'all' else study}"
 
 
 def card(run: Run, recipe: Recipe, store: Store) -> str:

@@ -212,8 +212,9 @@ def test_fill_mask_gives_the_probabilities_of_the_exported_model(call, finished,
     assert places[0][0]["piece"] in capsys.readouterr().out
 
 
-def test_results_go_out_without_weights_and_report_alike(call, finished, tmp_path):
-    assert call("export", "--results", "masking", tmp_path / "shared", "--runs", finished) == 0
+@pytest.mark.parametrize("what", ["masking", "all"])
+def test_results_go_out_without_weights_and_report_alike(call, finished, tmp_path, what):
+    assert call("export", "--results", what, tmp_path / "shared", "--runs", finished) == 0
     assert not list((tmp_path / "shared").rglob("*.safetensors"))
     for runs, out in ((finished, "mine"), (tmp_path / "shared", "theirs")):
         assert call("report", "--runs", runs, "--out", tmp_path / out) == 0
