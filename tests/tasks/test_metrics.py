@@ -122,7 +122,9 @@ def test_log_likelihood_and_answers() -> None:
     assert [each.examples for each in values] == [3, 3, 2]
     # Both words of the first sentence are drawn with it.
     assert values[2].weighted(np.array([[2.0, 0.0]])) == pytest.approx([-2.0])
-    of_sentences = metric_of("tagging", "log_likelihood", found | {"log_likelihood": np.array([-4.0, -8.0], np.float16)})
+    of_sentences = metric_of(
+        "tagging", "log_likelihood", found | {"log_likelihood": np.array([-4.0, -8.0], np.float16)}
+    )
     assert (of_sentences.contributions() == values[2].contributions()).all()
 
 
