@@ -4,8 +4,10 @@ Study files import from here: `from bertlab import Measurement, Study, Variant`.
 """
 
 import ast
+import sys
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 __version__ = "0.1.0"
 
@@ -19,3 +21,14 @@ def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module 'bertlab' has no attribute {name!r}")
     return getattr(import_module(str(_MODULES[name])), name)
+
+
+class _Package(ModuleType):
+    """Keeps the public name `report` when the package `bertlab.report`, which is not public, is imported."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _MODULES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -3,9 +3,11 @@
 from bertlab.adaptation import Adapters as Adapters
 from bertlab.adaptation import Features as Features
 from bertlab.adaptation import FineTuning as FineTuning
+from bertlab.api import ablate as ablate
 from bertlab.api import make_recipe as make_recipe
 from bertlab.api import open_run as open_run
 from bertlab.api import prepare_corpus as prepare_corpus
+from bertlab.api import report as report
 from bertlab.api import results as results
 from bertlab.lab.study import Claim as Claim
 from bertlab.lab.study import Measurement as Measurement
@@ -29,6 +31,7 @@ from bertlab.recipe import Optimizer as Optimizer
 from bertlab.recipe import Recipe as Recipe
 from bertlab.recipe import Schedule as Schedule
 from bertlab.recipe import Tokenizer as Tokenizer
+from bertlab.report.ablation import Ablation as Ablation
 from bertlab.tasks.task import Task as Task
 from bertlab.text.tokenizers import TrainedTokenizer as TrainedTokenizer
 from bertlab.text.tokenizers import WordPiece as WordPiece

@@ -1,20 +1,26 @@
-"""Functions for notebooks and scripts: `from bertlab import make_recipe, results`."""
+"""Functions for notebooks and scripts: `from bertlab import ablate, report, results`."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Sequence
+import io
+import signal
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bertlab.errors import unknown
 from bertlab.machine import Machine
-from bertlab.progress import silent
+from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Corpus, Recipe
 from bertlab.store.runs import PRETRAINED, Store
 
 if TYPE_CHECKING:
     import pandas
 
+    from bertlab.lab.study import Study
+    from bertlab.report.ablation import Ablation
     from bertlab.text.tokens import TokenisedCorpus
     from bertlab.training.finetuning import Pretrained
 
@@ -61,9 +67,114 @@ def open_run(store: str | Path, name: str) -> Pretrained:
     return open_pretrained(run.path)
 
 
-def results(store: str | Path) -> pandas.DataFrame:
-    """All measured values of a store in points, with the columns of a report's `<study>.csv`."""
+def ablate(
+    study: str | Path | Study | Sequence[str | Path | Study],
+    *,
+    scale: str = "micro",
+    settings: Mapping[str, object] | None = None,
+    seeds: int | Sequence[int] | None = None,
+    claim_seeds: int | Sequence[int] | None = None,
+    finetune_seeds: int = 0,
+    only: str | Sequence[str] = (),
+    random_init: bool = False,
+    corpus: str | Path | Sequence[str | Path] = (),
+    data: str | Path | None = None,
+    runs: str | Path = "runs",
+    budget: str = "",
+    until_decided: bool = False,
+    gpus: int = 0,
+    workers: int | None = None,
+    threads: int = 0,
+    quiet: bool = False,
+    **options: Any,
+) -> Ablation:
+    """Runs studies as `bertlab ablate` does: skips finished runs, prints progress and results unless `quiet`.
+
+    `study` is a name, `all`, the path of a study file, a `Study`, or several of these. `settings` are those of `--set`:
+    `{"schedule.steps": 500}`; seeds are how many, or which. `options` are the other options of the command by their
+    names, such as `substitute={"conll2003": "bc5cdr"}`, `from_`, `precision`, `search`, `retry` and `dry_run`.
+
+    Raises `BadInput` for what cannot run, also for a `Study` with a loss, selection or tokenizer of your own, which
+    belong in a study file, and `KeyboardInterrupt` for Ctrl-C, after which the same call resumes. Failed runs are in
+    the result.
+    """
+    from bertlab.cli.ablate import measured
+    from bertlab.cli.options import ClusterOptions, StudyOptions, group
+    from bertlab.report.ablation import Ablation
+
+    texts: dict[str, Callable[[Any], Any]] = {
+        "substitute": _texts,
+        "intermediate_task": _texts,
+        "logger": _texts,
+        "from_": str,
+        "vocab": Path,
+    }
+    given = {name: texts[name](value) if name in texts else value for name, value in options.items()}
+    given |= {
+        "scale": scale,
+        "set_": _texts(settings or {}),
+        "seeds": _seeds(seeds),
+        "claim_seeds": _seeds(claim_seeds),
+    }
+    given |= {"finetune_seeds": finetune_seeds, "only": _texts(only), "random_init": random_init}
+    given |= {"corpus": _texts(corpus), "data": None if data is None else Path(data), "runs": Path(runs)}
+    given |= {"gpus": gpus, "workers": workers, "threads": threads}
+    several = study if isinstance(study, Sequence) and not isinstance(study, str) else [study]
+    given["study"] = [str(each) if isinstance(each, Path) else each for each in several]
+    flags: dict[str, Any] = {"search": False, "logger": None, "retry": False, "dry_run": False}
+    flags = {name: given.pop(name, usual) for name, usual in flags.items()}
+    groups = group(StudyOptions, given), group(ClusterOptions, given)
+    for name in given:  # those that no group has taken
+        raise unknown("option of ablate", name, {*flags, *vars(groups[0]), *vars(groups[1])})
+    try:
+        with contextlib.redirect_stdout(io.StringIO()) if quiet else contextlib.nullcontext():
+            return Ablation(*measured(*groups, budget=budget, until_decided=until_decided, **flags))
+    except Interrupted as error:
+        if error.number == signal.SIGINT:
+            raise KeyboardInterrupt(str(error)) from error
+        raise
+
+
+def report(
+    runs: str | Path | Sequence[str | Path] = "runs",
+    out: str | Path = "reports",
+    studies: str | Sequence[str] = (),
+    *,
+    formats: str | Collection[str] = ("md", "html"),
+    compare: str | Path | None = None,
+) -> list[Path]:
+    """Writes the pages of a store, or of several read as one, as `bertlab report` does; returns them, the index first.
+
+    `studies` are all unless some are named; `formats` are `md`, `html` and `latex`; `compare` is an older store.
+    Raises `BadInput` for stores without results, unknown names, and a directory that cannot be written.
+    """
+    from bertlab.report import page
+    from bertlab.store.merge import opened
+
+    store, since = opened([Path(each) for each in _texts(runs)]), None if compare is None else Path(compare)
+    return page.write(_texts(studies), store, Path(out), _texts(formats), since).pages
+
+
+def results(runs: str | Path | Sequence[str | Path] = "runs") -> pandas.DataFrame:
+    """All measured values in points of a store or several, with the columns of a report's `<study>.csv`."""
     from bertlab.report import tidy
     from bertlab.report.gather import gather_all
+    from bertlab.store.merge import opened
 
-    return tidy.values(gather_all(Store(Path(store))))
+    return tidy.values(gather_all(opened([Path(each) for each in _texts(runs)])))
+
+
+def _texts(given: object) -> list[str]:
+    """One value or several as the texts of an option; a mapping as `NAME=VALUE`."""
+    if isinstance(given, Mapping):
+        return [f"{name}={','.join(_texts(value))}" for name, value in given.items()]
+    if isinstance(given, Collection) and not isinstance(given, str):
+        return list(map(str, given))
+    return [str(given).lower() if isinstance(given, bool) else str(given)]
+
+
+def _seeds(given: int | Sequence[int] | str | None) -> str | None:
+    """Seeds as an option spells them."""
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        return ",".join(f"{seed}-{seed}" for seed in given)
+    return None if given is None else str(given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,7 +73,13 @@ def listening_to(flag: Path) -> Iterator[None]:
 
 @contextmanager
 def signals_as_flags() -> Iterator[None]:
-    """A signal only sets a flag that loops check; a second signal ends the process at once."""
+    """A signal only sets a flag that loops check; a second signal ends the process at once.
+
+    Outside of the main thread, which alone can set handlers, signals keep theirs.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
 
     def note(number: int, frame: FrameType | None) -> None:
         if _received:

@@ -1,11 +1,17 @@
 """`bertlab ablate`: pre-trains the variants of studies, measures them, and prints them beside the published values."""
 
+from __future__ import annotations
+
 import dataclasses
+from typing import TYPE_CHECKING
 
 from bertlab.cli.console import say
 from bertlab.cli.options import DRY_RUN, LOGGERS, RETRY, ClusterOptions, Names, StudyOptions, option
 from bertlab.cli.report import print_result
 from bertlab.errors import BadInput
+
+if TYPE_CHECKING:
+    from bertlab.report.evidence import Evidence
 
 
 def ablate(
@@ -31,6 +37,21 @@ def ablate(
 
     Example: bertlab ablate masking --scale tiny --seeds 4
     """
+    _, complete = measured(options, devices, search, budget, until_decided, logger, retry, dry_run)
+    return 0 if complete else 1
+
+
+def measured(
+    options: StudyOptions,
+    devices: ClusterOptions,
+    search: bool,
+    budget: str,
+    until_decided: bool,
+    logger: Names,
+    retry: bool,
+    dry_run: bool,
+) -> tuple[list[Evidence], bool]:
+    """Runs and prints what the options of `ablate` request; returns its results, and whether all runs have one."""
     from bertlab.cli.carry_out import carry_out, draw
     from bertlab.lab import claims
     from bertlab.lab import plan as planning
@@ -60,7 +81,7 @@ def ablate(
         if tried.plan.pending(store):
             draw(tried.plan, store, machine, "settings to try on the baseline")
             if dry_run:
-                return 0
+                return [], True
             carry_out(tried.plan.jobs, store, machine, retry=retry)
         request = tried.chosen(store)
         plan = claims.make(request, machine)
@@ -70,15 +91,16 @@ def ablate(
 
         spelled = f"--budget {budget.replace(' ', '')}" if budget else "--until-decided"
         made_in = Rounds(request, limit, machine, store, options.spelled() + " --search" * search, spelled)
-        return 0 if in_rounds(made_in, retry=retry, dry_run=dry_run) else 1
+        return in_rounds(made_in, retry=retry, dry_run=dry_run)
     draw(plan, store, machine)
     if dry_run:
-        return 0
+        return [], True
     made = records(plan, options.spelled() + " --search" * search).values()
     planning.check_metrics(plan, store, machine)
     complete = carry_out(plan.jobs, store, machine, retry=retry, on_training=lambda: union.keep(store, made))
-    for evidence in gather(store, union.keep(store, made)):
+    results = gather(store, union.keep(store, made))
+    for evidence in results:
         print_result(evidence)
     if complete:
         say(f"All runs are finished, in {store.root}. Next: `bertlab report` writes tables and plots.")
-    return 0 if complete else 1
+    return results, complete

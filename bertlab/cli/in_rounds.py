@@ -5,13 +5,16 @@ from bertlab.cli.console import say
 from bertlab.cli.report import print_result
 from bertlab.estimates.estimate import estimate
 from bertlab.lab import plan as planning
+from bertlab.report.evidence import Evidence
 from bertlab.rounds.rounds import Place, Rounds, State, standing, still_open, unbegun
 from bertlab.store import union
 from bertlab.wording import count
 
 
-def in_rounds(rounds: Rounds, *, retry: bool = False, dry_run: bool = False) -> bool:
-    """Runs rounds until no claim needs more seeds or the budget pays for none; returns whether all runs have a result.
+def in_rounds(rounds: Rounds, *, retry: bool = False, dry_run: bool = False) -> tuple[list[Evidence], bool]:
+    """Runs rounds until no claim needs more seeds or the budget pays for none.
+
+    Returns the results of the studies, and whether all runs have one.
 
     With `dry_run`, prints the next round and writes nothing. Failed runs of earlier commands are repeated with `retry`.
     """
@@ -36,17 +39,17 @@ def in_rounds(rounds: Rounds, *, retry: bool = False, dry_run: bool = False) -> 
         found = estimate(plan, store, machine, rounds.seconds, read_tasks=False)
         draw(plan, store, machine, f"round {looks + 1}", found)
         if dry_run:
-            return True
+            return [], True
         planning.check_metrics(plan, store, machine)
         made = rounds.records(places)
         carry_out(plan.jobs, store, machine, retry=retry, on_training=lambda: union.keep(store, made))  # noqa: B023
         union.keep(store, made)
         retry, last = False, places
-    for state in states.values():
-        if state.evidence is not None:
-            print_result(state.evidence)
+    results = [state.evidence for state in states.values() if state.evidence is not None]
+    for evidence in results:
+        print_result(evidence)
     _say_end(rounds, states)
-    return not rounds.unfinished(states, failed=True)
+    return results, not rounds.unfinished(states, failed=True)
 
 
 def _say_claims(rounds: Rounds, states: dict[str, State]) -> None:

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bertlab.machine import Machine
 
 Names = list[str] | None
+Group = TypeVar("Group")
 
 
 def command(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -46,6 +47,12 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
     wrapped.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     wrapped.__annotations__ = {}
     return wrapped
+
+
+def group(kind: type[Group], given: dict[str, Any]) -> Group:
+    """The options of a group from Python: those that it takes out of `given`, and the defaults of the others."""
+    defaults = {name: each.default for name, each in inspect.signature(kind).parameters.items()}
+    return kind(**{name: given.pop(name, getattr(usual, "default", usual)) for name, usual in defaults.items()})
 
 
 def option(default: Any, name: str, metavar: str | None, text: str, **more: Any) -> Any:

@@ -31,12 +31,9 @@ def report(
     """Write tables, figures and verdicts from finished runs."""
     from bertlab.report import page
     from bertlab.report.pages.agreement import summary
-    from bertlab.store.merge import Joined
-    from bertlab.store.runs import Store
+    from bertlab.store.merge import Joined, opened
 
-    roots = runs or [Path("runs")]
-    stores = [Store(root, lenient=True) for root in roots]
-    store = stores[0] if len(stores) == 1 else Joined(stores)
+    store = opened(runs or [Path("runs")])
     if isinstance(store, Joined):
         for note in store.notes():
             (complain if json else say)(note)

@@ -5,6 +5,7 @@ Signals reach only this process, which stops workers by a flag file in the store
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import ModuleType
 
 from bertlab.errors import BadInput
 from bertlab.execution.attempt import SECONDS_BETWEEN_LOOKS, SECONDS_TO_STOP, Ended, Engine, attempt, missing
@@ -44,7 +46,12 @@ class Processes(Engine):
         here, there = context.Pipe()
         arguments = there, self.store, self.machine.per_worker(), self.flag, self.code
         process = context.Process(target=_work, args=arguments, daemon=True)
-        process.start()
+        # A worker runs the main module of this process again, and a user's script may call `ablate` there.
+        main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+        try:
+            process.start()
+        finally:
+            sys.modules["__main__"] = main
         there.close()  # so that the end of the worker is seen here
         self.workers[here] = process
 

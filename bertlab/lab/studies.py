@@ -3,14 +3,14 @@
 import dataclasses
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
 from bertlab.errors import BadInput, unknown
 from bertlab.lab.study import Study
-from bertlab.lab.study_file import StudyFile, executed
+from bertlab.lab.study_file import StudyFile, executed, written
 from bertlab.progress import Interrupted
 from bertlab.store.files import kind
 from bertlab.tasks.task import Task
@@ -96,6 +96,19 @@ def find(name: str) -> Study:
     return dataclasses.replace(study, measurements=measurements, file=file)
 
 
-def chosen(given: list[str]) -> tuple[Study, ...]:
-    """The studies of a command line, each once; `all` stands for bertlab's own."""
-    return tuple(find(name) for name in (names() if "all" in given else dict.fromkeys(given)))
+def chosen(given: Sequence[str | Study]) -> tuple[Study, ...]:
+    """The studies of a command line, each once, or those of Python; `all` stands for bertlab's own.
+
+    A study that was made in Python gets a study file of its own, which the records of its results keep.
+    """
+    if "all" in given:
+        return tuple(map(find, names()))
+    found = [each for place, each in enumerate(given) if each not in given[:place]]
+    return tuple(find(each) if isinstance(each, str) else _kept(each) for each in found)
+
+
+def _kept(study: Study) -> Study:
+    if study.file is not None or (study.name in names() and study == find(study.name)):
+        return study
+    name = f"{study.name}.py"
+    return dataclasses.replace(study, file=StudyFile(name, {name: written(study)}, None))

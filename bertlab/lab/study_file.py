@@ -6,16 +6,18 @@ of their sources is part of the ids of all runs, and every process that computes
 """
 
 import ast
+import dataclasses
 import hashlib
 import importlib.util
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import ModuleType
-from typing import Self
+from typing import Any, Self
 
 from bertlab.errors import BadInput
+from bertlab.recipe.identity import default_of
 
 DATA = (
     "__future__",
@@ -107,6 +109,34 @@ class StudyFile:
         if self.code is not None:
             _run.add(self.code.sha256)
         return module
+
+
+def written(study: Any) -> str:
+    """The source of a study file that defines `study`. Raises `BadInput` for values of classes that a file defines."""
+    names: set[str] = set()
+    expression = _expression(study, names)
+    return f"from bertlab import {', '.join(sorted(names))}\n\nstudy = {expression}\n"
+
+
+def _expression(value: Any, names: set[str]) -> str:
+    """A Python expression that gives `value`, fields at their defaults left out; adds the classes that it uses."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        kind = type(value)
+        if not kind.__module__.startswith("bertlab."):
+            raise BadInput(
+                f"{kind.__name__} is defined in {kind.__module__}, and results keep the code that they come from: "
+                "define it and the study in a file, and give its path"
+            )
+        names.add(kind.__name__)
+        known = ((each.name, getattr(value, each.name), default_of(each)) for each in fields(value) if each.repr)
+        given = [f"{name}={_expression(item, names)}" for name, item, usual in known if item != usual]
+        return f"{kind.__name__}({', '.join(given)})"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key!r}: {_expression(item, names)}' for key, item in value.items())}}}"
+    if isinstance(value, list | tuple):
+        items = "".join(f"{_expression(item, names)}, " for item in value)
+        return f"[{items}]" if isinstance(value, list) else f"({items})"
+    return repr(value)
 
 
 def executed(path: Path) -> ModuleType:

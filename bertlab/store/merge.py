@@ -95,6 +95,12 @@ class Joined(Store):
         return lines
 
 
+def opened(roots: Sequence[Path]) -> Store:
+    """A store, or several that are read as one. Raises `BadInput` as `Joined` does."""
+    stores = [Store(root, lenient=True) for root in roots]
+    return stores[0] if len(stores) == 1 else Joined(stores)
+
+
 def merge(
     sources: Iterable[Path], into: Path, progress: Callable[[int, int], None]
 ) -> tuple[int, int, list[Record], list[str]]:

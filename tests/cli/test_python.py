@@ -1,15 +1,23 @@
 """The Python interface, as the README shows it."""
 
+import dataclasses
+import inspect
 import re
+import shutil
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 import torch
 
 import bertlab
+from bertlab import MaskedLM, Measurement, Study, Variant
 from bertlab.errors import BadInput
-from bertlab.lab import scales
+from bertlab.lab import scales, studies
 from bertlab.progress import silent
+from bertlab.store.runs import Store
 from bertlab.training.pretraining import pretrain
 
 README = Path(__file__).parents[2] / "README.md"
@@ -53,3 +61,129 @@ def test_what_is_unknown_is_one_line(tmp_path):
         bertlab.open_run(tmp_path, "no-such")
     assert bertlab.results(tmp_path).empty
     assert bertlab.make_recipe("tiny") == scales.find("tiny").recipe
+
+
+@pytest.fixture(scope="module")
+def runs(finished, tmp_path_factory):
+    return shutil.copytree(finished, tmp_path_factory.mktemp("python") / "runs")
+
+
+@pytest.fixture(scope="module")
+def again(runs):
+    """`ablate` with the options of `finished`, so that nothing is left to train, and with others."""
+
+    def called(study="masking", **more):
+        usual = {"only": ["80/10/10", "0/0/100"], "random_init": True, "runs": runs, "quiet": True}
+        numerics = {"threads": 1, "workers": 0, "precision": "fp32"}
+        return bertlab.ablate(study, scale="smoke", **usual | numerics | more)
+
+    return called
+
+
+def test_ablate_gives_what_the_command_prints(again, call, runs, smoke, capsys):
+    before = {run.id for run in Store(runs).runs()}
+    found = again()
+    assert capsys.readouterr().out == ""
+    assert found.complete
+    assert {run.id for run in Store(runs).runs()} == before
+    table = found.table
+    assert list(table.index) == ["80/10/10", "0/0/100", "no pre-training"]
+    values = bertlab.results(runs)
+    assert found.values.equals(values)
+    means = values.groupby(["variant", "measurement"])["value"].mean()
+    for (variant, measurement), mean in means.items():
+        assert table.loc[variant, measurement] == pytest.approx(mean)
+    assert len(found.verdicts) == len(studies.find("masking").claims)
+    assert set(found.summary["variant"]) == {*table.index}
+    assert call(*smoke, "--runs", runs) == 0
+    printed = capsys.readouterr().out
+    again(quiet=False)
+    assert capsys.readouterr().out == printed
+    for shown in (repr(found), found._repr_html_()):
+        assert f"{table.iloc[0, 0]:.2f}" in shown
+        assert found.verdicts["claim"][0] in shown.replace("&amp;", "&")
+
+
+def test_ablate_works_outside_of_the_main_thread(again):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(again()))
+    thread.start()
+    thread.join()
+    assert found[0].complete
+
+
+def test_options_mean_what_they_mean_on_the_command_line(again, capsys):
+    def to_run(**options):
+        done = again(quiet=False, dry_run=True, random_init=False, only="80/10/10", **options)
+        assert done.table.empty
+        (line,) = re.findall(r"pretrain +(\d+) +(\d+) ", capsys.readouterr().out)
+        return tuple(map(int, line))
+
+    assert to_run() == to_run(seeds=1) == to_run(seeds=[0]) == to_run(claim_seeds="1") == (1, 0)
+    assert to_run(seeds=3) == to_run(seeds=(2, 0, 1)) == (1, 2)
+    assert to_run(seeds=[3]) == to_run(settings={"schedule.steps": 30}) == (0, 1)
+    for wrong in ({"sed": 1}, {"seeds": 0}, {"settings": {"schedule.step": 1}}, {"budget": "long"}, {"gpu": 1}):
+        with pytest.raises(BadInput):
+            again(dry_run=True, **wrong)
+    with pytest.raises(BadInput, match="unknown option of ablate 'precison': did you mean 'precision'"):
+        again(precison="fp32")
+
+
+def test_a_study_of_python_is_kept_as_the_file_that_defines_it(again, runs, tmp_path):
+    mine = dataclasses.replace(studies.find("masking"), name="mine", notes=["its own"])
+    again(mine)
+    (record,) = (each for each in Store(runs).records().values() if each["study"] == "mine")
+    (sources,) = record["sources"]
+    (tmp_path / "mine.py").write_text(sources["mine.py"])
+    assert studies.find(str(tmp_path / "mine.py")) == mine
+    assert record["command"].startswith("bertlab ablate mine.py --scale smoke")
+    pages = bertlab.report(runs, tmp_path / "out", "mine", formats="md")
+    assert [path.name for path in pages] == ["index.md", "mine.md", "agreement.md"]
+    assert {*bertlab.results([runs, runs])["study"]} == {"masking", "mine"}
+
+
+def test_code_of_its_own_belongs_in_a_file(again):
+    @dataclasses.dataclass(frozen=True)
+    class Mine(MaskedLM):
+        kind = "mine_of_python"
+
+    study = Study(
+        name="own",
+        question="?",
+        source="me",
+        baseline="a",
+        variants=[Variant("a"), Variant("b", objective=(Mine(),))],
+        measurements=[Measurement("loss", metric="masked_lm_loss")],
+    )
+    with pytest.raises(BadInput, match=r"Mine is defined in .*: define it and the study in a file"):
+        again(study, only=())
+
+
+def test_every_public_name_is_documented_and_typed():
+    for name in bertlab.__all__:
+        value = getattr(bertlab, name)
+        text = vars(value).get("__doc__") if inspect.isclass(value) else value.__doc__
+        assert text, name
+        assert not text.startswith(f"{name}("), f"{name} has the text that a dataclass makes up"
+        members = vars(value).values() if inspect.isclass(value) else [value]
+        for each in members:
+            function = getattr(each, "fget", each)
+            if not inspect.isfunction(function) or function.__name__.startswith("_"):
+                continue
+            hints = inspect.signature(function)
+            assert hints.return_annotation is not inspect.Signature.empty, f"{name}.{function.__name__}"
+            own = [one for place, one in enumerate(hints.parameters.values()) if place or function is value]
+            assert all(one.annotation is not one.empty for one in own), f"{name}.{function.__name__}"
+
+
+def test_the_names_of_a_study_import_nothing_heavy():
+    code = (
+        "import sys\nfrom bertlab import Study, Variant, Measurement, Claim, ablate, report, results\n"
+        "heavy = {'torch', 'lightning', 'pandas', 'scipy', 'matplotlib', 'datasets', 'ray', 'huggingface_hub'}\n"
+        "assert not heavy & {*sys.modules}, sorted(heavy & {*sys.modules})\n"
+        "import bertlab.report.escape\nassert bertlab.report is report and callable(report)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    code = "import sys\nbefore = {*sys.modules}\nimport bertlab\nprint(*{*sys.modules} - before)"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    assert {each.partition(".")[0] for each in loaded} <= {"bertlab", "ast", "_ast", *sys.stdlib_module_names}

@@ -2,6 +2,10 @@
 
 import os
 import signal
+import sys
+from multiprocessing import Pipe
+from multiprocessing.spawn import get_preparation_data
+from types import SimpleNamespace
 
 import pytest
 
@@ -43,3 +47,15 @@ def test_workers_that_always_die_as_they_start_end_the_command(engine, monkeypat
     killed(engine)
     with pytest.raises(BadInput, match=r"workers cannot be started: its process was killed \(exit status -9\)"):
         engine.ended()
+
+
+def test_a_worker_does_not_run_the_main_module_of_a_script_again(tmp_path, monkeypatch):
+    """A script without `if __name__ == "__main__"` may call `ablate`."""
+    prepared = []
+    process = SimpleNamespace(start=lambda: prepared.append(get_preparation_data("worker")))
+    context = SimpleNamespace(Pipe=Pipe, Process=lambda **given: process)
+    monkeypatch.setattr(processes, "get_context", lambda method: context)
+    main = sys.modules["__main__"]
+    Processes(Store(tmp_path), Machine(workers=1), tmp_path / "stop", None).hire()
+    assert not [name for name in prepared[0] if name.startswith("init_main")]
+    assert sys.modules["__main__"] is main

@@ -7,6 +7,7 @@ from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import Measure
 from bertlab.lab.record import records
 from bertlab.lab.study_file import StudyFile
+from bertlab.lab.study_file import written as source_of
 from bertlab.machine import Machine
 
 DATA = """
@@ -180,3 +181,12 @@ def test_a_metric_of_two_labels_is_refused_for_three(machine):
         BadInput, match=r"metric of a classification task in measurement 'm' 'f1': choose from accuracy"
     ):
         planned(study, machine)
+
+
+@pytest.mark.parametrize("name", studies.names())
+def test_a_study_as_source_is_the_same_study(name, tmp_path):
+    study, path = studies.find(name), tmp_path / "mine.py"
+    path.write_text(source_of(study))
+    back = studies.find(str(path))
+    assert back == study
+    assert back.file.code is None
