@@ -27,9 +27,15 @@ def beyond(made, *seeds):
     }
 
 
-def test_more_seeds_go_to_the_two_claims_that_this_setting_can_decide(machine):
+def test_more_seeds_go_to_the_claims_that_this_setting_can_decide(machine):
     made = claims.make(request(claim_seeds=(0, 1, 2, 3)), machine)
-    compared = {("80/10/10", FEATURES), ("100/0/0", FEATURES), ("80/10/10", MNLI), ("0/0/100", MNLI)}
+    compared = {
+        ("80/10/10", FEATURES),
+        ("100/0/0", FEATURES),
+        ("0/0/100", FEATURES),
+        ("80/10/10", MNLI),
+        ("0/0/100", MNLI),
+    }
     assert beyond(made, 0) == {(*pair, seed) for pair in compared for seed in (1, 2, 3)}
     assert len([cell for cell in made.cells if cell.pretrain.seed == 0]) == 18
     assert len([job for job in made.jobs if isinstance(job, Pretrain)]) == 6 + 3 * 3
