@@ -28,7 +28,7 @@ def installed(session: nox.Session) -> None:
     READY.append(PLACE)
     if not PROGRAMS.exists():
         session.run(sys.executable, "-m", "venv", str(PLACE), external=True)
-    groups = nox.project.dependency_groups(PROJECT, "lint", "types", "tests")
+    groups = nox.project.dependency_groups(PROJECT, "lint", "types", "tests", "docs")
     run(session, "python", "-m", "pip", "install", "--quiet", "-c", "constraints.txt", "-e", ".", *groups)
 
 
@@ -60,6 +60,14 @@ def tests(session: nox.Session) -> None:
     # in the order of the folders: files with few tests are not always short, and the longest must not come last
     order = ("--dist", "loadfile", "--no-loadscope-reorder")
     run(session, "pytest", "-n", str(processes), *order, *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def docs(session: nox.Session) -> None:
+    """The documentation site, in build/site; a link to nothing is an error."""
+    installed(session)
+    session.env["NO_MKDOCS_2_WARNING"] = "1"
+    run(session, "mkdocs", "build", "--strict", "--quiet", *session.posargs)
 
 
 @nox.session(venv_backend="none", default=False)

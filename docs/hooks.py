@@ -1,0 +1,186 @@
+"""What `mkdocs build` adds to the pages: tables and the command line from bertlab itself, files from outside `docs/`.
+
+A line `<!-- generated: NAME -->` stands for what the function NAME of `GENERATED` returns. Only `on_files` needs
+mkdocs: the tests call the rest without it.
+"""
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+OUTSIDE = ("CONTRIBUTING.md", "CHANGELOG.md", "reports/example", "benchmarks/results.svg", "examples")
+"""Files and folders outside `docs/` that the site has too, under the same paths."""
+MARK = re.compile(r"<!-- generated: ([a-z]+) -->")
+FETCHED = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)=["']?(?:https?:)?//[^"'\s>]+""")
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def commands() -> str:
+    """Every command with its usage, its help and its options, from the same parser that `--help` prints."""
+    import typer
+
+    from bertlab.cli.main import app
+
+    group: Any = typer.main.get_command(app)
+    parts = []
+    for name, command in group.commands.items():
+        context = command.context_class(command, info_name=name)
+        usage = " ".join(["bertlab", name, *command.collect_usage_pieces(context)])
+        parts += [f"## {name}", f"```text\n{usage}\n```", _escaped(command.help or ""), _escaped(command.epilog or "")]
+        panels: dict[str, list[Any]] = {}
+        for parameter in command.params:
+            record = None if getattr(parameter, "hidden", False) else parameter.get_help_record(context)
+            if record is not None:
+                heading = "argument" if parameter.param_type_name == "argument" else "option"
+                panel = getattr(parameter, "rich_help_panel", None)
+                panels.setdefault(f"{heading} ({panel})" if panel else heading, []).append(record)
+        for panel, records in panels.items():
+            rows = [(f"`{_plain(written)}`", _escaped(" ".join(text.split()))) for written, text in records]
+            parts.append(table((panel, "meaning"), rows))
+    return "\n\n".join(part for part in parts if part)
+
+
+def studies() -> str:
+    """The studies with question, source, variants and measurements."""
+    from bertlab.lab import studies as known
+
+    rows = []
+    for name in known.names():
+        study = known.find(name)
+        measured = ", ".join(each.name for each in study.measurements)
+        rows.append((f"`{name}`", study.question, study.source, len(study.variants), measured))
+    return table(("study", "question", "source", "variants", "measurements"), rows)
+
+
+def scales() -> str:
+    """The scales: model, data and training."""
+    from bertlab.lab.scales import SCALES
+
+    rows = []
+    for name, scale in SCALES.items():
+        model, inputs, schedule = scale.recipe.model, scale.recipe.inputs, scale.recipe.schedule
+        length = f"{inputs.length}"
+        if inputs.phase2_share:
+            length += f", the last {inputs.phase2_share:.0%} of the steps {inputs.phase2_length}"
+        shape = f"{model.layers} / {model.hidden} / {model.heads}, {model.positions}"
+        size = f"{scale.recipe.tokenizer.vocabulary:,}"
+        training = (length, f"{schedule.batch_size:,}", f"{schedule.steps:,}", f"{schedule.peak_lr:g}")
+        rows.append((f"`{name}`", shape, size, *training, ", ".join(scale.corpus), scale.purpose))
+    header = "scale", "layers / width / heads, positions", "vocabulary", "tokens per sequence", "batch", "steps"
+    return table((*header, "peak rate", "text", "for"), rows)
+
+
+def finetuning() -> str:
+    """The settings of fine-tuning, features and single tasks at each scale."""
+    from bertlab.lab.scales import GROUPS, SCALES
+
+    names = "peak_lr", "epochs", "batch_size", "max_train_examples", "max_steps", "length"
+    rows: list[Sequence[object]] = []
+    for name, scale in SCALES.items():
+        for group in GROUPS:
+            setting = getattr(scale, group)
+            rows.append((f"`{name}`", f"`{group}`", *(f"{getattr(setting, field):g}" for field in names)))
+        for task, fields in scale.tasks.items():
+            rows.append((f"`{name}`", f"`tasks.{task}`", *(f"{fields[n]:g}" if n in fields else "" for n in names)))
+    return table(("scale", "group", *(f"`{name}`" for name in names)), rows)
+
+
+def fields() -> str:
+    """Every field of a recipe and of a fine-tuning that `--set` sets, with its default."""
+    from bertlab.lab.scales import GROUPS, SCALES
+    from bertlab.recipe import OPTIONS, Recipe
+    from bertlab.recipe.identity import field_paths
+
+    rows = [(f"`{path}`",) for path in field_paths(Recipe) if path not in OPTIONS]
+    for group in GROUPS:
+        rows += [(f"`{group}.{each.name}`",) for each in dataclasses.fields(getattr(SCALES["micro"], group))]
+    return table(("field",), rows)
+
+
+def tasks() -> str:
+    """The tasks of the catalogue."""
+    from bertlab.tasks import kinds
+    from bertlab.tasks.catalog import TASKS
+
+    rows = []
+    for name, task in TASKS.items():
+        source = f"`{task.hub}`" if task.hub else ("synthetic" if task.dataset == "microworld" else "a local mirror")
+        counterpart = f"`{task.microworld}`" if task.microworld != name else ""
+        splits = task.evaluation + (f", {task.test}" if task.test else "")
+        metrics = ", ".join(f"`{metric}`" for metric in kinds.find(task.kind).known(task.labels))
+        rows.append((f"`{name}`", task.kind, metrics, source, splits, counterpart))
+    return table(("task", "kind", "metrics", "data", "reported splits", "synthetic counterpart"), rows)
+
+
+def columns() -> str:
+    """The columns of the CSV files of a report."""
+    from bertlab.report import tidy
+
+    files = {
+        "<study>.csv": tidy.VALUES,
+        "<study>-summary.csv": tidy.SUMMARY,
+        "<study>-claims.csv": tidy.CLAIMS,
+        "<study>-noise.csv": tidy.NOISE,
+        "agreement.csv": tidy.AGREEMENT,
+    }
+    rows = [(f"`{name}`", ", ".join(f"`{each}`" for each in names)) for name, names in files.items()]
+    return table(("file", "columns"), rows)
+
+
+def notebook() -> str:
+    """The notebook as a page."""
+    cells = json.loads((ROOT / "examples" / "first_study.ipynb").read_text(encoding="utf-8"))["cells"]
+    texts = [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
+    return "\n\n".join(f"```python\n{text}\n```" if kind == "code" else text for kind, text in texts)
+
+
+GENERATED = {each.__name__: each for each in (commands, studies, scales, finetuning, fields, tasks, columns, notebook)}
+
+
+def _plain(text: str) -> str:
+    return text.replace("`", "'")
+
+
+def _escaped(text: str) -> str:
+    """Help as Markdown: outside code, `<`, `[`, `*` and `_` are themselves."""
+    pieces = text.split("`")
+    pieces[::2] = (re.sub(r"([<\[*_])", r"\\\1", piece) for piece in pieces[::2])
+    return "`".join(pieces)
+
+
+# What mkdocs calls.
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Adds `OUTSIDE`."""
+    from mkdocs.structure.files import File
+
+    for name in OUTSIDE:
+        place = ROOT / name
+        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+            if path.is_file():
+                relative = path.relative_to(ROOT).as_posix()
+                files.append(File.generated(config, relative, abs_src_path=str(path)))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Replaces the marks by what they stand for."""
+    return MARK.sub(lambda found: GENERATED[found[1]](), markdown)
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Raises `ValueError` if a page fetches anything from elsewhere."""
+    found = FETCHED.search(output)
+    if found:
+        raise ValueError(f"{page.file.src_uri} fetches from elsewhere: {found[0]}")
+    return output

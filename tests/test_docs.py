@@ -1,0 +1,166 @@
+"""The README, CONTRIBUTING.md, the documentation and the notebook show code that works."""
+
+import importlib.util
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+import typer
+
+import bertlab
+from bertlab.cli.main import app
+from bertlab.lab import plan, scales, studies
+from bertlab.store.runs import Store
+
+ROOT = Path(__file__).parents[1]
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
+}
+BLOCKS = [(name, block) for name, text in PAGES.items() for block in re.findall(r"```python\n(.*?)```", text, re.S)]
+FILES = dict.fromkeys(block for _, block in BLOCKS if "study = Study(" in block)
+COMMANDS = dict.fromkeys(
+    line
+    for text in PAGES.values()
+    for block in re.findall(r"```bash\n(.*?)```", text, re.S)
+    for part in block.splitlines()
+    for line in re.findall(r"(?:^|\s|/)(bertlab .*?)(?:$|\s+#|\s+&)", part)
+)
+
+
+@pytest.fixture(scope="module")
+def hooks():
+    """`docs/hooks.py`, which makes the tables of the site."""
+    spec = importlib.util.spec_from_file_location("hooks", ROOT / "docs" / "hooks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def written(folder, text):
+    path = folder / (re.search(r'name="([a-z]+)"', text)[1] + ".py")
+    path.write_text(text)
+    return path
+
+
+def test_there_is_code():
+    assert len(FILES) >= 5
+    assert len(COMMANDS) >= 30
+
+
+@pytest.mark.parametrize("text", FILES, ids=lambda text: re.search(r'name="([a-z]+)"', text)[1])
+def test_a_study_that_is_shown_has_a_plan(tmp_path, machine, text):
+    (tmp_path / "spam").mkdir()
+    for split in ("train", "validation"):
+        lines = [json.dumps({"sentence": f"text {number}", "label": ("no", "yes")[number % 2]}) for number in range(8)]
+        (tmp_path / "spam" / f"{split}.jsonl").write_text("\n".join(lines))
+    study = studies.find(str(written(tmp_path, text)))
+    made = plan.make(plan.Request(studies=(study,), scale=scales.find("smoke")), machine)
+    pretrained = [job.kind for job in made.jobs].count("pretrain")
+    assert pretrained == (1 if all(variant.adaptation for variant in study.variants) else 2)
+    assert len(study.variants) == 2
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_that_is_shown_can_be_given(command):
+    group = typer.main.get_command(app)
+    _, name, *rest = shlex.split(command.replace("$SCRATCH", "scratch").replace("$head", "host"))
+    if name.startswith("-"):
+        return
+    context = group.commands[name].make_context(name, rest)
+    scale = scales.find(context.params.get("scale") or "micro")
+    scale.set([each for each in context.params.get("set_") or [] if not each.startswith("FIELD")])
+    for study in context.params.get("study") or ():
+        assert study in (*studies.names(), "all", "STUDY") or study.startswith("path/to/")
+
+
+def test_the_selection_of_the_readme_is_audited_and_trained(tmp_path, call, text_file):
+    (text,) = (text for text in FILES if "(Selection)" in text)
+    assert sum(map(bool, text.splitlines())) < 30
+    path = written(tmp_path, text)
+    common = ("--scale", "smoke", "--corpus", text_file, "--runs", tmp_path / "runs")
+    assert call("audit", path, "--only", "block", *common) == 0
+    assert call("ablate", path, "--threads", "1", "--precision", "fp32", *common) == 0
+    results = [run.result()["heldout"] for run in Store(tmp_path / "runs").runs() if run.kind == "pretrain"]
+    # Single tokens are what the fixed evaluation masks: one of the two is its own.
+    assert [each["own_loss"] == each["masked_lm_loss"] for each in results].count(True) == 1
+    assert len(results) == 2
+
+
+def shown(base, folder):
+    """The study of the pages whose class extends `base`."""
+    (text,) = (text for text in FILES if f"({base})" in text)
+    return studies.find(str(written(folder, text)))
+
+
+def test_the_loss_of_the_pages_smooths_labels(tmp_path):
+    smoothed = shown("MaskedLM", tmp_path).variant("smoothed").objective[0]
+    recipe = bertlab.make_recipe("smoke", objective=(smoothed,))
+    head, hidden, embeddings = smoothed.new_head(recipe.model, 50), torch.randn(2, 3, 32), torch.randn(50, 32)
+    targets, weights = torch.tensor([[7, 8, 0], [9, 0, 0]]), torch.tensor([[1.0, 1, 0], [1, 0, 0]])
+    arrays = {"targets": targets, "weights": weights}
+    found = smoothed.sum(head, hidden, arrays, embeddings)
+    logs = head(hidden, embeddings).log_softmax(-1)
+    expected = -0.9 * logs.gather(-1, targets[..., None])[..., 0] - 0.1 * logs.mean(-1)
+    torch.testing.assert_close(found, (expected * weights).sum())
+
+
+def test_the_adaptation_of_the_pages_trains_biases(tmp_path, finished):
+    biases = shown("FineTuning", tmp_path).variant("biases").adaptation
+    encoder = biases.encoder(bertlab.open_run(finished, "masking-80-10-10-seed0").model, (0,))
+    trained = {name for name, value in encoder.named_parameters() if value.requires_grad}
+    assert trained == {name for name, _ in encoder.named_parameters() if name.endswith("bias")} != set()
+
+
+def test_the_tokenizer_of_the_pages_splits_characters(tmp_path):
+    trained = shown("Tokenizer", tmp_path).variant("characters").tokenizer.train(["A cat", "a bat"])
+    assert [trained.vocabulary[number] for number in trained.encode(["a Bat"])[0]] == ["a", " b", "a", "t"]
+
+
+def test_every_public_name_is_in_the_reference():
+    shown = re.findall(r"^::: bertlab\.(\w+)$", PAGES["docs/reference/python.md"], re.M)
+    assert sorted(shown) == sorted(bertlab.__all__)
+
+
+def test_the_tables_of_the_site_are_complete(hooks):
+    made = {name: function() for name, function in hooks.GENERATED.items()}
+    group = typer.main.get_command(app)
+    for name, command in group.commands.items():
+        assert f"\n## {name}\n" in "\n" + made["commands"]
+        assert all(
+            f"`{option}" in made["commands"] for each in command.params for option in each.opts if "--" in option
+        )
+    assert all(f"`{name}`" in made["studies"] for name in studies.names())
+    assert all(f"`{name}`" in made["scales"] for name in scales.SCALES)
+    used = {name for text in PAGES.values() for name in hooks.MARK.findall(text)}
+    assert used == set(made)
+    assert "`masked_lm.mask_prob`" in made["fields"]
+
+
+def test_a_page_that_fetches_from_elsewhere_is_refused(hooks):
+    assert not hooks.FETCHED.search('<a href="https://example.org">x</a><script src="assets/a.js"></script>')
+    for page in ('<link rel="stylesheet" href="https://example.org/x.css">', "<script async src=//example.org/x.js>"):
+        assert hooks.FETCHED.search(page)
+
+
+def test_the_architecture_names_every_package():
+    tree = re.search(r"```text\n(bertlab/.*?)```", PAGES["CONTRIBUTING.md"], re.S)[1]
+    named = set(re.findall(r"^  (\w+)/ ", tree, re.M))
+    assert named == {path.parent.name for path in (ROOT / "bertlab").glob("*/__init__.py")}
+
+
+@pytest.mark.filterwarnings("ignore")  # Lightning's advice to the user's own Trainer
+def test_the_notebook_runs(tmp_path, monkeypatch, corpus_directory):
+    notebook = json.loads((ROOT / "examples" / "first_study.ipynb").read_text(encoding="utf-8"))
+    shutil.copytree(corpus_directory, tmp_path / "corpus")  # which takes longer to build than all the rest
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for number, cell in enumerate(notebook["cells"]):
+        if cell["cell_type"] == "code":
+            assert not cell["outputs"]
+            exec(compile("".join(cell["source"]), f"cell {number}", "exec"), names)
+    assert names["heldout"]["15 %"] != names["heldout"]["40 %"]
