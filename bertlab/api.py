@@ -128,7 +128,8 @@ def ablate(
         raise unknown("option of ablate", name, {*flags, *vars(groups[0]), *vars(groups[1])})
     try:
         with contextlib.redirect_stdout(io.StringIO()) if quiet else contextlib.nullcontext():
-            return Ablation(*measured(*groups, budget=budget, until_decided=until_decided, **flags))
+            done = measured(*groups, budget=budget, until_decided=until_decided, **flags)
+        return Ablation(done.results, done.complete)
     except Interrupted as error:
         if error.number == signal.SIGINT:
             raise KeyboardInterrupt(str(error)) from error

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from bertlab.cli.console import say
-from bertlab.cli.options import DRY_RUN, LOGGERS, RETRY, ClusterOptions, Names, StudyOptions, option
-from bertlab.cli.report import print_result
+from bertlab.cli.console import print_json, say
+from bertlab.cli.options import DRY_RUN, JSON, LOGGERS, RETRY, ClusterOptions, Names, StudyOptions, option
+from bertlab.cli.results import FAIL_ON, check_fail_on, failing, print_results, results_data
 from bertlab.errors import BadInput
 
 if TYPE_CHECKING:
+    from bertlab.estimates.estimate import Estimate
     from bertlab.report.evidence import Evidence
 
 
@@ -29,6 +31,8 @@ def ablate(
     logger: Names = LOGGERS,
     retry: bool = RETRY,
     dry_run: bool = DRY_RUN,
+    fail_on: Names = FAIL_ON,
+    json: bool = JSON,
 ) -> int:
     """Pre-train and measure the variants of studies.
 
@@ -37,8 +41,26 @@ def ablate(
 
     Example: bertlab ablate masking --scale tiny --seeds 4
     """
-    _, complete = measured(options, devices, search, budget, until_decided, logger, retry, dry_run)
-    return 0 if complete else 1
+    check_fail_on(fail_on)
+    done = measured(options, devices, search, budget, until_decided, logger, retry, dry_run)
+    if json and dry_run:
+        print_json(dataclasses.asdict(done.cost) if done.cost else None)
+    elif json:
+        print_json({"complete": done.complete, **results_data(done.results), "unfinished": done.unfinished})
+    return 1 if failing(done.results, fail_on) or not done.complete else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What `ablate` has run."""
+
+    results: list[Evidence] = field(default_factory=list)
+    complete: bool = True
+    """Whether all runs have a result."""
+    unfinished: list[dict[str, Any]] = field(default_factory=list)
+    """The jobs without a result, as JSON."""
+    cost: Estimate | None = None
+    """Of a dry run: what is left to do; None if nothing is."""
 
 
 def measured(
@@ -50,9 +72,9 @@ def measured(
     logger: Names,
     retry: bool,
     dry_run: bool,
-) -> tuple[list[Evidence], bool]:
-    """Runs and prints what the options of `ablate` request; returns its results, and whether all runs have one."""
-    from bertlab.cli.carry_out import carry_out, draw
+) -> Measured:
+    """Runs and prints what the options of `ablate` request."""
+    from bertlab.cli.carry_out import carry_out, draw, unfinished
     from bertlab.lab import claims
     from bertlab.lab import plan as planning
     from bertlab.lab import search as searching
@@ -79,28 +101,29 @@ def measured(
     if search:
         tried = searching.make(request, machine)
         if tried.plan.pending(store):
-            draw(tried.plan, store, machine, "settings to try on the baseline")
+            cost = draw(tried.plan, store, machine, "settings to try on the baseline")
             if dry_run:
-                return [], True
+                return Measured(cost=cost)
             carry_out(tried.plan.jobs, store, machine, retry=retry)
         request = tried.chosen(store)
         plan = claims.make(request, machine)
     if rounds:
-        from bertlab.cli.in_rounds import in_rounds
+        from bertlab.cli import in_rounds
         from bertlab.rounds.rounds import Rounds
 
         spelled = f"--budget {budget.replace(' ', '')}" if budget else "--until-decided"
         made_in = Rounds(request, limit, machine, store, options.spelled() + " --search" * search, spelled)
-        return in_rounds(made_in, retry=retry, dry_run=dry_run)
-    draw(plan, store, machine)
     if dry_run:
-        return [], True
-    made = records(plan, options.spelled() + " --search" * search).values()
-    planning.check_metrics(plan, store, machine)
-    complete = carry_out(plan.jobs, store, machine, retry=retry, on_training=lambda: union.keep(store, made))
-    results = gather(store, union.keep(store, made))
-    for evidence in results:
-        print_result(evidence)
-    if complete:
-        say(f"All runs are finished, in {store.root}. Next: `bertlab report` writes tables and plots.")
-    return results, complete
+        return Measured(cost=in_rounds.next_round(made_in, retry=retry) if rounds else draw(plan, store, machine))
+    if rounds:
+        complete, results, jobs = in_rounds.in_rounds(made_in, retry=retry)
+    else:
+        draw(plan, store, machine)
+        made, jobs = records(plan, options.spelled() + " --search" * search).values(), [*plan.jobs]
+        planning.check_metrics(plan, store, machine)
+        complete = carry_out(jobs, store, machine, retry=retry, on_training=lambda: union.keep(store, made))
+        results = gather(store, union.keep(store, made))
+        print_results(results)
+        if complete:
+            say(f"All runs are finished, in {store.root}. Next: `bertlab report` writes tables and plots.")
+    return Measured(results=results, complete=complete, unfinished=[] if complete else unfinished(jobs, store))

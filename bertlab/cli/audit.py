@@ -20,7 +20,7 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
     Draws a sample of batches and tests fractions of masked tokens, sentence pairs, lengths, masks and lost tokens.
     Exits with 1 if a check fails.
     """
-    from bertlab.cli.carry_out import carry_out
+    from bertlab.cli.carry_out import carry_out, unfinished
     from bertlab.inputs import audit as auditing
     from bertlab.lab import plan as planning
     from bertlab.lab import scales, studies
@@ -40,7 +40,9 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
         chosen.append(dataclasses.replace(study, variants=bare, measurements=loss, published={}, claims=[]))
     plan = planning.make(options.request(tuple(chosen), measured=False), machine)
     corpora = [job for job in plan.jobs if isinstance(job, PrepareCorpus)]
-    if not carry_out(corpora, store, machine, quiet=json):
+    if not carry_out(corpora, store, machine):
+        if json:
+            print_json(unfinished(corpora, store))
         return 1
     opened = {job.id: open_corpus(store.wait_for(job.id).path, job.tokenizer) for job in corpora}
     same_batches: dict[Any, tuple[Pretrain, list[str]]] = {}
@@ -59,8 +61,8 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
                 checks += [(variants, check) for check in audited.checks]
                 title = f"{', '.join(variants)}: at most {audited.length} tokens per sequence; sample: {audited.sample}"
                 rows = [(it.figure, it.found, it.expected, it.test, VERDICTS[it.holds]) for it in audited.checks]
-                if not json:
-                    print_table(("statistic", "found", "expected", "test", ""), rows, title, left=5)
+                print_table(("statistic", "found", "expected", "test", ""), rows, title, left=5)
+                say("")
     failures = [(variants, check) for variants, check in checks if check.holds is False]
     if json:
         print_json(records)
@@ -68,8 +70,7 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
         place = f", first in {check.where}" if check.where else ""
         expected = f"{check.found}; expected {check.expected} ({check.test})"
         complain(f"{', '.join(variants)}: {check.figure}: {expected}{place}")
-    if not json:
-        untested = sum(check.holds is None for _, check in checks)
-        held = len(checks) - len(failures) - untested
-        say(f"{held} checks hold, {len(failures)} fail, {untested} lack data for a test")
+    untested = sum(check.holds is None for _, check in checks)
+    held = len(checks) - len(failures) - untested
+    say(f"{held} checks hold, {len(failures)} fail, {untested} lack data for a test")
     return 1 if failures else 0

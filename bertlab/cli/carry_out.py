@@ -1,9 +1,7 @@
 """Shows what jobs cost, runs them with live progress (bars on a terminal, lines elsewhere), says why some failed."""
 
-import contextlib
 import resource
 import shutil
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +19,7 @@ from bertlab.lab.jobs import Job, Measure, Pretrain, read_task
 from bertlab.lab.plan import Plan
 from bertlab.lab.record import differences
 from bertlab.machine import Machine
-from bertlab.names import visible
+from bertlab.names import label, visible
 from bertlab.progress import Progress, signals_as_flags
 from bertlab.recipe import cost
 from bertlab.store.runs import Run, Store
@@ -33,8 +31,11 @@ LEAST_MEMORY = 2 * 2**30
 """Bytes of address space: with less, importing torch fails or hangs."""
 
 
-def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Estimate | None = None) -> None:
-    """Prints a plan; `what` describes jobs that are not the studies' own. Times are `found`, or of finished runs."""
+def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Estimate | None = None) -> Estimate:
+    """Prints a plan; `what` describes jobs that are not the studies' own. Times are `found`, or of finished runs.
+
+    Returns what it prints.
+    """
     found = found or estimate(plan, store, machine, Recorded(store, machine).seconds, read_tasks=False)
     names = ", ".join([*(study.name for study in plan.request.studies), *([what] if what else [])])
     given = plan.request.pretrained
@@ -55,6 +56,7 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Esti
         say(f"{most} seeds of the values that claims compare, {count(fewest, 'seed')} of all others")
     for line in unlike_paper(plan) if plan.request.scale.name == "paper" and not what else ():
         say(line)
+    return found
 
 
 def unlike_paper(plan: Plan) -> list[str]:
@@ -106,13 +108,12 @@ def carry_out(
     machine: Machine,
     *,
     retry: bool = False,
-    quiet: bool = False,
     on_training: Callable[[], object] = lambda: None,
 ) -> bool:
     """Runs the unfinished ones of `jobs`; returns whether all have a result.
 
-    Reads all tasks first. Calls `on_training` when the first training begins. With `quiet`, progress goes to standard
-    error. Raises `BadInput`, without leaving a new store behind.
+    Reads all tasks first. Calls `on_training` when the first training begins. Raises `BadInput`, without leaving a new
+    store behind.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)  # as `ulimit -v` sets it
     if limit != resource.RLIM_INFINITY and limit < LEAST_MEMORY:
@@ -128,9 +129,8 @@ def carry_out(
     if retry:
         for job in pending:
             store.clear_failure(job.id)
-    stream = contextlib.redirect_stdout(sys.stderr) if quiet else contextlib.nullcontext()
     try:
-        with stream, signals_as_flags(), store.reserved(job.id for job in jobs), Live() as live:
+        with signals_as_flags(), store.reserved(job.id for job in jobs), Live() as live:
             lost = execute(jobs, store, machine, live, on_training)
     except BadInput:
         if fresh:
@@ -139,10 +139,23 @@ def carry_out(
     if lost:
         complain(f"{len(lost)} of {len(jobs)} jobs have no result (see `bertlab runs`):")
     for job in lost:
-        failure = store.failure(job.id)
-        reason = one_line(failure["status"], failure["reason"]) if failure else "a job that it needs has failed"
-        complain(f"  {title(job)}: {reason}")
+        complain(f"  {title(job)}: {reason(job, store)}")
     return not lost
+
+
+def reason(job: Job, store: Store) -> str:
+    """Why a job has no result, in one line."""
+    failure = store.failure(job.id)
+    return one_line(failure["status"], failure["reason"]) if failure else "a job that it needs has failed"
+
+
+def unfinished(jobs: Sequence[Job], store: Store) -> list[dict[str, str]]:
+    """The jobs without a result, as JSON."""
+    done = {run.id for run in store.runs()}
+    pending = [job for job in jobs if job.id not in done]
+    return [
+        {"id": job.id, "kind": job.kind, "label": label(job.label), "reason": reason(job, store)} for job in pending
+    ]
 
 
 class Live(Bars):

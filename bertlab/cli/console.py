@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
+from typing import TYPE_CHECKING, Any, TextIO
 
 from bertlab.names import plain, visible
 
@@ -35,7 +35,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: st
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, title_justify="left", pad_edge=False, collapse_padding=True)
+    table = Table(box=SIMPLE_HEAD, title_justify="left", pad_edge=False, show_edge=False, collapse_padding=True)
     table.title = Text(plain(title)) if title else None
     for index, name in enumerate(columns):
         table.add_column(Text(plain(name)), justify="left" if index < left else "right", overflow="fold")
@@ -44,9 +44,28 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: st
     console().print(table)
 
 
+_json_output: list[TextIO] = []
+"""Standard output within `json_alone`."""
+
+
+@contextmanager
+def json_alone(wanted: bool) -> Iterator[None]:
+    """With `wanted`, only `print_json` writes to standard output; everything else goes to standard error."""
+    if not wanted:
+        yield
+        return
+    _json_output.append(sys.stdout)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _json_output.pop()
+
+
 def print_json(data: Any) -> None:
-    """Prints JSON in ASCII, which any terminal and encoding can show."""
-    print(json.dumps(data, indent=2, allow_nan=False))
+    """Prints JSON in ASCII, which any terminal and encoding can show; decimals are numbers."""
+    text = json.dumps(data, indent=2, allow_nan=False, default=float)
+    print(text, file=_json_output[-1] if _json_output else None)
 
 
 def complain(text: str) -> None:

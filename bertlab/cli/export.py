@@ -4,8 +4,8 @@ import os
 import shutil
 from pathlib import Path
 
-from bertlab.cli.console import say
-from bertlab.cli.options import RUN, RUNS, argument, option
+from bertlab.cli.console import print_json, say
+from bertlab.cli.options import JSON, RUN, RUNS, argument, option
 from bertlab.errors import BadInput, unusable, writing
 
 
@@ -14,6 +14,7 @@ def export(
     directory: Path = argument(..., "DIR", "A new directory to write."),
     results: bool = option(False, "--results", None, "RUN is a study, or `all`: write its results, without weights."),
     runs: Path = RUNS,
+    json: bool = JSON,
 ) -> None:
     """Write a model as a transformers checkpoint.
 
@@ -42,3 +43,6 @@ def export(
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     say(f"wrote {what} to {directory}")
+    if json:
+        files = sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
+        print_json({"wrote": what, "directory": str(directory), "files": files})

@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
-from bertlab.cli.console import complain, say
-from bertlab.cli.options import STUDIES, argument
+from bertlab.cli.console import complain, print_json, say
+from bertlab.cli.options import JSON, STUDIES, argument
 from bertlab.errors import BadInput
 
 
-def fetch(study: list[str] = STUDIES, directory: Path = argument(..., "DIR", "The directory to write.")) -> int:
+def fetch(
+    study: list[str] = STUDIES,
+    directory: Path = argument(..., "DIR", "The directory to write."),
+    json: bool = JSON,
+) -> int:
     """Download the tasks of studies.
 
     Serves machines without internet access: other commands read the directory with --data DIR. Keeps existing files.
@@ -27,4 +31,7 @@ def fetch(study: list[str] = STUDIES, directory: Path = argument(..., "DIR", "Th
     absent = [task.name for task in tasks if not task.hub]
     for name in absent:
         complain(f"bertlab: task '{name}' has no copy on the Hub that loads without a script: add its files")
+    if json:
+        fetched = [task.name for task in tasks if task.hub]
+        print_json({"directory": str(directory), "fetched": fetched, "absent": absent})
     return 1 if absent else 0

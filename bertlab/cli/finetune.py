@@ -48,11 +48,11 @@ def finetune(
         measurements=[Measurement(task, task=task, adaptation=adapted, metric=kind.metrics[0])],
     )
     plan = planning.make(options.request((one,), pretrained=pretrained), machine)
-    complete = carry_out(plan.jobs, store, machine, retry=retry, quiet=json)
+    complete = carry_out(plan.jobs, store, machine, retry=retry)
     found = [run for cell in plan.cells if (run := store.get(cell.job.id)) is not None]
     if json:
         print_json([{"id": run.id, "path": str(run.path), **run.result()} for run in found])
-    for result in [] if json else [run.result() for run in found]:
+    for result in [run.result() for run in found]:
         for each in (result, result["test"]) if "test" in result else (result,):
             points = [f"{name} {each['metrics'][name]:.2f} ({floor:.2f})" for name, floor in each["majority"].items()]
             where = f"{result['task']}, {each['split']}, fine-tuning seed {result['finetune_seed']}"

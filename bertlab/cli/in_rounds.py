@@ -2,54 +2,72 @@
 
 from bertlab.cli.carry_out import carry_out, draw
 from bertlab.cli.console import say
-from bertlab.cli.report import print_result
-from bertlab.estimates.estimate import estimate
+from bertlab.cli.results import print_results
+from bertlab.estimates.estimate import Estimate, estimate
 from bertlab.lab import plan as planning
+from bertlab.lab.jobs import Job
+from bertlab.lab.plan import Plan
 from bertlab.report.evidence import Evidence
 from bertlab.rounds.rounds import Place, Rounds, State, standing, still_open, unbegun
 from bertlab.store import union
 from bertlab.wording import count
 
 
-def in_rounds(rounds: Rounds, *, retry: bool = False, dry_run: bool = False) -> tuple[list[Evidence], bool]:
+def in_rounds(rounds: Rounds, *, retry: bool = False) -> tuple[bool, list[Evidence], list[Job]]:
     """Runs rounds until no claim needs more seeds or the budget pays for none.
 
-    Returns the results of the studies, and whether all runs have one.
-
-    With `dry_run`, prints the next round and writes nothing. Failed runs of earlier commands are repeated with `retry`.
+    Returns whether all runs have a result, the evidence of each study, and the jobs of these rounds. Failed runs of
+    earlier commands are repeated with `retry`.
     """
-    store, machine = rounds.store, rounds.machine
-    last = set[Place]()
+    store, last, jobs = rounds.store, set[Place](), list[Job]()
     while True:
-        rounds.refresh()
-        states = rounds.states()
-        places = rounds.rest_of_round(states, retry=retry)
-        if not places:
-            after = rounds.look(states)
-            new = [after[name].record for name in after if after[name] is not states[name]]
-            if new and not dry_run:
-                union.keep(store, new)
-            states = after
-            _say_claims(rounds, states)
-            places = rounds.next_round(states)
+        states, places = _next(rounds, retry=retry, keep=True)
         if places <= last:  # nothing is left to do, or runs have neither a result nor a failure of their own
             break
-        plan = rounds.part(places)
-        looks = max(len(state.record.get("sequential", {}).get("looks", ())) for state in states.values())
-        found = estimate(plan, store, machine, rounds.seconds, read_tasks=False)
-        draw(plan, store, machine, f"round {looks + 1}", found)
-        if dry_run:
-            return [], True
-        planning.check_metrics(plan, store, machine)
+        plan, _ = _draw(rounds, states, places)
+        planning.check_metrics(plan, store, rounds.machine)
         made = rounds.records(places)
-        carry_out(plan.jobs, store, machine, retry=retry, on_training=lambda: union.keep(store, made))  # noqa: B023
+        carry_out(plan.jobs, store, rounds.machine, retry=retry, on_training=lambda: union.keep(store, made))  # noqa: B023
         union.keep(store, made)
         retry, last = False, places
-    results = [state.evidence for state in states.values() if state.evidence is not None]
-    for evidence in results:
-        print_result(evidence)
+        jobs += plan.jobs
+    evidences = [state.evidence for state in states.values() if state.evidence is not None]
+    print_results(evidences)
     _say_end(rounds, states)
-    return results, not rounds.unfinished(states, failed=True)
+    return not rounds.unfinished(states, failed=True), evidences, jobs
+
+
+def next_round(rounds: Rounds, *, retry: bool = False) -> Estimate | None:
+    """Prints the next round and returns its cost, or prints why there is none. Writes nothing."""
+    states, places = _next(rounds, retry=retry, keep=False)
+    if places:
+        return _draw(rounds, states, places)[1]
+    _say_end(rounds, states)
+    return None
+
+
+def _next(rounds: Rounds, *, retry: bool, keep: bool) -> tuple[dict[str, State], set[Place]]:
+    """The studies as they are after a look, if one is due, and what to run next. Looks are kept with `keep`."""
+    rounds.refresh()
+    states = rounds.states()
+    places = rounds.rest_of_round(states, retry=retry)
+    if not places:
+        after = rounds.look(states)
+        new = [after[name].record for name in after if after[name] is not states[name]]
+        if new and keep:
+            union.keep(rounds.store, new)
+        states = after
+        _say_claims(rounds, states)
+        places = rounds.next_round(states)
+    return states, places
+
+
+def _draw(rounds: Rounds, states: dict[str, State], places: set[Place]) -> tuple[Plan, Estimate]:
+    """Prints a round; its plan and its cost."""
+    plan = rounds.part(places)
+    looks = max(len(state.record.get("sequential", {}).get("looks", ())) for state in states.values())
+    found = estimate(plan, rounds.store, rounds.machine, rounds.seconds, read_tasks=False)
+    return plan, draw(plan, rounds.store, rounds.machine, f"round {looks + 1}", found)
 
 
 def _say_claims(rounds: Rounds, states: dict[str, State]) -> None:

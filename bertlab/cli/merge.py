@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from bertlab.cli.console import console, say
-from bertlab.cli.options import argument, option
+from bertlab.cli.console import console, print_json, say
+from bertlab.cli.options import JSON, argument, option
 from bertlab.names import plain
 
 
@@ -12,6 +12,7 @@ def merge(
     into: Path = option(
         Path("runs"), "--into", "DIR", "The store to write; existing runs are kept.", envvar="BERTLAB_RUNS"
     ),
+    json: bool = JSON,
 ) -> None:
     """Join several stores.
 
@@ -26,8 +27,13 @@ def merge(
         )
     for note in notes:
         say(plain(note))
+    studies = []
     for record in records:
         seeds = sorted({row["pretrain_seed"] for row in record["rows"]})
         name = plain(f"{record['study']}, scale {record['scale']}")  # from other people's stores
         say(f"{name}: {len(record['cells'])} values, --seeds {spelled(seeds)}")
+        about = {"study": record["study"], "scale": record["scale"]}
+        studies.append({**about, "values": len(record["cells"]), "seeds": seeds})
     say(f"{into}: {copied} new runs, {known} known. Next: `bertlab report --runs {into}`")
+    if json:
+        print_json({"into": str(into), "new": copied, "known": known, "studies": studies, "notes": notes})

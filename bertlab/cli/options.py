@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
+from bertlab.cli.console import json_alone
 from bertlab.errors import BadInput
 
 if TYPE_CHECKING:
@@ -28,7 +29,10 @@ Group = TypeVar("Group")
 
 
 def command(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Turns a function into a command: a parameter that is a dataclass becomes the options of its fields."""
+    """Turns a function into a command: a parameter that is a dataclass becomes the options of its fields.
+
+    With `--json`, the command prints one JSON document on standard output and everything else on standard error.
+    """
     groups: dict[str, Any] = {}
     options: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
@@ -42,7 +46,8 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(**given: Any) -> Any:
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in dataclasses.fields(group)})
-        return function(**given)
+        with json_alone(given.get("json", False)):
+            return function(**given)
 
     wrapped.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     wrapped.__annotations__ = {}
@@ -68,7 +73,7 @@ def argument(default: Any, metavar: str, text: str) -> Any:
 MODEL = "RUN|DIR|HUB_NAME[@REVISION]"
 RUN = argument(..., "RUN", "A finished pre-training: its id, label or directory (see `bertlab runs`).")
 RUNS = option(Path("runs"), "--runs", "DIR", "The store: the directory of all runs.", envvar="BERTLAB_RUNS")
-JSON = option(False, "--json", None, "Print JSON.")
+JSON = option(False, "--json", None, "Print one JSON document on standard output, and all else on standard error.")
 LOGGERS = option(None, "--logger", "tensorboard|wandb", "Log training curves there too; repeatable.")
 RETRY = option(False, "--retry", None, "Run failed and diverged jobs again.")
 DRY_RUN = option(False, "--dry-run", None, "Print the plan and exit.")

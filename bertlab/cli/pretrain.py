@@ -1,5 +1,7 @@
 """`bertlab pretrain`: one pre-training outside of a study."""
 
+import dataclasses
+
 from bertlab.cli.console import print_json, say
 from bertlab.cli.options import DRY_RUN, JSON, LOGGERS, RETRY, Names, TextOptions, TrainingOptions, option
 
@@ -17,7 +19,7 @@ def pretrain(
 
     Uses the recipe of a scale; --set changes any field. `bertlab runs --prune` removes the model.
     """
-    from bertlab.cli.carry_out import carry_out, draw
+    from bertlab.cli.carry_out import carry_out, draw, unfinished
     from bertlab.lab import plan as planning
     from bertlab.lab import scales
     from bertlab.lab.study import Measurement, Study, Variant
@@ -34,11 +36,14 @@ def pretrain(
     )
     machine, store = devices.machine(options, logger), Store(options.runs)
     plan = planning.make(options.request((one,), seeds=(seed,)), machine)
-    if dry_run or not json:
-        draw(plan, store, machine)
+    found = draw(plan, store, machine)
     if dry_run:
+        if json:
+            print_json(dataclasses.asdict(found))
         return 0
-    if not carry_out(plan.jobs, store, machine, retry=retry, quiet=json):
+    if not carry_out(plan.jobs, store, machine, retry=retry):
+        if json:
+            print_json({"unfinished": unfinished(plan.jobs, store)})
         return 1
     run = store.get(plan.cells[0].job.id)
     assert run is not None

@@ -52,6 +52,13 @@ class Finding:
         return f"{text} ({self.collapses})" if self.collapses else text
 
     @property
+    def details(self) -> str:
+        """For a console: the hint, the looks, another verdict by log-likelihood, and whether runs collapsed."""
+        other = self.likely_outcome not in ("", self.outcome)
+        parts = (self.hint, _looked(self.trial), f"by log-likelihood {self.likely_outcome}" if other else "")
+        return "; ".join(filter(None, (*parts, "some runs collapsed" if self.collapses else "")))
+
+    @property
     def likely_effect(self) -> str:
         """The effect on the log-likelihood, with its pair where a claim compares several."""
         if self.likely is None:
@@ -101,12 +108,13 @@ def table(found: Sequence[Finding]) -> Table:
 
 
 def brief(found: Sequence[Finding]) -> Table:
-    """The claims and verdicts for a console: the effect and half the width of its 95 % interval."""
-    rows = [
-        (each.claim, f"{each.effect} {each.half}".strip(), each.published, each.likely_outcome, each.sentence)
-        for each in found
-    ]
-    return Table(("claim", "measured", "paper", "by log-likelihood", "verdict"), tuple(rows))
+    """The claims and verdicts for a console: the effect and half the width of its 95 % interval; below, the details."""
+    rows = []
+    for each in found:
+        rows.append((each.outcome, each.claim, f"{each.effect} {each.half}".strip(), each.published))
+        if each.details:
+            rows.append(("", f"- {each.details}", "", ""))
+    return Table(("verdict", "claim", "measured", "paper"), tuple(rows))
 
 
 def looks(found: Sequence[Finding]) -> Table:

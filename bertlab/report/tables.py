@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from operator import attrgetter
 from statistics import fmean as mean
 
 from bertlab.report import escape
@@ -111,7 +112,7 @@ def results(evidence: Evidence, *, short: bool = False) -> Table:
         text = with_details(entry.value, entry.sd, "" if short or not entry.n else f"n = {entry.n}")
         return f"{text}; {entry.note}" if entry.note else text
 
-    table = _across("variant", columns(evidence), measured, lambda entry: entry.published)
+    table = _across("variant", columns(evidence), measured, lambda entry: entry.published, short=short)
     return replace(table, rows=table.rows[: len(evidence.variants)]) if short else table
 
 
@@ -124,18 +125,26 @@ def differences(evidence: Evidence, *, short: bool = False) -> Table:
     def difference(entry: Entry) -> str:
         return f"{entry.difference} {entry.half}".strip() if short else with_details(entry.difference, entry.interval)
 
-    table = _across("variant minus baseline", columns(evidence), difference, lambda entry: entry.published_difference)
+    published = attrgetter("published_difference")
+    table = _across("variant minus baseline", columns(evidence), difference, published, short=short)
     return replace(table, rows=tuple(row for row in table.rows if any(row[1:])))
 
 
-def _across(first: str, found: Sequence[Column], ours: Callable[[Entry], str], theirs: Callable[[Entry], str]) -> Table:
+def _across(
+    first: str,
+    found: Sequence[Column],
+    ours: Callable[[Entry], str],
+    theirs: Callable[[Entry], str],
+    *,
+    short: bool,
+) -> Table:
     """A line for each entry of the columns; published values have columns where there are any."""
     heads, parts = [first], [[each.variant for each in found[0].entries] if found else []]
     for column in found:
         heads.append(column.measurement)
         parts.append([ours(each) for each in column.entries])
         if any(map(theirs, column.entries)):
-            heads.append("published")
+            heads.append("paper" if short else "published")
             parts.append([theirs(each) for each in column.entries])
     return Table(tuple(heads), tuple(zip(*parts, strict=True)))
 

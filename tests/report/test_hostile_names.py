@@ -27,7 +27,7 @@ from rich.console import Console
 
 from bertlab.cli import console
 from bertlab.cli.console import complain, print_json, print_table, say
-from bertlab.cli.report import print_result
+from bertlab.cli.results import print_result
 from bertlab.names import plain, visible
 from bertlab.report import page, tidy
 from bertlab.report.evidence import Evidence

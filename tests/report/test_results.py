@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bertlab.cli.report import print_result
+from bertlab.cli.results import failing, print_result, print_results
 from bertlab.report.gather import gather
 from bertlab.store.runs import Store
 
@@ -19,10 +19,30 @@ def test_the_result_of_a_record(builder: Any, capsys: pytest.CaptureFixture[str]
         builder.cell("100/0/0", "MNLI", 51.0 + 2 * seed, seed, pretrain_id=builder.pretrain("100/0/0", seed))
     builder.cell("[red]", "MNLI", None, pretrain_id=builder.pretrain("[red]", finished=False))
     (evidence,) = gather(Store(builder.root), [builder.record()])
-    print_result(evidence)
+    print_result(evidence, differences=True)
     words = capsys.readouterr().out.split()
     for expected in ("50.50", "(0.71)", "84.2", "[red]", "pending", "+1.50", "±6.35", "+0.1"):
         assert expected in words
+
+
+def test_of_many_studies_the_verdicts_are_counted(builder: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    evidences = []
+    for study in ("masking", "other"):
+        made = type(builder)(builder.root / study, study=study)
+        for variant in ("80/10/10", "100/0/0"):
+            for seed in range(4):
+                value = 50.0 + seed * seed / 10 - (9.0 + seed / 10) * (variant == "80/10/10") * (study == "other")
+                made.cell(variant, "MNLI", value, seed, pretrain_id=made.pretrain(variant, seed))
+        worse = {"text": "100/0/0 is worse", "better": "80/10/10", "worse": "100/0/0", "on": "MNLI"}
+        evidences += gather(Store(made.root), [made.record(claims=[worse])])
+    print_results(evidences)
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert " ".join(printed[1]) == "study scale reproduced contradicted undecided not measured"
+    assert [line[0] for line in printed[3:]] == ["masking", "other"]
+    assert failing(evidences, ["contradicted"])
+    assert "contradicted: 100/0/0 is worse (other, scale tiny" in capsys.readouterr().err
+    assert not failing(evidences, ["not measured"])
+    assert not failing(evidences, None)
 
 
 def test_the_command(call: Any, builder: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,103 @@
+"""What `ablate` and `report` print of results, and the verdicts that end them with status 1 (`--fail-on`)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bertlab.cli.console import complain, print_table, say
+from bertlab.cli.options import option
+from bertlab.errors import unknown
+
+if TYPE_CHECKING:
+    from bertlab.report.evidence import Evidence
+
+OUTCOMES = ("reproduced", "contradicted", "undecided", "not measured")
+FAIL_ON = option(
+    None,
+    "--fail-on",
+    "contradicted|undecided",
+    "Exit with 1 if a claim has this verdict by the paper's metric; repeatable.",
+)
+
+
+def check_fail_on(outcomes: Collection[str] | None) -> None:
+    """Raises `BadInput` for a verdict that `--fail-on` does not know."""
+    for name in outcomes or ():
+        if name not in OUTCOMES[1:]:
+            raise unknown("verdict in --fail-on", name, OUTCOMES[1:])
+
+
+def failing(evidences: Sequence[Evidence], outcomes: Collection[str] | None) -> bool:
+    """Whether a claim has one of these verdicts; names each such claim on standard error."""
+    from bertlab.report import findings
+
+    found = False
+    for evidence in evidences if outcomes else ():
+        for each in findings.findings(evidence):
+            if outcomes and each.outcome in outcomes:
+                found = True
+                measured = f": measured {each.effect} {each.half}".rstrip() if each.effect else ""
+                where = f"{evidence.study}, scale {evidence.scale} {evidence.setting}"
+                complain(f"{each.outcome}: {each.claim} ({where}; on {each.trial.claim.on}){measured}")
+    return found
+
+
+def results_data(evidences: Sequence[Evidence]) -> dict[str, Any]:
+    """The results as JSON: a line for each variant and measurement and for each claim, as in the CSV files."""
+    from bertlab.report import tidy
+
+    tables = {"results": tidy.summary(evidences), "findings": tidy.claims(evidences)}
+    return {name: each.where(each.notna(), None).to_dict("records") for name, each in tables.items()}
+
+
+def print_results(evidences: Sequence[Evidence], *, differences: bool = False) -> None:
+    """Prints the tables of one study, with `differences` that of differences to the baseline too.
+
+    Of several studies, prints the number of claims with each verdict.
+    """
+    from bertlab.report import findings
+
+    if len({each.study for each in evidences}) <= 1:
+        for evidence in evidences:
+            print_result(evidence, differences=differences)
+        return
+    rows = []
+    for evidence in evidences:
+        counts = Counter(each.outcome for each in findings.findings(evidence))
+        place = (evidence.study, f"{evidence.scale} {evidence.setting}")
+        rows.append((*place, *(str(counts[name] or "") for name in OUTCOMES)))
+    print_table(("study", "scale", *OUTCOMES), rows, "Claims by verdict", left=2)
+
+
+def print_result(evidence: Evidence, *, differences: bool = False) -> None:
+    """Prints the means of a study beside the published values, the verdicts on its claims, and what the numbers are.
+
+    With `differences`, prints the differences to the baseline too.
+    """
+    from bertlab.report import findings, tables
+
+    title = f"{evidence.study}: scale {evidence.scale} {evidence.setting}"
+    results = tables.results(evidence, short=True)
+    print_table(results.columns, results.rows, title)
+    compared = tables.differences(evidence, short=True)
+    if differences and compared.rows:
+        say("")
+        print_table(compared.columns, compared.rows)
+    claims = findings.brief(findings.findings(evidence))
+    if claims.rows:
+        say("")
+        print_table(claims.columns, claims.rows, left=2)
+    seeds = len({each.seed for each in evidence.pretrainings})
+    if evidence.imported:
+        number = len({cell.finetune_seed for cell in evidence.cells})
+        say(f"Points: mean (sd), n = {number} fine-tuning seeds on one checkpoint; differences ± half of a 95 % CI.")
+    elif seeds > 1:
+        places = {(cell.variant, cell.measurement, cell.pretrain_seed) for cell in evidence.cells}
+        fewest = min(Counter(place[:2] for place in places).values(), default=seeds)
+        n = f"{seeds} seeds" if fewest == seeds else f"{fewest} to {seeds} seeds"
+        n += ", 1 where no sd stands" if fewest == 1 else ""
+        say(f"Points: mean (sd), n = {n}; differences ± half of a 95 % CI.")
+    else:
+        say("Points: mean (sd over fine-tuning seeds). One pre-training seed has no interval and decides nothing.")
