@@ -144,6 +144,11 @@ class Agreement:
         """The comparisons at the end of pre-training."""
         return [each for each in self.comparisons if each.milestone == 100]
 
+    def of(self, evidence: Evidence) -> Share:
+        """The pairs of a section, on the paper's metric."""
+        section = (evidence.study, evidence.scale, evidence.setting, evidence.key)
+        return Share.of(each for each in self.on(METRIC) if each.section == section)
+
     def on(self, endpoint: str) -> list[Comparison]:
         """The final comparisons on an endpoint."""
         return [each for each in self.final if each.endpoint == endpoint]

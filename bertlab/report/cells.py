@@ -82,6 +82,8 @@ class Cell(Planned):
     """At its defaults until it is measured; None for an arm that this package does not define."""
     threshold: float | None
     """The score above which a question is answered, where questions may have no answer."""
+    curve: tuple[tuple[int, float], ...]
+    """Steps of the fine-tuning, each with the mean training loss (nats) since the step before."""
 
     @property
     def of_pretraining(self) -> bool:

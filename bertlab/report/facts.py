@@ -10,6 +10,20 @@ from bertlab.report.evidence import Evidence
 from bertlab.tasks import kinds
 from bertlab.wording import count, duration
 
+PAPERS = {
+    "Devlin et al. 2019": "https://aclanthology.org/N19-1423/",
+    "Houlsby et al. 2019": "https://arxiv.org/abs/1902.00751",
+    "Joshi et al. 2020": "https://arxiv.org/abs/1907.10529",
+    "Lan et al. 2020": "https://arxiv.org/abs/1909.11942",
+    "Liu et al. 2019": "https://arxiv.org/abs/1907.11692",
+}
+"""Where the papers are that the shipped studies cite."""
+
+
+def paper(evidence: Evidence) -> str:
+    """The address of the paper that a study cites; empty if it is not known."""
+    return next((address for name, address in PAPERS.items() if evidence.source.startswith(name)), "")
+
 
 def progress(evidence: Evidence) -> str:
     """How many values are measured; empty if all are."""
@@ -45,7 +59,7 @@ def facts(evidence: Evidence) -> list[tuple[str, str]]:
     for name, of in (("Machine", "host"), ("Numerics", "numerics")):
         texts = dict.fromkeys(", ".join(map(" ".join, getattr(each, of).items())) for each in finished)
         found += [(name, text) for text in texts]
-    found.append(("Time", _time(evidence, trained)))
+    found.append(("Time", _time(evidence)))
     return [(name, text) for name, text in found if text]
 
 
@@ -123,16 +137,26 @@ def _threshold(cells: Iterable[Cell]) -> str:
     )
 
 
-def _time(evidence: Evidence, trained: Iterable[Pretraining]) -> str:
+def _seconds(evidence: Evidence) -> dict[str, float]:
+    """The recorded time of the pre-trainings and of the measurements."""
     # by id: duplicates are one run
+    trained = [each for each in evidence.pretrainings if each.finished and not each.untrained and not each.imported]
     pretrainings = {each.id: each.seconds for each in trained}
     measurements = {cell.run_id: cell.seconds for cell in evidence.cells if cell.seconds}
-    parts = {
+    return {
         count(len(pretrainings), "pre-training"): sum(pretrainings.values()),
         count(len(measurements), "measurement"): sum(measurements.values()),
     }
-    spent = ", ".join(f"{what} {duration(seconds)}" for what, seconds in parts.items() if seconds)
-    return f"{duration(sum(parts.values()))}: {spent}" if spent else ""
+
+
+def spent(evidence: Evidence) -> float:
+    """The recorded time of a study, in seconds."""
+    return sum(_seconds(evidence).values())
+
+
+def _time(evidence: Evidence) -> str:
+    parts = ", ".join(f"{what} {duration(seconds)}" for what, seconds in _seconds(evidence).items() if seconds)
+    return f"{duration(spent(evidence))}: {parts}" if parts else ""
 
 
 def _model(runs: Sequence[Pretraining]) -> str:

@@ -1,6 +1,7 @@
 """The paper's claims with their verdicts, as text."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -105,6 +106,28 @@ def table(found: Sequence[Finding]) -> Table:
         known = (each.interval, each.published, each.likely_effect, second, each.n, each.sentence)
         rows.append((each.claim, each.trial.claim.on, with_details(each.effect, each.pair), *known))
     return Table(columns, tuple(rows))
+
+
+def counts(found: Sequence[Finding]) -> dict[str, int]:
+    """The number of claims with each verdict, decided ones first."""
+    number = Counter(each.outcome for each in found)
+    return {name: number[name] for name in ("reproduced", "contradicted", "undecided", "not measured") if number[name]}
+
+
+def shades(evidence: Evidence, found: Sequence[Finding]) -> dict[tuple[str, str], str]:
+    """The verdicts on the values of a results table, by variant and measurement; a contradiction hides a reproduction.
+
+    A verdict is on the variant of a pair that the study names later, as the baseline is named first.
+    """
+    order = {variant: place for place, variant in enumerate([evidence.baseline, *evidence.others])}
+    shaded: dict[tuple[str, str], str] = {}
+    for outcome in ("reproduced", "contradicted"):
+        for trial in (each.trial for each in found if each.outcome == outcome and each.trial.claim.at == 100):
+            pairs = trial.pairs if outcome == "reproduced" else (trial.pair,)
+            for pair in pairs:
+                later = max((pair.better, pair.worse), key=lambda variant: order.get(variant, -1))
+                shaded[later, trial.claim.on] = outcome
+    return shaded
 
 
 def brief(found: Sequence[Finding]) -> Table:

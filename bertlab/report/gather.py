@@ -138,6 +138,7 @@ class _Reader:
             length=int(result.get("length", 0)),
             adaptation=_load(Adaptation, {**result.get("settings", {}), "kind": planned["method"]}),
             threshold=number(result.get("threshold")),
+            curve=tuple((int(each["step"]), float(each["loss"])) for each in result.get("curve", ())),
         )
 
     def missing(self, *run_ids: str) -> tuple[str, str]:

@@ -124,7 +124,13 @@ def _files(
     if changes:
         yield "compare.csv", tidy.csv(changes.values)
     written = {each.stem for each in chapters if (out / f"{each.stem}.md").is_file()}
-    context = {"summary": summary(chapters), "chapters": chapters, "written": written, "changes": changes}
+    context = {
+        "summary": summary(chapters),
+        "chapters": chapters,
+        "written": written,
+        "changes": changes,
+        "agreed": agreed,
+    }
     context["agreement"] = agreement_pages.summary(agreed) if agreed.final else ""
     for name in ("html", "md"):
         if name in formats:

@@ -3,6 +3,8 @@
 Points have two decimals, published values as many as the paper printed. Cells are raw text: pages escape them.
 """
 
+import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,10 +12,12 @@ from decimal import Decimal
 from operator import attrgetter
 from statistics import fmean as mean
 
+from bertlab.recipe.identity import by_kind, leaves
 from bertlab.report import escape
 from bertlab.report.cells import is_share
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import Effect
+from bertlab.wording import duration
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,8 @@ class Entry:
     sd: str = ""
     n: str = ""
     """Pre-training x fine-tuning seeds; fine-tuning seeds alone on a published checkpoint."""
+    short: str = ""
+    """The value and its sd as in a paper: `83.9 ±0.3`, points to one decimal."""
     note: str = ""
     """The numbers of runs without a value, by status, and of collapsed runs."""
     published: str = ""
@@ -76,9 +82,31 @@ def columns(evidence: Evidence) -> tuple[Column, ...]:
         entries = [_entry(evidence, variant, name) for variant in evidence.variants]
         points = {kind: f"{value:.2f}" for kind, value in floors[name].items()}
         entries += [Entry(variant=kind, value=points.get(kind, "")) for kind in kinds]
-        cell = evidence.column(name)[0]
-        found.append(Column(name, f"{cell.metric}, points" if cell.in_points else cell.metric, tuple(entries)))
+        metric = evidence.column(name)[0].metric
+        unit = metric.upper() if len(metric) < 3 else metric.replace("_", " ")
+        found.append(Column(name, unit, tuple(entries)))
     return tuple(found)
+
+
+def _in_points(evidence: Evidence, name: str) -> bool:
+    return evidence.column(name)[0].in_points
+
+
+def seeds(evidence: Evidence) -> str:
+    """The n of all values of a section: `n = 4 seeds; 1 where no ± is shown`. Empty without a value."""
+    every = itertools.product(evidence.variants, evidence.measurements)
+    known = [found for pair in every if (found := evidence.summary(*pair))]
+    if not known:
+        return ""
+    few, most = min(each.seeds for each in known), max(each.seeds for each in known)
+    single = {each.seeds for each in known if each.sd is None} == {1} != {most}
+    many = {each.seeds for each in known if each.sd is not None} if single else {few, most}
+    text = "n = " + " to ".join(dict.fromkeys(f"{each}" for each in (min(many), max(many))))
+    text += f" {evidence.seeds if max(many) > 1 else evidence.seeds[:-1]}"
+    restarts = {number for each in known for number in each.finetune_seeds}
+    if not evidence.imported and max(restarts) > 1:
+        text += f" x {' to '.join(map(str, sorted({min(restarts), max(restarts)})))} fine-tuning seeds"
+    return f"{text}; 1 where no ± is shown" if single else text
 
 
 def _entry(evidence: Evidence, variant: str, name: str) -> Entry:
@@ -97,6 +125,8 @@ def _entry(evidence: Evidence, variant: str, name: str) -> Entry:
         counts = missing + Counter(collapsed=len(evidence.collapsed(variant, name)))
         known["value"] = f"{summary.median if evidence.medians else summary.mean:.2f}"
         known["sd"] = "" if summary.sd is None else f"{summary.sd:.2f}"
+        centre, digits = (summary.median if evidence.medians else summary.mean), 1 if _in_points(evidence, name) else 2
+        known["short"] = f"{centre:.{digits}f}" + ("" if summary.sd is None else f" ±{summary.sd:.{digits}f}")
         known["n"] = str(summary.seeds) if evidence.imported else f"{summary.seeds}x{restarts}"
         known["note"] = "; ".join(f"{number} {fate}" for fate, number in counts.items())
     return Entry(variant=label(evidence, variant), **known)
@@ -172,6 +202,70 @@ def pretraining(evidence: Evidence) -> Table:
         elif states := {each.fate for each in trained if each.variant == variant and not each.finished}:
             rows.append((label(evidence, variant), ", ".join(sorted(states)), *[""] * (len(units) + 1)))
     return Table(("variant", *units, "below plateau", "seeds"), tuple(rows))
+
+
+def by_seed(evidence: Evidence) -> Table:
+    """A line for each measurement and variant: the mean over the fine-tuning seeds of each seed."""
+    seeds = sorted({evidence.seed_of(cell) for cell in evidence.cells if cell.value is not None})
+    rows = []
+    for name, variant in itertools.product(evidence.measurements, evidence.variants):
+        points = {seed: f"{mean(each):.2f}" for seed, each in evidence.points(variant, name).items()}
+        for seed in {evidence.seed_of(cell) for cell in evidence.collapsed(variant, name)}:
+            points[seed] += " (collapsed)"
+        if points:
+            rows.append((name, variant, *(points.get(seed, "") for seed in seeds)))
+    return Table(("on", "variant", *(f"seed {seed}" for seed in seeds)), tuple(rows))
+
+
+def recipes(evidence: Evidence) -> Table:
+    """A line for each variant: the fields of recipe and adaptation in which the variants differ."""
+    fields: dict[str, dict[str, dict[str, str]]] = {}  # by field, by measurement or the pre-training, by variant
+    variants = [each for each in evidence.variants if not evidence.untrained(each)]
+    for variant in variants:
+        recipe = next((each.recipe for each in evidence.of(variant)), None)
+        known = [("", name, leaf) for name, leaf in leaves(recipe).items()] if recipe else []
+        for cell in (each for each in evidence.cells if each.variant == variant and each.value is not None):
+            own = leaves(cell.adaptation) if cell.adaptation else {}
+            known += [(cell.measurement, f"{cell.method}.{name}", leaf) for name, leaf in own.items()]
+        for on, name, leaf in known:
+            fields.setdefault(name, {}).setdefault(on, {})[variant] = _plain(by_kind(leaf))
+    # by measurement, the variants that are measured there: the others do not differ
+    every = {
+        on: {each for places in fields.values() for each in places.get(on, ())} for on in ("", *evidence.measurements)
+    }
+    differing: dict[str, dict[str, str]] = {}
+    for name, places in fields.items():
+        for on, values in places.items():
+            if len({values.get(each, "") for each in every[on]}) > 1:
+                differing[name] = values | differing.get(name, {})
+    rows = [(label(evidence, each), *(values.get(each, "") for values in differing.values())) for each in variants]
+    return Table(("variant", *differing), tuple(rows) if differing else ())
+
+
+def _plain(leaf: object) -> str:
+    if isinstance(leaf, bool):
+        return "yes" if leaf else "no"
+    if isinstance(leaf, tuple | list):
+        return ", ".join(map(_plain, leaf))
+    return f"{leaf:g}" if isinstance(leaf, float) else f"{leaf:,}" if isinstance(leaf, int) else str(leaf)
+
+
+def costs(evidence: Evidence) -> Table:
+    """A line for each variant: tokens and recorded time, means over the seeds."""
+    rows = []
+    for variant in evidence.variants:
+        runs = [each for each in evidence.of(variant) if not each.untrained and not each.imported]
+        cells = [each for each in evidence.cells if each.variant == variant and each.seconds]
+        known = [[each.result[name] for each in runs if each.result.get(name)] for name in ("tokens", "real_tokens")]
+        tokens = [f"{mean(each):,.0f}" if each else "" for each in known]
+        trained = duration(mean(each.seconds for each in runs)) if runs else ""
+        measured = {each.run_id: each.seconds for each in cells}
+        tuned = duration(mean(measured.values())) if measured else ""
+        spent = math.fsum({each.id: each.seconds for each in runs}.values()) + math.fsum(measured.values())
+        if runs or measured:
+            rows.append((label(evidence, variant), *tokens, trained, tuned, duration(spent)))
+    columns = ("tokens a run", "without padding", "a pre-training", "a measurement", "in all")
+    return Table(("variant", *columns), tuple(rows))
 
 
 def label(evidence: Evidence, variant: str) -> str:

@@ -37,6 +37,10 @@ class Metric(ABC):
     def contributions(self) -> Floats:
         """The contribution of each example, (E,); their mean is the metric."""
 
+    def each(self) -> Floats:
+        """The contributions without regard to groups, in the order of the predictions."""
+        return self.contributions()
+
 
 @dataclass(frozen=True, eq=False)
 class Mean(Metric):
@@ -99,6 +103,10 @@ class Grouped(Metric):
         own = self.metric.contributions()
         value = own.mean()
         return np.asarray(value + np.bincount(self.group, own - value) * (1 + self.group.max()) / len(own))
+
+    def each(self) -> Floats:
+        """The contribution of each example, (E,)."""
+        return self.metric.each()
 
 
 def ratio(means: Floats) -> Floats:

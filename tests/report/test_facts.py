@@ -81,7 +81,7 @@ def test_trained_parameters_stand_with_their_variants_where_these_differ(builder
 def test_where_medians_are_published_medians_are_shown(evidence):
     found = evidence(values=(60.0, 61.0, 70.0), summary="median")
     assert tables.results(found).rows[0][1].startswith("61.00 (")
-    assert notes("legend", found)[0].startswith("Measured: median (sd, n)")
+    assert notes("legend", found)[0].startswith("Values: the median")
     assert any("verdicts are of means" in line for line in notes("legend", found))
     plain = dataclasses.replace(found, medians=False)
     assert tables.results(plain).rows[0][1].startswith("63.67 (")

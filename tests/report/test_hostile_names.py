@@ -30,6 +30,7 @@ from bertlab.cli.console import complain, print_json, print_table, say
 from bertlab.cli.results import print_result
 from bertlab.names import plain, visible
 from bertlab.report import page, tidy
+from bertlab.report.agreement import agreement
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import Chapter, chapter, latex, render
@@ -120,14 +121,14 @@ def pictured(evidence: Evidence, alt: str) -> Chapter:
 
 
 def of_html(evidence: Evidence, alt: str) -> str:
-    return render(
-        "index.html.j2", chapters=[pictured(evidence, alt)], summary="Of 1 claim 1 is open.", changes=None, agreement=""
-    )
+    known: dict[str, Any] = {"summary": "Of 1 claim 1 is open.", "changes": None, "agreement": ""}
+    return render("index.html.j2", chapters=[pictured(evidence, alt)], agreed=agreement([evidence]), **known)
 
 
 def html_tags(page: Page) -> list[tuple[str, list[tuple[str, str | None]]]]:
     """Labels hold names, and are text."""
-    return [(tag, [each for each in attributes if each[0] != "aria-label"]) for tag, attributes in page.tags]
+    named = ("aria-label", "data-label")
+    return [(tag, [each for each in attributes if each[0] not in named]) for tag, attributes in page.tags]
 
 
 def latex_structure(text: str) -> list[str]:
@@ -145,8 +146,8 @@ def test_all_that_is_written_of_a_name_has_the_structure_of_a_plain_one(
     usual_page = Page.of(render("study.md.j2", chapter=pictured(usual, "a figure")))
     usual_html = Page(of_html(usual, PLAIN))
     usual_latex = latex_structure(latex.study(pictured(usual, PLAIN)))
-    assert {"table", "h1", "blockquote", "code", "img", "a"} <= {tag for tag, _ in usual_page.tags}
-    assert {"table", "h1", "svg", "code", "nav", "a", "dl"} <= {tag for tag, _ in usual_html.tags}
+    assert {"table", "h1", "details", "code", "img", "a"} <= {tag for tag, _ in usual_page.tags}
+    assert {"table", "h1", "svg", "code", "details", "a", "dl"} <= {tag for tag, _ in usual_html.tags}
     for name in hostile_names:
         evidence = named(name)
         assert latex_structure(latex.study(pictured(evidence, name))) == usual_latex, name

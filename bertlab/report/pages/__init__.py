@@ -1,19 +1,23 @@
 """A report in Markdown, HTML and LaTeX: a chapter for each study, in it a section for each scale and corpus. Raw text.
 
-The page of HTML loads nothing; its figures are part of it and use its colours, so that they follow light and dark.
+The page of HTML loads nothing; its figures are part of it and use its colours, so that they follow light and dark. Its
+only script, whose hash its policy names, sorts and filters the table of all studies.
 """
 
+import base64
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import markupsafe
 
 from bertlab.names import filename, plain
-from bertlab.report import escape, facts, findings, noise, tables
+from bertlab.report import disagreements, escape, facts, findings, noise, tables
 from bertlab.report.cells import FLOORS, PLATEAU
 from bertlab.report.evidence import Evidence
 from bertlab.report.findings import Finding
@@ -21,7 +25,7 @@ from bertlab.report.noise import Spread
 from bertlab.report.plots import Picture, pictures
 from bertlab.report.plots.figure import GRID, INK, WHITE
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS
-from bertlab.wording import count
+from bertlab.wording import count, duration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +112,8 @@ def _environment(*, html: bool) -> Any:
     """The templates. In HTML all text is escaped, and has no control characters; our own markup stays as it is."""
     import jinja2
 
+    script = Path(__file__).with_name("templates").joinpath("page.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("bertlab.report.pages", "templates"),
         undefined=jinja2.StrictUndefined,
@@ -116,11 +122,13 @@ def _environment(*, html: bool) -> Any:
         autoescape=html,
         finalize=lambda value: plain(value) if html and type(value) is str else value,
     )
-    templates.globals |= {"facts": facts, "findings": findings, "noise": noise, "notes": notes, "tables": tables}
+    known = {"facts": facts, "findings": findings, "noise": noise, "tables": tables, "disagreements": disagreements}
+    templates.globals |= {**known, "notes": notes, "SCRIPT": markupsafe.Markup(script), "SCRIPT_HASH": digest}
     templates.globals |= {each.__name__: each for each in (count, clusters, failures, floors_by_kind)}
     # with fewer seeds, a 95 % t interval is over 40 % wider than a normal one of the same spread
     templates.globals |= {"FEW": 6, "LEVEL": LEVEL, "PLATEAU": PLATEAU, "VERDICT_MIN_SEEDS": VERDICT_MIN_SEEDS}
     templates.filters |= {"md": escape.paragraph, "words": escape.markdown, "inline": _inline, "nats": "{:.3f}".format}
+    templates.filters["duration"] = duration
     # a typographic minus before a number
     templates.filters["minus"] = lambda text: re.sub(r"(?<![\w.])-(?=\d)", "−", text)
     return templates

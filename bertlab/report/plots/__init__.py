@@ -9,5 +9,6 @@ from bertlab.report.plots.figure import applied
 def pictures(evidence: Evidence) -> list[Picture]:
     """The figures of a section, in the order of the page."""
     with applied():
-        drawn = [draw(evidence) for draw in (variants.effects, variants.points, curves.convergence, curves.losses)]
+        every = (variants.effects, variants.points, curves.convergence, curves.losses, curves.finetuning)
+        drawn = [draw(evidence) for draw in every]
     return [each for each in drawn if each is not None]

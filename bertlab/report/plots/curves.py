@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _AXES = {"step": "steps", "tokens": "tokens", "seconds": "training time (seconds)"}
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
+POINTS = 20
+"""Points of a fine-tuning curve, about."""
 _COLUMNS = ("panel", "unit", "variant", "seed", "value", *_AXES)
 
 
@@ -42,6 +44,25 @@ def losses(evidence: Evidence) -> Picture | None:
     alt = f"Held-out loss of {count(len(variants), 'variant')} during pre-training, the unigram entropy dashed."
     lines = ((name, "loss (nats)", *point) for points, name in panels.items() for point in points)
     return Picture(evidence, "curves", "Learning curves", alt, _draw(evidence, variants, lines, levels))
+
+
+def finetuning(evidence: Evidence) -> Picture | None:
+    """A panel for each measurement: the training loss of its fine-tunings, averaged over parts of the steps."""
+    lines = []
+    for cell in evidence.cells:
+        if cell.milestone < 100 or cell.variant in evidence.duplicates:
+            continue
+        # parts of equal length: what is left over at the end is not drawn
+        size = max(1, len(cell.curve) // POINTS)
+        for end in range(size, len(cell.curve) + 1, size):
+            loss = float(np.mean([loss for _, loss in cell.curve[end - size : end]]))
+            name, seed = label(cell.measurement, WIDTH / 2), cell.pretrain_seed * 1000 + cell.finetune_seed
+            lines.append((name, "training loss", cell.variant, seed, loss, cell.curve[end - 1][0], None, None))
+    if not lines:
+        return None
+    variants = [each for each in evidence.variants if any(line[2] == each for line in lines)]
+    alt = f"Training loss of {count(len(variants), 'variant')} during fine-tuning."
+    return Picture(evidence, "finetuning", "Fine-tuning curves", alt, _draw(evidence, variants, lines, []))
 
 
 def convergence(evidence: Evidence) -> Picture | None:

@@ -67,7 +67,7 @@ class Picture:
 
     evidence: Evidence = field(repr=False)
     kind: str
-    """Part of its file's name: `effects`, `points`, `convergence` or `curves`."""
+    """Part of its file's name: `effects`, `points`, `convergence`, `curves` or `finetuning`."""
     title: str
     alt: str
     """One sentence that says what it shows, for readers who cannot see it."""

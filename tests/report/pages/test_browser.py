@@ -103,20 +103,19 @@ def test_words_stand_out_from_their_ground(opened, scheme):
 
 
 def test_the_numbers_are_those_of_the_csv(opened, of_csv, tmp_path):
-    results, minus = opened(400).evaluate(
-        """[...document.querySelectorAll('#study-masking table.results')].map(table => [...table.tBodies[0].rows].map(
-           row => [...row.cells].map(cell => cell.innerText.split('\\n'))))"""
+    results = opened(400).evaluate(
+        """[...document.querySelectorAll('#study-masking table.results tbody tr')].map(
+           row => [...row.cells].map(cell => cell.innerText))"""
     )
-    minus = {row[0][0]: row for row in minus}
     found = {}
-    for (variant, *_), *cells in results:
-        for place, (name, lines) in enumerate(zip(("MNLI", "NER"), cells, strict=True), start=1):
-            paper = [line.removeprefix("paper ") for line in lines if line.startswith("paper ")]
-            effect = minus[variant][place][0].replace("−", "-") if variant in minus else ""
-            found[name, variant.removesuffix(" (baseline)")] = (lines[0], "".join(paper), effect)
+    for variant, *cells in results:
+        for name, text in zip(("MNLI", "NER"), cells, strict=True):
+            value, _, rest = text.removeprefix("✓ ").removeprefix("✗ ").partition(" ±")
+            found[name, variant.removesuffix(" (baseline)")] = (value, *rest.split()[1:])
     known = of_csv(tmp_path / "out" / "masking.csv")
     assert len(known) == 7
-    assert {key: found[key] for key in known} == known
+    for key, (value, published, _) in known.items():
+        assert found[key] == (f"{float(value):.1f}", *([published] if published else []))
 
 
 def test_it_prints_dark_on_light(opened):

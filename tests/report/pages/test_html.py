@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -12,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bertlab.report import page
+from bertlab.report import facts, page
 
 VOID = ("meta", "br", "hr", "img", "input", "link")
 
@@ -69,14 +71,21 @@ def written(claimed: Any, tmp_path: Path) -> Elements:
 
 
 def test_verdicts_come_first(written: Elements) -> None:
-    headings = [each["text"] for each in written.all("h1", "h2")]
-    assert headings[:2] == ["What replicated", "Claims"]
+    assert written.all("h1", "h2", "h3", "table")[0]["text"] == "What was decided"
+    (studies,) = written.rows("studies")[1:]
+    assert studies[:5] == [
+        "masking",
+        "Does mixing [MASK] with random tokens matter?",
+        "tiny on microworld",
+        "1 reproduced 1 contradicted 1 undecided",
+        "4 of 5",
+    ]
     assert "Of 3 claims 1 is reproduced, 1 is contradicted, 1 is undecided." in written.all("header")[0]["text"]
     texts = [each["text"].replace("−", "-") for each in written.all("li")]
     lines = [text for text in texts if "beats" in text]
     assert [line.split()[0] for line in lines] == ["reproduced", "undecided", "contradicted"]
     assert re.fullmatch(
-        r"reproduced 80/10/10 beats 0/0/100 on NER \+\d\.\d\d \(\+\d\.\d\d to \+\d\.\d\d\) published \+0\.5, n = 6",
+        r"reproduced 80/10/10 beats 0/0/100 \+\d\.\d\d \(\+\d\.\d\d to \+\d\.\d\d\) published \+0\.5, n = 6",
         lines[0],
     )
 
@@ -85,29 +94,41 @@ def test_the_numbers_are_those_of_the_csv(
     written: Elements, of_csv: Callable[[Path], dict[tuple[str, str], tuple[str, str, str]]], tmp_path: Path
 ) -> None:
     found: dict[tuple[str, str], tuple[str, str, str]] = {}
-    results, minus = written.rows("Mean"), {row[0]: row for row in written.rows("Minus the baseline")}
-    for row in results[1:]:
-        for place, name in enumerate(("MNLI", "NER"), start=1):
-            value, _, paper = row[place].partition("paper ")
-            effect = minus.get(row[0], ["", "", ""])[place]
-            found[name, row[0].removesuffix(" (baseline)")] = (value.split(" ")[0], paper, effect.split(" ")[0])
+    minus = {row[0]: row for row in written.rows("Each variant minus the baseline")}
+    for row in written.rows("results")[1:]:
+        for place, name in enumerate(("MNLI", "NER")):
+            value, _, paper = row[1 + place].partition(" ±")
+            effect = minus.get(row[0], [""] * 5)[1 + 2 * place]
+            value = value.removeprefix("✗ ")
+            found[name, row[0].removesuffix(" (baseline)")] = (value, paper[4:], effect.split(" ")[0])
     known = of_csv(tmp_path / "out" / "masking.csv")
     assert len(known) == 7
-    assert {key: found[key] for key in known} == known
+    rounded = {key: (f"{float(value):.1f}", *others) for key, (value, *others) in known.items()}
+    assert {key: found[key] for key in known} == rounded
     assert found["NER", "no pre-training"] == ("", "", "")
+
+
+def test_a_value_is_shaded_where_a_claim_on_it_is_decided(written: Elements) -> None:
+    shaded = [each for each in written.all("td") if each.get("class") in ("number yes", "number no")]
+    marks = [each for each in written.all("span") if each.get("class") == "mark"]
+    # a claim on NER of 0/0/100 is reproduced and one contradicted, which counts
+    assert [(each["class"], each["text"][0]) for each in shaded] == [("number no", "✗")]
+    assert [each["aria-label"] for each in marks] == ["contradicted"]
 
 
 def test_nothing_comes_from_elsewhere(written: Elements, tmp_path: Path) -> None:
     text = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
-    assert not written.all("script", "link", "img", "iframe", "object", "embed", "base", "form")
+    assert not written.all("link", "img", "iframe", "object", "embed", "base", "form")
     policy = next(each["content"] for each in written.all("meta") if each.get("http-equiv"))
     assert policy.startswith("default-src 'none'; ")
-    assert "script" not in policy
+    (script,) = re.findall("<script>(.*?)</script>", text, re.DOTALL)
+    hashed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert [each for each in policy.split("; ") if "script" in each] == [f"script-src 'sha256-{hashed}'"]
     data = {f"masking{part}.csv" for part in ("", "-summary", "-claims", "-noise")}
     for element in written.every:
         assert not any(name.startswith("on") or name == "src" for name in element)
         link = next((value for name, value in element.items() if name.endswith("href")), "#")
-        assert link.startswith("#") or link in ("agreement.html", *data)
+        assert link.startswith("#") or link in ("agreement.html", *data, *facts.PAPERS.values())
     assert set(re.findall(r"url\((.)", text)) <= {"#"}
     assert "@import" not in text
     assert "<!--" not in text
@@ -122,7 +143,10 @@ def test_a_reader_of_any_kind_finds_the_way(written: Elements) -> None:
     levels = [int(each["tag"][1]) for each in written.all("h1", "h2", "h3", "h4")]
     assert levels[0] == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
-    assert len(written.all("caption")) == len(written.all("table")) == 5
+    assert len(written.all("caption")) == len(written.all("table")) == 9
+    details = written.all("details")
+    assert len(details) == len(written.all("summary"))
+    assert not any("open" in each for each in details)
     assert all(each.get("scope") for each in written.all("th"))
     pictures = [each for each in written.all("svg") if each.get("role") == "img"]
     assert len(pictures) == 3
@@ -146,7 +170,8 @@ def test_of_studies_that_were_not_asked_for_claims_are_shown(claimed: Any, tmp_p
     found = Elements((tmp_path / "out" / "index.html").read_text(encoding="utf-8"))
     assert [each["id"] for each in found.all("article")] == ["study-masking"]
     assert "Of 4 claims" in found.all("header")[0]["text"]
-    assert [each["text"] for each in found.all("a") if "h3" in each["within"]] == ["masking"]
+    assert [each["text"] for each in found.all("a") if "tbody" in each["within"]] == ["masking"]
+    assert "other Scale tiny on microworld: claims alone" in found.all("main")[0]["text"]
 
 
 def test_of_a_checkpoint_it_stands_at_the_verdicts(claimed: Any, tmp_path: Path, written: Elements) -> None:
@@ -157,7 +182,7 @@ def test_of_a_checkpoint_it_stands_at_the_verdicts(claimed: Any, tmp_path: Path,
     claimed.seal()
     page.write([], claimed.root, tmp_path / "out")
     found = Elements((tmp_path / "out" / "index.html").read_text(encoding="utf-8"))
-    assert [alone in each["text"].lower() for each in found.all("h3")][:3] == [True, False, True]
+    assert [alone in each["text"].lower() for each in found.all("h3")] == [True]
     for name in ("index.md", "masking.md"):
         assert alone in (tmp_path / "out" / name).read_text(encoding="utf-8")
 
@@ -171,8 +196,8 @@ def test_what_is_missing_is_noted(builder: Any, tmp_path: Path) -> None:
     builder.record()
     page.write([], builder.root, tmp_path / "out")
     found = Elements((tmp_path / "out" / "index.html").read_text(encoding="utf-8"))
-    rows = found.rows("Mean")
-    assert rows[1] == ["80/10/10 (baseline)", "41.65 11.81, n = 1x2 1 pending; 1 collapsed paper 84.2"]
-    assert rows[2] == ["100/0/0", "pending paper 84.3"]
+    rows = found.rows("results")
+    assert rows[1] == ["80/10/10 (baseline)", "41.6 ±11.8 1 pending; 1 collapsed 84.2"]
+    assert rows[2] == ["100/0/0", "pending 84.3"]
     assert "No claims were recorded with these runs." in found.all("header")[0]["text"]
     assert "2 of 4 values are measured; 2 pending." in found.all("article")[0]["text"]

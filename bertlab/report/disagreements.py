@@ -1,0 +1,56 @@
+"""The examples on which two variants disagree most, by the log-likelihood of the right answer."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from bertlab.report.cells import Cell
+from bertlab.report.evidence import Evidence
+from bertlab.report.predictions import LIKELIHOOD
+from bertlab.report.tables import Table, signed
+from bertlab.tasks.metrics import Floats
+
+EACH = 3
+"""Examples shown for each direction of a disagreement."""
+
+
+def table(evidence: Evidence) -> Table:
+    """On each measurement the variant that disagrees most with the baseline, and the examples where it does so most.
+
+    Values are log-likelihoods of the right answer in nats, means over the seeds that both variants have; examples have
+    their numbers in the evaluated split. Measurements without predictions are left out.
+    """
+    rows = []
+    for name in evidence.measurements:
+        found = {variant: sides for variant in evidence.others if (sides := _sides(evidence, variant, name))}
+        if not found:
+            continue
+        variant = max(found, key=lambda each: float(np.abs(found[each][0] - found[each][1]).mean()))
+        ours, theirs = found[variant]
+        order = np.argsort(ours - theirs, kind="stable")
+        chosen = dict.fromkeys([*order[:EACH].tolist(), *order[-EACH:].tolist()])
+        for place in chosen:
+            if ours[place] != theirs[place]:
+                values = (f"{theirs[place]:.2f}", f"{ours[place]:.2f}", signed(ours[place] - theirs[place]))
+                rows.append((name, variant, f"{place:,}", *values))
+    return Table(("on", "variant", "example", "baseline", "variant's", "difference"), tuple(rows))
+
+
+def _sides(evidence: Evidence, variant: str, name: str) -> tuple[Floats, Floats] | None:
+    """The mean of each example over the seeds that a variant and the baseline share, (E,) each; None if not known."""
+    ours, theirs = (evidence.by_seed(each, name) for each in (variant, evidence.baseline))
+    shared = ours.keys() & theirs.keys()
+    means = [_mean(evidence, {seed: side[seed] for seed in sorted(shared)}) for side in (ours, theirs)]
+    first, second = means
+    return (first, second) if first is not None and second is not None and first.shape == second.shape else None
+
+
+def _mean(evidence: Evidence, cells: Mapping[int, Sequence[Cell]]) -> Floats | None:
+    """The mean over seeds of the mean over fine-tuning seeds, (E,)."""
+    means = []
+    for own in cells.values():
+        scored = [evidence.predictions.scored(cell, LIKELIHOOD) for cell in own]
+        if not scored or None in scored:
+            return None
+        means.append(np.mean([each[0].each() for each in scored if each], axis=0))
+    return np.asarray(np.mean(means, axis=0)) if means else None

@@ -1,0 +1,26 @@
+// Sorts the table of all studies by a click on a heading, and filters it by words.
+const table = document.querySelector("table.studies")
+const body = table.tBodies[0]
+const key = (row, place) => row.cells[place].dataset.sort ?? row.cells[place].innerText
+const compare = (a, b) => a - b || a.localeCompare(b) // numbers by size, words by letter
+const headings = [...table.tHead.rows[0].cells]
+headings.forEach((heading, place) => {
+  const button = document.createElement("button")
+  button.append(...heading.childNodes)
+  heading.append(button)
+  button.onclick = () => {
+    const up = heading.getAttribute("aria-sort") === "ascending" ? -1 : 1
+    headings.forEach(each => each.removeAttribute("aria-sort"))
+    heading.setAttribute("aria-sort", up === 1 ? "ascending" : "descending")
+    body.append(...[...body.rows].sort((a, b) => up * compare(key(a, place), key(b, place))))
+  }
+})
+const label = document.createElement("label")
+const words = document.createElement("input")
+words.type = "search"
+label.className = "filter"
+label.append("Filter ", words)
+words.oninput = () => [...body.rows].forEach(row => {
+  row.hidden = !words.value.toLowerCase().split(/\s+/).every(word => row.innerText.toLowerCase().includes(word))
+})
+if (body.rows.length > 1) table.parentElement.before(label)
