@@ -27,10 +27,9 @@ study = Study(
     variants=[
         Variant("fine-tuning", adaptation=FineTuning()),
         Variant("frozen encoder", adaptation=FineTuning(frozen=True)),
-        *(
-            Variant(f"adapters {units}", adaptation=Adapters(bottleneck=units, base_width=768))
-            for units in (8, 64, 256)
-        ),
+        Variant("adapters 8", adaptation=Adapters(bottleneck=8, base_width=768)),
+        Variant("adapters 64", adaptation=Adapters(bottleneck=64, base_width=768)),
+        Variant("adapters 256", adaptation=Adapters(bottleneck=256, base_width=768)),
     ],
     measurements=[
         Measurement(MNLI, task="mnli"),

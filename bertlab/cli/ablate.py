@@ -20,13 +20,25 @@ def ablate(
     options: StudyOptions,
     devices: ClusterOptions,
     search: bool = option(
-        False, "--search", None, "First choose fine-tuning settings by a grid search on the baseline."
+        False,
+        "--search",
+        None,
+        "First choose fine-tuning settings by a grid search on the baseline.",
+        rich_help_panel="Tasks",
     ),
     budget: str = option(
-        "", "--budget", "TIME|NUMBERruns", "Add seeds in rounds where they decide claims: 90m, 2h, 1d or 40runs in all."
+        "",
+        "--budget",
+        "TIME|NUMBERruns",
+        "Add seeds in rounds where they decide claims: 90m, 2h, 1d or 40runs in all.",
+        rich_help_panel=StudyOptions.panel,
     ),
     until_decided: bool = option(
-        False, "--until-decided", None, "Add seeds in rounds until no claim needs more, 12 at most without --budget."
+        False,
+        "--until-decided",
+        None,
+        "Add seeds in rounds until no claim needs more, 12 at most without --budget.",
+        rich_help_panel=StudyOptions.panel,
     ),
     logger: Names = LOGGERS,
     retry: bool = RETRY,

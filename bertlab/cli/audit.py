@@ -19,6 +19,8 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
 
     Draws a sample of batches and tests fractions of masked tokens, sentence pairs, lengths, masks and lost tokens.
     Exits with 1 if a check fails.
+
+    Example: bertlab audit masking --only 80/10/10
     """
     from bertlab.cli.carry_out import carry_out, unfinished
     from bertlab.inputs import audit as auditing

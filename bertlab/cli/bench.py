@@ -14,6 +14,8 @@ def bench(options: ScaleOptions, devices: TrainingOptions, json: bool = JSON) ->
 
     Prints tokens per second and the fraction of peak FLOP/s. Times at least five steps on the synthetic corpus, with
     the batch size of the scale.
+
+    Example: bertlab bench --scale base --gpus 1
     """
     from bertlab.errors import BadInput, writing
     from bertlab.estimates.measure import throughput

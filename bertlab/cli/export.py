@@ -20,6 +20,8 @@ def export(
 
     Writes BERT, or RoFormer for rotary positions. With --results, writes the results of a study, or of `all`, for
     `bertlab merge` and `bertlab report`.
+
+    Example: bertlab export masking-80-10-10-seed0 my-bert
     """
     from bertlab.report import export as exports
     from bertlab.store.files import kind, sweep

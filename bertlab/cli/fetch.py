@@ -15,6 +15,8 @@ def fetch(
     """Download the tasks of studies.
 
     Serves machines without internet access: other commands read the directory with --data DIR. Keeps existing files.
+
+    Example: bertlab fetch masking nsp data
     """
     from bertlab.lab import studies
     from bertlab.machine import Machine

@@ -16,7 +16,10 @@ def fill_mask(
     runs: Path = RUNS,
     json: bool = JSON,
 ) -> None:
-    """Print the most probable words for each [MASK] of a text."""
+    """Print the most probable words for each [MASK] of a text.
+
+    Example: bertlab fill-mask masking-80-10-10-seed0 "the [MASK] sat down"
+    """
     import torch
 
     from bertlab.model.heads import TensorBatch

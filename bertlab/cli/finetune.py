@@ -1,5 +1,6 @@
 """`bertlab finetune`: measures a finished model on one task, outside of a study."""
 
+from bertlab.cli import complete
 from bertlab.cli.console import print_json, say
 from bertlab.cli.options import JSON, LOGGERS, MODEL, RETRY, DeviceOptions, Names, StoreOptions, TaskOptions, option
 from bertlab.errors import BadInput
@@ -9,9 +10,11 @@ def finetune(
     options: TaskOptions,
     places: StoreOptions,
     devices: DeviceOptions,
-    task: str = option(..., "--task", "TASK", "Task: mnli, squad, conll2003, entities, ..."),
-    from_: str = option(..., "--from", MODEL, "The model to measure."),
-    adaptation: str = option("finetune", "--adaptation", "KIND", "Adapt the model by finetune, features or adapters."),
+    task: str = option(..., "--task", "TASK", "The task (see `bertlab tasks`).", autocompletion=complete.TASKS),
+    from_: str = option(..., "--from", MODEL, "The model to measure.", autocompletion=complete.PRETRAINED),
+    adaptation: str = option(
+        "finetune", "--adaptation", "finetune|features|adapters", "How the model is adapted to the task."
+    ),
     logger: Names = LOGGERS,
     retry: bool = RETRY,
     json: bool = JSON,
@@ -19,6 +22,8 @@ def finetune(
     """Fine-tune a finished model on one task and print its metrics.
 
     Uses the settings of a scale. `bertlab runs --prune` removes the result.
+
+    Example: bertlab finetune --from masking-80-10-10-seed0 --task mnli
     """
     from bertlab.adaptation import Adaptation
     from bertlab.cli.carry_out import carry_out

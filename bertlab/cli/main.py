@@ -20,6 +20,7 @@ from bertlab.cli.export import export
 from bertlab.cli.fetch import fetch
 from bertlab.cli.fill_mask import fill_mask
 from bertlab.cli.finetune import finetune
+from bertlab.cli.help import Command, Group
 from bertlab.cli.merge import merge
 from bertlab.cli.options import command
 from bertlab.cli.plan import plan
@@ -38,14 +39,21 @@ INTERNAL_ERROR = 70
 HELP = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     name="bertlab",
+    cls=Group,
     invoke_without_command=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     rich_markup_mode=None,  # importing rich takes longer than the rest of --help
     context_settings=HELP,
 )
-for each in (ablate, report, plan, audit, studies, runs, pretrain, finetune, fill_mask, export, merge, fetch, bench):
-    app.command(context_settings=HELP)(command(each))
+PANELS = {
+    "Run": (ablate, plan, audit, bench, pretrain, finetune),
+    "See": (report, runs, studies, fill_mask),
+    "Share": (export, merge, fetch),
+}
+"""The commands under their headings."""
+for panel, commands in PANELS.items():
+    for each in commands:
+        app.command(cls=Command, context_settings=HELP, rich_help_panel=panel)(command(each))
 
 
 @app.callback()
@@ -70,7 +78,7 @@ def main() -> None:
     code, line = 0, ""
     try:
         environment.prepare()
-        code = app(standalone_mode=False) or 0
+        code = app(prog_name="bertlab", standalone_mode=False) or 0
     except Interrupted as error:
         line = f"{error}; finished work is kept: give the same command again to resume"
         code = 130 if error.number == signal.SIGINT else 143

@@ -17,6 +17,8 @@ def merge(
     """Join several stores.
 
     Several people can train different seeds of a study (`--seeds 0-2`, `--seeds 3-5`) and report them together.
+
+    Example: bertlab merge hers/runs his/runs --into runs
     """
     from bertlab.store.merge import merge as joined
     from bertlab.store.union import spelled

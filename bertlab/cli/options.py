@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import inspect
@@ -11,10 +12,11 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import typer
 
+from bertlab.cli import complete
 from bertlab.cli.console import json_alone
 from bertlab.errors import BadInput
 
@@ -38,7 +40,7 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         if dataclasses.is_dataclass(parameter.annotation):
             groups[name] = parameter.annotation
-            options += inspect.signature(groups[name], eval_str=True).parameters.values()
+            options += _under_headings(groups[name])
         else:
             options.append(parameter.replace(kind=parameter.KEYWORD_ONLY))
 
@@ -60,33 +62,58 @@ def group(kind: type[Group], given: dict[str, Any]) -> Group:
     return kind(**{name: given.pop(name, getattr(usual, "default", usual)) for name, usual in defaults.items()})
 
 
+def _under_headings(group: Any) -> list[inspect.Parameter]:
+    """The options of a group, each under the heading of the class that defines it."""
+    found = []
+    for parameter in inspect.signature(group, eval_str=True).parameters.values():
+        given = copy.copy(parameter.default)
+        given.rich_help_panel = next(each.panel for each in group.__mro__ if parameter.name in each.__annotations__)
+        found.append(parameter.replace(default=given))
+    return found
+
+
 def option(default: Any, name: str, metavar: str | None, text: str, **more: Any) -> Any:
-    """An option with its default and help text."""
+    """An option with its default and help text. Choices in `metavar` (`auto|yes|no`) are completed."""
+    if metavar and "|" in metavar and metavar.islower():
+        more.setdefault("autocompletion", complete.choices(*metavar.split("|")))
     return typer.Option(default, name, metavar=metavar, help=text, **more)
 
 
-def argument(default: Any, metavar: str, text: str) -> Any:
+def argument(default: Any, metavar: str, text: str, **more: Any) -> Any:
     """An argument with its default (`...` for none) and help text."""
-    return typer.Argument(default, metavar=metavar, help=text)
+    return typer.Argument(default, metavar=metavar, help=text, **more)
 
 
 MODEL = "RUN|DIR|HUB_NAME[@REVISION]"
-RUN = argument(..., "RUN", "A finished pre-training: its id, label or directory (see `bertlab runs`).")
+RUN = argument(
+    ...,
+    "RUN",
+    "A finished pre-training: its id, label or directory (see `bertlab runs`).",
+    autocompletion=complete.PRETRAINED,
+)
 RUNS = option(Path("runs"), "--runs", "DIR", "The store: the directory of all runs.", envvar="BERTLAB_RUNS")
 JSON = option(False, "--json", None, "Print one JSON document on standard output, and all else on standard error.")
 LOGGERS = option(None, "--logger", "tensorboard|wandb", "Log training curves there too; repeatable.")
 RETRY = option(False, "--retry", None, "Run failed and diverged jobs again.")
 DRY_RUN = option(False, "--dry-run", None, "Print the plan and exit.")
 WORKERS = "BERTLAB_WORKERS"
-STUDIES = argument(..., "STUDY", "Studies (see `bertlab studies`), `all`, or your own study files.")
+STUDIES = argument(
+    ..., "STUDY", "Studies (see `bertlab studies`), `all`, or your own study files.", autocompletion=complete.STUDIES
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleOptions:
     """The recipe, and the request of all groups that extend it."""
 
+    panel: ClassVar[str] = "Recipe"
+
     scale: str = option(
-        "micro", "--scale", "NAME", "Preset of model, data and training: smoke, micro, tiny, mini, base or paper."
+        "micro",
+        "--scale",
+        "smoke|micro|tiny|mini|base|paper",
+        "Preset of model, data and training (see `bertlab scales`).",
+        autocompletion=complete.SCALES,
     )
     set_: Names = option(
         None,
@@ -123,6 +150,8 @@ class ScaleOptions:
 class StoreOptions:
     """Directories."""
 
+    panel: ClassVar[str] = "Data and store"
+
     data: Path | None = option(
         None, "--data", "DIR", "Local copy of tasks and corpora (see `bertlab fetch`).", envvar="BERTLAB_DATA"
     )
@@ -146,9 +175,21 @@ class TextOptions(StoreOptions, ScaleOptions):
 class TaskOptions(ScaleOptions):
     """The tasks."""
 
-    substitute: Names = option(None, "--substitute", "TASK=DATASET", "Use another data set for a task; repeatable.")
+    panel: ClassVar[str] = "Tasks"
+
+    substitute: Names = option(
+        None,
+        "--substitute",
+        "TASK=DATASET",
+        "Use another data set for a task; repeatable.",
+        autocompletion=complete.TASK_PAIRS,
+    )
     intermediate_task: Names = option(
-        None, "--intermediate-task", "TASK=DATASET", "Fine-tune on this data set before the task; repeatable."
+        None,
+        "--intermediate-task",
+        "TASK=DATASET",
+        "Fine-tune on this data set before the task; repeatable.",
+        autocompletion=complete.TASK_PAIRS,
     )
     finetune_seeds: int = option(
         0, "--finetune-seeds", "N", "Fine-tuning seeds per pre-training seed; 0: as many as the scale sets."
@@ -159,9 +200,15 @@ class TaskOptions(ScaleOptions):
 class AuditOptions(TextOptions):
     """Studies and their variants."""
 
+    panel: ClassVar[str] = "Variants and seeds"
+
     study: list[str] = STUDIES
     only: Names = option(
-        None, "--only", "VARIANT", "Run only this variant; repeatable. `bertlab studies --json` names them."
+        None,
+        "--only",
+        "VARIANT",
+        "Run only this variant; repeatable (see `bertlab show STUDY`).",
+        autocompletion=complete.VARIANTS,
     )
 
 
@@ -169,7 +216,11 @@ class AuditOptions(TextOptions):
 class StudyOptions(TaskOptions, AuditOptions):
     """Studies, and everything that changes what they run."""
 
-    from_: str | None = option(None, "--from", MODEL, "Measure this model instead of pre-training.")
+    panel: ClassVar[str] = AuditOptions.panel
+
+    from_: str | None = option(
+        None, "--from", MODEL, "Measure this model instead of pre-training.", autocompletion=complete.PRETRAINED
+    )
     seeds: str | None = option(
         None, "--seeds", "N|RANGES", "Pre-training seeds: 6 means 0 to 5; or 3-5,7.", show_default="1"
     )
@@ -207,6 +258,8 @@ class StudyOptions(TaskOptions, AuditOptions):
 @dataclass(frozen=True, kw_only=True)
 class DeviceOptions:
     """Devices."""
+
+    panel: ClassVar[str] = "Devices"
 
     gpus: int = option(0, "--gpus", "N", "GPUs to use; 0: the CPU.", min=0)
     threads: int = option(0, "--threads", "N", "CPU threads; 0: all cores.", min=0)

@@ -18,6 +18,8 @@ def pretrain(
     """Pre-train one model outside of a study.
 
     Uses the recipe of a scale; --set changes any field. `bertlab runs --prune` removes the model.
+
+    Example: bertlab pretrain --scale tiny --set masked_lm.mask_prob=0.4
     """
     from bertlab.cli.carry_out import carry_out, draw, unfinished
     from bertlab.lab import plan as planning

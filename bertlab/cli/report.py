@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bertlab.cli import complete
 from bertlab.cli.console import print_json, say
 from bertlab.cli.options import JSON, Names, argument, option
 from bertlab.cli.results import FAIL_ON, check_fail_on, failing, print_results, results_data
@@ -11,7 +12,7 @@ from bertlab.wording import count
 
 
 def report(
-    studies: Names = argument(None, "STUDY", "Studies; default: all that were run."),
+    studies: Names = argument(None, "STUDY", "Studies; default: all that were run.", autocompletion=complete.STUDIES),
     runs: list[Path] | None = option(
         None,
         "--runs",
@@ -20,12 +21,15 @@ def report(
         envvar="BERTLAB_RUNS",
     ),
     out: Path = option(Path("reports"), "--out", "DIR", "Directory of the pages."),
-    formats: Names = option(None, "--format", "FORMAT", "md, html or latex; default: md and html."),
+    formats: Names = option(None, "--format", "md|html|latex", "Repeatable; default: md and html."),
     old: Path | None = option(None, "--compare", "OLD_STORE", "Compare with the results in another store."),
     fail_on: Names = FAIL_ON,
     json: bool = JSON,
 ) -> int:
-    """Write tables, figures and verdicts from finished runs."""
+    """Write tables, figures and verdicts from finished runs.
+
+    Example: bertlab report masking --out reports
+    """
     from bertlab.report import page
     from bertlab.report.pages.agreement import summary
     from bertlab.store.merge import Joined, opened

@@ -4,6 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from bertlab.cli import complete
 from bertlab.cli.console import print_json, print_table, say
 from bertlab.cli.options import JSON, RUNS, Names, option
 from bertlab.errors import BadInput
@@ -13,11 +14,14 @@ COLUMNS = ("id", "kind", "label", "status", "reason")
 
 def runs(
     runs: Path = RUNS,
-    remove: Names = option(None, "--remove", "RUN", "Remove a finished run; repeatable."),
+    remove: Names = option(None, "--remove", "RUN", "Remove a finished run; repeatable.", autocompletion=complete.RUNS),
     prune: bool = option(False, "--prune", None, "Remove runs of no study, and remains of killed and damaged runs."),
     json: bool = JSON,
 ) -> None:
-    """List or remove runs."""
+    """List or remove runs.
+
+    Example: bertlab runs --json
+    """
     from bertlab.store.files import read_json
     from bertlab.store.prune import prune as pruned
     from bertlab.store.runs import Store

@@ -7,7 +7,10 @@ from bertlab.cli.options import JSON
 
 
 def studies(json: bool = JSON) -> None:
-    """List the studies."""
+    """List the studies.
+
+    Example: bertlab studies --json
+    """
     from bertlab.lab.studies import find, names
 
     listed: list[dict[str, Any]] = [

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import FrameType
 
 from bertlab.errors import BadInput, unknown
+from bertlab.lab import shipped
+from bertlab.lab.shipped import names as names
 from bertlab.lab.study import Study
 from bertlab.lab.study_file import StudyFile, executed, written
 from bertlab.progress import Interrupted
@@ -42,17 +44,6 @@ def _limited() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def folder() -> Path:
-    """The directory of the studies: `bertlab/ablations` in a wheel, `ablations` beside `bertlab` in a checkout."""
-    package = Path(__file__).resolve().parents[1]
-    return package / "ablations" if (package / "ablations").is_dir() else package.parent / "ablations"
-
-
-def names() -> list[str]:
-    """The names of bertlab's own studies: those of their files, with hyphens."""
-    return sorted(path.stem.replace("_", "-") for path in folder().glob("*.py") if not path.stem.startswith("_"))
-
-
 def find(name: str) -> Study:
     """The study with this name, or in this Python file, which is run and defines `study`.
 
@@ -63,7 +54,7 @@ def find(name: str) -> Study:
     if not theirs:
         if name not in names():
             raise unknown("study", name, [*names(), "all"])
-        path = folder() / f"{name.replace('-', '_')}.py"
+        path = shipped.path(name)
     elif kind(path, "study file") != "file":
         raise BadInput(f"study file '{name}' does not exist: give the path of a Python file that defines `study`")
     try:

@@ -7,7 +7,7 @@ import pytest
 
 from bertlab.adaptation import Features, FineTuning
 from bertlab.errors import BadInput
-from bertlab.lab import plan, scales, studies
+from bertlab.lab import plan, scales, shipped, studies
 from bertlab.lab.record import records
 from bertlab.lab.study import Claim, Measurement, Size, Study, Variant, table
 from bertlab.names import plain
@@ -361,7 +361,7 @@ def test_nothing_is_left_beside_a_file_that_is_read(tmp_path, monkeypatch):
     """Whether or not Python writes bytecode."""
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     path = tmp_path / "mine.py"
-    path.write_bytes((studies.folder() / "masking.py").read_bytes())
+    path.write_bytes(shipped.path("masking").read_bytes())
     assert studies.find(str(path)).name == "masking"
     assert list(tmp_path.iterdir()) == [path]
     assert not sys.dont_write_bytecode

@@ -1,0 +1,62 @@
+"""Help in plain text: options and commands under headings, and an example that can be copied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+MARK = "Example: "
+"""The beginning of the last paragraph of a command's docstring."""
+
+
+class Command(TyperCommand):
+    """A command with its options under the headings of their `rich_help_panel`, and the example of its docstring."""
+
+    def __init__(self, *given: Any, **settings: Any) -> None:
+        text, _, example = (settings.get("help") or "").partition(MARK)
+        self.example = " ".join(example.split())
+        super().__init__(*given, **settings | {"help": text.rstrip()})
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Writes arguments, the options of each heading, and at last those without one."""
+        panels: dict[str, list[tuple[str, str]]] = {"Arguments": []}
+        rest = []
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is None:
+                continue
+            name, text = record
+            if param.param_type_name == "argument":
+                panels["Arguments"].append((name.partition(" <")[0], text))  # without the Python type
+            elif panel := getattr(param, "rich_help_panel", None):
+                panels.setdefault(panel, []).append((name, text))
+            else:
+                rest.append((name, text))
+        _write({**panels, "Options": rest}, formatter)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Writes the example, in one line."""
+        if self.example:
+            with formatter.section("Example"):
+                formatter.write(f"{'':{formatter.current_indent}}{self.example}\n")
+
+
+class Group(TyperGroup):
+    """All commands, under the headings of their `rich_help_panel`."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Writes a line for each command."""
+        width = formatter.width - 6 - max(map(len, self.commands))
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name, each in self.commands.items():
+            panel = getattr(each, "rich_help_panel", None) or "Commands"
+            panels.setdefault(panel, []).append((name, each.get_short_help_str(width)))
+        _write(panels, formatter)
+
+
+def _write(panels: dict[str, list[tuple[str, str]]], formatter: Any) -> None:
+    for heading, lines in panels.items():
+        if lines:
+            with formatter.section(heading):
+                formatter.write_dl(lines)

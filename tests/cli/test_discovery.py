@@ -1,0 +1,177 @@
+"""What a user finds without reading code: completion in a shell, and help."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+import typer
+
+from bertlab.cli import complete
+from bertlab.cli.main import app
+from bertlab.lab import shipped, studies
+
+PROGRAM = "from bertlab.cli.main import main; main()"
+
+
+def asked(*words):
+    """The environment in which a shell asks for the last word."""
+    given = {"COMP_WORDS": "\n".join(map(str, ("bertlab", *words))), "COMP_CWORD": str(len(words))}
+    return given | {"_BERTLAB_COMPLETE": "complete_bash"}
+
+
+@pytest.fixture
+def completed(call, capsys, monkeypatch, tmp_path):
+    """The words with which a shell completes the last of some."""
+    monkeypatch.chdir(tmp_path)
+
+    def complete(*words):
+        capsys.readouterr()
+        with monkeypatch.context() as patch:
+            for name, value in asked(*words).items():
+                patch.setenv(name, value)
+            assert call() == 0
+        captured = capsys.readouterr()
+        assert captured.err == ""
+        return captured.out.splitlines() if captured.out.strip() else []
+
+    return complete
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory):
+    """Completes a line as bash does, with the script that `--show-completion` prints."""
+    place = tmp_path_factory.mktemp("shell")
+    (place / "bin").mkdir()
+    program = place / "bin" / "bertlab"
+    program.write_text(f"#!{sys.executable}\n{PROGRAM}\n")
+    program.chmod(0o755)
+    script = subprocess.run(
+        [program],
+        env=os.environ | {"_BERTLAB_COMPLETE": "source_bash"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+    def complete(*words):
+        given = " ".join(map(shlex.quote, ("bertlab", *words)))
+        body = f"{script}\nCOMP_WORDS=({given})\nCOMP_CWORD={len(words)}\n"
+        body += '_bertlab_completion bertlab\nprintf "%s\\n" "${COMPREPLY[@]}"\n'
+        env = os.environ | {"PATH": f"{place / 'bin'}:{os.environ['PATH']}"}
+        found = subprocess.run(["bash", "-c", body], env=env, capture_output=True, text=True, check=True, cwd=place)
+        return found.stdout.splitlines()
+
+    return complete
+
+
+def test_bash_completes_commands_studies_and_words_with_spaces(shell):
+    assert shell("abl") == ["ablate"]
+    assert shell("ablate", "masking", "s") == ["sentence-order", "size", "spans"]
+    escaped = ["LTR\\ \\&\\ no\\ NSP", "LTR\\ \\&\\ no\\ NSP\\ +\\ BiLSTM"]
+    assert shell("ablate", "nsp", "--only", "LTR") == escaped
+    # where the names go on differently, the user presses the key again: the shell then has the escaped beginning
+    assert shell("ablate", "nsp", "--only", "LTR\\ \\&\\ no\\ NSP\\ +") == escaped[1:]
+    # the words come back as the variants' names
+    assert [shlex.split(word)[0] for word in escaped] == [each.name for each in studies.find("nsp").variants[2:]]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["ablate", "masking", "--scale", "m"], ["micro", "mini"]),
+        (["ablate", "--precision", ""], ["auto", "fp32", "bf16"]),
+        (["plan", "nsp", "--only", "B"], ["BERT"]),
+        (["finetune", "--task", "sq"], ["squad", "squad_v2"]),
+        (["finetune", "--adaptation", "f"], ["finetune", "features"]),
+        (["ablate", "masking", "--substitute", "conll"], ["conll2003="]),
+        (["export", ""], []),
+        (["ablate", "none.py", "--only", ""], []),
+    ],
+)
+def test_names_are_completed(completed, words, expected):
+    assert completed(*words) == expected
+
+
+def test_runs_are_completed_from_the_store(completed, tmp_path):
+    for path in (
+        "corpus/aa01--microworld",
+        "pretrain/bb02--own-a-seed0",
+        "pretrain/.bb03.work",
+        "finetune/bb04--own-a-mnli",
+    ):
+        (tmp_path / "store" / path).mkdir(parents=True)
+    assert completed("fill-mask", "--runs", "store", "") == ["own-a-seed0", "bb02"]
+    assert completed("export", "--runs", "store", "b") == ["bb02"]
+    assert completed("runs", "--runs", "store", "--remove", "b") == ["bb02", "bb04"]
+    assert completed("runs", "--runs", "store", "--remove", "own") == ["own-a-mnli", "own-a-seed0"]
+
+
+def test_a_study_file_is_read_and_not_run(completed, tmp_path):
+    text = 'open("ran", "w")\nstudy = Study(variants=[Variant("one"), Variant("two words", fields={})])\n'
+    (tmp_path / "own.py").write_text(text)
+    assert completed("ablate", "own.py", "--only", "") == ["one", "two\\ words"]
+    assert not (tmp_path / "ran").exists()
+
+
+def test_completion_imports_nothing_heavy(tmp_path):
+    heavy = "{'torch', 'lightning', 'numpy', 'rich', 'scipy', 'pandas', 'matplotlib', 'transformers', 'datasets'}"
+    code = (
+        f"import atexit, sys; atexit.register(lambda: print('loaded', sorted({heavy} & {{*sys.modules}})))\n{PROGRAM}"
+    )
+    env = os.environ | asked("ablate", "masking", "--only", "")
+    found = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines()[-2:] == ["0/0/100", "loaded []"]
+
+
+@pytest.mark.parametrize("name", shipped.names())
+def test_every_variant_is_completed(name):
+    context = SimpleNamespace(params={"study": [name]})
+    assert complete.VARIANTS(context, "") == [each.name for each in studies.find(name).variants]
+
+
+def commands():
+    return typer.main.get_command(app).commands
+
+
+def test_bertlab_alone_prints_help_only(call, capsys):
+    assert call() == 0
+    alone = capsys.readouterr()
+    assert call("--help") == 0
+    assert alone.out == capsys.readouterr().out
+    assert alone.err == ""
+    assert all(f"  {name} " in alone.out for name in commands())
+
+
+@pytest.mark.parametrize("name", commands())
+def test_help_has_an_example_that_parses(name, call, capsys):
+    assert call(name, "-h") == 0
+    text = capsys.readouterr().out
+    example = text.rsplit("Example:\n", 1)[1].strip()
+    program, command, *words = shlex.split(example)
+    assert (program, command) == ("bertlab", name)
+    with commands()[name].make_context(name, words):
+        pass
+
+
+def test_options_stand_under_headings(call, capsys):
+    assert call("ablate", "-h") == 0
+    text = capsys.readouterr().out
+    found = {}
+    for part in re.split(r"\n\n(?=\S)", text):
+        heading, _, lines = part.partition("\n")
+        found[heading.rstrip(":")] = re.findall(r"^  (?:-h, )?(--[a-z-]+)", lines, re.MULTILINE)
+    assert found["Variants and seeds"] == [
+        "--only", "--from", "--seeds", "--claim-seeds", "--random-init", "--budget", "--until-decided",
+    ]  # fmt: skip
+    assert {"--gpus", "--workers", "--cluster"} <= {*found["Devices"]}
+    assert found["Options"][-1] == "--help"
+    listed = [option for options in found.values() for option in options]
+    assert sorted(listed) == sorted({*listed})
+    assert {f"--{each.opts[-1].lstrip('-')}" for each in commands()["ablate"].params if each.opts[-1][0] == "-"} <= {
+        *listed
+    }
+    assert "--scale smoke|micro|tiny|mini|base|paper" in text
