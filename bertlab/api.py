@@ -56,9 +56,10 @@ def prepare_corpus(
 
 
 def open_run(store: str | Path, name: str) -> Pretrained:
-    """The model and tokenizer of a finished pre-training: the beginning of its id, its label or its directory.
+    """The model and tokenizer of a finished pre-training.
 
-    Raises `BadInput` if no run matches, or several do.
+    `name` is the beginning of its id, STUDY/VARIANT/SEED, its label or its directory. Raises `BadInput` if no run
+    matches, or several do.
     """
     from bertlab.training.finetuning import open_pretrained
 

@@ -4,7 +4,7 @@ import resource
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
@@ -22,6 +22,7 @@ from bertlab.machine import Machine
 from bertlab.names import label, visible
 from bertlab.progress import Progress, signals_as_flags
 from bertlab.recipe import cost
+from bertlab.store import addresses
 from bertlab.store.runs import Run, Store
 from bertlab.wording import count, duration, megabytes
 
@@ -131,7 +132,12 @@ def carry_out(
             store.clear_failure(job.id)
     try:
         with signals_as_flags(), store.reserved(job.id for job in jobs), Live() as live:
-            lost = execute(jobs, store, machine, live, on_training)
+
+            def begin_training() -> None:
+                on_training()  # keeps records, from which the addresses follow
+                live.addresses = store.addresses()
+
+            lost = execute(jobs, store, machine, live, begin_training)
     except BadInput:
         if fresh:
             store.remove_if_empty()
@@ -139,7 +145,7 @@ def carry_out(
     if lost:
         complain(f"{len(lost)} of {len(jobs)} jobs have no result (see `bertlab runs`):")
     for job in lost:
-        complain(f"  {title(job)}: {reason(job, store)}")
+        complain(f"  {title(job, live.addresses)}: {reason(job, store)}")
     return not lost
 
 
@@ -175,10 +181,12 @@ class Live(Bars):
         )
         self.shown: dict[str, TaskID] = {}
         """The bars of running jobs by id."""
+        self.addresses: dict[str, list[str]] = {}
+        """Addresses of runs by id."""
 
     def begin(self, job: Job, number: int, total: int) -> Progress:
         """Shows a job; returns its progress callback: a bar, or a line now and then."""
-        name = f"[{number}/{total}] {title(job)}"
+        name = f"[{number}/{total}] {title(job, self.addresses)}"
         self._hide(job)  # it begins again after another command had claimed it
         if not self.task_ids:
             self.add_task("all jobs", total=total, figures="")
@@ -204,21 +212,21 @@ class Live(Bars):
         loss = result.get("judged_by")  # of a pre-training
         figures = {f"held-out {loss}": result["heldout"][loss]} if loss else result.get("metrics", {})
         stage = "collapsed: one answer for all examples" if result.get("status") == "collapsed" else ""
-        say(f"{title(job)}: {duration(seconds)}  {shown(figures, stage)}".rstrip())
+        say(f"{title(job, self.addresses)}: {duration(seconds)}  {shown(figures, stage)}".rstrip())
 
     def failed(self, job: Job, reason: str, *, again: bool) -> None:
         """Prints a line for a job without a result."""
         self._hide(job)
-        say(f"{title(job)}: {reason}{'; trying once more' if again else ''}")
+        say(f"{title(job, self.addresses)}: {reason}{'; trying once more' if again else ''}")
 
     def _hide(self, job: Job) -> None:
         if job.id in self.shown:
             self.remove_task(self.shown.pop(job.id))
 
 
-def title(job: Job) -> str:
-    """The name of a job, as `bertlab runs` lists it."""
-    return visible(f"{job.kind} {job.label}")
+def title(job: Job, known: Mapping[str, Sequence[str]]) -> str:
+    """The kind and the name of a job, as `bertlab runs` lists it and commands accept it."""
+    return visible(f"{job.kind} {addresses.shown(label(job.label), known.get(job.id, ()))}")
 
 
 def shown(figures: dict[str, float], stage: str) -> str:

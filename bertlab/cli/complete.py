@@ -1,6 +1,7 @@
 """Completes words on the command line. Reads names from files, runs no code of a study and imports nothing heavy."""
 
 import ast
+import json
 import os
 import re
 import tomllib
@@ -11,6 +12,7 @@ from typing import Any
 import typer
 
 from bertlab.lab import shipped
+from bertlab.store import addresses
 
 Completer = Callable[[typer.Context, str], list[str]]
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -70,12 +72,16 @@ def _variants(ctx: typer.Context) -> Iterator[str]:
 
 
 def _runs(*kinds: str) -> Callable[[typer.Context], Iterator[str]]:
-    """The labels of finished runs of some kinds, and then their ids."""
+    """The addresses of finished runs of some kinds in studies, then their labels, and then their ids."""
 
     def find(ctx: typer.Context) -> Iterator[str]:
         root = ctx.params.get("runs") or os.environ.get("BERTLAB_RUNS") or "runs"
         paths = [path for kind in kinds for path in sorted((Path(root) / kind).glob("[0-9a-f]*--*"))]
         names = [path.name.partition("--") for path in paths]
+        ids = {run_id for run_id, _, _ in names}
+        records = [json.loads(path.read_bytes()) for path in sorted((Path(root) / "studies").glob("*.json"))]
+        for run_id, known in addresses.of_runs(records).items():
+            yield from known if run_id in ids else ()
         yield from sorted(label for _, _, label in names)
         yield from (run_id for run_id, _, _ in names)
 

@@ -88,7 +88,7 @@ MODEL = "RUN|DIR|HUB_NAME[@REVISION]"
 RUN = argument(
     ...,
     "RUN",
-    "A finished pre-training: its id, label or directory (see `bertlab runs`).",
+    "A finished pre-training: STUDY/VARIANT/SEED, its id, label or directory; see `bertlab runs`.",
     autocompletion=complete.PRETRAINED,
 )
 RUNS = option(Path("runs"), "--runs", "DIR", "The store: the directory of all runs.", envvar="BERTLAB_RUNS")

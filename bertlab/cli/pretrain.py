@@ -2,14 +2,19 @@
 
 import dataclasses
 
+from bertlab import names
 from bertlab.cli.console import print_json, say
 from bertlab.cli.options import DRY_RUN, JSON, LOGGERS, RETRY, Names, TextOptions, TrainingOptions, option
+from bertlab.errors import BadInput
 
 
 def pretrain(
     options: TextOptions,
     devices: TrainingOptions,
     seed: int = option(0, "--seed", "N", "Seed of initial weights, data order and masks.", min=0),
+    name: str = option(
+        "", "--name", "NAME", "Label of the run, by which other commands find it.", show_default="pretrain-seedN"
+    ),
     logger: Names = LOGGERS,
     retry: bool = RETRY,
     dry_run: bool = DRY_RUN,
@@ -24,6 +29,7 @@ def pretrain(
     from bertlab.cli.carry_out import carry_out, draw, unfinished
     from bertlab.lab import plan as planning
     from bertlab.lab import scales
+    from bertlab.lab.jobs import Pretrain
     from bertlab.lab.study import Measurement, Study, Variant
     from bertlab.store.runs import Store
 
@@ -38,14 +44,18 @@ def pretrain(
     )
     machine, store = devices.machine(options, logger), Store(options.runs)
     plan = planning.make(options.request((one,), seeds=(seed,)), machine)
+    label = names.label(name) if name else f"pretrain-seed{seed}"
+    jobs = [dataclasses.replace(job, own_label=label) if isinstance(job, Pretrain) else job for job in plan.jobs]
+    if taken := [run for run in store.runs() if name and run.label == label and run.id != plan.cells[0].job.id]:
+        raise BadInput(f"--name {name}: another run, {taken[0].id}, has this name: give another")
     found = draw(plan, store, machine)
     if dry_run:
         if json:
             print_json(dataclasses.asdict(found))
         return 0
-    if not carry_out(plan.jobs, store, machine, retry=retry):
+    if not carry_out(jobs, store, machine, retry=retry):
         if json:
-            print_json({"unfinished": unfinished(plan.jobs, store)})
+            print_json({"unfinished": unfinished(jobs, store)})
         return 1
     run = store.get(plan.cells[0].job.id)
     assert run is not None
@@ -53,6 +63,9 @@ def pretrain(
         print_json({"id": run.id, "path": str(run.path), **run.result()})
         return 0
     figures = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in run.result()["heldout"].items())
-    say(f"{run.id} on held-out text: {figures} (losses in nats)")
-    say(f"Next: `bertlab finetune --from {run.id} --task mnli`, `bertlab fill-mask`, `bertlab export {run.id} DIR`")
+    given = run.label if name else run.id  # without --name, other recipes have the same label
+    if name and run.label != label:
+        say(f"This pre-training was finished before, as {run.label}.")
+    say(f"{given} on held-out text: {figures} (losses in nats)")
+    say(f"Next: `bertlab finetune --from {given} --task mnli`, `bertlab fill-mask`, `bertlab export {given} DIR`")
     return 0

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bertlab.cli import complete
 from bertlab.cli.console import complain, print_table, say
 from bertlab.cli.options import option
 from bertlab.errors import unknown
@@ -19,6 +20,7 @@ FAIL_ON = option(
     "--fail-on",
     "contradicted|undecided",
     "Exit with 1 if a claim has this verdict by the paper's metric; repeatable.",
+    autocompletion=complete.choices("contradicted", "undecided"),
 )
 
 

@@ -7,21 +7,27 @@ from typing import Any
 from bertlab.cli import complete
 from bertlab.cli.console import print_json, print_table, say
 from bertlab.cli.options import JSON, RUNS, Names, option
-from bertlab.errors import BadInput
+from bertlab.errors import BadInput, unknown
 
 COLUMNS = ("id", "kind", "label", "status", "reason")
+"""Of the JSON, with `path`, `recipe` and `addresses`. The table has the address of a run, else its label."""
 
 
 def runs(
     runs: Path = RUNS,
     remove: Names = option(None, "--remove", "RUN", "Remove a finished run; repeatable.", autocompletion=complete.RUNS),
     prune: bool = option(False, "--prune", None, "Remove runs of no study, and remains of killed and damaged runs."),
+    study: str = option("", "--study", "STUDY", "List only the runs of this study.", autocompletion=complete.STUDIES),
     json: bool = JSON,
 ) -> None:
     """List or remove runs.
 
-    Example: bertlab runs --json
+    Commands that take a run accept what this lists: an id, or STUDY/VARIANT/SEED, and for measurements
+    STUDY/VARIANT/SEED/MEASUREMENT. Labels and directories work too.
+
+    Example: bertlab runs --study masking
     """
+    from bertlab.store import addresses
     from bertlab.store.files import read_json
     from bertlab.store.prune import prune as pruned
     from bertlab.store.runs import Store
@@ -29,6 +35,8 @@ def runs(
     store = Store(runs, lenient=not prune)
     if not runs.is_dir():
         raise BadInput(f"there is no runs directory '{runs}': run `bertlab ablate` first, or give another with --runs")
+    if study and prune:
+        raise BadInput("--study: --prune removes runs of no study, so leave one out")
     if remove:
         found = list(dict.fromkeys(store.match(name, to_remove=True) for name in remove))
         store.remove(found)
@@ -60,7 +68,23 @@ def runs(
                 reason = f"{at['done']:,}/{at['total']:,} {at['stage']}, process {at['pid']} on {at['host']}"
         status, label = "running" if active else "interrupted", record.get("label", "")
         rows.append((run_id, kind, label, status, reason, str(path), record.get("science", {})))
+    records = store.records(needed=()).values()
+    if study:
+        of_study = [addresses.run_ids(record) for record in records if record["study"] == study]
+        if not of_study:
+            raise unknown("study with runs", study, {record["study"] for record in records})
+        rows = [row for row in rows if row[0] in set().union(*of_study)]
+    known = addresses.of_runs(records)
+    named = known
+    if study:
+        own = (f"{study}/", f"{study}@")
+        named = {run_id: [each for each in found if each.startswith(own)] for run_id, found in known.items()}
     if json:
-        print_json([dict(zip((*COLUMNS, "path", "recipe"), row, strict=True)) for row in rows])
+        columns = (*COLUMNS, "path", "recipe")
+        print_json([dict(zip(columns, row, strict=True)) | {"addresses": known.get(row[0], [])} for row in rows])
     elif not remove and not prune:
-        print_table(COLUMNS, [row[: len(COLUMNS)] for row in rows], left=5)
+        shown = [
+            (run_id, kind, addresses.shown(label, named.get(run_id, [])), *rest[:2])
+            for run_id, kind, label, *rest in rows
+        ]
+        print_table(("id", "kind", "run", "status", "reason"), shown, left=5)

@@ -96,6 +96,8 @@ class Pretrain:
     """The first study and variant that need it."""
     milestones: tuple[int, ...] = field(default=(100,), compare=False)
     """Percentages of the steps after which weights are saved."""
+    own_label: str = field(default="", compare=False)
+    """A label in place of study, variant and seed."""
     kind: ClassVar[str] = "pretrain"
     id = cached_property(_id)
 
@@ -116,8 +118,8 @@ class Pretrain:
 
     @property
     def label(self) -> str:
-        """Study, variant and seed."""
-        return f"{self.name}-seed{self.recipe.seed}"
+        """Study, variant and seed, unless it has its own."""
+        return self.own_label or f"{self.name}-seed{self.recipe.seed}"
 
     def science(self) -> dict[str, Any]:
         """The data from which the id follows."""
@@ -359,7 +361,7 @@ def _save_predictions(path: Path, predictions: dict[str, np.ndarray]) -> None:
 
 
 def find_pretrained(name: str, store: Store, machine: Machine) -> Pretrained:
-    """The finished run with this id, label or directory; else the checkpoint with this directory or name (`--from`).
+    """The finished run that `--from` names (see `Store.match`); else the checkpoint with this directory or name.
 
     Raises `BadInput` if there is none.
     """
@@ -373,7 +375,7 @@ def find_pretrained(name: str, store: Store, machine: Machine) -> Pretrained:
     if kind(folder, "--from") == "folder":
         given = str(folder.absolute()) if kind(folder / "manifest.json", "--from") == "file" else ""
     else:
-        given = name if "/" not in name and store.matches(name, pretrained) else ""
+        given = name if store.matches(name, pretrained) else ""
     if not given:
         return ImportCheckpoint(locate(name, machine))
     run = store.match(given, pretrained)
@@ -387,7 +389,7 @@ def find_pretrained(name: str, store: Store, machine: Machine) -> Pretrained:
         corpus = PrepareCorpus(recipe.corpus, recipe.tokenizer, ())
         saved = {int(path.stem.removeprefix("step-")) for path in (run.path / "milestones").glob("step-*.safetensors")}
         milestones = tuple(each for each in range(1, 101) if each == 100 or recipe.schedule.milestone(each) in saved)
-        job = Pretrain(recipe, corpus, run.label.removesuffix(f"-seed{recipe.seed}"), milestones)
+        job = Pretrain(recipe, corpus, run.label, milestones, run.label)
     if "code" in kept:
         raise BadInput(f"run {run.id} was trained with the code of a study file: measure it in that study")
     if job.id != run.id:

@@ -2,7 +2,7 @@
 
 import shutil
 
-from bertlab.store import locks
+from bertlab.store import addresses, locks
 from bertlab.store.runs import CHECKPOINT, KINDS, Store
 
 
@@ -15,9 +15,7 @@ def prune(store: Store) -> tuple[int, int]:
     with store.exclusive():
         runs, needed = store.runs(), store.reserved_ids()
         for record in store.records().values():
-            needed |= {*record["tries"], *(each["run_id"] for each in record["cells"])}
-            for each in record["rows"]:
-                needed |= {each["pretrain_id"], each["corpus_id"]}
+            needed |= addresses.run_ids(record)
         needed |= {run.science()["corpus"] for run in runs if run.kind == "pretrain" and run.id in needed}
         unneeded = [run for run in (*runs, *(run for run, _ in store.damaged())) if run.id not in needed]
         store.remove(unneeded)

@@ -28,7 +28,7 @@ from typing import Any
 from bertlab.errors import BadInput, RunFailed, Unusable, Unwritable, unusable, warn, writing
 from bertlab.names import label
 from bertlab.progress import stop_if_asked
-from bertlab.store import forms, locks
+from bertlab.store import addresses, forms, locks
 from bertlab.store.files import digest, read_json, read_lines, read_sealed, sync, write_json, write_sealed
 from bertlab.store.files import kind as kind_of
 
@@ -409,26 +409,35 @@ class Store:
             shutil.rmtree(run.path, ignore_errors=True)
 
     def match(self, text: str, among: Callable[[Run], bool] = lambda run: True, *, to_remove: bool = False) -> Run:
-        """The finished run that `text` names: the beginning of its id, its label, or the path of its directory.
+        """The finished run that `text` names: the beginning of its id, its label, address, or path of its directory.
 
-        `to_remove` accepts only a whole id or label, and damaged runs too. Raises `BadInput` if no run matches, several
-        do, or only a damaged one does.
+        `to_remove` accepts only a whole id, label or address, and damaged runs too. Raises `BadInput` if no run
+        matches, several do, or only a damaged one does.
         """
         found = self.matches(text, among, to_remove=to_remove)
         if len(found) == 1:
             return found[0]
         if found:
             raise BadInput(f"run '{text}' may be {' or '.join(run.id for run in found)}: give the id")
+        there = self._at(text)
         for run, path in self.damaged():
-            if among(run) and _names(text, run, whole=to_remove):
+            if among(run) and (run.id in there or _names(text, run, whole=to_remove)):
                 raise _damaged(run, path)
         raise BadInput(f"there is no finished run '{text}' in '{self.root}': `bertlab runs` lists them")
 
     def matches(self, text: str, among: Callable[[Run], bool], *, to_remove: bool = False) -> list[Run]:
         """The finished runs that `text` may name (see `match`)."""
-        known = self._sealed() if to_remove else self.runs()
-        runs = [run for run in known if among(run) and _names(text, run, whole=to_remove)]
+        known, there = self._sealed() if to_remove else self.runs(), self._at(text)
+        runs = [run for run in known if among(run) and (run.id in there or _names(text, run, whole=to_remove))]
         return [run for run in runs if run.path.name == Path(text).name] or runs
+
+    def addresses(self) -> dict[str, list[str]]:
+        """The addresses of runs by id (see `addresses.of_runs`)."""
+        return addresses.of_runs(self.records(needed=()).values())
+
+    def _at(self, text: str) -> set[str]:
+        """The ids of the runs whose address `text` is; none for a path."""
+        return addresses.find(text, self.records(needed=()).values()) if text.count("/") > 1 else set()
 
     def _sealed(self, run_id: str = "[0-9a-f]*") -> Iterator[Run]:
         """Directories with a manifest whose id matches a pattern, in the order of their kinds and names."""
@@ -466,4 +475,6 @@ def _names(text: str, run: Run, *, whole: bool) -> bool:
     """Whether `text` names a run: by its label, its id (or, unless `whole`, the beginning of it), or its directory."""
     if "/" in text:
         return not whole and Path(text).absolute().resolve() == run.path.absolute().resolve()
-    return text in (run.path.name, run.label, run.id) or (not whole and text != "" and run.id.startswith(text))
+    if not text:
+        return False
+    return run.label == label(text) or text in (run.path.name, run.id) or (not whole and run.id.startswith(text))

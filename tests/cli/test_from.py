@@ -334,7 +334,7 @@ def test_milestones_of_a_run_are_those_that_it_keeps(call, tmp_path, capsys):
     only = ("--only", "masked LM")
     assert call("ablate", "convergence", *only, "--from", run.id, "--dry-run", "--runs", runs) == 0
     printed = capsys.readouterr().out
-    assert "from pretrain-pretrain-seed0\n" in printed
+    assert "from pretrain-seed0\n" in printed
     assert re.search(r"finetune +0 +2 ", printed), "after 50 and 100 %, as smoke keeps them"
 
 

@@ -1,0 +1,67 @@
+"""Addresses of runs: `STUDY/VARIANT/SEED`, and `STUDY/VARIANT/SEED/MEASUREMENT` for measurements of a pre-training.
+
+They follow from the records of studies, so that runs which several studies share have an address in each of them. A
+measurement before the end of the pre-training has a suffix such as `/50%`, a further fine-tuning seed one such as
+`/finetune1`. `STUDY@SCALE` names a study at one scale.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+
+def by_address(records: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
+    """The ids of the runs at each address; several where a store has a study in several settings."""
+    found: dict[str, set[str]] = {}
+    for record in records:
+        for study in (record["study"], f"{record['study']}@{record['scale']}"):
+            for address, run_id in _addresses(record, study):
+                found.setdefault(address, set()).add(run_id)
+    return found
+
+
+def of_runs(records: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The addresses of each run that name it alone, without the scale where it is not needed."""
+    found: dict[str, list[str]] = {}
+    known = by_address(records)
+    for address, ids in known.items():
+        study, _, rest = address.partition("/")
+        if len(ids) == 1 and ("@" not in study or len(known[f"{study.rpartition('@')[0]}/{rest}"]) > 1):
+            found.setdefault(next(iter(ids)), []).append(address)
+    return found
+
+
+def find(text: str, records: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The ids of the runs at an address as written, else of those that differ in case and punctuation only."""
+    known = by_address(records)
+    if text in known:
+        return known[text]
+    return {run_id for address, ids in known.items() if slug(address) == slug(text) for run_id in ids}
+
+
+def shown(label: str, addresses: Iterable[str]) -> str:
+    """The address of a run with this label for a list: of the study that the label names, else the first."""
+    own, known = slug(label.replace("-seed", "-")), [*addresses]
+    return next((each for each in known if slug(each) == own), known[0] if known else label)
+
+
+def slug(text: str) -> str:
+    """`text` in lower case with a hyphen for each other sequence of characters than letters and digits."""
+    return re.sub(r"[\W_]+", "-", text.lower()).strip("-")
+
+
+def run_ids(record: Mapping[str, Any]) -> set[str]:
+    """The ids of all runs that a record needs."""
+    ids = {*record["tries"], *(cell["run_id"] for cell in record["cells"])}
+    return ids.union(*({row["pretrain_id"], row["corpus_id"]} for row in record["rows"])) - {""}
+
+
+def _addresses(record: Mapping[str, Any], study: str) -> Iterator[tuple[str, str]]:
+    for row in record["rows"]:
+        yield f"{study}/{row['variant']}/{row['pretrain_seed']}", row["pretrain_id"]
+    for cell in record["cells"]:
+        if cell["run_id"] == cell["pretrain_id"]:
+            continue
+        address = f"{study}/{cell['variant']}/{cell['pretrain_seed']}/{cell['measurement']}"
+        address += f"/{cell['milestone']}%" if cell["milestone"] < 100 else ""
+        yield address + (f"/finetune{cell['finetune_seed']}" if cell["finetune_seed"] else ""), cell["run_id"]

@@ -1,0 +1,102 @@
+"""Runs are found as `STUDY/VARIANT/SEED` from every study that needs them, and as they are shown."""
+
+import json
+import shutil
+
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.store import addresses
+from bertlab.store.runs import Store
+
+
+def record(study, scale="micro", shared="aa", own="bb"):
+    """A record of two variants, of which the first shares its runs with other studies."""
+    rows = [
+        {"variant": variant, "pretrain_seed": 0, "pretrain_id": run_id, "corpus_id": "c0"}
+        for variant, run_id in (("BERT", shared), ("no NSP", own))
+    ]
+    cells = [
+        {**{name: row[name] for name in ("variant", "pretrain_seed", "pretrain_id")}, "measurement": "MNLI"}
+        | {"run_id": f"{row['pretrain_id']}{milestone}{seed}", "milestone": milestone, "finetune_seed": seed}
+        for row in rows
+        for milestone in (50, 100)
+        for seed in (0, 1)
+    ]
+    return {"study": study, "scale": scale, "rows": rows, "cells": cells, "tries": []}
+
+
+def test_a_shared_run_has_an_address_in_each_study():
+    records = [record("convergence", own="b1"), record("nsp", own="b2")]
+    assert addresses.of_runs(records)["aa"] == ["convergence/BERT/0", "nsp/BERT/0"]
+    assert addresses.of_runs(records)["b21001"] == ["nsp/no NSP/0/MNLI/finetune1"]
+    for text in ("nsp/no NSP/0", "nsp/no-nsp/0", "NSP@micro/no nsp/0"):
+        assert addresses.find(text, records) == {"b2"}
+    assert addresses.find("nsp/BERT/0/MNLI", records) == {"aa1000"}, "after all steps, the first fine-tuning seed"
+    assert addresses.find("nsp/BERT/0/MNLI/50%", records) == {"aa500"}
+    assert addresses.find("nsp/BERT/1", records) == set()
+    assert addresses.shown("nsp-bert-seed0", addresses.of_runs(records)["aa"]) == "nsp/BERT/0"
+    assert addresses.shown("pretrain-seed0", []) == "pretrain-seed0"
+
+
+def test_the_scale_is_added_where_one_study_has_several():
+    records = [record("nsp", "micro", "a1", "b1"), record("nsp", "tiny", "a2", "b1")]
+    assert addresses.find("nsp/BERT/0", records) == {"a1", "a2"}
+    shown = addresses.of_runs(records)
+    assert (shown["a1"], shown["a2"]) == (["nsp@micro/BERT/0"], ["nsp@tiny/BERT/0"])
+    assert shown["b1"] == ["nsp/no NSP/0"]
+
+
+def test_what_is_listed_is_accepted(call, finished, capsys):
+    capsys.readouterr()
+    assert call("runs", "--json", "--study", "masking", "--runs", finished) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert len(listed) == 13
+    store = Store(finished)
+    for run in listed:
+        names = [*run["addresses"], run["label"], run["id"]]
+        assert {store.match(name).id for name in names} == {run["id"]}
+        assert {store.match(name, to_remove=True).id for name in names} == {run["id"]}
+        assert len(run["addresses"]) == (run["kind"] != "corpus")
+    assert call("runs", "--runs", finished) == 0
+    table = capsys.readouterr().out
+    assert all(address in table for run in listed for address in run["addresses"])
+    assert call("runs", "--study", "markings", "--runs", finished) == 2
+    assert "did you mean 'masking'?" in capsys.readouterr().err
+    with pytest.raises(BadInput, match="no finished run"):
+        store.match("masking/80/10/10/1")
+
+
+def test_commands_take_addresses(call, finished, tmp_path, capsys):
+    assert call("fill-mask", "masking/80/10/10/0", "the [MASK] sat", "--runs", finished) == 0
+    assert call("export", "masking/80-10-10/0", tmp_path / "out", "--runs", finished) == 0
+    capsys.readouterr()
+    command = ("ablate", "features", "--only", "last", "--scale", "smoke", "--dry-run", "--runs", finished)
+    assert call(*command, "--from", "masking/80/10/10/0") == 0
+    assert "from masking-80-10-10-seed0\n" in capsys.readouterr().out
+
+
+def test_a_failed_run_is_named_by_its_address(call, smoke, finished, tmp_path, monkeypatch, capsys):
+    from bertlab.lab import jobs
+
+    store = Store(shutil.copytree(finished, tmp_path / "runs"))
+    store.remove([store.match("masking/0/0/100/0/NER feature-based")])
+
+    def broken(self, *arguments):
+        raise RuntimeError("a broken part")
+
+    monkeypatch.setattr(jobs.Measure, "run", broken)
+    assert call(*smoke, "--runs", store.root) == 1
+    assert "  features masking/0/0/100/0/NER feature-based: failed: a broken part" in capsys.readouterr().err
+
+
+def test_a_pre_training_has_the_name_that_it_is_given(call, tmp_path, capsys):
+    steps = ("--scale", "smoke", "--set", "schedule.steps=1", "--threads", "1", "--runs", tmp_path)
+    assert call("pretrain", "--name", "My model", *steps) == 0
+    assert "bertlab finetune --from my-model " in capsys.readouterr().out
+    run = Store(tmp_path).match("My model")
+    assert (run.kind, run.label) == ("pretrain", "my-model")
+    assert call("pretrain", "--name", "my-model", *steps, "--seed", "1") == 2
+    assert f"another run, {run.id}, has this name" in capsys.readouterr().err
+    assert call("pretrain", "--name", "other", *steps) == 0
+    assert "was finished before, as my-model" in capsys.readouterr().out
