@@ -8,6 +8,7 @@ import re
 import subprocess
 import sysconfig
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -182,6 +183,8 @@ class Machine:
             "cores": os.cpu_count(),
             "system": platform.system(),
             "python": platform.python_version(),
+            "date": datetime.now(UTC).date().isoformat(),
+            "commit": commit(),
             "versions": {"bertlab": __version__} | {name: version(name) for name in names},
         }
 
@@ -190,6 +193,20 @@ def runs_that_fit(threads: int) -> int:
     """The number of runs of `threads` threads for which this machine has cores and memory, at least one."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return max(1, min(len(os.sched_getaffinity(0)) // threads, round(memory / WORKER_BYTES)))
+
+
+@cache
+def commit() -> str:
+    """The commit of the source tree that the package runs from, `-dirty` with changes; empty for an installed copy."""
+    root = Path(__file__).resolve().parents[1]
+    if not (root / ".git").exists():
+        return ""
+    command = ["git", "--no-optional-locks", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):  # no git, or another owner's tree
+        return ""
+    return found.stdout.strip()
 
 
 @cache

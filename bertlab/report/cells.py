@@ -41,6 +41,9 @@ class Planned:
     seconds: float
     numerics: Mapping[str, str]
     """The facts of its environment that can change the last bits of a number."""
+    date: str
+    """The day on which it began, UTC, as `2026-11-23`; empty if unknown, as the commit of the source tree may be."""
+    commit: str
 
     @property
     def fate(self) -> str:

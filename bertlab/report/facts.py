@@ -59,7 +59,7 @@ def facts(evidence: Evidence) -> list[tuple[str, str]]:
     for name, of in (("Machine", "host"), ("Numerics", "numerics")):
         texts = dict.fromkeys(", ".join(map(" ".join, getattr(each, of).items())) for each in finished)
         found += [(name, text) for text in texts]
-    found.append(("Time", _time(evidence)))
+    found += [("Date", _dates(evidence)), ("Commit", ", ".join(_every(evidence, "commit"))), ("Time", _time(evidence))]
     return [(name, text) for name, text in found if text]
 
 
@@ -71,10 +71,6 @@ def _pretraining(runs: Sequence[Pretraining], baseline: str) -> list[tuple[str, 
     padding = "" if real == "unknown" else f", without padding {real}"
     found = [("Model", _model(runs)), ("Pre-training", f"{steps} steps, {tokens} tokens a run{padding}")]
     by_variant = {each.variant: [run for run in runs if run.variant == each.variant] for each in runs}
-    seen = {name: mean(known) for name, own in by_variant.items() if (known := _known(own, "real_tokens"))}
-    if seen and max(seen.values()) > 1.01 * min(seen.values()):
-        text = "; ".join(f"{variant}: {number:,.0f}" for variant, number in seen.items())
-        found.append(("Tokens a run without padding, where they differ", text))
     sizes = {name: own[-1].recipe.model for name, own in by_variant.items() if own[-1].recipe}
     multiples = []
     for variant, model in sizes.items():
@@ -135,6 +131,17 @@ def _threshold(cells: Iterable[Cell]) -> str:
         f"answered above a threshold ({' to '.join(ends)}) that is chosen for each run on {examples}, "
         "so the values are a little better than those of an unseen set"
     )
+
+
+def _every(evidence: Evidence, name: str) -> list[str]:
+    """The known values of a fact of all runs, sorted."""
+    return sorted({known for each in (*evidence.pretrainings, *evidence.cells) if (known := getattr(each, name))})
+
+
+def _dates(evidence: Evidence) -> str:
+    """The first and the last day on which a run began."""
+    days = _every(evidence, "date")
+    return " to ".join(dict.fromkeys((days[0], days[-1]))) + " (UTC)" if days else ""
 
 
 def _seconds(evidence: Evidence) -> dict[str, float]:

@@ -99,6 +99,8 @@ class _Reader:
             curve=_curve(run, result) if run else (),
             seconds=run.seconds() if run else 0.0,
             numerics=_facts(numerics, NUMERICS),
+            date=str(environment.get("date", "")),
+            commit=str(environment.get("commit", "")),
             host=_facts(environment | versions, ("processor", "cores", "system", "python", *shown)),
         )
 
@@ -106,6 +108,7 @@ class _Reader:
         """A cell of a record. The result of the evaluation split holds that of the test split."""
         run = self.runs.get(planned["run_id"])
         result = _plain(run.result()) if run else {}
+        environment = _plain(run.environment()) if run else {}
         of_pretraining, metric = planned["method"] == "pretraining", planned["metric"]
         split, examples = result, result.get("rows", {})
         if result.get("split", planned["split"]) != planned["split"]:
@@ -133,7 +136,9 @@ class _Reader:
             eval_examples=int(examples.get("evaluation", 0)),
             trained_parameters=result.get("trained_parameters"),
             seconds=run.seconds() if run and not of_pretraining else 0.0,
-            numerics=_facts(_plain(run.environment()).get("numerics", {}), NUMERICS) if run else {},
+            numerics=_facts(environment.get("numerics", {}), NUMERICS),
+            date=str(environment.get("date", "")),
+            commit=str(environment.get("commit", "")),
             kind=str(run.science().get("task", {}).get("kind", "")) if run else "",
             length=int(result.get("length", 0)),
             adaptation=_load(Adaptation, {**result.get("settings", {}), "kind": planned["method"]}),

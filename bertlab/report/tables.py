@@ -226,17 +226,14 @@ def recipes(evidence: Evidence) -> Table:
         known = [("", name, leaf) for name, leaf in leaves(recipe).items()] if recipe else []
         for cell in (each for each in evidence.cells if each.variant == variant and each.value is not None):
             own = leaves(cell.adaptation) if cell.adaptation else {}
+            known.append((cell.measurement, "method", cell.method))
             known += [(cell.measurement, f"{cell.method}.{name}", leaf) for name, leaf in own.items()]
         for on, name, leaf in known:
             fields.setdefault(name, {}).setdefault(on, {})[variant] = _plain(by_kind(leaf))
-    # by measurement, the variants that are measured there: the others do not differ
-    every = {
-        on: {each for places in fields.values() for each in places.get(on, ())} for on in ("", *evidence.measurements)
-    }
     differing: dict[str, dict[str, str]] = {}
     for name, places in fields.items():
-        for on, values in places.items():
-            if len({values.get(each, "") for each in every[on]}) > 1:
+        for values in places.values():
+            if len(set(values.values())) > 1:  # a variant without the field differs in its objective or method
                 differing[name] = values | differing.get(name, {})
     rows = [(label(evidence, each), *(values.get(each, "") for values in differing.values())) for each in variants]
     return Table(("variant", *differing), tuple(rows) if differing else ())

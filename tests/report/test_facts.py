@@ -102,21 +102,6 @@ def test_sizes_are_shown_as_the_multiples_that_they_came_to(builder):
     assert "Sizes relative to the baseline" not in dict(facts.facts(found))
 
 
-def test_real_tokens_of_each_variant_are_shown_where_they_differ(builder):
-    for variant in ("80/10/10", "100/0/0"):
-        builder.cell(variant, "NER", 60.0, 0, 0, builder.pretrain(variant))
-    builder.record()
-    found = gather_all(Store(builder.root))[0]
-    for other, expected in ((1009, None), (1119, "80/10/10: 1,000; 100/0/0: 1,119")):
-        seen = {"80/10/10": 1000, "100/0/0": other}
-        runs = [
-            dataclasses.replace(run, result={**run.result, "real_tokens": seen[run.variant]})
-            for run in found.pretrainings
-        ]
-        text = dict(facts.facts(dataclasses.replace(found, pretrainings=tuple(runs))))
-        assert text.get("Tokens a run without padding, where they differ") == expected
-
-
 def test_a_study_without_published_values_speaks_of_none(evidence, builder):
     text = " ".join(notes("caveats", evidence()))
     assert "Not the paper's setting: directions compare with the published values, sizes do not. Differences: " in text
@@ -127,3 +112,12 @@ def test_a_study_without_published_values_speaks_of_none(evidence, builder):
     text = " ".join([*notes("legend", found), *notes("caveats", found)])
     assert "Not the paper's setting. Differences: model.layers 4 (paper: 12)." in text
     assert "published" not in text
+
+
+def test_dates_and_commits_are_those_of_all_runs(builder):
+    for day, commit in (("2026-11-23", "abc"), ("2026-11-21", "abc"), ("2026-11-22", "")):
+        run_id = builder.pretrain("80/10/10", len(builder.rows), environment={"date": day, "commit": commit})
+        builder.cell("80/10/10", "NER", 60.0, len(builder.rows) - 1, 0, run_id, environment={"date": day})
+    builder.record()
+    text = dict(facts.facts(gather_all(Store(builder.root))[0]))
+    assert (text["Date"], text["Commit"]) == ("2026-11-21 to 2026-11-23 (UTC)", "abc")

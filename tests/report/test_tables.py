@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -171,3 +172,49 @@ def test_the_summary_has_what_was_measured_and_what_differs(builder: Any) -> Non
     # differences 2, 3 and 1: a mean of 2, a standard deviation of 1
     assert float(other["effect"]) == pytest.approx(2.0)
     assert float(other["high"]) == pytest.approx(2 + 4.302653 / math.sqrt(3), abs=1e-4)  # t(.975; 2)
+
+
+def test_n_is_stated_once(builder: Any) -> None:
+    two_variants(builder)
+    assert tables.seeds(gathered(builder)) == "n = 2 seeds x 2 fine-tuning seeds"
+    builder.cell("0/0/100", "MNLI", 40.0, pretrain_id=builder.pretrain("0/0/100"))
+    assert tables.seeds(gathered(builder)) == "n = 2 seeds x 1 to 2 fine-tuning seeds; 1 where no ± is shown"
+    assert [each.short for each in tables.columns(gathered(builder))[0].entries[:3]] == [
+        "53.0 ±2.8",
+        "53.0 ±4.2",
+        "40.0",
+    ]
+
+
+def test_every_seed_is_shown(builder: Any) -> None:
+    two_variants(builder)
+    builder.cell("100/0/0", "MNLI", 40.0, 2, pretrain_id=builder.pretrain("100/0/0", 2), status="collapsed")
+    table = tables.by_seed(gathered(builder))
+    assert table.columns == ("on", "variant", "seed 0", "seed 1", "seed 2")
+    assert table.rows == (
+        ("MNLI", "80/10/10", "51.00", "55.00", ""),
+        ("MNLI", "100/0/0", "50.00", "56.00", "40.00 (collapsed)"),
+    )
+
+
+def test_recipes_differ_in_what_a_study_varies(builder: Any) -> None:
+    two_variants(builder)
+    builder.pretrain("no pre-training", steps=0)
+    builder.pretrain("left to right", causal=True)
+    table = tables.recipes(gathered(builder))
+    fields = ["mask", "keep", "random"]
+    assert table.columns[1:] == ("objective", *(f"masked_lm.corruption.{each}" for each in fields))
+    assert table.rows == (
+        ("80/10/10 (baseline)", "masked_lm, next_sentence", "0.8", "0.1", "0.1"),
+        ("100/0/0", "masked_lm, next_sentence", "1", "0", "0"),
+        ("left to right", "causal_lm", "", "", ""),
+    )
+
+
+def test_the_cost_of_a_variant_is_that_of_its_runs(builder: Any) -> None:
+    two_variants(builder)
+    found = gathered(builder)
+    runs = [replace(run, result={**run.result, "real_tokens": 1000 + 10 * run.seed}) for run in found.pretrainings]
+    rows = tables.costs(replace(found, pretrainings=tuple(runs))).rows
+    # two pre-trainings and four measurements of 1.5 s each
+    assert rows[0] == ("80/10/10 (baseline)", "2,048,000", "1,005", "1.5 s", "1.5 s", "9.0 s")

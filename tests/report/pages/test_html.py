@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 
 from bertlab.report import facts, page
 
@@ -63,11 +64,18 @@ class Elements(HTMLParser):
         return rows
 
 
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the pages of a whole study are, which the first test writes."""
+    return tmp_path_factory.mktemp("pages") / "out"
+
+
 @pytest.fixture
-def written(claimed: Any, tmp_path: Path) -> Elements:
+def written(claimed: Any, out: Path) -> Elements:
     """The page of a whole study."""
-    page.write([], claimed.root, tmp_path / "out")
-    return Elements((tmp_path / "out" / "index.html").read_text(encoding="utf-8"))
+    if not out.exists():
+        page.write([], claimed.root, out)
+    return Elements((out / "index.html").read_text(encoding="utf-8"))
 
 
 def test_verdicts_come_first(written: Elements) -> None:
@@ -91,7 +99,7 @@ def test_verdicts_come_first(written: Elements) -> None:
 
 
 def test_the_numbers_are_those_of_the_csv(
-    written: Elements, of_csv: Callable[[Path], dict[tuple[str, str], tuple[str, str, str]]], tmp_path: Path
+    written: Elements, of_csv: Callable[[Path], dict[tuple[str, str], tuple[str, str, str]]], out: Path
 ) -> None:
     found: dict[tuple[str, str], tuple[str, str, str]] = {}
     minus = {row[0]: row for row in written.rows("Each variant minus the baseline")}
@@ -101,7 +109,7 @@ def test_the_numbers_are_those_of_the_csv(
             effect = minus.get(row[0], [""] * 5)[1 + 2 * place]
             value = value.removeprefix("✗ ")
             found[name, row[0].removesuffix(" (baseline)")] = (value, paper[4:], effect.split(" ")[0])
-    known = of_csv(tmp_path / "out" / "masking.csv")
+    known = of_csv(out / "masking.csv")
     assert len(known) == 7
     rounded = {key: (f"{float(value):.1f}", *others) for key, (value, *others) in known.items()}
     assert {key: found[key] for key in known} == rounded
@@ -116,8 +124,8 @@ def test_a_value_is_shaded_where_a_claim_on_it_is_decided(written: Elements) -> 
     assert [each["aria-label"] for each in marks] == ["contradicted"]
 
 
-def test_nothing_comes_from_elsewhere(written: Elements, tmp_path: Path) -> None:
-    text = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+def test_nothing_comes_from_elsewhere(written: Elements, out: Path) -> None:
+    text = (out / "index.html").read_text(encoding="utf-8")
     assert not written.all("link", "img", "iframe", "object", "embed", "base", "form")
     policy = next(each["content"] for each in written.all("meta") if each.get("http-equiv"))
     assert policy.startswith("default-src 'none'; ")
@@ -154,8 +162,8 @@ def test_a_reader_of_any_kind_finds_the_way(written: Elements) -> None:
     assert all(each.get("aria-hidden") for each in written.all("svg") if each not in pictures)
 
 
-def test_figures_have_the_ink_of_the_page(tmp_path: Path, written: Elements) -> None:
-    text = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+def test_figures_have_the_ink_of_the_page(out: Path, written: Elements) -> None:
+    text = (out / "index.html").read_text(encoding="utf-8")
     figures = text[text.index("<figure>") :]
     assert "currentColor" in figures
     assert "var(--grid)" in figures
@@ -201,3 +209,31 @@ def test_what_is_missing_is_noted(builder: Any, tmp_path: Path) -> None:
     assert rows[2] == ["100/0/0", "pending 84.3"]
     assert "No claims were recorded with these runs." in found.all("header")[0]["text"]
     assert "2 of 4 values are measured; 2 pending." in found.all("article")[0]["text"]
+
+
+def test_one_warning_comes_before_the_first_result(builder: Any, tmp_path: Path) -> None:
+    for place, variant in enumerate(("80/10/10", "100/0/0", "0/0/100")):
+        builder.cell(variant, "MNLI", 50.0, pretrain_id=builder.pretrain(variant, loss=5.85, own=5.85 + place))
+    builder.record()
+    page.write([], builder.root, tmp_path / "out")
+    text = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert text[: text.index('<table class="results">')].count("Warning.") == 1
+    found = Elements(text)
+    (warning,) = (each["text"] for each in found.all("details") if each.get("class") == "warning")
+    assert warning.startswith("Warning. 3 of 3 models learned next to nothing in pre-training")
+    assert "0/0/100, seed 0 (" in warning
+    found = Elements(MarkdownIt("gfm-like").render((tmp_path / "out" / "masking.md").read_text(encoding="utf-8")))
+    (alert,) = (each["text"] for each in found.all("blockquote"))
+    assert alert.startswith("[!WARNING] 3 of 3 models learned next to nothing")
+
+
+def test_notes_of_markdown_do_not_fuse(written: Elements, out: Path) -> None:
+    source = (out / "masking.md").read_text(encoding="utf-8")
+    found = Elements(MarkdownIt("gfm-like").render(source))
+    assert len(found.all("table")) == source.count("|:--")
+    assert len(found.all("details")) == len(found.all("summary")) == source.count("<details>")
+    # a table, a list or a paragraph, never several lines in one
+    lines = [each["text"] for each in found.all("p", "li")]
+    assert len(lines) > 20
+    assert not [line for line in lines if " - " in line or "|" in line or "<" in line]
+    assert not [line for line in lines if re.search(r"[a-z]\.[A-Z]", line)]
