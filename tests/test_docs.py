@@ -4,7 +4,6 @@ import importlib.util
 import json
 import re
 import shlex
-import shutil
 from pathlib import Path
 
 import pytest
@@ -50,6 +49,11 @@ def written(folder, text):
 def test_there_is_code():
     assert len(FILES) >= 5
     assert len(COMMANDS) >= 30
+
+
+def test_the_python_of_all_pages_is_the_one_that_is_tested():
+    shown = [block for text in PAGES.values() for block in re.findall(r"<!-- python -->\n(```.*?```)", text, re.S)]
+    assert len(set(shown)) == 1
 
 
 @pytest.mark.parametrize("text", FILES, ids=lambda text: re.search(r'name="([a-z]+)"', text)[1])
@@ -153,14 +157,14 @@ def test_the_architecture_names_every_package():
     assert named == {path.parent.name for path in (ROOT / "bertlab").glob("*/__init__.py")}
 
 
-@pytest.mark.filterwarnings("ignore")  # Lightning's advice to the user's own Trainer
-def test_the_notebook_runs(tmp_path, monkeypatch, corpus_directory):
+def test_the_notebook_runs(tmp_path, monkeypatch):
     notebook = json.loads((ROOT / "examples" / "first_study.ipynb").read_text(encoding="utf-8"))
-    shutil.copytree(corpus_directory, tmp_path / "corpus")  # which takes longer to build than all the rest
     monkeypatch.chdir(tmp_path)
     names = {}
     for number, cell in enumerate(notebook["cells"]):
         if cell["cell_type"] == "code":
             assert not cell["outputs"]
             exec(compile("".join(cell["source"]), f"cell {number}", "exec"), names)
-    assert names["heldout"]["15 %"] != names["heldout"]["40 %"]
+    assert list(names["found"].table.index) == ["15 %", "40 %"]
+    assert names["found"].complete
+    assert names["pages"][0].is_file()

@@ -1,4 +1,4 @@
-"""The Python interface, as the README shows it."""
+"""The Python interface, as the documentation shows it."""
 
 import dataclasses
 import inspect
@@ -20,16 +20,16 @@ from bertlab.progress import silent
 from bertlab.store.runs import Store
 from bertlab.training.pretraining import pretrain
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "lightning.md"
 
 
 @pytest.mark.filterwarnings("ignore")  # Lightning's advice to the user's own Trainer
-def test_the_example_of_the_readme_trains_as_a_command_does(finished, machine, tmp_path, monkeypatch):
-    (block,) = re.findall(r"<!-- python -->\n```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+def test_the_example_of_the_page_trains_as_a_command_does(finished, machine, tmp_path, monkeypatch):
+    (block,) = re.findall(r"<!-- python -->\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "runs").symlink_to(finished)
     monkeypatch.chdir(tmp_path)
     names = {}
-    exec(compile(block, "README.md", "exec"), names)
+    exec(compile(block, PAGE.name, "exec"), names)
     module, recipe = names["module"], names["recipe"]
     assert recipe.objective[0].mask_prob == 0.4
     assert names["means"].loc["80/10/10"].notna().all()
