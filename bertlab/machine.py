@@ -10,12 +10,11 @@ import sysconfig
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 from typing import Any
 
-from bertlab import __version__
+from bertlab import __version__, trackers
 from bertlab.errors import BadInput, unknown
 from bertlab.recipe import Recipe
 from bertlab.store.files import expanded, kind
@@ -27,8 +26,6 @@ WORKER_BYTES = 2 * 2**30
 """About the memory that a run on the CPU takes: torch, and a model with its optimizer and activations."""
 COMPILE_MIN_STEPS = 5000
 """Compiling takes about a minute, which shorter trainings do not save."""
-LOGGERS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",)}
-"""Loggers for training curves; each needs one of its packages."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +54,7 @@ class Machine:
     micro_batch: int = 0
     """Sequences per forward pass; 0 for the whole batch of a step."""
     loggers: tuple[str, ...] = ()
-    """Names of `LOGGERS` that receive training curves."""
+    """Names of `TRACKERS` that receive training curves and the results of studies."""
 
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
@@ -72,13 +69,7 @@ class Machine:
                 "install one, or leave the option out"
             )
         for name in self.loggers:
-            if name not in LOGGERS:
-                raise unknown("logger", name, LOGGERS)
-            if not any(find_spec(package) for package in LOGGERS[name]):
-                raise BadInput(
-                    f"--logger {name} is not installed: run `pip install '.[{name}]'` in the source tree, or "
-                    "leave the option out"
-                )
+            trackers.check(name)
         cores = os.cpu_count() or 1
         if self.threads > cores:
             raise BadInput(f"--threads is {self.threads}: this machine has {cores} cores, so use at most {cores}")

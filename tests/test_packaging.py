@@ -8,9 +8,9 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-import bertlab.machine
 from bertlab.errors import BadInput
-from bertlab.machine import LOGGERS, Machine
+from bertlab.machine import Machine
+from bertlab.trackers import TRACKERS
 
 ROOT = Path(__file__).parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -37,9 +37,9 @@ def test_nothing_is_installed_by_the_name_of_another_project():
     assert not [each for each in advice if re.search(r"\bbertlab\b", each)]
 
 
-@pytest.mark.parametrize("name", LOGGERS)
+@pytest.mark.parametrize("name", TRACKERS)
 def test_an_extra_that_is_missing_is_installed_from_the_source_tree(name, monkeypatch):
     assert name in PROJECT["optional-dependencies"]
-    monkeypatch.setattr(bertlab.machine, "find_spec", lambda package: None)
+    monkeypatch.setattr("bertlab.trackers.find_spec", lambda package: None)
     with pytest.raises(BadInput, match=rf"`pip install '\.\[{name}\]'` in the source tree"):
         Machine(loggers=(name,))

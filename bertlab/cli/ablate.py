@@ -92,6 +92,7 @@ def measured(
     from bertlab.lab import search as searching
     from bertlab.lab.record import records
     from bertlab.report.gather import gather
+    from bertlab.report.tracked import track
     from bertlab.rounds.budget import Budget
     from bertlab.store import union
     from bertlab.store.runs import Store
@@ -138,4 +139,6 @@ def measured(
         print_results(results)
         if complete:
             say(f"All runs are finished, in {store.root}. Next: `bertlab report` writes tables and plots.")
+    for evidence in results:
+        track(evidence, store, machine)
     return Measured(results=results, complete=complete, unfinished=[] if complete else unfinished(jobs, store))

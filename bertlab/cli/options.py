@@ -93,7 +93,7 @@ RUN = argument(
 )
 RUNS = option(Path("runs"), "--runs", "DIR", "The store: the directory of all runs.", envvar="BERTLAB_RUNS")
 JSON = option(False, "--json", None, "Print one JSON document on standard output, and all else on standard error.")
-LOGGERS = option(None, "--logger", "tensorboard|wandb", "Log training curves there too; repeatable.")
+LOGGERS = option(None, "--logger", "tensorboard|trackio|wandb", "Log curves and results there too; repeatable.")
 RETRY = option(False, "--retry", None, "Run failed and diverged jobs again.")
 DRY_RUN = option(False, "--dry-run", None, "Print the plan and exit.")
 WORKERS = "BERTLAB_WORKERS"

@@ -98,6 +98,8 @@ class Pretrain:
     """Percentages of the steps after which weights are saved."""
     own_label: str = field(default="", compare=False)
     """A label in place of study, variant and seed."""
+    study: str = field(default="", compare=False)
+    """The first study that needs it."""
     kind: ClassVar[str] = "pretrain"
     id = cached_property(_id)
 
@@ -145,7 +147,7 @@ class Pretrain:
         directory = store.get_verified(self.corpus.id).path
         corpus = tokens.open_corpus(directory, self.recipe.tokenizer, check=False)
         fields = self.science() | {"recipe": dataclasses.asdict(self.recipe)}
-        first = opened(self.kind, self.id, self.label, fields, store, machine)
+        first = opened(self.kind, self.id, self.label, self.study, fields, store, machine)
         with first if group.first else nullcontext(()) as loggers:
             return pretrain(self.recipe, corpus, work, machine, self.milestones, progress, group, strategy, loggers)
 
@@ -218,6 +220,8 @@ class Measure:
     """Whether to evaluate on held-back training examples: a trial of the settings, not a result."""
     code: Code | None = None
     """A study file that may change the measurement."""
+    study: str = field(default="", compare=False)
+    """The first study that needs it."""
     id = cached_property(_id)
 
     @property
@@ -260,7 +264,7 @@ class Measure:
         if self.held_back:
             data = held_back(data)
         fields = self.science() | {"settings": dataclasses.asdict(self.settings)}
-        with opened(self.kind, self.id, self.label, fields, store, machine) as loggers:
+        with opened(self.kind, self.id, self.label, self.study, fields, store, machine) as loggers:
             outcome = finetune(
                 pretrained.path,
                 data,

@@ -213,6 +213,7 @@ class _Planner:
                     self.prepare(recipe),
                     f"{study.name}-{variant.name}",
                     request.scale.milestones,
+                    study.name,
                 )
                 for measurement in measurable or study.measurements:
                     for job in self.jobs(pretrain, study, scale, variant, measurement):
@@ -291,7 +292,7 @@ class _Planner:
             parts = (study.name, variant.name, measurement.name, *([f"{milestone}%"] if milestone < 100 else []))
             for seed in range(request.finetune_seeds or scale.finetune_seeds):
                 shared = (pretrain, data, measured, seed, "-".join(parts), milestone, before)
-                yield Measure(*shared, request.held_back, self.code)
+                yield Measure(*shared, request.held_back, self.code, study.name)
 
 
 def _check_used(planner: _Planner, machine: Machine, jobs: Sequence[Measure]) -> None:

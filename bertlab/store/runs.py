@@ -5,7 +5,7 @@ runs/<kind>/.<id>.work/         a run in progress, or one that was killed and ca
 runs/<kind>/.<id>--<label>.damaged/   a run whose files changed after it finished; no command reads it
 runs/studies/<name>.json        which runs belong to a study, over all commands
 runs/failures/<id>.json         why a run ended without a result
-runs/logs/<kind>/<id>--<label>/ what `--logger` wrote; no command reads it
+runs/logs/<study>/<kind>/<id>--<label>/   what `--logger` wrote; no command reads it
 runs/.locks/<id>                locked by the process that works on a run; the kernel frees it
 runs/.locks/asks.*              locked by a running command; holds the ids of the runs that it needs
 runs/.locks/store               locked by a command that joins records or removes runs
@@ -336,10 +336,10 @@ class Store:
         """The last progress that the process working on a run recorded; empty if there is none."""
         return locks.record(self.scratch / run_id)
 
-    def logs(self, kind: str, run_id: str, name: str) -> Path:
-        """The folder of a run's loggers, the same for all studies that share the run."""
-        folder = self.root / "logs" / kind
-        return next(folder.glob(f"{run_id}--*"), folder / f"{run_id}--{label(name)}")
+    def logs(self, study: str, kind: str, run_id: str, name: str) -> Path:
+        """The folder of a run's loggers: that of the first study that logged it."""
+        logs, own = self.root / "logs", f"{kind}/{run_id}"
+        return next(logs.glob(f"*/{own}--*"), logs / label(study) / f"{own}--{label(name)}")
 
     @property
     def scratch(self) -> Path:

@@ -1,6 +1,11 @@
 """`--logger`: the same runs byte for byte, and the files of loggers are outside of them."""
 
+import shutil
+
 import pytest
+
+from bertlab import results
+from bertlab.trackers import TRACKERS
 
 
 @pytest.fixture(scope="module")
@@ -25,13 +30,49 @@ def test_the_runs_are_the_same(finished, logged):
 
 
 def test_each_training_is_logged_beside_the_runs(logged):
-    names = {path.parent.relative_to(logged / "logs").as_posix() for path in logged.rglob("events.out.tfevents.*")}
+    folders = {path.parent for path in (logged / "logs" / "masking").rglob("events.out.tfevents.*")}
+    names = {path.relative_to(logged / "logs" / "masking").as_posix() for path in folders}
     trained = {
         path.relative_to(logged).as_posix()
         for kind in ("pretrain", "finetune", "features")
         for path in (logged / kind).glob("[!.]*")
     }
-    assert names == trained
+    assert {name for name in names if not name.startswith("results/")} == trained
+
+
+def test_the_results_of_the_study_are_a_page_of_its_group(call, smoke, finished, tmp_path, monkeypatch):
+    """The means and verdicts of the report, also where the finished command is repeated."""
+    opened = []
+
+    class StandIn:
+        packages = ("torch",)
+
+        def __init__(self, page):
+            self.page, self.finished, self.closed = page, [], []
+            opened.append(self)
+
+        def finish(self, figures, step, tables=None):
+            self.finished.append((figures, step, tables))
+
+        def close(self, *, failed):
+            self.closed.append(failed)
+
+    monkeypatch.setitem(TRACKERS, "tensorboard", StandIn)
+    runs = shutil.copytree(finished, tmp_path / "runs")
+    assert call(*smoke, "--logger", "tensorboard", "--runs", runs) == 0
+    (page,) = opened  # nothing was trained
+    assert (page.page.group, page.page.kind, page.closed) == ("masking", "results", [False])
+    ((figures, step, tables),) = page.finished
+    means = results(runs).groupby(["variant", "measurement"])["value"].mean()
+    shown = {name: value for name, value in figures.items() if name.startswith("mean/")}
+    expected = {f"mean/{measurement}: {variant}": mean for (variant, measurement), mean in means.items()}
+    assert shown == pytest.approx(expected)
+    assert step == len(results(runs))
+    assert sum(figures.values()) - sum(shown.values()) == len(tables["claims"]) > 0
+    assert set(tables["values"]["variant"]) == {"80/10/10", "0/0/100", "no pre-training"}
+    plain = (int, float, str, type(None))
+    assert all(isinstance(value, plain) for table in tables.values() for value in table.values.flat)
+    assert not any(value != value for table in tables.values() for value in table.values.flat), "missing is None"
 
 
 def test_a_report_reads_no_logs(call, logged, tmp_path):

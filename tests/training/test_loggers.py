@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import pytest
 from lightning.fabric.utilities.rank_zero import rank_zero_only
-from lightning.pytorch.loggers.logger import Logger
 
 from bertlab import progress as signals
 from bertlab.adaptation import Features, FineTuning
@@ -17,6 +16,7 @@ from bertlab.lab.jobs import PrepareCorpus, Pretrain
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, silent
 from bertlab.store.runs import Store
+from bertlab.trackers import TRACKERS
 from bertlab.training import loggers as log
 from bertlab.training import pretraining
 from bertlab.training.finetuning import finetune
@@ -24,26 +24,28 @@ from bertlab.training.pretraining import pretrain
 from bertlab.training.process_group import ProcessGroup
 
 SMOKE = scales.find("smoke").recipe  # 20 steps, each logged
-JOB = Pretrain(SMOKE, PrepareCorpus(SMOKE.corpus, SMOKE.tokenizer, ()), "masking-80/10/10")
+JOB = Pretrain(SMOKE, PrepareCorpus(SMOKE.corpus, SMOKE.tokenizer, ()), "masking-80/10/10", study="masking")
 LOGGING = {"loggers": ("tensorboard",)}
 
 
-class StandIn(Logger):
-    """Keeps what is logged."""
+class StandIn:
+    """A tracker that keeps what is logged."""
 
-    name = version = "stand-in"
+    packages = ("torch",)
+    opened = ()
 
-    def __init__(self):
-        self.logged, self.hyperparameters, self.ended = [], {}, ""
+    def __init__(self, page):
+        self.page, self.logged, self.ended = page, [], ""
+        self.opened.append(self)
 
-    def log_metrics(self, metrics, step=None):
-        self.logged += [(step, name, value) for name, value in metrics.items()]
+    def log(self, figures, step):
+        self.logged += [(step, name, value) for name, value in figures.items()]
 
-    def log_hyperparams(self, params, *_):
-        self.hyperparameters = params
+    def finish(self, figures, step, tables=None):
+        self.log(figures, step)
 
-    def finalize(self, status):
-        self.ended = status
+    def close(self, *, failed):
+        self.ended = "failed" if failed else "success"
 
 
 def opened(job, store, machine):
@@ -51,15 +53,15 @@ def opened(job, store, machine):
     fields = job.science() | {
         name: dataclasses.asdict(getattr(job, name)) for name in ("recipe", "settings") if hasattr(job, name)
     }
-    return log.opened(job.kind, job.id, job.label, fields, store, machine)
+    return log.opened(job.kind, job.id, job.label, job.study, fields, store, machine)
 
 
 @pytest.fixture
 def loggers(monkeypatch):
-    """The loggers that are opened, in their order, in place of TensorBoard's."""
-    opened = []
-    monkeypatch.setitem(log.OPEN, "tensorboard", lambda run_id, label, folder: opened.append(StandIn()) or opened[-1])
-    return opened
+    """The trackers that are opened, in their order, in place of TensorBoard's."""
+    monkeypatch.setitem(TRACKERS, "tensorboard", StandIn)
+    monkeypatch.setattr(StandIn, "opened", [])
+    return StandIn.opened
 
 
 @pytest.fixture
@@ -99,9 +101,9 @@ def test_the_curve_is_told_and_changes_no_byte(trained, loggers, tmp_path):
         assert logged.pop((20, f"result/{name}")) == value
     assert {name for _, name in logged} == {"throughput/tokens_per_second"}
     assert all(value > 0 for value in logged.values())
-    assert logger.hyperparameters["label"] == "masking-80/10/10-seed0"
-    assert logger.hyperparameters["id"] == JOB.id
-    assert logger.hyperparameters["recipe"]["optimizer"]["beta1"] == 0.9, "defaults are left out"
+    assert logger.page.fields["label"] == "masking-80/10/10-seed0"
+    assert logger.page.fields["id"] == JOB.id
+    assert logger.page.fields["recipe"]["optimizer"]["beta1"] == 0.9, "defaults are left out"
     assert logger.ended == "success"
 
 
@@ -142,7 +144,7 @@ def test_measurements_are_logged(pretrained, machine, pairs, store, loggers, fir
         "intermediate_task": pairs if first else None,
     }
     job = SimpleNamespace(
-        kind="finetune", id="f0", label="a/b", settings=settings, science=lambda: {"finetune_seed": 0}
+        kind="finetune", id="f0", label="a/b", study="a", settings=settings, science=lambda: {"finetune_seed": 0}
     )
     with opened(job, store, dataclasses.replace(machine, **LOGGING)) as made:
         found = finetune(pretrained, pairs, settings, **asked, loggers=made)
@@ -156,12 +158,12 @@ def test_measurements_are_logged(pretrained, machine, pairs, store, loggers, fir
     assert max(rates) == 3e-3
     assert ("intermediate/loss" in {name for _, name, _ in logger.logged}) is first
     assert (6, "result/accuracy", found.metrics["accuracy"]) in logger.logged
-    assert logger.hyperparameters["settings"]["batch_size"] == 16
+    assert logger.page.fields["settings"]["batch_size"] == 16
 
 
 def test_features_are_logged(pretrained, machine, entities, store, loggers):
     settings = Features(batch_size=16, epochs=1, peak_lr=1e-2, length=32, max_steps=4)
-    job = SimpleNamespace(kind="features", id="f1", label="a", settings=settings, science=dict)
+    job = SimpleNamespace(kind="features", id="f1", label="a", study="a", settings=settings, science=dict)
     with opened(job, store, dataclasses.replace(machine, **LOGGING)) as made:
         found = finetune(
             pretrained, entities, settings, seed=0, finetune_seed=0, machine=machine, progress=silent, loggers=made
@@ -179,8 +181,6 @@ def test_off_by_default(trained, loggers, store):
 
 
 def test_only_the_first_of_a_group_logs(monkeypatch, machine, store, loggers, tmp_path):
-    """Also where SLURM gave a rank to what started it."""
-    monkeypatch.setattr(rank_zero_only, "rank", 3)
     monkeypatch.setattr("bertlab.text.tokens.open_corpus", lambda *arguments, **options: None)
     monkeypatch.setattr(Store, "get_verified", lambda self, run_id: SimpleNamespace(path=tmp_path))
     found = []
@@ -188,42 +188,40 @@ def test_only_the_first_of_a_group_logs(monkeypatch, machine, store, loggers, tm
     for rank in (1, 0):
         JOB.run(tmp_path, store, dataclasses.replace(machine, **LOGGING), silent, ProcessGroup(rank, 2))
     assert found[0] == ()
-    assert [each.logger for each in found[1]] == loggers
-    assert rank_zero_only.rank == 0
+    assert [each.tracker for each in found[1]] == loggers
 
 
-def test_a_logger_that_cannot_be_opened_is_bad_input(machine, store, monkeypatch):
+def test_a_logger_that_cannot_be_opened_is_bad_input(machine, store, loggers, monkeypatch):
     """The first one is closed again."""
-    first = StandIn()
 
-    def refuse(run_id, label, folder):
-        raise RuntimeError("no account\nmore")
+    class Refusing(StandIn):
+        def __init__(self, page):
+            raise RuntimeError("no account\nmore")
 
-    monkeypatch.setitem(log.OPEN, "tensorboard", lambda run_id, label, folder: first)
-    monkeypatch.setitem(log.OPEN, "wandb", refuse)
-    monkeypatch.setattr("bertlab.machine.find_spec", lambda name: name)
+    monkeypatch.setitem(TRACKERS, "wandb", Refusing)
     both = dataclasses.replace(machine, loggers=("tensorboard", "wandb"))
     with (
         pytest.raises(BadInput, match=r"--logger wandb cannot be opened \(no account\)"),
         opened(JOB, store, both),
     ):
         pass
-    assert first.ended == "failed"
+    assert [each.ended for each in loggers] == ["failed"]
 
 
 def test_what_is_not_known_or_not_installed(monkeypatch):
     with pytest.raises(BadInput, match="unknown logger 'tensorbord': did you mean 'tensorboard'"):
         Machine(loggers=("tensorbord",))
-    monkeypatch.setattr("bertlab.machine.find_spec", lambda name: None)
+    monkeypatch.setattr("bertlab.trackers.find_spec", lambda name: None)
     with pytest.raises(BadInput, match=r"--logger wandb is not installed: .*`pip install '\.\[wandb\]'`"):
         Machine(loggers=("wandb",))
 
 
-def test_tensorboard_has_the_curve_and_the_recipe(trained, store, tmp_path):
+def test_tensorboard_has_the_curve_and_the_recipe(trained, store, tmp_path, monkeypatch):
     """Read as TensorBoard reads it: records of a length, a checksum, an event and a checksum."""
     event_pb2 = pytest.importorskip("tensorboardX.proto.event_pb2")
+    monkeypatch.setattr(rank_zero_only, "rank", 3)  # as where SLURM gave a rank to what started it
     trained("work", **LOGGING)
-    (folder,) = (store.root / "logs" / "pretrain").iterdir()
+    (folder,) = (store.root / "logs" / "masking" / "pretrain").iterdir()
     assert folder.name == f"{JOB.id}--masking-80-10-10-seed0"
     assert "beta1: 0.9" in (folder / "hparams.yaml").read_text()
     (path,) = folder.glob("events.out.tfevents.*")

@@ -1,0 +1,53 @@
+"""trackio: a run for each page, in the group of its study, in a local database or a Space of the Hub."""
+
+import contextlib
+import io
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from bertlab.trackers.base import Page
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class Trackio:
+    """Logs curves, final figures and tables. `TRACKIO_PROJECT` defaults to bertlab."""
+
+    packages: ClassVar[tuple[str, ...]] = ("trackio",)
+
+    def __init__(self, page: Page) -> None:
+        with contextlib.redirect_stdout(io.StringIO()):  # the console is this command's own
+            import trackio
+
+            self.run = trackio.init(
+                project=os.environ.get("TRACKIO_PROJECT", "bertlab"),
+                name=f"{page.name}-{page.id}",  # it finds a run to resume by its name
+                group=page.group,
+                config=dict(page.fields),
+                resume="allow",
+                embed=False,
+                auto_log_cpu=False,
+                auto_log_gpu=False,
+            )
+
+    def log(self, figures: Mapping[str, float], step: int) -> None:
+        """Logs a point of the curves."""
+        self.run.log(dict(figures), step)
+
+    def finish(
+        self, figures: Mapping[str, float], step: int, tables: Mapping[str, "pandas.DataFrame"] | None = None
+    ) -> None:
+        """Logs the final figures and tables as the last point."""
+        import trackio
+
+        shown = {name: trackio.Table(dataframe=table) for name, table in (tables or {}).items()}
+        self.run.log({**figures, **shown}, step)
+
+    def close(self, *, failed: bool) -> None:
+        """Waits until everything is written."""
+        import trackio
+
+        with contextlib.redirect_stdout(io.StringIO()):
+            trackio.finish()
