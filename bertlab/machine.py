@@ -10,6 +10,7 @@ import sysconfig
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -92,8 +93,13 @@ class Machine:
         return self.threads or len(os.sched_getaffinity(0))
 
     def check(self) -> None:
-        """Raises `BadInput` if torch finds fewer GPUs than `gpus`."""
-        if self.gpus:
+        """Raises `BadInput` if torch finds fewer GPUs on this machine than `gpus`, or Ray is needed and not there."""
+        if self.starts_ray and not find_spec("ray"):
+            raise BadInput(
+                "several GPUs, several processes per run and clusters need Ray: run `pip install '.[cluster]'` in the "
+                "source tree, or leave out --gpus, --gpus-per-run and --cluster"
+            )
+        if self.gpus and not self.cluster:
             import torch
 
             if self.gpus > (found := torch.cuda.device_count()):

@@ -28,6 +28,7 @@ from bertlab.cli.pretrain import pretrain
 from bertlab.cli.report import report
 from bertlab.cli.runs import runs
 from bertlab.cli.studies import studies
+from bertlab.cli.submit import submit
 from bertlab.errors import BadInput, unusable
 from bertlab.execution import environment
 from bertlab.names import plain
@@ -46,7 +47,7 @@ app = typer.Typer(
     context_settings=HELP,
 )
 PANELS = {
-    "Run": (ablate, plan, audit, bench, pretrain, finetune),
+    "Run": (ablate, plan, audit, bench, pretrain, finetune, submit),
     "See": (report, runs, studies, fill_mask),
     "Share": (export, merge, fetch),
 }

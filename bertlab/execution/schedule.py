@@ -45,8 +45,7 @@ def execute(
     this process, with a worker's settings. Raises `BadInput` and `Interrupted`, which end all jobs.
     """
     schedule = Schedule(jobs, store, observer)
-    if not machine.cluster:
-        machine.check()
+    machine.check()
     alone = machine.is_single_process
     schedule.carry_out(Engine(store, machine if alone else machine.cpu_only()), (PrepareCorpus, ImportCheckpoint))
     if schedule.todo:

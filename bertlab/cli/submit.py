@@ -1,0 +1,83 @@
+"""`bertlab submit`: a command as jobs of SLURM."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from bertlab.cli.console import print_json, say
+from bertlab.cli.options import JSON, Names, argument, option
+from bertlab.errors import BadInput
+
+COMMANDS = ("ablate", "pretrain")
+"""Commands that compute for long and have a dry run."""
+
+
+def submit(
+    command: list[str] = argument(..., "-- COMMAND", "What to run: -- ablate or pretrain with their options."),
+    nodes: int = option(1, "--nodes", "N", "Nodes; each is a job, which starts when a node is free.", min=1),
+    gpus: int = option(0, "--gpus-per-node", "G", "GPUs of each node; 0: the CPU.", min=0),
+    cpus: int = option(0, "--cpus-per-node", "C", "CPUs of each node; 0: the whole node.", min=0),
+    time: str = option("24h", "--time", "TIME", "Time limit, such as 90m, 24h or 2d; jobs that reach it continue."),
+    sbatch: Names = option(
+        None, "--sbatch", "NAME=VALUE", "An option of sbatch, such as partition=gpu or account=me; repeatable."
+    ),
+    setup: Names = option(None, "--setup", "LINE", "Shell before the command, such as 'module load cuda'; repeatable."),
+    logs: Path = option(Path("submitted"), "--logs", "DIR", "Where the jobs write what they print."),
+    place: str = option("slurm", "--on", "slurm|local", "local: as processes of this machine, to try it."),
+    dry_run: bool = option(False, "--dry-run", None, "Print the plan and the batch script, and exit."),
+    json: bool = JSON,
+) -> int:
+    """Submit a command to SLURM.
+
+    Prints its plan first. Each node runs the whole command; they share the store, and each run is computed by one of
+    them. Interrupted jobs save, and continue when they are queued again.
+
+    Example: bertlab submit --nodes 4 --gpus-per-node 8 --sbatch partition=gpu -- ablate all --scale base --seeds 4
+    """
+    from bertlab.execution import on_slurm
+
+    if command[0] not in COMMANDS:
+        raise BadInput(f"`submit` runs {' or '.join(COMMANDS)}, not '{command[0]}'")
+    if place not in on_slurm.PLACES:
+        raise BadInput(f"--on is '{place}': use {' or '.join(on_slurm.PLACES)}")
+    asked = on_slurm.Nodes(
+        number=nodes, gpus=gpus, cpus=cpus, minutes=_minutes(time), options=_options(sbatch), setup=setup or ()
+    )
+    given = any(re.match(r"--gpus(=|$)", word) for word in command)
+    arguments = [*command, *(["--gpus", str(gpus)] if gpus and not given else [])]
+    script = on_slurm.script(asked, logs)
+    # --json leaves standard output to the document
+    out = sys.stderr if json else None
+    plan = subprocess.run([sys.executable, "-m", "bertlab", *arguments, "--dry-run"], check=False, stdout=out)
+    if plan.returncode or "--dry-run" in command:
+        return plan.returncode
+    jobs = [] if dry_run else on_slurm.submit(arguments, asked, logs, place)
+    for job in jobs:
+        say(f"job {job.job_id}: bertlab {shlex.join(arguments)}, output in {job.paths.stdout}")
+    if json:
+        known = [{"id": job.job_id, "output": str(job.paths.stdout)} for job in jobs]
+        print_json({"command": ["bertlab", *arguments], "script": script, "jobs": known})
+    elif dry_run:
+        say(f"\n{script}")
+    return 0
+
+
+def _minutes(text: str) -> int:
+    found = re.fullmatch(r"(?a:(\d{1,5})(m|h|d))", text)
+    minutes = int(found[1]) * {"m": 1, "h": 60, "d": 1440}[found[2]] if found else 0
+    if not minutes:
+        raise BadInput(f"--time is {text[:40]!r}: give a time such as 90m, 24h or 2d")
+    return minutes
+
+
+def _options(given: Names) -> dict[str, str]:
+    """The options of sbatch by name. Raises `BadInput` for what is not NAME=VALUE on one line."""
+    found = {}
+    for pair in given or ():
+        name, equals, value = pair.removeprefix("--").partition("=")
+        if not (re.fullmatch(r"[a-z][a-z-]*", name) and equals and value and value.isprintable()):
+            raise BadInput(f"--sbatch '{pair}': write NAME=VALUE, such as partition=gpu")
+        found[name] = value
+    return found
