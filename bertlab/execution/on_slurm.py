@@ -58,28 +58,31 @@ class Nodes:
         }
 
 
-class Command:
-    """A command of bertlab as a function that submitit calls in a job, and again when the job was interrupted."""
+@dataclass(frozen=True)
+class Program:
+    """A command as a function that submitit calls in a job, and again when the job was interrupted."""
 
-    def __init__(self, *arguments: str) -> None:
-        self.arguments = arguments
+    arguments: Sequence[str]
+    program: Sequence[str] = (sys.executable, "-m", "bertlab")
+    _children: "list[subprocess.Popen[bytes]]" = field(default_factory=list, init=False, repr=False)
 
     def __call__(self) -> None:
         """Runs the command to its end. Raises `RuntimeError` if it has no result."""
-        command = [sys.executable, "-m", "bertlab", *self.arguments]
         # SLURM may send the signal, which is submitit's, to all processes of a job. This process has no other thread.
-        self.process = subprocess.Popen(command, preexec_fn=_ignore)  # noqa: PLW1509
-        if status := self.process.wait():
+        child = subprocess.Popen([*self.program, *self.arguments], preexec_fn=_ignore)  # noqa: PLW1509
+        self._children.append(child)
+        if status := child.wait():
             raise RuntimeError(f"`bertlab {shlex.join(self.arguments)}` ended with status {status}")
 
     def checkpoint(self) -> "submitit.helpers.DelayedSubmission":
         """Lets the command save and stop, which its time in the queue interrupts; the same command resumes."""
         from submitit.helpers import DelayedSubmission
 
-        os.kill(self.process.pid, signal.SIGUSR1)
-        # Not `wait` of the process: the call that this signal interrupts may hold its lock.
-        os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
-        return DelayedSubmission(Command(*self.arguments))
+        for child in self._children:
+            os.kill(child.pid, signal.SIGUSR1)
+            # Not `child.wait`: the call that submitit's signal interrupts may hold its lock.
+            os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        return DelayedSubmission(Program(self.arguments, self.program))
 
 
 def _ignore() -> None:
@@ -119,7 +122,7 @@ def submit(arguments: Sequence[str], nodes: Nodes, folder: Path, place: str = "s
         executor.update_parameters(**nodes.parameters())
     try:
         with executor.batch():
-            jobs: list[submitit.Job[None]] = [executor.submit(Command(*arguments)) for _ in range(nodes.number)]
+            jobs: list[submitit.Job[None]] = [executor.submit(Program(arguments)) for _ in range(nodes.number)]
     except (submitit.core.utils.FailedJobError, submitit.core.utils.FailedSubmissionError) as error:
         reason = next((line for line in reversed(str(error).splitlines()) if line.strip()), "")
         raise BadInput(f"SLURM refuses the job ({reason}): change --sbatch, --time or the number of GPUs") from error
