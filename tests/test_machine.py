@@ -67,3 +67,11 @@ def test_a_compiler_that_does_not_work_is_none(tmp_path, monkeypatch):
         with pytest.raises(BadInput, match="--compile yes needs a C"):
             Machine(compile="yes")
     has_compiler.cache_clear()
+
+
+@pytest.mark.parametrize("devices", [{"gpus": 2}, {"workers": 2, "gpus_per_run": 2}, {"workers": 2, "cluster": "a:1"}])
+def test_what_needs_ray_says_how_to_install_it_before_anything_runs(devices, monkeypatch):
+    monkeypatch.setattr("bertlab.machine.find_spec", lambda name: None)
+    with pytest.raises(BadInput, match=r"need Ray: run `pip install '\.\[cluster\]'` in the source tree"):
+        Machine(**devices).check()
+    Machine(workers=2).check()
