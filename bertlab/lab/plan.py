@@ -213,7 +213,7 @@ class _Planner:
                     self.prepare(recipe),
                     f"{study.name}-{variant.name}",
                     request.scale.milestones,
-                    study.name,
+                    study=study.name,
                 )
                 for measurement in measurable or study.measurements:
                     for job in self.jobs(pretrain, study, scale, variant, measurement):
