@@ -147,6 +147,33 @@ def _answer(kind: Kind, reference: Reference, cache: Path, what: str, advice: st
     return found
 
 
+def push(folder: Path, name: str, kind: Kind, *, public: bool) -> str:
+    """Uploads the files of a folder as one commit to `owner/name`, a new repository where there is none.
+
+    A new repository is private unless `public`; an old one stays as it is, and keeps its other files. Returns its
+    address. Raises `BadInput` for a name of another form, and if the Hub cannot be written.
+    """
+    from huggingface_hub import CommitOperationAdd, HfApi
+
+    reference = Reference.parse(name)
+    if reference is None or reference.full_name != reference.repository:
+        raise BadInput(f"--push '{name}': give OWNER/NAME, a repository of the Hugging Face Hub")
+    quiet()
+    api, files = HfApi(), sorted(path for path in folder.rglob("*") if path.is_file())
+    try:
+        address = api.create_repo(name, repo_type=kind, private=not public, exist_ok=True)
+        additions = [CommitOperationAdd(path.relative_to(folder).as_posix(), path) for path in files]
+        api.create_commit(name, additions, commit_message="Export of bertlab", repo_type=kind)
+    except Exception as error:  # as in `dataset`
+        first = next(iter(str(error).strip().splitlines()), "")[:200]
+        refused = getattr(getattr(error, "response", None), "status_code", 0) in (401, 403)
+        allow = f"set HF_TOKEN to a token that may write to '{name.partition('/')[0]}'"
+        advice = allow if refused else "connect, and give the same command again"
+        reason = f"the Hugging Face Hub cannot be written ({type(error).__name__}: {first})"
+        raise BadInput(f"--push {name}: {reason}: {advice}") from None
+    return str(address)
+
+
 def unreachable(what: str, error: Exception, advice: str) -> BadInput:
     """The error for something that the Hub does not provide, ending with advice."""
     from huggingface_hub import errors

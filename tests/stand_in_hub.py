@@ -1,5 +1,6 @@
 """A Hub on this machine: the few addresses that `huggingface_hub` asks, over files of a folder."""
 
+import base64
 import hashlib
 import json
 from contextlib import contextmanager
@@ -18,6 +19,10 @@ class Hub:
         self.references = {}
         self.asked = []
         """Paths that were asked for, in order."""
+        self.created = {}
+        """What was asked for each repository that was made by request."""
+        self.token = "hf_right"
+        """The token that may write."""
 
     def push(self, repository, files, revision="main"):
         """Makes a commit of `files` the head of a branch, and gives its id."""
@@ -58,6 +63,31 @@ class Hub:
         etag = sibling["lfs"]["sha256"] if "lfs" in sibling else sibling["blobId"]
         return 200, {"X-Repo-Commit": commit, "ETag": f'"{etag}"'}, data
 
+    def write(self, path, body, address, token):
+        """Status and JSON for a request that writes, as `create_repo` and `create_commit` make it."""
+        if token != f"Bearer {self.token}":
+            return 401, {"error": "Invalid username or password."}
+        path = path.removeprefix("/api/").removeprefix("models/")
+        if path == "repos/create":
+            asked = json.loads(body)
+            repository = "datasets/" * (asked["type"] == "dataset") + f"{asked['organization']}/{asked['name']}"
+            known = repository in self.created
+            self.created.setdefault(repository, asked)
+            return 409 if known else 200, {"url": f"{address}/{repository}"}
+        if path == "validate-yaml":
+            return 200, {"errors": [], "warnings": []}
+        repository, action, revision = path.rsplit("/", 2)
+        if action == "preupload":
+            asked = json.loads(body)["files"]
+            modes = [{"path": each["path"], "uploadMode": "regular", "shouldIgnore": False} for each in asked]
+            return 200, {"files": modes}
+        lines = [json.loads(line) for line in body.splitlines()]
+        sent = {each["value"]["path"]: each["value"]["content"] for each in lines if each["key"] == "file"}
+        before = self.commits.get(self.references.get((repository, revision)), {})
+        files = before | {name: base64.b64decode(content) for name, content in sent.items()}
+        commit = self.push(repository, files, revision)
+        return 200, {"success": True, "commitUrl": f"{address}/{repository}/commit/{commit}", "commitOid": commit}
+
     @staticmethod
     def _sibling(name, data):
         blob = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
@@ -82,6 +112,17 @@ class Hub:
                     self.wfile.write(body)
 
             do_HEAD = do_GET  # noqa: N815
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                address, token = f"http://{self.headers['Host']}", self.headers["Authorization"]
+                status, found = hub.write(unquote(urlsplit(self.path).path), body, address, token)
+                found = json.dumps(found).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(found)))
+                self.end_headers()
+                self.wfile.write(found)
 
             def log_message(self, *_):
                 pass

@@ -13,22 +13,27 @@ def export(
     run: str = RUN,
     directory: Path = argument(..., "DIR", "A new directory to write."),
     results: bool = option(False, "--results", None, "RUN is a study, or `all`: write its results, without weights."),
+    push: str = option("", "--push", "OWNER/NAME", "Upload it to the Hugging Face Hub too (HF_TOKEN)."),
+    public: bool = option(False, "--public", None, "Make a new repository of --push public; default: private."),
     runs: Path = RUNS,
     json: bool = JSON,
 ) -> None:
     """Write a model as a transformers checkpoint.
 
     Writes BERT, or RoFormer for rotary positions. With --results, writes the results of a study, or of `all`, for
-    `bertlab merge` and `bertlab report`.
+    `bertlab merge`, `bertlab report` and `datasets.load_dataset`. Both have a card with the measured values.
 
-    Example: bertlab export masking-80-10-10-seed0 my-bert
+    Example: bertlab export masking-80-10-10-seed0 model --push me/masking-80-10-10
     """
+    from bertlab import hub
     from bertlab.report import export as exports
     from bertlab.store.files import kind, sweep
     from bertlab.store.runs import Store
 
     if kind(directory, "DIR"):
         raise BadInput(f"export target '{directory}' exists already: name a new directory")
+    if public and not push:
+        raise BadInput("--public is for a repository: give --push OWNER/NAME too")
     store = Store(runs)
     existing = next(path for path in directory.absolute().parents if path.exists())
     beside = existing / f".{directory.name}.{os.getpid()}.part"
@@ -40,11 +45,12 @@ def export(
     try:
         with writing(directory, "export target"):
             what = (exports.results if results else exports.checkpoint)(store, run, beside)
+            address = hub.push(beside, push, "dataset" if results else "model", public=public) if push else ""
             directory.parent.mkdir(parents=True, exist_ok=True)
             beside.rename(directory)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-    say(f"wrote {what} to {directory}")
+    say(f"wrote {what} to {directory}{f' and {address}' if address else ''}")
     if json:
         files = sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
-        print_json({"wrote": what, "directory": str(directory), "files": files})
+        print_json({"wrote": what, "directory": str(directory), "pushed": address, "files": files})

@@ -1,21 +1,22 @@
 """What leaves the store: a checkpoint in the transformers format, or a study's results without weights."""
 
-import dataclasses
-import json
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from __future__ import annotations
 
-from bertlab.adaptation import Adaptation
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from bertlab.errors import unknown
 from bertlab.names import filename
 from bertlab.recipe import Recipe
-from bertlab.recipe.identity import load, science
-from bertlab.report.pages import render
-from bertlab.report.tables import Table
+from bertlab.recipe.identity import load
+from bertlab.report import cards, tidy
+from bertlab.report.gather import gather_all
 from bertlab.store.files import write_json, write_sealed
-from bertlab.store.runs import PRETRAINED, Run, Store
+from bertlab.store.runs import PRETRAINED, Store
+
+if TYPE_CHECKING:
+    import pandas
 
 
 def checkpoint(store: Store, name: str, directory: Path) -> str:
@@ -30,13 +31,13 @@ def checkpoint(store: Store, name: str, directory: Path) -> str:
     model = PretrainingModel.of(recipe, tokenizer.size)
     model.load(run.path / "model.safetensors")
     huggingface.write(directory, model, recipe.model, tokenizer)
-    (directory / "README.md").write_text(card(run, recipe, store), encoding="utf-8")
+    (directory / "README.md").write_text(cards.model(run, recipe, store), encoding="utf-8")
     return f"the {'RoFormer' if recipe.model.positions == 'rotary' else 'BERT'} checkpoint of {run.label}"
 
 
 def results(store: Store, study: str, directory: Path) -> str:
-    """Writes the finished runs of a study, or of `all`, into `directory` as a store without weights, which `bertlab
-    report` reads.
+    """Writes the finished runs of a study, or of `all`, into `directory`: a store without weights for `bertlab
+    report`, and a data set of its tables for `datasets.load_dataset`.
 
     Raises `BadInput` for a study that was never run.
     """
@@ -61,51 +62,21 @@ def results(store: Store, study: str, directory: Path) -> str:
         facts = {name: each for name, each in run.manifest().items() if (target / name).is_file()}
         write_json(target / "manifest.json", facts)
         copied += 1
+    evidences = gather_all(Store(directory, lenient=True))
+    tables = {"values": tidy.values, "summary": tidy.summary, "claims": tidy.claims}
+    for name, lines in tables.items():
+        write_parquet(directory / f"{name}.parquet", lines(evidences))
+    (directory / "README.md").write_text(cards.results(evidences, [*tables]), encoding="utf-8")
     return f"{copied} results of {'all studies' if study == 'all' else study}"
 
 
-def card(run: Run, recipe: Recipe, store: Store) -> str:
-    """The card of a pre-training, with the measurements of it in the store."""
-    result = run.result()
-    names = ("steps", "tokens", "real_tokens", "parameters", "vocabulary", "unigram_entropy")
-    figures = {name.replace("_", " "): result[name] for name in names if name in result}
-    figures |= {f"held out: {name.replace('_', ' ')}": value for name, value in result.get("heldout", {}).items()}
-    figures |= {name: result[name] for name in ("checkpoint", "commit", "content", "corpus") if name in result}
-    columns = ("task", "data set", "split", "method", "fine-tuning seed", "after", "examples", "metrics")
-    measurements = sorted(line for each in store.runs() for line in _measurements(each.result(), run.id))
-    return render(
-        "model_card.md.j2",
-        run=run,
-        recipe=recipe,
-        architecture="RoFormer" if recipe.model.positions == "rotary" else "BERT",
-        version=str(run.environment().get("versions", {}).get("bertlab", "")),
-        pretraining=Table(("figure", "value"), tuple((name, _text(value)) for name, value in figures.items())),
-        measurements=Table(columns, tuple(measurements)),
-        # in ASCII and without backticks, no name ends the block
-        science=json.dumps(science(recipe), indent=2).replace("`", "\\u0060"),
-    )
+def write_parquet(path: Path, lines: pandas.DataFrame) -> None:
+    """Writes a table, whose columns of counts and of numbers keep their types where values are absent."""
+    import pyarrow
+    from pyarrow import parquet
 
-
-def _measurements(result: dict[str, Any], pretrain_id: str) -> Iterator[tuple[str, ...]]:
-    """A line for each split on which the run of a result evaluates a pre-training."""
-    if result.get("pretrain_id") != pretrain_id or result.get("split") == "held back":
-        return
-    common = {"kind", *(field.name for field in dataclasses.fields(Adaptation))}
-    own = {name: value for name, value in result["settings"].items() if name not in common}
-    settings = (name if value is True else f"{name} {value}" for name, value in own.items())
-    method = ", ".join([result["method"], *settings])
-    if result["status"] == "collapsed":
-        method += " (collapsed)"
-    splits = [(result["split"], result["rows"]["evaluation"], result["metrics"])]
-    if test := result.get("test"):
-        splits.append((test["split"], test["rows"], test["metrics"]))
-    for split, examples, metrics in splits:
-        values = ", ".join(f"{name} {_text(value)}" for name, value in metrics.items())
-        about = (result["task"], result["dataset"], split, method, result["finetune_seed"])
-        yield (*map(str, about), f"{result['milestone']} %", f"{examples:,}", values)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}" if isinstance(value, float) else str(value)
+    found = pyarrow.Table.from_pandas(lines, preserve_index=False)
+    for place, field in enumerate(found.schema):
+        if pyarrow.types.is_null(field.type) or pyarrow.types.is_decimal(field.type):  # no value, or published ones
+            found = found.set_column(place, field.name, found.column(place).cast(pyarrow.float64()))
+    parquet.write_table(found.replace_schema_metadata(), path)

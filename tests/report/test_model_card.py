@@ -5,7 +5,7 @@ import pytest
 from bertlab.adaptation import Adapters, Features, FineTuning
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import science
-from bertlab.report.export import card
+from bertlab.report.cards import model
 from bertlab.store.runs import Store
 
 
@@ -29,7 +29,7 @@ def test_a_measurement_names_its_adaptation_with_the_fields_of_its_own(builder, 
         builder.run(adaptation.runs, f"f00{number}", result, {})
     store = Store(builder.root)
     (run,) = (each for each in store.runs() if each.id == pretrained)
-    shown_card = card(run, Recipe(), store)
+    shown_card = model(run, Recipe(), store)
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in shown_card.splitlines()]
     assert ["mnli", "microworld", "validation", shown, "0", "100 %", "10", "accuracy 50"] in cells
     assert "accuracy 51" not in shown_card, "measured on another pre-training"

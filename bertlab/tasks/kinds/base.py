@@ -55,6 +55,8 @@ class TaskKind(ABC):
     """Allowed numbers of text columns."""
     metrics: ClassVar[tuple[str, ...]]
     """All metrics that tasks of this kind can have, the usual one first."""
+    hub_task: ClassVar[str] = "text-classification"
+    """Its name among the tasks of the Hugging Face Hub, for model cards."""
     setting: ClassVar[str] = "finetune"
     """The group of a scale's fields that sets its fine-tuning."""
     options: ClassVar[tuple[str, ...]] = ()

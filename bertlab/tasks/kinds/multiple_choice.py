@@ -25,6 +25,7 @@ class MultipleChoice(TaskKind):
     name = "multiple-choice"
     columns = range(2, 28)
     metrics = ("accuracy",)
+    hub_task = "multiple-choice"
     exchanged = 0
 
     def label_names(self, task: Task, tables: Sequence[Table]) -> tuple[str, ...]:

@@ -48,6 +48,7 @@ class Span(TaskKind):
     name = "span"
     columns = range(2, 3)
     metrics = ("exact", "f1")
+    hub_task = "question-answering"
     setting = "span"
     options = (ANSWERABILITY,)
     exchanged = 0

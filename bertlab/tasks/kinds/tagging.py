@@ -38,6 +38,7 @@ class Tagging(TaskKind):
     name = "tagging"
     columns = range(1, 2)
     metrics = ("accuracy", "precision", "recall", "f1")
+    hub_task = "token-classification"
     setting = "tagging"
     options = (CONTEXT,)
     labelled = cased = tokenwise = True

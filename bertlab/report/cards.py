@@ -1,0 +1,176 @@
+"""The cards of exported checkpoints and results for the Hugging Face Hub: metadata in YAML, and tables of a report."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from bertlab.adaptation import Adaptation
+from bertlab.hub import Reference
+from bertlab.recipe import Recipe
+from bertlab.recipe.identity import science
+from bertlab.report.evidence import Evidence
+from bertlab.report.gather import gather_all
+from bertlab.report.pages import render
+from bertlab.report.tables import Table, columns, with_details
+from bertlab.store.runs import Run, Store
+from bertlab.tasks import kinds
+
+if TYPE_CHECKING:
+    from huggingface_hub import EvalResult
+
+STUDIES = ("variant", "measurement", "metric", "this run", "all seeds", "published")
+"""The columns of the table of a run in its studies, after the study."""
+
+
+def results(evidences: Sequence[Evidence], tables: Sequence[str]) -> str:
+    """The card of exported results: a data set of tables, each in a file of its name, the first one by default."""
+    from huggingface_hub import DatasetCardData
+
+    configs: list[dict[str, Any]] = [{"config_name": name, "data_files": f"{name}.parquet"} for name in tables]
+    configs[0]["default"] = True
+    names = ", ".join(dict.fromkeys(each.study for each in evidences))
+    data = DatasetCardData(pretty_name=f"Results of {names}", tags=["bertlab"], configs=configs)
+    return render("dataset_card.md.j2", metadata=data.to_yaml(), names=names, evidences=evidences, tables_of=tables)
+
+
+def model(run: Run, recipe: Recipe, store: Store) -> str:
+    """The card of a pre-training: its recipe, its measurements in the store, and the tables of studies that have it."""
+    result = run.result()
+    names = ("steps", "tokens", "real_tokens", "parameters", "vocabulary", "unigram_entropy")
+    figures = {name.replace("_", " "): result[name] for name in names if name in result}
+    figures |= {f"held out: {name.replace('_', ' ')}": value for name, value in result.get("heldout", {}).items()}
+    figures |= {name: result[name] for name in ("checkpoint", "commit", "content", "corpus") if name in result}
+    columns = ("task", "data set", "split", "method", "fine-tuning seed", "after", "examples", "metrics")
+    measurements = sorted(line for each in store.runs() for line in _measurements(each.result(), run.id))
+    return render(
+        "model_card.md.j2",
+        metadata=_metadata(run, recipe, store),
+        studies=Table(("study", *STUDIES), tuple(_in_studies(gather_all(store), run.id))),
+        run=run,
+        recipe=recipe,
+        architecture=_architecture(recipe),
+        version=str(run.environment().get("versions", {}).get("bertlab", "")),
+        pretraining=Table(("figure", "value"), tuple((name, _text(value)) for name, value in figures.items())),
+        measurements=Table(columns, tuple(measurements)),
+        # in ASCII and without backticks, no name ends the block
+        science=json.dumps(science(recipe), indent=2).replace("`", "\\u0060"),
+    )
+
+
+def _measurements(result: dict[str, Any], pretrain_id: str) -> Iterator[tuple[str, ...]]:
+    """A line for each split on which the run of a result evaluates a pre-training."""
+    if result.get("pretrain_id") != pretrain_id:
+        return
+    for split, examples, metrics in _splits(result):
+        values = ", ".join(f"{name} {_text(value)}" for name, value in metrics.items())
+        method = _method(result) + " (collapsed)" * (result["status"] == "collapsed")
+        about = (result["task"], result["dataset"], split, method, result["finetune_seed"])
+        yield (*map(str, about), f"{result['milestone']} %", f"{examples:,}", values)
+
+
+def _splits(result: dict[str, Any]) -> list[tuple[str, int, dict[str, float]]]:
+    """The splits of a result with their examples and metrics, except training examples that a search held back."""
+    if result["split"] == "held back":
+        return []
+    found = [(result["split"], result["rows"]["evaluation"], result["metrics"])]
+    if test := result.get("test"):
+        found.append((test["split"], test["rows"], test["metrics"]))
+    return found
+
+
+def _method(result: dict[str, Any]) -> str:
+    """The adaptation of a result with the fields of its own: `adapters, bottleneck 8`."""
+    common = {"kind", *(field.name for field in dataclasses.fields(Adaptation))}
+    own = {name: value for name, value in result["settings"].items() if name not in common}
+    return ", ".join([result["method"], *(name if value is True else f"{name} {value}" for name, value in own.items())])
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _metadata(run: Run, recipe: Recipe, store: Store) -> str:
+    """What the Hub reads of a pre-training, in YAML, with its results in the form of `model-index`."""
+    from huggingface_hub import ModelCardData
+
+    texts = [Reference.parse(each.name) for each in recipe.corpus.sources if each.content.startswith("hub:")]
+    data = ModelCardData(
+        model_name=run.label,
+        library_name="transformers",
+        pipeline_tag=None if recipe.causal else "fill-mask",
+        tags=["bertlab", _architecture(recipe).lower()],
+        datasets=[each.repository for each in texts if each] or None,
+        eval_results=[*_heldout(run, recipe), *_evaluated(run, store)] or None,
+    )
+    return data.to_yaml()
+
+
+def _heldout(run: Run, recipe: Recipe) -> Iterator[EvalResult]:
+    """The main figures of a pre-training on held-out text."""
+    from huggingface_hub import EvalResult
+
+    result = run.result()
+    text = " and ".join(result.get("corpus", ())) or "held-out text"
+    for name in dict.fromkeys((result.get("judged_by", ""), "perplexity")):
+        if name in result.get("heldout", {}):
+            yield EvalResult(
+                task_type="text-generation" if recipe.causal else "fill-mask",
+                task_name="held-out text",
+                dataset_type=text,
+                dataset_name=text,
+                metric_type=name,
+                metric_value=round(result["heldout"][name], 4),
+            )
+
+
+def _evaluated(run: Run, store: Store) -> Iterator[EvalResult]:
+    """Each metric of each task, split and method at the end of a pre-training: the mean over fine-tuning seeds."""
+    from huggingface_hub import EvalResult
+
+    found: dict[tuple[str, ...], list[float]] = {}
+    for each in store.runs():
+        result = each.result()
+        if result.get("pretrain_id") != run.id or result.get("milestone") != 100:
+            continue
+        kind = str(each.science().get("task", {}).get("kind", "classification"))
+        for split, _, metrics in _splits(result):
+            for name, value in metrics.items():
+                key = (kind, result["task"], result["dataset"], split, _method(result), name)
+                found.setdefault(key, []).append(value)
+    for (kind, task, dataset, split, method, name), values in sorted(found.items()):
+        reference = Reference.parse(dataset) or Reference(dataset, task)
+        yield EvalResult(
+            task_type=kinds.find(kind).hub_task,
+            task_name=task,
+            dataset_type=reference.repository,
+            dataset_name=dataset,
+            dataset_config=reference.configuration or None,
+            dataset_split=split,
+            metric_type=name,
+            metric_name=f"{name}, {method}" + (f", mean of {len(values)} fine-tuning seeds" if len(values) > 1 else ""),
+            metric_value=round(fmean(values), 4),
+        )
+
+
+def _in_studies(evidences: Sequence[Evidence], pretrain_id: str) -> Iterator[tuple[str, ...]]:
+    """A line for each measurement of a pre-training in a study: its value, and what the report has of its variant."""
+    for evidence in evidences:
+        for column in columns(evidence):
+            for variant, entry in zip(evidence.variants, column.entries, strict=False):  # floors follow
+                cells = evidence.at(variant, column.measurement)
+                own = [each.value for each in cells if each.pretrain_id == pretrain_id and each.value is not None]
+                if own:
+                    metric = column.unit
+                    shown = with_details(entry.value, entry.sd, f"n = {entry.n}" if entry.n else "")
+                    place = (evidence.study, variant, column.measurement, metric)
+                    yield (*place, f"{fmean(own):.2f}", shown, entry.published)
+
+
+def _architecture(recipe: Recipe) -> str:
+    return "RoFormer" if recipe.model.positions == "rotary" else "BERT"
