@@ -41,9 +41,12 @@ class Hub:
             repository, _, revision = path.partition("/tree/" if tree else "/revision/")
             if repository not in models:
                 return 404, {"X-Error-Code": "RepoNotFound"}, b""
+            revision, _, folder = revision.partition("/") if tree else (revision, "", "")
             commit = self.references.get((repository, revision or "main"))
             if commit is None:
                 return 404, {"X-Error-Code": "RevisionNotFound"}, b""
+            if folder and not any(name.startswith(f"{folder}/") for name in self.commits[commit]):
+                return 404, {"X-Error-Code": "EntryNotFound"}, b""
             siblings = [self._sibling(name, data) for name, data in sorted(self.commits[commit].items())]
             if tree:
                 body = [

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bertlab.adaptation import Adaptation
 from bertlab.hub import Reference
+from bertlab.names import plain
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import science
 from bertlab.report.evidence import Evidence
@@ -116,7 +117,7 @@ def _heldout(run: Run, recipe: Recipe) -> Iterator[EvalResult]:
     from huggingface_hub import EvalResult
 
     result = run.result()
-    text = " and ".join(result.get("corpus", ())) or "held-out text"
+    text = plain(" and ".join(result.get("corpus", ()))) or "held-out text"
     for name in dict.fromkeys((result.get("judged_by", ""), "perplexity")):
         if name in result.get("heldout", {}):
             yield EvalResult(
@@ -142,7 +143,7 @@ def _evaluated(run: Run, store: Store) -> Iterator[EvalResult]:
         for split, _, metrics in _splits(result):
             for name, value in metrics.items():
                 key = (kind, result["task"], result["dataset"], split, _method(result), name)
-                found.setdefault(key, []).append(value)
+                found.setdefault(tuple(map(plain, key)), []).append(value)
     for (kind, task, dataset, split, method, name), values in sorted(found.items()):
         reference = Reference.parse(dataset) or Reference(dataset, task)
         yield EvalResult(

@@ -1,8 +1,10 @@
 """The card of an exported checkpoint: what was measured on it, and how."""
 
 import pytest
+from huggingface_hub import ModelCard
 
 from bertlab.adaptation import Adapters, Features, FineTuning
+from bertlab.names import plain
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import science
 from bertlab.report.cards import model
@@ -30,6 +32,24 @@ def test_a_measurement_names_its_adaptation_with_the_fields_of_its_own(builder, 
     store = Store(builder.root)
     (run,) = (each for each in store.runs() if each.id == pretrained)
     shown_card = model(run, Recipe(), store)
+    evaluated = [each for each in ModelCard(shown_card).data.eval_results if each.task_name == "mnli"]
+    assert [(each.metric_value, each.metric_name) for each in evaluated] == [(50.0, f"accuracy, {shown}")]
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in shown_card.splitlines()]
     assert ["mnli", "microworld", "validation", shown, "0", "100 %", "10", "accuracy 50"] in cells
     assert "accuracy 51" not in shown_card, "measured on another pre-training"
+
+
+def test_metadata_hold_any_name(builder, hostile_names):
+    pretrained = builder.pretrain("80/10/10")
+    for number, name in enumerate(hostile_names):
+        result = {
+            **{"status": "done", "task": name, "dataset": name, "split": name, "finetune_seed": 0, "milestone": 100},
+            **{"metrics": {"accuracy": float(number)}, "rows": {"evaluation": 10}, "method": "finetune"},
+            **{"settings": {}, "pretrain_id": pretrained},
+        }
+        builder.run("finetune", f"f{number:04x}", result, {})
+    store = Store(builder.root)
+    (run,) = (each for each in store.runs() if each.id == pretrained)
+    evaluated = ModelCard(model(run, Recipe(), store)).data.eval_results
+    found = {(each.task_name, each.dataset_name, each.dataset_split) for each in evaluated if each.dataset_split}
+    assert found == {(plain(name),) * 3 for name in hostile_names if plain(name)}
