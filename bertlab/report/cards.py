@@ -167,9 +167,8 @@ def _in_studies(evidences: Sequence[Evidence], pretrain_id: str) -> Iterator[tup
                 cells = evidence.at(variant, column.measurement)
                 own = [each.value for each in cells if each.pretrain_id == pretrain_id and each.value is not None]
                 if own:
-                    metric = column.unit
                     shown = with_details(entry.value, entry.sd, f"n = {entry.n}" if entry.n else "")
-                    place = (evidence.study, variant, column.measurement, metric)
+                    place = (evidence.study, variant, column.measurement, column.unit)
                     yield (*place, f"{fmean(own):.2f}", shown, entry.published)
 
 
