@@ -43,3 +43,22 @@ def test_an_extra_that_is_missing_is_installed_from_the_source_tree(name, monkey
     monkeypatch.setattr("bertlab.trackers.find_spec", lambda package: None)
     with pytest.raises(BadInput, match=rf"`pip install '\.\[{name}\]'` in the source tree"):
         Machine(loggers=(name,))
+
+
+def test_the_image_installs_with_the_tested_versions_what_there_is_and_runs_as_no_root():
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    orders = [line.split(maxsplit=1) for line in text.splitlines() if line and not line.startswith("#")]
+    copied = {part for order, rest in orders if order == "COPY" for part in rest.split()[:-1]}
+    assert {"bertlab", "ablations"} < copied
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert ignored[1] == "*"
+    assert {line.removeprefix("!") for line in ignored if line.startswith("!")} == copied
+    for part in (*copied, PROJECT["readme"], *PROJECT["license-files"]):
+        assert (ROOT / part).exists()
+    assert {PROJECT["readme"], *PROJECT["license-files"]} < copied, "the build needs them"
+    installs = re.findall(r"pip install[^&\n]*", "\n".join(rest for order, rest in orders if order == "RUN"))
+    assert len(installs) == 2
+    assert all("--constraint constraints.txt" in each for each in installs)
+    extras = re.search(r"\[(.*)\]", installs[-1])[1].split(",")
+    assert set(extras) <= PROJECT["optional-dependencies"].keys()
+    assert [int(rest) for order, rest in orders if order == "USER"][-1] > 0
