@@ -17,8 +17,8 @@ EACH = 3
 def table(evidence: Evidence) -> Table:
     """On each measurement the variant that disagrees most with the baseline, and the examples where it does so most.
 
-    Values are log-likelihoods of the right answer in nats, means over the seeds that both variants have; examples have
-    their numbers in the evaluated split. Measurements without predictions are left out.
+    Values are log-likelihoods of the right answer in nats, means over the seeds that both variants have; examples are
+    numbered as they are evaluated. Measurements without predictions are left out.
     """
     rows = []
     for name in evidence.measurements:
@@ -31,7 +31,8 @@ def table(evidence: Evidence) -> Table:
         chosen = dict.fromkeys([*order[:EACH].tolist(), *order[-EACH:].tolist()])
         for place in chosen:
             if ours[place] != theirs[place]:
-                values = (f"{theirs[place]:.2f}", f"{ours[place]:.2f}", signed(ours[place] - theirs[place]))
+                points = (round(side[place], 2) + 0.0 for side in (theirs, ours))  # no minus before a zero
+                values = (*(f"{each:.2f}" for each in points), signed(ours[place] - theirs[place]))
                 rows.append((name, variant, f"{place:,}", *values))
     return Table(("on", "variant", "example", "baseline", "variant's", "difference"), tuple(rows))
 

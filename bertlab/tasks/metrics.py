@@ -38,7 +38,7 @@ class Metric(ABC):
         """The contribution of each example, (E,); their mean is the metric."""
 
     def each(self) -> Floats:
-        """The contributions without regard to groups, in the order of the predictions."""
+        """The metric of each example by itself, in the order of the predictions."""
         return self.contributions()
 
 
@@ -84,6 +84,10 @@ class MetricOfMeans(Metric):
         pull = -(number - 1) * self.function((total - self.statistics) / (number - 1))
         return np.asarray(self.function(total / number) + pull - pull.mean())
 
+    def each(self) -> Floats:
+        """The function of the statistics of one example, (E,)."""
+        return self.function(self.statistics)
+
 
 @dataclass(frozen=True, eq=False)
 class Grouped(Metric):
@@ -105,7 +109,7 @@ class Grouped(Metric):
         return np.asarray(value + np.bincount(self.group, own - value) * (1 + self.group.max()) / len(own))
 
     def each(self) -> Floats:
-        """The contribution of each example, (E,)."""
+        """The metric of each example, not of each group, (E,)."""
         return self.metric.each()
 
 

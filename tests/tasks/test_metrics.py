@@ -161,3 +161,14 @@ def test_groups_of_other_examples_do_not_fit() -> None:
     found = predictions("classification", np.random.default_rng(0))
     with pytest.raises(ValueError, match="39 group numbers do not fit 40 examples"):
         metric_of("classification", "accuracy", found | {"group": np.arange(39)})
+
+
+def test_each_example_has_the_metric_of_itself_whatever_its_group() -> None:
+    # sentences of two words and of one; both are of one article
+    found = {"label": np.array([1, 2, 0]), "prediction": np.array([1, 0, 0]), "sentence": np.array([0, 0, 1])}
+    found |= {"log_likelihood": np.array([-2.0, -4.0, -1.0]), "group": np.array([7, 7])}
+    metric = metric_of("tagging", "log_likelihood", found, TAGS)
+    assert metric.examples == 1
+    assert metric.each().tolist() == [-3.0, -1.0]
+    scores = {"label": np.zeros(3), "prediction": np.zeros(3), "log_likelihood": np.array([-1.0, -2.0, -4.0])}
+    assert metric_of("classification", "log_likelihood", scores).each().tolist() == [-1.0, -2.0, -4.0]
