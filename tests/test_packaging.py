@@ -22,7 +22,8 @@ def test_every_dependency_is_pinned_to_a_version_that_it_allows():
     pins = dict(line.split("==") for line in lines if not line.startswith("#"))
     assert all(re.fullmatch(r"\d+(\.\w+)+", version) for version in pins.values())  # of no local build
     groups = [each for group in GROUPS.values() for each in group if isinstance(each, str)]
-    for wanted in map(Requirement, PROJECT["dependencies"] + groups):
+    extras = [each for name in PROJECT["optional-dependencies"] for each in PROJECT["optional-dependencies"][name]]
+    for wanted in map(Requirement, PROJECT["dependencies"] + extras + groups):
         assert wanted.specifier.contains(pins[canonicalize_name(wanted.name)]), wanted
     assert Requirement("torch<2.14").specifier.contains(pins["torch"])
 
