@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import typer
 
-from bertlab.cli import complete
+from bertlab.cli import complete, config
 from bertlab.cli.console import json_alone
 from bertlab.errors import BadInput
 
@@ -37,17 +37,28 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     groups: dict[str, Any] = {}
     options: list[inspect.Parameter] = []
-    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+    for parameter_name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         if dataclasses.is_dataclass(parameter.annotation):
-            groups[name] = parameter.annotation
-            options += _under_headings(groups[name])
+            groups[parameter_name] = parameter.annotation
+            options += _under_headings(parameter.annotation)
         else:
             options.append(parameter.replace(kind=parameter.KEYWORD_ONLY))
 
+    name = function.__name__.replace("_", "-")
+    configured = any(issubclass(each, ScaleOptions) for each in groups.values())
+    if configured:
+        options += config.added(name, options)
+
     @functools.wraps(function)
     def wrapped(**given: Any) -> Any:
-        for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in dataclasses.fields(group)})
+        if configured:
+            given["set_"] = config.joined_fields(given.pop("context"), given["set_"])
+            del given["config"]
+            if given.pop("print_config"):
+                typer.echo(config.text(name, given))
+                return 0
+        for parameter, group in groups.items():
+            given[parameter] = group(**{field.name: given.pop(field.name) for field in dataclasses.fields(group)})
         with json_alone(given.get("json", False)):
             return function(**given)
 

@@ -12,6 +12,8 @@ from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
 from bertlab.report import cards, tidy
 from bertlab.report.gather import gather_all
+from bertlab.store import union
+from bertlab.store.config import write_configs
 from bertlab.store.files import write_json, write_sealed
 from bertlab.store.runs import PRETRAINED, Store
 
@@ -49,6 +51,8 @@ def results(store: Store, study: str, directory: Path) -> str:
     wanted = set()
     for name, record in chosen.items():
         write_sealed(directory / "studies" / f"{filename(name)}.json", record)
+        commands = [union.command([each]) for each in record["requests"]]
+        write_configs(directory / "studies", filename(name), commands)
         wanted |= {cell["run_id"] for cell in record["cells"]} | {cell["pretrain_id"] for cell in record["cells"]}
     copied = 0
     for run in store.runs():

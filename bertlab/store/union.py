@@ -14,17 +14,22 @@ from typing import Any
 from bertlab.errors import BadInput
 from bertlab.names import filename
 from bertlab.recipe.identity import canonical
+from bertlab.store.config import write_configs
 from bertlab.store.runs import Store
 
 Record = dict[str, Any]
 
 
 def keep(store: Store, records: Iterable[Record]) -> list[Record]:
-    """Joins records with those of the store, and returns the joined ones. Raises `BadInput` as `join` does."""
+    """Joins records with those of the store, and returns the joined ones. Raises `BadInput` as `join` does.
+
+    Writes each record and, beside it, the files that repeat its commands (see `store/config.py`).
+    """
     with store.exclusive():
         known, names = joined(store, [*records])
         for name in names:
             store.write_record(name, known[name])
+            write_configs(store.root / "studies", name, [command([each]) for each in known[name]["requests"]])
     return [known[name] for name in names]
 
 

@@ -56,7 +56,7 @@ def test_nothing_is_said_in_one_line(finished, call, capsys, tmp_path):
 def test_without_an_old_store_nothing_is_written(finished, call, capsys, tmp_path):
     empty, out = tmp_path / "empty", tmp_path / "out"
     empty.mkdir()
-    file = next((finished / "studies").iterdir())
+    file = next(finished.glob("studies/*.json"))
     for old in (tmp_path / "missing", empty, file):
         assert call("report", "--runs", finished, "--compare", old, "--out", out) == 2
         lines = capsys.readouterr().err.strip().splitlines()

@@ -185,6 +185,6 @@ def test_other_settings_text_vocabularies_and_rows_are_kept_apart(store, recorde
 
 def test_a_damaged_record_is_written_anew_by_the_command_that_wrote_it(store, recorded):
     (record,) = union.keep(store, [recorded()])
-    (file,) = store.root.glob("studies/*")
+    (file,) = store.root.glob("studies/*.json")
     file.write_text("{")
     assert union.keep(store, [recorded()]) == [record] == [*store.records(needed=()).values()]

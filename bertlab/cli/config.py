@@ -1,0 +1,121 @@
+"""`--config FILE.toml` and `--print-config`: the options of a command as a file, by their long names."""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import typer
+
+from bertlab.errors import BadInput, unknown
+
+Parameters = Sequence[inspect.Parameter]
+COMMANDS: dict[str, dict[str, inspect.Parameter]] = {}
+"""The options of each command with `--config`, by their keys in the file."""
+ADVICE = {
+    bool: "write true or false",
+    int: "write a whole number",
+    float: "write a number",
+    list: 'write a list of texts, such as ["a", "b"]',
+    str: "write a text in quotes",
+}
+
+
+def added(command: str, parameters: Parameters) -> list[inspect.Parameter]:
+    """The options `--config` and `--print-config` of a command with these parameters, and its context."""
+    COMMANDS[command] = {_key(each): each for each in parameters}
+
+    def load(context: typer.Context, path: Path | None) -> Path | None:
+        if path is not None:
+            context.default_map = read(path, command)
+        return path
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    file = typer.Option(
+        None,
+        "--config",
+        metavar="FILE.toml",
+        help="Options by their long names; those of the command line win, and --set adds to the file's.",
+        callback=load,
+        is_eager=True,
+    )
+    shown = typer.Option(False, "--print-config", help="Print the options as a file for --config, and exit.")
+    return [
+        inspect.Parameter("config", keyword, default=file, annotation=Path | None),
+        inspect.Parameter("print_config", keyword, default=shown, annotation=bool),
+        inspect.Parameter("context", keyword, annotation=typer.Context),
+    ]
+
+
+def _key(parameter: inspect.Parameter) -> str:
+    """The key of an option in a file: its long name; of an argument, its own."""
+    names = getattr(parameter.default, "param_decls", None) or ()
+    return next((name.lstrip("-") for name in names if name.startswith("--")), parameter.name)
+
+
+def read(path: Path, command: str) -> dict[str, Any]:
+    """The values in a file by the names of a command's parameters.
+
+    Commands on studies read the files of one another, and each takes the options that it has. Raises `BadInput` for
+    unknown keys and wrong types.
+    """
+    from bertlab.store.files import content
+
+    try:
+        written = tomllib.loads(content(path, "--config").decode())
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, BadInput):
+            raise
+        why = "nested too deep" if isinstance(error, RecursionError) else str(error)
+        raise BadInput(f"--config '{path}' is not TOML ({why}): write lines such as scale = \"tiny\"") from None
+    own, values = COMMANDS[command], {}
+    for key, value in written.items():
+        if key in own:
+            values[own[key].name] = _checked(own[key].annotation, value, f"--config '{path}': {key}")
+            continue
+        others = [name for name, keys in COMMANDS.items() if key in keys]
+        if "study" in own and any("study" in COMMANDS[name] for name in others):
+            continue
+        if others:
+            theirs = " and ".join(f"`bertlab {name}`" for name in others)
+            raise BadInput(f"--config '{path}': {key} is an option of {theirs}, not of this command: leave it out")
+        raise unknown(f"option in --config '{path}':", key, own)
+    return values
+
+
+def _checked(annotation: Any, value: Any, where: str) -> Any:
+    """A value as the command line would give it. Raises `BadInput` for another type."""
+    kinds = [each for each in (*get_args(annotation), annotation) if each is not type(None)]
+    kind = next((each for each in (bool, int, float) if each in kinds), str)
+    if list[str] in kinds or list[Path] in kinds:
+        values = [value] if isinstance(value, str) else value
+        if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+            raise BadInput(f"{where} is {value!r}: {ADVICE[list]}")
+        return values
+    # a number of seeds may be a text, such as 0-3
+    allowed = {bool: (bool,), int: (int,), float: (int, float), str: (str, int)}[kind]
+    if type(value) not in allowed or (Path in kinds and type(value) is int):
+        raise BadInput(f"{where} is {value!r}: {ADVICE[kind]}")
+    return str(value) if kind is str else value
+
+
+def joined_fields(context: typer.Context, given: list[str] | None) -> list[str] | None:
+    """The fields that `--set` sets: those of the file, and after them those of the command line."""
+    filed = (context.default_map or {}).get("set_") or []
+    return given if given is None or list(given) == filed else [*filed, *given]
+
+
+def text(command: str, given: Mapping[str, Any]) -> str:
+    """The options of a command as a file, under their headings; those without a value as comments."""
+    from bertlab.store.config import toml
+
+    panels: dict[str, list[str]] = {}
+    for key, parameter in COMMANDS[command].items():
+        about, value = parameter.default, given.get(parameter.name)
+        line = f"# {key} = {about.metavar}" if value in (None, (), []) else f"{key} = {toml(value)}"
+        panels.setdefault(getattr(about, "rich_help_panel", None) or "Options", []).append(line)
+    texts = ["\n".join((f"# {panel}", *lines)) for panel, lines in panels.items()]
+    return "\n\n".join((f"# Options of `bertlab {command} --config FILE`.", *texts))

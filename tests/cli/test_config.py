@@ -1,0 +1,127 @@
+"""`--config` and `--print-config`: the options of a command as a file."""
+
+import itertools
+import tomllib
+
+import pytest
+
+from bertlab.store.files import read_sealed
+
+
+@pytest.fixture
+def printed(call, capsys, monkeypatch, tmp_path):
+    """The options that a command prints as a file."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BERTLAB_WORKERS")
+
+    def options(*words):
+        capsys.readouterr()
+        assert call(*words, "--print-config") == 0
+        return capsys.readouterr().out
+
+    return options
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [
+            "ablate",
+            "masking",
+            "nsp",
+            "--only",
+            "80/10/10",
+            "--seeds",
+            "3-5",
+            "--set",
+            "schedule.steps=5",
+            "--random-init",
+        ],
+        ["ablate", "own.py", "--corpus", 'a "name" \\ of ü', "--budget", "2h", "--search", "--workers", "0"],
+        ["plan", "masking", "--peak-tflops", "989.5", "--gpus", "8", "--json"],
+        ["audit", "all", "--data", "some where"],
+        ["pretrain", "--seed", "7", "--vocab", "vocab.txt"],
+        ["finetune", "--task", "mnli", "--from", "a-run", "--adaptation", "adapters"],
+        ["bench", "--precision", "bf16"],
+    ],
+)
+def test_printed_options_are_those_of_the_command(printed, tmp_path, words):
+    text = printed(*words)
+    (tmp_path / "file.toml").write_text(text)
+    assert printed(words[0], "--config", "file.toml") == text
+    values = tomllib.loads(text)
+    for name, value in itertools.pairwise(words):
+        if name.startswith("--") and not value.startswith("--"):
+            assert values[name[2:]] in (value, [value]) or float(value) == values[name[2:]]
+
+
+def test_the_command_line_wins_and_set_adds(printed, tmp_path, monkeypatch):
+    (tmp_path / "file.toml").write_text(
+        'study = ["nsp"]\nscale = "tiny"\nseeds = 4\nset = ["schedule.steps=5"]\nonly = "BERT"\nruns = "there"\n'
+    )
+    values = tomllib.loads(printed("ablate", "--config", "file.toml"))
+    wanted = {"study": ["nsp"], "scale": "tiny", "seeds": "4", "only": ["BERT"], "set": ["schedule.steps=5"]}
+    assert {name: values[name] for name in wanted} == wanted
+    words = ["ablate", "masking", "--scale", "mini", "--only", "a", "--only", "b", "--set", "schedule.steps=7"]
+    values = tomllib.loads(printed(*words, "--config", "file.toml"))
+    assert (values["study"], values["scale"], values["only"]) == (["masking"], "mini", ["a", "b"])
+    assert values["set"] == ["schedule.steps=5", "schedule.steps=7"]  # of which the last one counts
+    assert (values["seeds"], values["runs"]) == ("4", "there")
+    monkeypatch.setenv("BERTLAB_RUNS", "elsewhere")
+    assert tomllib.loads(printed("ablate", "--config", "file.toml"))["runs"] == "elsewhere"
+
+
+def test_commands_on_studies_read_the_files_of_one_another(printed, tmp_path):
+    (tmp_path / "file.toml").write_text('study = ["nsp"]\nseeds = "3"\nsearch = true\n')
+    assert tomllib.loads(printed("plan", "--config", "file.toml"))["seeds"] == "3"
+    assert "seeds" not in tomllib.loads(printed("audit", "--config", "file.toml"))
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "says"),
+    [
+        ("ablate", "scal = 'tiny'", "did you mean 'scale'?"),
+        ("ablate", "finetune_seeds = 3", "did you mean 'finetune-seeds'?"),
+        ("ablate", "scale = ['tiny']", "scale is ['tiny']: write a text in quotes"),
+        ("ablate", "threads = '2'", "threads is '2': write a whole number"),
+        ("ablate", "threads = true", "threads is True: write a whole number"),
+        ("ablate", "random-init = 1", "random-init is 1: write true or false"),
+        ("ablate", "only = [1]", "only is [1]: write a list of texts"),
+        ("ablate", "vocab = 3", "vocab is 3: write a text in quotes"),
+        ("ablate", "[scale]\nname = 'tiny'", "scale is {'name': 'tiny'}: write a text"),
+        ("ablate", "scale = 'tinny'", "did you mean 'tiny'?"),
+        ("ablate", "gpus = -1", "--gpus"),
+        ("ablate", "scale = tiny", "is not TOML"),
+        ("ablate", "config = 'other.toml'", "unknown option"),
+        ("ablate", None, "cannot be used"),
+        ("plan", "peak-tflops = '989'", "peak-tflops is '989': write a number"),
+        ("pretrain", "study = ['nsp']", "study is an option of `bertlab ablate`"),
+        ("ablate", "task = 'mnli'", "task is an option of `bertlab finetune`"),
+    ],
+)
+def test_wrong_files_are_one_line(call, capsys, monkeypatch, tmp_path, command, text, says):
+    monkeypatch.chdir(tmp_path)
+    if text is not None:
+        (tmp_path / "file.toml").write_text(text)
+    words = ["masking"] if command != "pretrain" else []
+    assert call(command, *words, "--config", "file.toml") == 2
+    captured = capsys.readouterr()
+    (line,) = captured.err.splitlines()
+    assert says in line
+    assert captured.out == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["file.toml"] * (text is not None)
+
+
+def test_the_file_of_a_study_repeats_it(call, finished, capsys):
+    """Nothing is left to run, and the record stays the same."""
+    (record,) = finished.glob("studies/*.json")
+    file = record.with_suffix(".toml")
+    before = read_sealed(record), file.read_text()
+    assert call("ablate", "--config", file, "--runs", finished, "--threads", "1", "--precision", "fp32") == 0
+    assert (read_sealed(record), file.read_text()) == before
+    values = tomllib.loads(before[1])
+    assert (values["study"], values["only"], values["random-init"]) == (["masking"], ["80/10/10", "0/0/100"], True)
+    file.unlink()
+    capsys.readouterr()
+    assert call("report", "--runs", finished, "--out", finished / "out", "--format", "md") == 0
+    assert call("ablate", *values["study"], "--scale", "smoke", "--runs", finished, "--dry-run") == 0

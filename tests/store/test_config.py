@@ -1,0 +1,40 @@
+"""Commands of records as files."""
+
+import shlex
+import tomllib
+
+from bertlab.store.config import config, write_configs
+
+
+def test_a_command_and_its_file_have_the_same_options(hostile_names):
+    for name in hostile_names:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            continue
+        words = ["--scale", "tiny", "--corpus", "a", "--corpus", name.lstrip("-"), "--only", name.lstrip("-")]
+        command = shlex.join(["bertlab", "ablate", "own.py", *words, "--finetune-seeds", "3", "--random-init"])
+        assert tomllib.loads(config(command)) == {
+            "study": ["own.py"],
+            "scale": "tiny",
+            "corpus": ["a", name.lstrip("-")],
+            "only": [name.lstrip("-")],
+            "finetune-seeds": 3,
+            "random-init": True,
+        }
+
+
+def test_each_command_has_a_file_and_no_other_stays(tmp_path):
+    def files():
+        return {path.name: tomllib.loads(path.read_text())["seeds"] for path in tmp_path.iterdir()}
+
+    write_configs(tmp_path, "other--smoke--12345678", ["bertlab ablate other --seeds 9"])
+    write_configs(tmp_path, "own--smoke--12345678", [f"bertlab ablate own --seeds {each}" for each in ("3", "5-6")])
+    other = {"other--smoke--12345678.toml": "9"}
+    assert files() == other | {"own--smoke--12345678.toml": "3", "own--smoke--12345678-2.toml": "5-6"}
+    written = (tmp_path / "own--smoke--12345678.toml").stat()
+    write_configs(tmp_path, "own--smoke--12345678", ["bertlab ablate own --seeds 3"])
+    assert files() == other | {"own--smoke--12345678.toml": "3"}
+    assert (tmp_path / "own--smoke--12345678.toml").stat().st_mtime_ns == written.st_mtime_ns
+    write_configs(tmp_path, "own--smoke--12345678", ["bertlab ablate own --seeds 3 --corpus \udcff"])
+    assert files() == other
