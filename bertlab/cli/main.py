@@ -27,8 +27,11 @@ from bertlab.cli.plan import plan
 from bertlab.cli.pretrain import pretrain
 from bertlab.cli.report import report
 from bertlab.cli.runs import runs
+from bertlab.cli.scales import scales
+from bertlab.cli.show import show
 from bertlab.cli.studies import studies
 from bertlab.cli.submit import submit
+from bertlab.cli.tasks import tasks
 from bertlab.errors import BadInput, unusable
 from bertlab.execution import environment
 from bertlab.names import plain
@@ -48,7 +51,7 @@ app = typer.Typer(
 )
 PANELS = {
     "Run": (ablate, plan, audit, bench, pretrain, finetune, submit),
-    "See": (report, runs, studies, fill_mask),
+    "See": (report, runs, studies, show, tasks, scales, fill_mask),
     "Share": (export, merge, fetch),
 }
 """The commands under their headings."""

@@ -222,9 +222,7 @@ class _Planner:
     def recipes(self, study: Study, base: Recipe) -> list[tuple[Variant, Recipe]]:
         """The chosen variants of a study. Raises `BadInput` for options that do not go with them."""
         request = self.request
-        varied = study.varied() | {path for variant in study.variants for path in variant.fields}
-        for arm, fields in study.varied_adaptation().items():
-            varied |= {f"{arm.group(kind)}.{name}" for kind in kinds.KINDS.values() for name in fields}
+        varied = study.fixed()
         for path in request.scale.assigned:
             if path in varied:
                 raise BadInput(f"--set {path}: study '{study.name}' varies it between its variants: leave it out")

@@ -17,6 +17,7 @@ from bertlab.names import plain
 from bertlab.recipe import OPTIONS, Inputs, Loss, Model, Optimizer, Recipe, Schedule, Tokenizer
 from bertlab.recipe.identity import by_kind, default_of, field_paths, leaves, put, science, set_fields
 from bertlab.recipe.ranges import Checked, Range, arms
+from bertlab.tasks import kinds
 from bertlab.tasks.task import Task
 
 Split = Literal["evaluation", "test"]
@@ -271,6 +272,13 @@ class Study(Checked, group="study "):
         for variant in self.variants:
             if variant.adaptation is not None:
                 found.setdefault(type(variant.adaptation), set()).update(science(variant.adaptation).keys() - {"kind"})
+        return found
+
+    def fixed(self) -> set[str]:
+        """All dotted paths that `--set` cannot set, because the variants differ in them."""
+        found = self.varied() | {path for variant in self.variants for path in variant.fields}
+        for each, fields in self.varied_adaptation().items():
+            found |= {f"{each.group(kind)}.{name}" for kind in kinds.KINDS.values() for name in fields}
         return found
 
     def adaptation(

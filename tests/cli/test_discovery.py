@@ -1,5 +1,7 @@
 """What a user finds without reading code: completion in a shell, and help."""
 
+import dataclasses
+import json
 import os
 import re
 import shlex
@@ -12,7 +14,9 @@ import typer
 
 from bertlab.cli import complete
 from bertlab.cli.main import app
-from bertlab.lab import shipped, studies
+from bertlab.errors import BadInput
+from bertlab.lab import plan, scales, shipped, studies
+from bertlab.machine import Machine
 
 PROGRAM = "from bertlab.cli.main import main; main()"
 
@@ -175,3 +179,70 @@ def test_options_stand_under_headings(call, capsys):
         *listed
     }
     assert "--scale smoke|micro|tiny|mini|base|paper" in text
+
+
+def json_of(call, capsys, *words):
+    capsys.readouterr()
+    assert call(*words, "--json") == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_tasks_are_listed(call, capsys):
+    listed = {each["name"]: each for each in json_of(call, capsys, "tasks")}
+    assert listed["mnli"]["hub"] == "nyu-mll/glue:mnli"
+    assert (listed["squad"]["kind"], listed["squad"]["metrics"][0]) == ("span", "exact")
+    assert call("tasks") == 0
+    text = capsys.readouterr().out
+    assert all(f"\n{name} " in text for name in listed)
+
+
+def test_scales_are_listed(call, capsys):
+    listed = {each["name"]: each for each in json_of(call, capsys, "scales")}
+    assert [*listed] == ["smoke", "micro", "tiny", "mini", "base", "paper"] == complete.SCALES(None, "")
+    assert listed["paper"]["fields"]["model.layers"] == 12
+    assert listed["paper"]["tokens"] == 256 * (900_000 * 128 + 100_000 * 512)
+    assert listed["smoke"]["fields"]["finetune.max_steps"] == 10
+    assert call("scales") == 0
+    assert "900,000 steps of 256 x 128, 100,000 steps of 256 x 512" in capsys.readouterr().out
+
+
+def test_show_has_the_papers_table_and_what_the_variants_differ_in(call, capsys):
+    masking, nsp, size = json_of(call, capsys, "show", "masking", "nsp", "size", "--scale", "tiny")
+    features = {"MNLI fine-tuned": 84.3, "NER fine-tuned": 94.9, "NER feature-based": 94.0}
+    assert masking["published"]["100/0/0"] == features
+    corruption = {
+        f"masked_lm.corruption.{name}": share for name, share in (("mask", 0), ("keep", 0.2), ("random", 0.8))
+    }
+    assert masking["variants"]["0/20/80"] == corruption
+    assert set(masking["recipe"]) - set(masking["set"]) == set(corruption)
+    assert masking["recipe"]["schedule.steps"] == 2000
+    assert nsp["variants"]["LTR & no NSP"] == {"objective": ["causal_lm"], "finetune.bilstm": False}
+    assert nsp["variants"]["LTR & no NSP + BiLSTM"] == {"objective": ["causal_lm"], "finetune.bilstm": True}
+    assert size["variants"]["2L, 4/3 H (Large)"] == {"model.layers": 8, "model.hidden": 192, "model.heads": 3}
+    assert size["claims"][0]["pairs"][0] == ["L/2, A/4", "L/4"]
+
+
+@pytest.mark.parametrize("name", shipped.names())
+def test_show_names_the_fields_that_set_sets(name, call, capsys):
+    """Setting each listed field to its value works and changes nothing; the others are refused."""
+    (shown,) = json_of(call, capsys, "show", name, "--scale", "smoke")
+    study, scale = studies.find(name), scales.find("smoke")
+    request = plan.Request(studies=(study,), scale=scale, corpora=("microworld",), seeds=(0,))
+    spelled = {path: ",".join(leaf) if isinstance(leaf, list) else str(leaf) for path, leaf in shown["recipe"].items()}
+    machine = Machine()
+    usual = [job.id for job in plan.make(request, machine).jobs]
+    same = scale.set([f"{path}={spelled[path]}" for path in shown["set"]])
+    assert [job.id for job in plan.make(dataclasses.replace(request, scale=same), machine).jobs] == usual
+    for path in {*shown["recipe"]} - {*shown["set"]}:
+        other = scale.set([f"{path}={spelled[path]}"])
+        with pytest.raises(BadInput, match="varies it between its variants"):
+            plan.make(dataclasses.replace(request, scale=other), machine)
+
+
+def test_show_prints_tables(call, capsys):
+    assert call("show", "convergence", "--set", "schedule.steps=77") == 0
+    text = capsys.readouterr().out
+    assert "MNLI, 3 %" in text
+    assert re.search(r"schedule\.steps +77 ", text)
+    assert re.search(r"model\.positions +rotary +variants differ", text)
+    assert "BERT at 100 % over BERT at" in text

@@ -1,0 +1,149 @@
+"""`bertlab show STUDY`: what a study varies and measures, what its paper found, and which fields `--set` can set."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from bertlab.cli.console import print_json, print_table, say
+from bertlab.cli.options import JSON, STUDIES, ScaleOptions
+
+if TYPE_CHECKING:
+    from bertlab.lab.scales import Scale
+    from bertlab.lab.study import Study
+
+
+def show(options: ScaleOptions, study: list[str] = STUDIES, json: bool = JSON) -> None:
+    """Show studies: the paper's table, variants, measurements, claims, and the recipe at a scale.
+
+    The last table lists the fields of the recipe with their values, and those that --set cannot set.
+
+    Example: bertlab show masking --scale tiny
+    """
+    from bertlab.lab import studies
+
+    scale = options.chosen_scale()
+    shown = [described(each, scale.following(each.at_paper)) for each in studies.chosen(study)]
+    if json:
+        print_json(shown)
+        return
+    for each in shown:
+        _print(each)
+
+
+def described(study: Study, scale: Scale) -> dict[str, Any]:
+    """A study at a scale: its texts, its published table, and the fields of its variants and its recipe by path."""
+    from bertlab.recipe import OPTIONS
+    from bertlab.recipe.identity import by_kind, leaves
+    from bertlab.tasks import catalog, kinds
+
+    places = [(each.name, milestone) for each in study.measurements for milestone in sorted({*each.milestones, 100})]
+    published = [(name, at) for name, at in places if any(study.figure(each.name, name, at) for each in study.variants)]
+    measurements, groups = [], set()
+    for measurement in study.measurements:
+        found: dict[str, Any] = {"name": measurement.name, "metric": measurement.metric}
+        if measurement.task:
+            task = catalog.find(measurement.task)
+            kind = kinds.find(task.kind)
+            adapted = [study.adaptation(each, measurement, scale, task.kind, task.name) for each in study.variants]
+            groups |= {each.group(kind) for each in adapted}
+            found |= {
+                "task": task.name,
+                "kind": task.kind,
+                "adaptation": list(dict.fromkeys(each.kind for each in adapted)),
+                "split": measurement.split,
+                "milestones": measurement.milestones,
+                "synthetic": task.microworld,
+            }
+        measurements.append(found)
+    baseline = study.recipe(study.variant(study.baseline), scale.recipe)
+    recipe = leaves(baseline)
+    for group in sorted(groups):
+        recipe |= leaves(getattr(scale, group), f"{group}.")
+    fixed = study.fixed()
+    return {
+        "name": study.name,
+        "question": study.question,
+        "source": study.source,
+        "baseline": study.baseline,
+        "published": {
+            variant.name: {_column(name, at): study.figure(variant.name, name, at) for name, at in published}
+            for variant in study.variants
+        },
+        "summary": study.summary,
+        "variants": _differing(study, scale),
+        "measurements": measurements,
+        "claims": [{**dataclasses.asdict(claim), "pairs": claim.pairs} for claim in study.claims],
+        "notes": study.notes,
+        "scale": scale.name,
+        "recipe": {path: by_kind(leaf) for path, leaf in recipe.items() if path not in OPTIONS},
+        "set": [path for path in recipe if path not in OPTIONS and path not in fixed],
+    }
+
+
+def _column(measurement: str, milestone: int) -> str:
+    return measurement if milestone == 100 else f"{measurement}, {milestone} %"
+
+
+def _differing(study: Study, scale: Scale) -> dict[str, dict[str, Any]]:
+    """The fields in which the variants differ at a scale, each with its value, by variant."""
+    from bertlab.recipe.identity import by_kind, leaves
+    from bertlab.tasks import catalog
+
+    varied = study.varied_adaptation()
+    task = next((each for each in study.measurements if each.task), None)
+    fields: dict[str, dict[str, Any]] = {}
+    for variant in study.variants:
+        found = leaves(study.recipe(variant, scale.recipe))
+        if varied and task is not None:
+            found_task = catalog.find(task.task)
+            adapted = study.adaptation(variant, task, scale, found_task.kind, found_task.name)
+            found["adaptation"] = adapted.kind
+            found |= {f"{adapted.kind}.{name}": getattr(adapted, name) for name in varied.get(type(adapted), ())}
+        fields[variant.name] = {path: by_kind(leaf) for path, leaf in found.items()}
+    paths = dict.fromkeys(path for each in fields.values() for path in each)
+    differing = []  # not what only some kinds of losses or adaptations have, which differs with the kind
+    for path in paths:
+        values = [each[path] for each in fields.values() if path in each]
+        if any(value != values[0] for value in values):
+            differing.append(path)
+    return {name: {path: each[path] for path in differing if path in each} for name, each in fields.items()}
+
+
+def _print(study: dict[str, Any]) -> None:
+    name, baseline = study["name"], study["baseline"]
+    say(f"{name}: {study['question']}")
+    columns = [*next(iter(study["published"].values()))]
+    rows = [[variant, *map(_text, line.values())] for variant, line in study["published"].items()]
+    if columns:
+        print_table(["variant", *columns], rows, f"{study['source']}: published {study['summary']}s, in points")
+    paths = [*dict.fromkeys(path for each in study["variants"].values() for path in each)]
+    rows = [[variant, *(_text(each.get(path)) for path in paths)] for variant, each in study["variants"].items()]
+    print_table(["variant", *paths], rows, f"variants at scale {study['scale']}; the baseline is {baseline}")
+    keys = ("name", "task", "kind", "adaptation", "metric", "split", "synthetic")
+    rows = [[_text(each.get(key)) for key in keys] for each in study["measurements"]]
+    headings = ("measurement", "task", "kind", "adaptation", "metric", "split", "synthetic counterpart")
+    print_table(headings, rows, "measurements", left=len(keys))
+    rows = []
+    for claim in study["claims"]:
+        within = "" if claim["within"] is None else f"within {claim['within']:g}"
+        at = f" at {claim['at']} %" if claim["at"] < 100 or claim["since"] else ""
+        before = f" at {claim['since']} %" if claim["since"] else at
+        pairs = "; ".join(f"{better}{at} over {worse}{before}" for better, worse in claim["pairs"])
+        rows.append([claim["text"], claim["on"], within or pairs])
+    if rows:
+        print_table(("claim", "on", "compares"), rows, "claims", left=3)
+    free = set(study["set"])
+    rows = [[path, _text(leaf), "" if path in free else "variants differ"] for path, leaf in study["recipe"].items()]
+    title = f"recipe of {baseline} at scale {study['scale']}; --set sets the fields without a note"
+    print_table(("field", "value", "note"), rows, title, left=3)
+    for note in study["notes"]:
+        say(note)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_text, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
