@@ -6,8 +6,9 @@ import signal
 import sys
 import tempfile
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -49,7 +50,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # importing rich takes longer than the rest of --help
     context_settings=HELP,
 )
-PANELS = {
+PANELS: dict[str, tuple[Callable[..., Any], ...]] = {
     "Run": (ablate, plan, audit, bench, pretrain, finetune, submit),
     "See": (report, runs, studies, show, tasks, scales, fill_mask),
     "Share": (export, merge, fetch),
