@@ -35,7 +35,8 @@ def commands() -> str:
     for name, command in group.commands.items():
         context = command.context_class(command, info_name=name)
         usage = " ".join(["bertlab", name, *command.collect_usage_pieces(context)])
-        parts += [f"## {name}", f"```text\n{usage}\n```", _escaped(command.help or ""), _escaped(command.epilog or "")]
+        parts += [f"## {name}", f"```text\n{usage}\n```", _escaped(command.help or "")]
+        parts.append(f"```bash\n{command.example}\n```" if command.example else "")
         panels: dict[str, list[Any]] = {}
         for parameter in command.params:
             record = None if getattr(parameter, "hidden", False) else parameter.get_help_record(context)

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def show(options: ScaleOptions, study: list[str] = STUDIES, json: bool = JSON) -> None:
-    """Show studies: the paper's table, variants, measurements, claims, and the recipe at a scale.
+    """Show a study: table, variants, measurements, claims, recipe.
 
-    The last table lists the fields of the recipe with their values, and those that --set cannot set.
+    The first table is the paper's. The last one lists the fields of the recipe with their values, and those that --set cannot set.
 
     Example: bertlab show masking --scale tiny
     """
