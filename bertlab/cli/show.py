@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def show(options: ScaleOptions, study: list[str] = STUDIES, json: bool = JSON) -> None:
     """Show a study: table, variants, measurements, claims, recipe.
 
-    The first table is the paper's. The last one lists the fields of the recipe with their values, and those that --set cannot set.
+    The first table is the paper's. The last one lists the fields of the recipe with their values, and those that --set
+    cannot set.
 
     Example: bertlab show masking --scale tiny
     """
