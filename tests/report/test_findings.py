@@ -231,3 +231,18 @@ def test_the_other_way_without_the_collapses_is_undecided(builder):
 def test_what_a_verdict_does_not_say_stands_beside_it(outcomes):
     _, read = outcomes(6, LARGE, NONE)
     assert "where none of 6 collapsed, up to 39 % may (95 % bound)" in read
+
+
+def test_a_verdict_shades_the_value_of_the_later_variant(claimed):
+    pairs = [("80/10/10", "0/0/100"), ("100/0/0", "0/0/100"), ("80/10/10", "100/0/0")]
+    claims = [{"text": f"{one} beats {two}", "better": one, "worse": two, "on": "NER"} for one, two in pairs]
+    claimed.record(claims=claims)
+    evidence = gather_all(Store(claimed.root))[0]
+    found = findings.findings(evidence)
+    decided = [each.outcome for each in found]
+    assert decided[0] == "reproduced"
+    assert findings.shades(evidence, found[:1]) == {("0/0/100", "NER"): "reproduced"}
+    late = findings.shades(evidence, [dataclasses.replace(found[1], outcome="contradicted")])
+    assert late == {("0/0/100", "NER"): "contradicted"}
+    assert findings.shades(evidence, [dataclasses.replace(found[0], outcome="undecided")]) == {}
+    assert findings.counts(found)["reproduced"] == decided.count("reproduced")

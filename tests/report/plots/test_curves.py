@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -80,3 +81,22 @@ def test_without_own_curves_every_variant_is_drawn_under_the_fixed_masking(build
     evidence = gather(Store(builder.root), [builder.record()])[0]
     assert [len(axes.lines) for axes in figures(evidence)["curves"].axes] == [3, 3], "over steps and tokens"
     assert notes("times", evidence) == [], "no time was kept"
+
+
+def test_fine_tuning_is_drawn_as_means_over_parts_of_its_steps(builder: Any, figures: Figures) -> None:
+    for seed in (0, 1):
+        builder.cell("80/10/10", "MNLI", 60.0, seed, pretrain_id=builder.pretrain("80/10/10", seed))
+        (path,) = builder.root.glob(f"finetune/{builder.cells[-1]['run_id']}--*/result.json")
+        curve = [{"step": 10 * step, "loss": 2.0 + seed - step / 100} for step in range(1, 101)]
+        path.write_text(json.dumps({**json.loads(path.read_text()), "curve": curve}))
+        builder.seal(path.parent)
+    axes = figures()["finetuning"].axes[0]
+    steps, losses = axes.lines[0].get_xdata(), axes.lines[0].get_ydata()
+    assert steps.tolist() == [50.0 * (part + 1) for part in range(20)]
+    assert losses[0] == pytest.approx(2.5 - 0.03)
+    assert losses[-1] == pytest.approx(2.5 - 0.98)
+
+
+def test_without_fine_tuning_curves_there_is_no_figure(builder: Any, figures: Figures) -> None:
+    builder.cell("80/10/10", "MNLI", 60.0, pretrain_id=builder.pretrain("80/10/10"))
+    assert "finetuning" not in figures()
