@@ -2,16 +2,14 @@
 
 import resource
 import shutil
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
-
-from bertlab.cli.console import complain, console, print_table, say
+from bertlab.cli.console import complain, print_table, say
+from bertlab.cli.live import Live, title
 from bertlab.errors import BadInput
 from bertlab.estimates.estimate import Estimate, estimate
+from bertlab.estimates.remaining import Remaining
 from bertlab.estimates.times import Recorded
 from bertlab.execution.attempt import one_line
 from bertlab.execution.schedule import execute
@@ -19,15 +17,12 @@ from bertlab.lab.jobs import Job, Measure, Pretrain, read_task
 from bertlab.lab.plan import Plan
 from bertlab.lab.record import differences
 from bertlab.machine import Machine
-from bertlab.names import label, visible
-from bertlab.progress import Progress, signals_as_flags
+from bertlab.names import label
+from bertlab.progress import signals_as_flags
 from bertlab.recipe import cost
-from bertlab.store import addresses
-from bertlab.store.runs import Run, Store
+from bertlab.store.runs import Store
 from bertlab.wording import count, duration, megabytes
 
-SECONDS_BETWEEN_LINES = 15.0
-"""If the output is not a terminal."""
 LEAST_MEMORY = 2 * 2**30
 """Bytes of address space: with less, importing torch fails or hangs."""
 
@@ -125,13 +120,14 @@ def carry_out(
     for data in (data for job in pending if isinstance(job, Measure) for data in job.tasks):
         read_task(data)
     require_room(pending, store)
+    remaining = Remaining.of(pending, machine, Recorded(store, machine).seconds)
     fresh = not store.root.exists()
     store.prepare()
     if retry:
         for job in pending:
             store.clear_failure(job.id)
     try:
-        with signals_as_flags(), store.reserved(job.id for job in jobs), Live() as live:
+        with signals_as_flags(), store.reserved(job.id for job in jobs), Live(remaining) as live:
 
             def begin_training() -> None:
                 on_training()  # keeps records, from which the addresses follow
@@ -162,77 +158,3 @@ def unfinished(jobs: Sequence[Job], store: Store) -> list[dict[str, str]]:
     return [
         {"id": job.id, "kind": job.kind, "label": label(job.label), "reason": reason(job, store)} for job in pending
     ]
-
-
-class Live(Bars):
-    """An observer (see `execution.schedule`) that shows running jobs and prints a line for each finished job."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-            TextColumn("{task.fields[figures]}", markup=False),
-            console=console(),
-            transient=True,
-            refresh_per_second=5,
-            disable=not console().is_terminal,
-        )
-        self.shown: dict[str, TaskID] = {}
-        """The bars of running jobs by id."""
-        self.addresses: dict[str, list[str]] = {}
-        """Addresses of runs by id."""
-
-    def begin(self, job: Job, number: int, total: int) -> Progress:
-        """Shows a job; returns its progress callback: a bar, or a line now and then."""
-        name = f"[{number}/{total}] {title(job, self.addresses)}"
-        self._hide(job)  # it begins again after another command had claimed it
-        if not self.task_ids:
-            self.add_task("all jobs", total=total, figures="")
-        self.update(self.task_ids[0], completed=number - 1 - len(self.shown))
-        bar = self.shown[job.id] = self.add_task(name, total=None, figures="")
-        last, at = 0.0, ""
-
-        def progress(done: int, total: int, stage: str = "", /, **figures: float) -> None:
-            nonlocal last, at
-            self.update(bar, completed=done, total=total, figures=shown(figures, stage))
-            now = time.monotonic()
-            if self.disable and (stage != at or now - last >= SECONDS_BETWEEN_LINES):
-                last, at = now, stage
-                units = f"{done:,}/{total:,}" if total else f"{done:,}"  # the size of a text is not known at first
-                say(f"{name}: {units} {shown(figures, stage)}".rstrip())
-
-        return progress
-
-    def end(self, job: Job, run: Run, seconds: float) -> None:
-        """Prints a line for a finished job."""
-        self._hide(job)
-        result = run.result()
-        loss = result.get("judged_by")  # of a pre-training
-        figures = {f"held-out {loss}": result["heldout"][loss]} if loss else result.get("metrics", {})
-        stage = "collapsed: one answer for all examples" if result.get("status") == "collapsed" else ""
-        say(f"{title(job, self.addresses)}: {duration(seconds)}  {shown(figures, stage)}".rstrip())
-
-    def failed(self, job: Job, reason: str, *, again: bool) -> None:
-        """Prints a line for a job without a result."""
-        self._hide(job)
-        say(f"{title(job, self.addresses)}: {reason}{'; trying once more' if again else ''}")
-
-    def _hide(self, job: Job) -> None:
-        if job.id in self.shown:
-            self.remove_task(self.shown.pop(job.id))
-
-
-def title(job: Job, known: Mapping[str, Sequence[str]]) -> str:
-    """The kind and the name of a job, as `bertlab runs` lists it and commands accept it."""
-    return visible(f"{job.kind} {addresses.shown(label(job.label), known.get(job.id, ()))}")
-
-
-def shown(figures: dict[str, float], stage: str) -> str:
-    """Figures beside a bar, such as `loss 2.31 41,200 tokens/s`."""
-    texts = [visible(stage)]
-    for name, value in figures.items():
-        words = name.replace("_per_second", "/s").replace("_", " ")
-        texts.append(f"{value:,.0f} {words}" if "/s" in words else f"{words} {value:.3f}")
-    return "  ".join(text for text in texts if text)

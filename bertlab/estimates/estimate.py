@@ -15,7 +15,7 @@ from bertlab.recipe import Recipe, cost
 from bertlab.store.runs import Store
 from bertlab.tasks import kinds
 from bertlab.tasks.data import held_back
-from bertlab.tasks.task import RawExamples
+from bertlab.tasks.locate import Located
 
 Seconds = Callable[[Job, int], float | None]
 """The time of a job on a number of devices; `None` if unknown."""
@@ -149,20 +149,20 @@ def work(job: Job) -> Work:
         return Work(float(cost.tokens(job.recipe)), cost.flops(job.recipe), job.steps)
     if not isinstance(job, Measure):
         return Work()
-    recipe, settings, data = recipe_of(job), job.settings, _read(job.data)
+    recipe, settings = recipe_of(job), job.settings
 
-    def tokens(part: RawExamples, kind: str, most: int) -> float:
+    def tokens(part: tuple[int, float], most: int) -> float:
         """About the tokens of at most `most` examples (0 for all), [CLS] and [SEP] included."""
-        words = kinds.find(kind).words(part)
-        return min(most or len(part), len(part)) * min(settings.length, PIECES_PER_WORD * words + 3)
+        examples, words = part
+        return min(most or examples, examples) * min(settings.length, PIECES_PER_WORD * words + 3)
 
-    data = held_back(data) if job.held_back else data
-    parts = [part for part in (data.evaluation, data.test) if part is not None]
-    evaluated = sum(tokens(part, data.kind, settings.max_eval_examples) for part in parts)
+    _, *evaluation = _sizes(job.data, job.held_back)
+    evaluated = sum(tokens(part, settings.max_eval_examples) for part in evaluation)
     total = Work()
-    for each in (data, *([_read(job.intermediate_task)] if job.intermediate_task else ())):
-        examples = min(settings.max_train_examples or len(each.train), len(each.train))
-        trained, steps = tokens(each.train, each.kind, examples), settings.steps(examples)
+    before = [(job.intermediate_task, False)] if job.intermediate_task else []
+    for train, *_ in (_sizes(*each) for each in ((job.data, job.held_back), *before)):
+        examples = min(settings.max_train_examples or train[0], train[0])
+        trained, steps = tokens(train, examples), settings.steps(examples)
         epochs = steps * settings.batch_size / examples
         flops = settings.flops(recipe.model, trained, evaluated, epochs, causal=recipe.causal)
         total = Work(total.tokens + epochs * trained, total.flops + flops, total.steps + steps)
@@ -170,7 +170,15 @@ def work(job: Job) -> Work:
     return total
 
 
-_read = lru_cache(maxsize=64)(read_task)
+@lru_cache(maxsize=256)
+def _sizes(located: Located, back: bool) -> list[tuple[int, float]]:
+    """The number of examples and their mean number of words, of the training, evaluation and test examples of a task.
+
+    With `back`, of the training examples with those held back for evaluation.
+    """
+    data = held_back(read_task(located)) if back else read_task(located)
+    parts = [part for part in (data.train, data.evaluation, data.test) if part is not None]
+    return [(len(part), kinds.find(data.kind).words(part)) for part in parts]
 
 
 def recipe_of(job: Pretrain | Measure) -> Recipe:

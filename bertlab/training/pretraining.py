@@ -34,6 +34,9 @@ from bertlab.training.module import TrainingModule, require_finite
 from bertlab.training.process_group import SINGLE, ProcessGroup
 from bertlab.training.trainer import quiet, trainer
 
+SECONDS_BETWEEN_SPEEDS = 5.0
+"""Of the tokens per second that progress shows."""
+
 
 class PretrainingModule(TrainingModule):
     """The model of a recipe, trained on a `PretrainingDataModule` and evaluated on its held-out text.
@@ -48,10 +51,11 @@ class PretrainingModule(TrainingModule):
         self.recipe, self.model = recipe, PretrainingModel.of(recipe, vocab_size)
         self.sums = torch.zeros(len(recipe.objective) + 1, dtype=torch.float64)
         """Each loss of the objective, and the steps, since the last logged line, of all processes."""
-        self.figures: dict[str, float] = {}  # the loss of the latest step
+        self.figures: dict[str, float] = {}  # the loss of the latest step, and tokens per second
         self.heldout: dict[str, float] = {}
         """What the latest validation found: losses in nats, and the metrics of the objective."""
         self.throughput, self.tokens = Throughput(), 0
+        self.recent = Throughput()  # for the progress, at shorter intervals
         self._totals: list[dict[str, float]] = []
 
     @property
@@ -76,6 +80,10 @@ class PretrainingModule(TrainingModule):
         if not batch.last:
             return
         self.tokens += batch.batch_tokens
+        if not self.recent.done:  # the first step does not count: it also compiles
+            self.recent(self.tokens)
+        elif time.monotonic() - self.recent.since >= SECONDS_BETWEEN_SPEEDS:
+            self.figures["tokens_per_second"] = self.recent(self.tokens)
         if self.at_curve_point:
             step = self.global_step
             self.settle()
@@ -100,7 +108,7 @@ class PretrainingModule(TrainingModule):
             *losses, norm = totals[place * width : (place + 1) * width]
             require_finite(step, sum(losses), norm)
             self.sums += torch.tensor([*losses, 1.0], dtype=torch.float64)
-            self.figures = {"loss": sum(losses)}
+            self.figures["loss"] = sum(losses)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Adds the sums of the losses since the last logged line."""
@@ -130,7 +138,8 @@ class PretrainingModule(TrainingModule):
             summed = self.group.total(*totals.values())
             self.heldout |= evaluation.figures(dict(zip(totals, summed, strict=True)))
         self.log_at(self.global_step, {f"heldout/{name}": value for name, value in self.heldout.items()})
-        self.throughput.since += time.monotonic() - self._began  # the validation is not counted
+        for each in (self.throughput, self.recent):
+            each.since += time.monotonic() - self._began  # the validation is not counted
 
     @property
     def _data(self) -> PretrainingDataModule:

@@ -1,0 +1,156 @@
+"""Shows running jobs: bars on a terminal, elsewhere lines with the time of day."""
+
+import time
+from collections.abc import Mapping, Sequence
+
+from rich.progress import BarColumn, MofNCompleteColumn, Task, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+from rich.text import Text
+
+from bertlab.cli.console import console, say
+from bertlab.estimates.remaining import Remaining
+from bertlab.lab.jobs import Job
+from bertlab.names import label, visible
+from bertlab.progress import Progress
+from bertlab.store import addresses
+from bertlab.store.runs import Run
+from bertlab.wording import duration
+
+SECONDS_BETWEEN_LINES = 15.0
+"""If the output is not a terminal."""
+SECONDS_BETWEEN_ESTIMATES = 1.0
+"""Of the time left."""
+FIXED = 13 + 8 + 4
+"""Characters of the numbers of a bar, of its time left, and between its parts."""
+
+
+class Live(Bars):
+    """An observer (see `execution.schedule`) that shows running jobs and prints a line for each finished job."""
+
+    def __init__(self, remaining: Remaining) -> None:
+        self.remaining = remaining
+        self.left, self.estimated = "", 0.0
+        bar = 10 if console().width < 120 else 16
+        free = max(32, console().width - FIXED - bar)
+        self.widths = free // 2, free - free // 2
+        """Of the name of a job and of its figures."""
+        super().__init__(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=bar),
+            Count(),
+            Left(compact=True, elapsed_when_finished=True),
+            TextColumn("{task.fields[figures]}", markup=False),
+            console=console(),
+            transient=True,
+            refresh_per_second=5,
+            disable=not console().is_terminal,
+        )
+        self.shown: dict[str, TaskID] = {}
+        """The bars of running jobs by id."""
+        self.addresses: dict[str, list[str]] = {}
+        """Addresses of runs by id."""
+
+    def begin(self, job: Job, number: int, total: int) -> Progress:
+        """Shows a job; returns its progress callback: a bar, or a line now and then."""
+        name = f"[{number}/{total}] {title(job, self.addresses)}"
+        self._hide(job)  # it begins again after another command had claimed it
+        self.remaining.begin(job)
+        if not self.task_ids:
+            self.add_task("all jobs", total=total, figures="", left="")
+        self.update(self.task_ids[0], completed=number - 1 - len(self.shown))
+        bar = self.shown[job.id] = self.add_task(shortened(name, self.widths[0]), total=None, figures="")
+        last, at = 0.0, ""
+
+        def progress(done: int, total: int, stage: str = "", /, **figures: float) -> None:
+            nonlocal last, at
+            if total:
+                self.remaining.at(job, done / total)
+            self._estimate()
+            texts = shown(figures, "" if stage == "pre-training" else stage)  # the name of the job says that
+            self.update(bar, completed=done, total=total or None, figures=shortened(texts, self.widths[1]))
+            now = time.monotonic()
+            if self.disable and (stage != at or now - last >= SECONDS_BETWEEN_LINES):
+                last, at = now, stage
+                units = f"{done:,}/{total:,}" if total else f"{done:,}"  # the size of a text is not known at first
+                left = f"; all jobs: {self.left}" if self.left else ""
+                self._log(f"{name}: {units} {shown(figures, stage)}".rstrip() + left)
+
+        return progress
+
+    def end(self, job: Job, run: Run, seconds: float) -> None:
+        """Prints a line for a finished job."""
+        self._hide(job)
+        self.remaining.end(job)
+        result = run.result()
+        loss = result.get("judged_by")  # of a pre-training
+        figures = {f"held-out {loss}": result["heldout"][loss]} if loss else result.get("metrics", {})
+        stage = "collapsed: one answer for all examples" if result.get("status") == "collapsed" else ""
+        self._log(f"{title(job, self.addresses)}: {duration(seconds)}  {shown(figures, stage)}".rstrip())
+
+    def failed(self, job: Job, reason: str, *, again: bool) -> None:
+        """Prints a line for a job without a result."""
+        self._hide(job)
+        self.remaining.end(job, done=False)
+        if again:
+            self.remaining.jobs[job.id] = job
+        self._log(f"{title(job, self.addresses)}: {reason}{'; trying once more' if again else ''}")
+
+    def _hide(self, job: Job) -> None:
+        if job.id in self.shown:
+            self.remove_task(self.shown.pop(job.id))
+
+    def _estimate(self) -> None:
+        """Updates the time until all jobs have ended."""
+        now = time.monotonic()
+        if now - self.estimated >= SECONDS_BETWEEN_ESTIMATES:
+            left, self.estimated = self.remaining.seconds(), now
+            self.left = f"{duration(left)} left" if left else ""
+            self.update(self.task_ids[0], left=self.left)
+
+    def _log(self, text: str) -> None:
+        """Prints a line, in a log with its time."""
+        say(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}" if self.disable else text)
+
+
+class Count(MofNCompleteColumn):
+    """How many units are done, of how many where that is known."""
+
+    def render(self, task: Task) -> Text:
+        """`120/2,000`; empty before the first unit."""
+        if task.total is None:
+            return Text(f"{int(task.completed):,}" if task.completed else "")
+        return Text(f"{int(task.completed):,}/{int(task.total):,}")
+
+
+class Left(TimeRemainingColumn):
+    """The time left: of all jobs the estimate, of a job what its speed says."""
+
+    max_refresh = 0.0
+
+    def render(self, task: Task) -> Text:
+        """`12 min left` or `03:20`; empty where it is unknown."""
+        if "left" in task.fields:
+            return Text(task.fields["left"])
+        return Text("") if task.total is None or task.time_remaining is None else super().render(task)
+
+
+def title(job: Job, known: Mapping[str, Sequence[str]]) -> str:
+    """The kind and the name of a job, as `bertlab runs` lists it and commands accept it."""
+    return visible(f"{job.kind} {addresses.shown(label(job.label), known.get(job.id, ()))}")
+
+
+def shown(figures: Mapping[str, float], stage: str) -> str:
+    """Figures beside a bar, such as `loss 2.31 41,200 tokens/s`."""
+    texts = [visible(stage)]
+    for name, value in figures.items():
+        words = name.replace("_per_second", "/s").replace("_", " ")
+        texts.append(f"{value:,.0f} {words}" if "/s" in words else f"{words} {value:.3f}")
+    return "  ".join(text for text in texts if text)
+
+
+def shortened(text: str, width: int) -> str:
+    """`text` in at most `width` characters, without its middle: kind and study begin a name, the task ends it."""
+    if len(text) <= width:
+        return text
+    end = (width - 1) // 2
+    return f"{text[: width - 1 - end]}…{text[len(text) - end :]}"

@@ -1,0 +1,112 @@
+"""How long jobs still take, while they run: from finished runs of the store, and from the speed of these jobs."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from bertlab.estimates.estimate import JOB_SECONDS, Seconds, wall_seconds, work
+from bertlab.lab.jobs import ImportCheckpoint, Job, Measure, Pretrain
+from bertlab.machine import Machine
+
+LEAST_SECONDS = 3.0
+"""Of training before its speed counts: the first steps are slow."""
+
+
+@dataclass
+class _Running:
+    """A job at work: when it began, and the share and time of its first and its latest step."""
+
+    began: float
+    first: tuple[float, float] | None = None
+    last: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def gained(self) -> tuple[float, float]:
+        """The share of the steps that were taken, and in how many seconds; zeros before there is a speed."""
+        if self.first is None or self.last[1] - self.first[1] < LEAST_SECONDS:
+            return 0.0, 0.0
+        return self.last[0] - self.first[0], self.last[1] - self.first[1]
+
+
+@dataclass
+class Remaining:
+    """The time until all of some jobs have ended.
+
+    The time of a job is that of similar finished runs (`known`), else follows from its operations and the speed of the
+    jobs of its kind that have ended, else of all pre-trainings so far.
+    """
+
+    jobs: dict[str, Job]
+    """Those that have not ended, by id."""
+    machine: Machine
+    known: dict[str, float]
+    """The time of jobs on one device by id, where there are similar finished runs."""
+    operations: dict[str, float]
+    """The operations of the others, where they can be counted before they run."""
+    clock: Callable[[], float] = time.monotonic
+    running: dict[str, _Running] = field(default_factory=dict)
+    ended: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    """Operations and seconds of jobs by kind."""
+
+    @classmethod
+    def of(cls, jobs: Sequence[Job], machine: Machine, seconds: Seconds) -> "Remaining":
+        """Of pending jobs, whose tasks have been read, with the times of finished runs."""
+        known = {job.id: found for job in jobs if (found := seconds(job, 1)) is not None}
+        operations = {}
+        for job in jobs:
+            model = job.pretrain if isinstance(job, Measure) else job
+            if job.id not in known and isinstance(model, Pretrain):
+                operations[job.id] = work(job).flops
+        return cls({job.id: job for job in jobs}, machine, known, operations)
+
+    def begin(self, job: Job) -> None:
+        """A job begins, perhaps again."""
+        self.jobs[job.id] = job
+        self.running[job.id] = _Running(self.clock())
+
+    def at(self, job: Job, share: float) -> None:
+        """A pre-training has taken a share of its steps."""
+        if job.id in self.running and isinstance(job, Pretrain):
+            self.running[job.id].last = share, self.clock()
+            self.running[job.id].first = self.running[job.id].first or self.running[job.id].last
+
+    def end(self, job: Job, *, done: bool = True) -> None:
+        """A job has ended, with a result or without one."""
+        run = self.running.pop(job.id, None)
+        self.jobs.pop(job.id, None)
+        if run is not None and done:
+            spent = self.clock() - run.began
+            self.ended.setdefault(job.kind, []).append((self.operations.get(job.id, 0.0), spent))
+
+    def seconds(self) -> float | None:
+        """The time until all jobs have ended; None as long as the time of one is unknown."""
+        return wall_seconds([*self.jobs.values()], self.machine, self._left)
+
+    def _left(self, job: Job, devices: int) -> float | None:
+        run = self.running.get(job.id)
+        gained, spent = run.gained if run else (0.0, 0.0)
+        if run and gained:
+            return (1.0 - run.last[0]) * spent / gained
+        whole = self._whole(job, devices)
+        if whole is None or run is None:
+            return whole
+        share = run.last[0] if isinstance(job, Pretrain) else (self.clock() - run.began) / max(whole, 1e-9)
+        return max(0.0, 1.0 - share) * whole
+
+    def _whole(self, job: Job, devices: int) -> float | None:
+        """The time of a job from its begin to its end."""
+        if job.id in self.known:
+            return self.known[job.id] / devices
+        if isinstance(job, ImportCheckpoint) or (isinstance(job, Pretrain) and not job.steps):
+            return JOB_SECONDS
+        alike = self.ended.get(job.kind, [])
+        done = [each for each in alike or self.ended.get("pretrain", []) if each[0]]
+        if not alike:
+            for run_id, run in self.running.items():
+                gained, spent = run.gained
+                done.append((gained * self.operations.get(run_id, 0.0), spent if self.operations.get(run_id) else 0.0))
+        counted = sum(operations for operations, _ in done)
+        if job.id in self.operations and counted:
+            return self.operations[job.id] * sum(seconds for _, seconds in done) / counted
+        return fmean(seconds for _, seconds in alike) if alike else None

@@ -1,0 +1,79 @@
+"""What running jobs show: a terminal of 80 columns has the bar, the figures and both ends of a name."""
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from bertlab.cli import live
+from bertlab.cli.live import Live, shortened
+from bertlab.estimates.remaining import Remaining
+from bertlab.lab.jobs import PrepareCorpus, Pretrain
+from bertlab.lab.scales import find
+from bertlab.machine import Machine
+
+RECIPE = find("smoke").recipe
+NAME = "a long name of a variant that goes on"
+JOB = Pretrain(RECIPE, PrepareCorpus(RECIPE.corpus, RECIPE.tokenizer, ()), f"study-{NAME}")
+
+
+@pytest.fixture
+def lines(monkeypatch):
+    """What a terminal of some columns, or a file, shows of a job at some step."""
+
+    def show(*calls, columns=80, terminal=True):
+        screen = Console(file=io.StringIO(), force_terminal=terminal, width=columns, markup=False, color_system=None)
+        monkeypatch.setattr(live, "console", lambda: screen)
+        monkeypatch.setattr(live, "say", screen.print)
+        left = Remaining.of([JOB], Machine(), lambda job, devices: 100.0)
+        with Live(left) as shown:
+            shown.addresses = {JOB.id: [f"study/{NAME}/0"]}
+            progress = shown.begin(JOB, 1, 1)
+            for done, total, stage, figures in calls:
+                progress(done, total, stage, **figures)
+            if terminal:
+                screen.file.truncate(0)
+                shown.refresh()
+            text = screen.file.getvalue()
+        return [
+            line.rstrip() for line in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "\n", text).splitlines() if line.strip(" \0")
+        ]
+
+    return show
+
+
+@pytest.mark.parametrize("columns", [80, 100, 140])
+def test_a_bar_keeps_its_figures(lines, columns):
+    whole, job = lines((500, 1000, "pre-training", {"loss": 6.1234}), columns=columns)
+    assert "all jobs" in whole
+    assert "0/1" in whole
+    assert "50 s left" in whole
+    assert job.startswith("[1/1] pre")
+    assert "…" in job
+    assert "500/1,000" in job
+    assert "loss 6.123" in job
+    assert len(job) <= columns
+
+
+def test_no_total_is_shown_before_it_is_known(lines):
+    for calls in ((), ((1_000_008, 0, "reading text", {}),)):
+        shown = "\n".join(lines(*calls))
+        assert not re.search(r"\d/[0?]|\?", shown)
+    assert "1,000,008" in shown
+
+
+def test_a_log_has_the_time_of_day_and_whole_names(lines):
+    steps = (500, 1000, "pre-training", {"loss": 6.1234, "tokens_per_second": 41234.4})
+    (line,) = lines(steps, columns=200, terminal=False)
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[1/1\] pretrain study/a long name of a variant that goes on/0: "
+        r"500/1,000 pre-training  loss 6\.123  41,234 tokens/s; all jobs: 50 s left",
+        line,
+    )
+
+
+def test_names_lose_their_middle():
+    assert shortened("masking", 7) == "masking"
+    assert shortened("finetune masking/80/10/10/0/MNLI fine-tuned", 21) == "finetune m…fine-tuned"
+    assert all(len(shortened("x" * 100, width)) == width for width in range(3, 100))
