@@ -1,7 +1,12 @@
 """The devices of a command line, and those of the processes that it starts."""
 
+import subprocess
+from pathlib import Path
+from shutil import which
+
 import pytest
 
+from bertlab import machine as module
 from bertlab.errors import BadInput
 from bertlab.machine import Machine, has_compiler
 
@@ -75,3 +80,16 @@ def test_what_needs_ray_says_how_to_install_it_before_anything_runs(devices, mon
     with pytest.raises(BadInput, match=r"need Ray: run `pip install '\.\[cluster\]'` in the source tree"):
         Machine(**devices).check()
     Machine(workers=2).check()
+
+
+def test_the_commit_is_that_of_the_source_tree_and_of_none_for_an_installed_copy(monkeypatch, tmp_path):
+    root = Path(module.__file__).parents[1]
+    here = (root / ".git").exists() and which("git")
+    command = ["git", "-C", str(root), "rev-parse", "--short", "HEAD"]
+    known = subprocess.run(command, check=False, capture_output=True, text=True).stdout.strip() if here else ""
+    module.commit.cache_clear()
+    assert module.commit().removesuffix("-dirty") == known
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "bertlab" / "machine.py"))
+    module.commit.cache_clear()
+    assert module.commit() == ""
+    module.commit.cache_clear()
