@@ -1,6 +1,6 @@
 # bertlab with what it needs on NVIDIA GPUs, in the versions of constraints.txt.
 #
-#   docker build --tag bertlab .
+#   docker build . --tag bertlab
 #   docker run --rm --gpus all --user "$(id -u):$(id -g)" --volume "$PWD:/work" bertlab ablate masking --gpus 1
 #
 # Runs, reports and the cache of the Hub are then in the current directory. PyTorch brings its own CUDA libraries; the image
