@@ -78,7 +78,8 @@ def test_a_command_that_is_shown_can_be_given(command):
     context = group.commands[name].make_context(name, rest)
     scale = scales.find(context.params.get("scale") or "micro")
     scale.set([each for each in context.params.get("set_") or [] if not each.startswith("FIELD")])
-    for study in context.params.get("study") or ():
+    given = context.params.get("study") or ()
+    for study in [given] if isinstance(given, str) else given:  # `runs` takes one
         assert study in (*studies.names(), "all", "STUDY") or study.startswith("path/to/")
 
 
