@@ -41,9 +41,9 @@ def commands() -> str:
         for parameter in command.params:
             record = None if getattr(parameter, "hidden", False) else parameter.get_help_record(context)
             if record is not None:
-                heading = "argument" if parameter.param_type_name == "argument" else "option"
-                panel = getattr(parameter, "rich_help_panel", None)
-                panels.setdefault(f"{heading} ({panel})" if panel else heading, []).append(record)
+                argument = parameter.param_type_name == "argument"
+                panel = "Arguments" if argument else getattr(parameter, "rich_help_panel", None) or "Options"
+                panels.setdefault(panel, []).append(record)
         for panel, records in panels.items():
             rows = [(f"`{_plain(written)}`", _escaped(" ".join(text.split()))) for written, text in records]
             parts.append(table((panel, "meaning"), rows))
@@ -148,7 +148,8 @@ GENERATED = {each.__name__: each for each in (commands, studies, scales, finetun
 
 
 def _plain(text: str) -> str:
-    return text.replace("`", "'")
+    """The name of an argument or option, without the Python type."""
+    return text.partition(" <")[0].replace("`", "'")
 
 
 def _escaped(text: str) -> str:
