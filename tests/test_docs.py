@@ -28,7 +28,7 @@ COMMANDS = dict.fromkeys(
     for text in PAGES.values()
     for block in re.findall(r"```bash\n(.*?)```", text, re.S)
     for part in block.splitlines()
-    for line in re.findall(r"(?:^|\s|/)(bertlab .*?)(?:$|\s+#|\s+&)", part)
+    for line in re.findall(r"(?:^|\s|/)(bertlab [a-z-].*?)(?:$|\s+#|\s+&)", part)
 )
 
 
