@@ -12,6 +12,7 @@ from bertlab.store.files import write
 LISTS = ("study", "corpus", "set", "substitute", "intermediate-task", "only")
 """Options with several values."""
 NUMBERS = ("finetune-seeds",)
+FLAGS = ("search", "until-decided", "random-init")
 HEAD = "# `bertlab ablate --config FILE` requests these runs again. Devices and the store are not part of it."
 
 
@@ -36,22 +37,18 @@ def write_configs(folder: Path, stem: str, commands: Sequence[str]) -> None:
 
 def config(command: str) -> str:
     """The options of a `bertlab ablate STUDY ...` as TOML, by their long names."""
-    _, _, study, *words = shlex.split(command)
-    values: dict[str, list[str]] = {"study": [study]}
-    name = ""
+    _, _, study, *rest = shlex.split(command)
+    words, values = iter(rest), {"study": [study]}
     for word in words:
-        if word.startswith("--"):
-            name = word[2:]
-            values.setdefault(name, [])
-        else:
-            values[name].append(word)
+        name = word.removeprefix("--")
+        values.setdefault(name, []).extend([] if name in FLAGS else [next(words)])
     return "\n".join([HEAD, *(f"{name} = {toml(_typed(name, each))}" for name, each in values.items()), ""])
 
 
 def _typed(name: str, given: list[str]) -> Any:
     if name in LISTS:
         return given
-    return (int(given[-1]) if name in NUMBERS else given[-1]) if given else True
+    return name in FLAGS or (int(given[-1]) if name in NUMBERS else given[-1])
 
 
 def toml(value: Any) -> str:

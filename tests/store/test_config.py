@@ -7,18 +7,18 @@ from bertlab.store.config import config, write_configs
 
 
 def test_a_command_and_its_file_have_the_same_options(hostile_names):
-    for name in hostile_names:
+    for name in (*hostile_names, "--scale", "-x", "15"):
         try:
             name.encode()
         except UnicodeEncodeError:
             continue
-        words = ["--scale", "tiny", "--corpus", "a", "--corpus", name.lstrip("-"), "--only", name.lstrip("-")]
+        words = ["--scale", "tiny", "--corpus", "a", "--corpus", name, "--only", name]
         command = shlex.join(["bertlab", "ablate", "own.py", *words, "--finetune-seeds", "3", "--random-init"])
         assert tomllib.loads(config(command)) == {
             "study": ["own.py"],
             "scale": "tiny",
-            "corpus": ["a", name.lstrip("-")],
-            "only": [name.lstrip("-")],
+            "corpus": ["a", name],
+            "only": [name],
             "finetune-seeds": 3,
             "random-init": True,
         }
