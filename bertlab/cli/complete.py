@@ -6,6 +6,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -72,18 +73,18 @@ def _variants(ctx: typer.Context) -> Iterator[str]:
 
 
 def _runs(*kinds: str) -> Callable[[typer.Context], Iterator[str]]:
-    """The addresses of finished runs of some kinds in studies, then their labels, and then their ids."""
+    """The addresses of finished runs of some kinds, then their labels, and then their ids."""
 
     def find(ctx: typer.Context) -> Iterator[str]:
-        root = ctx.params.get("runs") or os.environ.get("BERTLAB_RUNS") or "runs"
-        paths = [path for kind in kinds for path in sorted((Path(root) / kind).glob("[0-9a-f]*--*"))]
-        names = [path.name.partition("--") for path in paths]
-        ids = {run_id for run_id, _, _ in names}
-        records = [json.loads(path.read_bytes()) for path in sorted((Path(root) / "studies").glob("*.json"))]
-        for run_id, known in addresses.of_runs(records).items():
-            yield from known if run_id in ids else ()
-        yield from sorted(label for _, _, label in names)
-        yield from (run_id for run_id, _, _ in names)
+        root = Path(ctx.params.get("runs") or os.environ.get("BERTLAB_RUNS") or "runs")
+        paths = [path for kind in kinds for path in sorted((root / kind).glob("[0-9a-f]*--*"))]
+        labels = {path.name.partition("--")[0]: path.name.partition("--")[2] for path in paths}
+        with suppress(OSError, ValueError, LookupError, TypeError):  # a record that cannot be read
+            records = [json.loads(path.read_bytes()) for path in sorted(root.glob("studies/*.json"))]
+            known = addresses.of_runs(records)
+            yield from sorted(address for run_id in labels for address in known.get(run_id, ()))
+        yield from sorted(labels.values())
+        yield from labels
 
     return find
 

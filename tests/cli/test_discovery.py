@@ -112,6 +112,16 @@ def test_runs_are_completed_from_the_store(completed, tmp_path):
     assert completed("export", "--runs", "store", "b") == ["bb02"]
     assert completed("runs", "--runs", "store", "--remove", "b") == ["bb02", "bb04"]
     assert completed("runs", "--runs", "store", "--remove", "own") == ["own-a-mnli", "own-a-seed0"]
+    cell = {"variant": "A b", "pretrain_seed": 0, "measurement": "MNLI", "milestone": 100, "finetune_seed": 0}
+    cell |= {"run_id": "bb04", "pretrain_id": "bb02"}
+    record = {"study": "own", "scale": "micro", "rows": [cell], "cells": [cell]}
+    (tmp_path / "store" / "studies").mkdir()
+    (tmp_path / "store" / "studies" / "own.json").write_text(json.dumps(record))
+    assert completed("export", "--runs", "store", "own") == ["own/A\\ b/0", "own-a-seed0"]
+    found = completed("runs", "--runs", "store", "--remove", "own/")
+    assert found == ["own/A\\ b/0", "own/A\\ b/0/MNLI"]
+    (tmp_path / "store" / "studies" / "damaged.json").write_text("{")
+    assert completed("export", "--runs", "store", "own") == ["own-a-seed0"]
 
 
 def test_a_study_file_is_read_and_not_run(completed, tmp_path):
