@@ -17,7 +17,9 @@ def runs(
     runs: Path = RUNS,
     remove: Names = option(None, "--remove", "RUN", "Remove a finished run; repeatable.", autocompletion=complete.RUNS),
     prune: bool = option(False, "--prune", None, "Remove runs of no study, and remains of killed and damaged runs."),
-    study: str = option("", "--study", "STUDY", "List only the runs of this study.", autocompletion=complete.STUDIES),
+    study: Names = option(
+        None, "--study", "STUDY", "List only the runs of this study; repeatable.", autocompletion=complete.STUDIES
+    ),
     json: bool = JSON,
 ) -> None:
     """List or remove runs.
@@ -70,14 +72,15 @@ def runs(
         rows.append((run_id, kind, label, status, reason, str(path), record.get("science", {})))
     records = store.records(needed=()).values()
     if study:
-        of_study = [addresses.run_ids(record) for record in records if record["study"] == study]
-        if not of_study:
-            raise unknown("study with runs", study, {record["study"] for record in records})
-        rows = [row for row in rows if row[0] in set().union(*of_study)]
+        for name in study:
+            if name not in (names := {record["study"] for record in records}):
+                raise unknown("study with runs", name, names)
+        wanted = set().union(*(addresses.run_ids(record) for record in records if record["study"] in study))
+        rows = [row for row in rows if row[0] in wanted]
     known = addresses.of_runs(records)
     named = known
     if study:
-        own = (f"{study}/", f"{study}@")
+        own = tuple(f"{name}{mark}" for name in study for mark in "/@")
         named = {run_id: [each for each in found if each.startswith(own)] for run_id, found in known.items()}
     if json:
         columns = (*COLUMNS, "path", "recipe")

@@ -1,5 +1,6 @@
 """The paper's claims with their verdicts, as text."""
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -133,10 +134,12 @@ def shades(evidence: Evidence, found: Sequence[Finding]) -> dict[tuple[str, str]
 def brief(found: Sequence[Finding]) -> Table:
     """The claims and verdicts for a console: the effect and half the width of its 95 % interval; below, the details."""
     rows = []
-    for each in found:
-        rows.append((each.outcome, each.claim, f"{each.effect} {each.half}".strip(), each.published))
-        if each.details:
-            rows.append(("", f"- {each.details}", "", ""))
+    for details, group in itertools.groupby(found, key=lambda each: each.details):
+        alike = [*group]
+        rows += [(each.outcome, each.claim, f"{each.effect} {each.half}".strip(), each.published) for each in alike]
+        if details:
+            which = {1: "", 2: "both: "}.get(len(alike), f"these {len(alike)}: ")
+            rows.append(("", f"- {which}{details}", "", ""))
     return Table(("verdict", "claim", "measured", "paper"), tuple(rows))
 
 

@@ -61,3 +61,16 @@ def test_the_result_table_loads_nothing_slow() -> None:
         "assert not slow, slow"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_holds_for_several_claims_is_said_once(builder: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    for variant in ("80/10/10", "100/0/0"):
+        builder.cell(variant, "MNLI", 50.0, pretrain_id=builder.pretrain(variant))
+    claims = [{"text": text, "better": "80/10/10", "worse": "100/0/0", "on": "MNLI"} for text in ("one", "two")]
+    (evidence,) = gather(Store(builder.root), [builder.record(claims=claims)])
+    print_result(evidence)
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    place = next(number for number, line in enumerate(lines) if line.startswith("undecided"))
+    assert [line.split()[:2] for line in lines[place : place + 2]] == [["undecided", "one"], ["undecided", "two"]]
+    assert lines[place + 2].startswith("- both: ")
+    assert not any(line.startswith("-") for line in lines[place + 3 :])
