@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 from statistics import fmean
@@ -16,15 +17,15 @@ from bertlab.recipe.identity import science
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import render
-from bertlab.report.tables import Table, columns, with_details
+from bertlab.report.tables import Table, with_details
 from bertlab.store.runs import Run, Store
 from bertlab.tasks import kinds
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult
 
-STUDIES = ("variant", "measurement", "metric", "this run", "all seeds", "published")
-"""The columns of the table of a run in its studies, after the study."""
+STUDIES = ("study", "scale", "variant", "measurement", "metric", "this run", "all seeds", "published")
+"""The columns of the table of a run in its studies."""
 
 
 def results(evidences: Sequence[Evidence], tables: Sequence[str]) -> str:
@@ -50,7 +51,7 @@ def model(run: Run, recipe: Recipe, store: Store) -> str:
     return render(
         "model_card.md.j2",
         metadata=_metadata(run, recipe, store),
-        studies=Table(("study", *STUDIES), tuple(_in_studies(gather_all(store), run.id))),
+        studies=Table(STUDIES, tuple(_in_studies(gather_all(store), run.id))),
         run=run,
         recipe=recipe,
         architecture=_architecture(recipe),
@@ -162,14 +163,16 @@ def _evaluated(run: Run, store: Store) -> Iterator[EvalResult]:
 def _in_studies(evidences: Sequence[Evidence], pretrain_id: str) -> Iterator[tuple[str, ...]]:
     """A line for each measurement of a pre-training in a study: its value, and what the report has of its variant."""
     for evidence in evidences:
-        for column in columns(evidence):
-            for variant, entry in zip(evidence.variants, column.entries, strict=False):  # floors follow
-                cells = evidence.at(variant, column.measurement)
-                own = [each.value for each in cells if each.pretrain_id == pretrain_id and each.value is not None]
-                if own:
-                    shown = with_details(entry.value, entry.sd, f"n = {entry.n}" if entry.n else "")
-                    place = (evidence.study, variant, column.measurement, column.unit)
-                    yield (*place, f"{fmean(own):.2f}", shown, entry.published)
+        for name, variant in itertools.product(evidence.measurements, evidence.variants):
+            cells = [cell for cell in evidence.at(variant, name) if cell.pretrain_id == pretrain_id]
+            own = [cell.value for cell in cells if cell.value is not None]
+            if own and (found := evidence.summary(variant, name)):
+                every = f"{found.median if evidence.medians else found.mean:.2f}"
+                sd = "" if found.sd is None else f"{found.sd:.2f}"
+                published = evidence.published(variant, name)
+                place = (evidence.study, evidence.scale, variant, name, cells[0].metric)
+                shown = (f"{fmean(own):.2f}", with_details(every, sd, f"n = {found.seeds}"))
+                yield (*place, *shown, "" if published is None else str(published))
 
 
 def _architecture(recipe: Recipe) -> str:
