@@ -1,0 +1,26 @@
+"""The results in the repository give the tables beside them, on every machine."""
+
+from pathlib import Path
+
+import pandas
+import pytest
+
+REPORTS = Path(__file__).parents[1] / "reports"
+STORES = sorted(path.parent for path in REPORTS.glob("*/studies"))
+
+
+def test_results_are_kept_in_few_bytes():
+    assert STORES
+    assert sum(path.stat().st_size for path in REPORTS.rglob("*") if path.is_file()) < 20_000_000
+    assert not [*REPORTS.rglob("*.safetensors")]
+
+
+@pytest.mark.parametrize("store", STORES, ids=lambda store: store.name)
+def test_the_results_of_the_repository_give_its_tables(store, call, tmp_path):
+    assert call("report", "--runs", store, "--out", tmp_path / "pages") == 0
+    assert (tmp_path / "pages" / "index.html").is_file()
+    assert call("export", "all", tmp_path / "again", "--results", "--runs", store) == 0
+    for name in ("values", "summary", "claims"):
+        kept, again = (pandas.read_parquet(place / f"{name}.parquet") for place in (store, tmp_path / "again"))
+        assert len(kept) > 0
+        pandas.testing.assert_frame_equal(again, kept, rtol=1e-6)
