@@ -144,7 +144,14 @@ def notebook() -> str:
     return "\n\n".join(f"```python\n{text}\n```" if kind == "code" else text for kind, text in texts)
 
 
-GENERATED = {each.__name__: each for each in (commands, studies, scales, finetuning, fields, tasks, columns, notebook)}
+def overview() -> str:
+    """The first screen of the README: what bertlab is, and one result."""
+    return (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## ")[0]
+
+
+GENERATED = {
+    each.__name__: each for each in (overview, commands, studies, scales, finetuning, fields, tasks, columns, notebook)
+}
 
 
 def _plain(text: str) -> str:
