@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-OUTSIDE = ("CONTRIBUTING.md", "CHANGELOG.md", "reports/example", "benchmarks/results.svg", "examples")
+OUTSIDE = (
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "reports/example",
+    "reports/README.md",
+    "benchmarks/results.svg",
+    "examples",
+)
 """Files and folders outside `docs/` that the site has too, under the same paths."""
 MARK = re.compile(r"<!-- generated: ([a-z]+) -->")
 FETCHED = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)=["']?(?:https?:)?//[^"'\s>]+""")
