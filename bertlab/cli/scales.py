@@ -39,7 +39,7 @@ def scales(json: bool = JSON) -> None:
         model, batch = each.recipe.model, each.recipe.schedule.batch_size
         shape = f"{model.layers} layers, {model.hidden} wide: {parameters / 1e6:.{0 if parameters >= 1e7 else 1}f}M"
         steps = ", ".join(f"{steps:,} steps of {batch:,} x {length}" for length, steps in cost.phases(each.recipe))
-        rows.append((name, each.purpose, shape, steps, f"{tokens:.1e}", " + ".join(each.corpus)))
+        rows.append((name, each.purpose, shape, steps, f"{tokens:,}", " + ".join(each.corpus)))
     if json:
         print_json(listed)
         return

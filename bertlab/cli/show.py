@@ -9,6 +9,8 @@ from bertlab.cli.console import print_json, print_table, say
 from bertlab.cli.options import JSON, STUDIES, ScaleOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bertlab.lab.scales import Scale
     from bertlab.lab.study import Study
 
@@ -115,16 +117,19 @@ def _print(study: dict[str, Any]) -> None:
     name, baseline = study["name"], study["baseline"]
     say(f"{name}: {study['question']}")
     columns = [*next(iter(study["published"].values()))]
-    rows = [[variant, *map(_text, line.values())] for variant, line in study["published"].items()]
+    rows = [
+        [variant, *("" if each is None else str(each) for each in line.values())]
+        for variant, line in study["published"].items()
+    ]
     if columns:
-        print_table(["variant", *columns], rows, f"{study['source']}: published {study['summary']}s, in points")
+        _titled(["variant", *columns], rows, f"{study['source']}: published {study['summary']}s, in points")
     paths = [*dict.fromkeys(path for each in study["variants"].values() for path in each)]
     rows = [[variant, *(_text(each.get(path)) for path in paths)] for variant, each in study["variants"].items()]
-    print_table(["variant", *paths], rows, f"variants at scale {study['scale']}; the baseline is {baseline}")
+    _titled(["variant", *paths], rows, f"variants at scale {study['scale']}; the baseline is {baseline}")
     keys = ("name", "task", "kind", "adaptation", "metric", "split", "synthetic")
     rows = [[_text(each.get(key)) for key in keys] for each in study["measurements"]]
     headings = ("measurement", "task", "kind", "adaptation", "metric", "split", "synthetic counterpart")
-    print_table(headings, rows, "measurements", left=len(keys))
+    _titled(headings, rows, "measurements", left=len(keys))
     rows = []
     for claim in study["claims"]:
         within = "" if claim["within"] is None else f"within {claim['within']:g}"
@@ -133,13 +138,18 @@ def _print(study: dict[str, Any]) -> None:
         pairs = "; ".join(f"{better}{at} over {worse}{before}" for better, worse in claim["pairs"])
         rows.append([claim["text"], claim["on"], within or pairs])
     if rows:
-        print_table(("claim", "on", "compares"), rows, "claims", left=3)
+        _titled(("claim", "on", "compares"), rows, "claims", left=3)
     free = set(study["set"])
     rows = [[path, _text(leaf), "" if path in free else "variants differ"] for path, leaf in study["recipe"].items()]
     title = f"recipe of {baseline} at scale {study['scale']}; --set sets the fields without a note"
-    print_table(("field", "value", "note"), rows, title, left=3)
+    _titled(("field", "value", "note"), rows, title, left=3)
     for note in study["notes"]:
         say(note)
+
+
+def _titled(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str, *, left: int = 1) -> None:
+    say("")
+    print_table(columns, rows, title, left=left)
 
 
 def _text(value: Any) -> str:
