@@ -246,7 +246,7 @@ def test_without_a_published_difference_there_is_no_page(builder: Any, tmp_path:
     builder.record()
     page.write([], builder.root, tmp_path / "out")
     assert not list((tmp_path / "out").rglob("agreement*"))
-    assert "agreement" not in (tmp_path / "out" / "index.html").read_text()
+    assert "agreement.html" not in (tmp_path / "out" / "index.html").read_text()
 
 
 def test_a_report_of_one_study_has_its_agreement_and_the_page_is_of_all_like_the_index(

@@ -117,4 +117,4 @@ def test_the_pages_and_the_csv_have_every_change(
     for front in ("index.md", "index.html"):
         text = (tmp_path / "out" / front).read_text(encoding="utf-8")
         assert text.count("51.00") >= 12
-        assert "<script" not in text
+        assert text.count("<script") == (1 if front == "index.html" else 0), "a name became markup"

@@ -61,7 +61,7 @@ def test_too_little_memory(refused, monkeypatch):
     import resource
 
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (700 * 2**20, -1))
-    refused("pretrain", "--scale", "smoke", "--json", says="ulimit -v")
+    refused("pretrain", "--scale", "smoke", says="ulimit -v")
 
 
 def test_odd_places(tmp_path):
