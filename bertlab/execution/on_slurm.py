@@ -1,4 +1,4 @@
-"""A command of bertlab as jobs of SLURM, by submitit: a job a node, each of which runs the whole command.
+"""A command of bertlab as jobs of SLURM, by submitit: one job per node; each job runs the whole command.
 
 The jobs share the store as any commands do: each run is computed by one of them. They need no cluster of their own, and
 start and end when a node is free.

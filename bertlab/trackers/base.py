@@ -33,7 +33,7 @@ class Tracker(Protocol):
     """
 
     packages: ClassVar[tuple[str, ...]]
-    """The packages one of which it needs."""
+    """It needs one of these packages."""
 
     def __init__(self, page: Page) -> None:
         """Opens a page, or opens it again to continue. Raises whatever the package raises if it cannot."""
