@@ -304,6 +304,8 @@ def _narrowed(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Values in few bytes, since results are kept and shared. Half precision changes log-likelihoods by 0.05 % at most,
     far less than seeds do."""
     if values.dtype.kind == "f":
-        return values.astype(np.float16 if name == LIKELIHOOD else np.float32)
+        if name != LIKELIHOOD:
+            return values.astype(np.float32)
+        return values.clip(np.finfo(np.float16).min).astype(np.float16)  # of a long sentence, never infinite
     ends = (-1, values.min(initial=0), values.max(initial=0))
     return values.astype(np.result_type(*(np.min_scalar_type(int(end)) for end in ends)))

@@ -195,6 +195,16 @@ def test_predictions_are_kept_for_each_row(run, pairs):
     assert (kept["log_likelihood"][~right] <= np.log(0.5) + 1e-6).all()
 
 
+def test_the_log_likelihood_of_a_long_sentence_stays_finite(entities, pretrained):
+    words = np.concatenate(entities.evaluation.labels)
+    scores = np.zeros((len(words), len(entities.labels)), np.float32)
+    scores[np.arange(len(words)), words] = -1e6
+    kind = finetuning.kinds.find(entities.kind)
+    encoded = kind.encode(entities.evaluation, open_pretrained(pretrained).tokenizer, 64)
+    found = finetuning.evaluate(entities, entities.evaluation, encoded, encoded, scores, None)
+    assert np.isfinite(found.predictions["log_likelihood"]).all()
+
+
 @pytest.mark.parametrize("kind", ["entities", "questions"])
 def test_groups_are_kept_beside_the_predictions(run, kind, request):
     data = request.getfixturevalue(kind)
