@@ -9,21 +9,23 @@ from bertlab.lab.study import GUESS, Claim, Study
 from bertlab.machine import Machine
 
 
-def compared(study: Study, claim: Claim) -> set[str]:
-    """The variants whose values a claim compares."""
-    variants = {variant for pair in claim.pairs for variant in pair if variant != GUESS}
-    return variants or {study.baseline}
+def compared(study: Study, claim: Claim) -> set[tuple[str, int]]:
+    """The values that a claim compares: their variants and milestones (per cent of the steps)."""
+    sides = {side for better, worse in claim.pairs for side in ((better, claim.at), (worse, claim.before))}
+    return {side for side in sides if side[0] != GUESS} or {(study.baseline, claim.at)}
 
 
 def decidable(plan: Plan, study: Study) -> list[Claim]:
     """The claims whose cells the plan has; those within a margin only in the paper's setting."""
-    known = {(cell.variant, cell.measurement.name) for cell in plan.cells if cell.study.name == study.name}
+    known = {
+        (cell.variant, cell.milestone, cell.measurement.name) for cell in plan.cells if cell.study.name == study.name
+    }
     deviations = {each["on"] for each in differences(plan, study)}
     return [
         claim
         for claim in study.claims
         if (claim.within is None or not {"", claim.on} & deviations)
-        and all((variant, claim.on) in known for variant in compared(study, claim))
+        and all((*value, claim.on) in known for value in compared(study, claim))
     ]
 
 
@@ -37,15 +39,16 @@ def make(request: Request, machine: Machine) -> Plan:
     seeds = tuple(sorted({*request.seeds, *request.claim_seeds}))
     whole = planning.make(dataclasses.replace(request, seeds=seeds), machine)
     needed = {
-        (study.name, variant, claim.on)
+        (study.name, *value, claim.on)
         for study in request.studies
         for claim in decidable(whole, study)
-        for variant in compared(study, claim)
+        for value in compared(study, claim)
     }
     cells = [
         cell
         for cell in whole.cells
-        if cell.pretrain.seed in request.seeds or (cell.study.name, cell.variant, cell.measurement.name) in needed
+        if cell.pretrain.seed in request.seeds
+        or (cell.study.name, cell.variant, cell.milestone, cell.measurement.name) in needed
     ]
     jobs = planning.in_order([cell.job for cell in cells])
     return dataclasses.replace(whole, request=request, cells=tuple(cells), jobs=jobs)

@@ -89,6 +89,11 @@ class Cell:
         """The pre-training of the value."""
         return self.job.pretrain if isinstance(self.job, Measure) else self.job
 
+    @property
+    def milestone(self) -> int:
+        """The percentage of the pre-training's steps after which it is measured."""
+        return self.job.milestone if isinstance(self.job, Measure) else 100
+
 
 @dataclass(frozen=True)
 class Plan:

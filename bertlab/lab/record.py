@@ -105,7 +105,6 @@ def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
 
 def _cell(study: Study, cell: Cell) -> dict[str, Any]:
     job = cell.job
-    milestone = job.milestone if isinstance(job, Measure) else 100
     value = {
         "variant": cell.variant,
         "measurement": cell.measurement.name,
@@ -114,12 +113,12 @@ def _cell(study: Study, cell: Cell) -> dict[str, Any]:
         "pretrain_id": cell.pretrain.id,
         "run_id": job.id,
         "content": "",
-        "published": study.figure(cell.variant, cell.measurement.name, milestone),
+        "published": study.figure(cell.variant, cell.measurement.name, cell.milestone),
         "task": "held-out text",
         "dataset": "held-out text",
         "split": "held-out",
         "method": "pretraining",
-        "milestone": milestone,
+        "milestone": cell.milestone,
         "finetune_seed": 0,
     }
     if isinstance(job, Measure):

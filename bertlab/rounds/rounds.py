@@ -42,8 +42,8 @@ four of five studies."""
 LARGEST_MAXIMUM = 48
 """Seeds of a claim at most, with any budget. A larger maximum makes early looks stricter."""
 
-Place = tuple[str, str, str, int]
-"""A study, a variant, a measurement and a pre-training seed."""
+Place = tuple[str, str, str, int, int]
+"""A study, a variant, a measurement, a milestone (per cent of the steps) and a pre-training seed."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class Candidate:
 
     def places(self, seed: int) -> set[Place]:
         """What it needs at a seed."""
-        return {(self.study.name, variant, self.claim.on, seed) for variant in compared(self.study, self.claim)}
+        study, on = self.study, self.claim.on
+        return {(study.name, variant, on, milestone, seed) for variant, milestone in compared(study, self.claim)}
 
     def seeds(self, recorded: Collection[Place]) -> set[int]:
         """The seeds that it has."""
@@ -128,11 +129,11 @@ class Rounds:
 
         They show whether pre-training helps there, and the baseline's comparisons estimate the variance.
         """
-        untrained = {RANDOM_INIT} if self.request.random_init or RANDOM_INIT in self.request.only else set()
+        untrained = {(RANDOM_INIT, 100)} if self.request.random_init or RANDOM_INIT in self.request.only else set()
         return {
-            (candidate.study.name, variant, candidate.claim.on, seed)
-            for candidate in candidates
-            for variant in {candidate.study.baseline, *untrained}
+            (study.name, variant, claim.on, milestone, seed)
+            for study, claim in ((each.study, each.claim) for each in candidates)
+            for variant, milestone in {(study.baseline, each) for each in (claim.at, claim.before, 100)} | untrained
             for seed in range(VERDICT_MIN_SEEDS)
         }
 
@@ -175,7 +176,7 @@ class Rounds:
         """The places of claims that wait for a run or for its repetition; with `failed`, those of failed runs too."""
         return self.needed(
             {
-                (name, cell.variant, cell.measurement, cell.pretrain_seed)
+                (name, cell.variant, cell.measurement, cell.milestone, cell.pretrain_seed)
                 for name, state in states.items()
                 for cell in (state.evidence.unfinished if state.evidence else ())
                 if cell.status in ("pending", "damaged") or failed
@@ -211,7 +212,7 @@ class Rounds:
         """What the places that claims need cost: rounds run one after another, the first of `VERDICT_MIN_SEEDS`."""
         rounds: dict[int, set[Place]] = {}
         for place in self.needed(recorded):
-            rounds.setdefault(max(place[3], VERDICT_MIN_SEEDS - 1), set()).add(place)
+            rounds.setdefault(max(place[4], VERDICT_MIN_SEEDS - 1), set()).add(place)
         return sum(map(self.cost, rounds.values()))
 
     @cached_property
@@ -229,9 +230,9 @@ class Rounds:
 
     def needed(self, recorded: Iterable[Place]) -> set[Place]:
         """Of the recorded places, those that claims need."""
-        ours = {place[:3] for candidate in self.candidates for place in candidate.places(0)}
-        ours |= {place[:3] for place in self.controls(self.candidates)}
-        return {place for place in recorded if place[:3] in ours}
+        ours = {place[:4] for candidate in self.candidates for place in candidate.places(0)}
+        ours |= {place[:4] for place in self.controls(self.candidates)}
+        return {place for place in recorded if place[:4] in ours}
 
     def used(self, states: Mapping[str, State]) -> str:
         """How much of the budget the seeds of the claims use: `28 runs of 40 runs used`; empty without a budget."""
@@ -368,11 +369,11 @@ def recorded_places(states: Mapping[str, State]) -> set[Place]:
 
 
 def _place(cell: Cell) -> Place:
-    return cell.study.name, cell.variant, cell.measurement.name, cell.pretrain.seed
+    return cell.study.name, cell.variant, cell.measurement.name, cell.milestone, cell.pretrain.seed
 
 
 def _place_of(study: str, cell: Mapping[str, Any]) -> Place:
-    return study, cell["variant"], cell["measurement"], cell["pretrain_seed"]
+    return study, cell["variant"], cell["measurement"], cell["milestone"], cell["pretrain_seed"]
 
 
 def _reduced(record: Mapping[str, Any], places: Collection[Place]) -> union.Record:

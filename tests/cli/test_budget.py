@@ -8,7 +8,7 @@ import pytest
 
 from bertlab.cli.in_rounds import _say_end
 from bertlab.errors import BadInput
-from bertlab.lab import plan, scales
+from bertlab.lab import plan, scales, studies
 from bertlab.lab.study import Claim, Measurement, Study, Variant
 from bertlab.report.cells import Pretraining
 from bertlab.report.looks import Look, Looked
@@ -148,7 +148,7 @@ def test_the_end_says_that_results_are_missing_and_not_that_the_budget_is_used(
 )
 def test_the_end_says_why_claims_stay_open(rounds, capsys, monkeypatch, statuses, said):
     cells = [
-        SimpleNamespace(variant="A", measurement="loss", pretrain_seed=seed, status=status)
+        SimpleNamespace(variant="A", measurement="loss", milestone=100, pretrain_seed=seed, status=status)
         for seed, status in enumerate(statuses)
     ]
     states = {"three": State(SimpleNamespace(unfinished=cells), {"cells": []})}
@@ -232,11 +232,21 @@ def test_the_first_round_counts_what_is_bought(rounds):
         assert made.spent(there) == bought
 
 
+def test_rounds_measure_only_the_milestones_that_claims_compare(machine, tmp_path):
+    request = plan.Request(studies=(studies.find("convergence"),), scale=scales.find("micro"))
+    made = Rounds(request, Budget(), machine, Store(tmp_path / "runs"), "", "")
+    found = made.first_round(set())
+    compared = {
+        variant: {place[3] for place in found if place[1] == variant} for variant in {place[1] for place in found}
+    }
+    assert compared == {"masked LM": {3, 10, 20, 50, 100}, "left-to-right": {3, 10, 20, 100}, "BERT": {50, 100}}
+
+
 def test_rounds_run_one_after_another(rounds, machine):
     made = rounds(Budget(seconds=600.0))
     made.machine = dataclasses.replace(machine, workers=4, threads=0)
     first = {place for place in made.first_round(set()) if place[1] in "AB"}
-    second, third = ({("three", variant, "loss", seed) for variant in "AB"} for seed in (4, 5))
+    second, third = ({("three", variant, "loss", 100, seed) for variant in "AB"} for seed in (4, 5))
     each = made.cost(second)
     assert made.cost(first | second | third) < made.spent(first | second | third)
     assert made.spent(first | second | third) == pytest.approx(made.cost(first) + 2 * each)
@@ -251,12 +261,12 @@ def test_a_time_to_keep_needs_the_time_of_a_run(rounds, monkeypatch):
 
 def test_damaged_runs_are_repeated(rounds):
     cells = [
-        SimpleNamespace(variant="A", measurement="loss", pretrain_seed=seed, status=status)
+        SimpleNamespace(variant="A", measurement="loss", milestone=100, pretrain_seed=seed, status=status)
         for seed, status in enumerate(("pending", "damaged", "diverged"))
     ]
     states = {"three": State(SimpleNamespace(unfinished=cells), {"cells": []})}
     for failed, seeds in ((False, [0, 1]), (True, [0, 1, 2])):
-        assert sorted(place[3] for place in rounds(Budget()).unfinished(states, failed=failed)) == seeds
+        assert sorted(place[4] for place in rounds(Budget()).unfinished(states, failed=failed)) == seeds
 
 
 def test_budgets():

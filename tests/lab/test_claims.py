@@ -43,6 +43,21 @@ def test_more_seeds_go_to_the_claims_that_this_setting_can_decide(machine):
     assert {job.id for job in alone.jobs} < {job.id for job in made.jobs}
 
 
+def test_claims_over_pretraining_need_seeds_only_at_the_milestones_that_they_compare(machine):
+    study = studies.find("convergence")
+    made = claims.make(request(studies=(study,), scale=scales.find("micro"), claim_seeds=(0, 1)), machine)
+    more = {(cell.variant, cell.milestone) for cell in made.cells if cell.pretrain.seed == 1}
+    both = {(variant, at) for variant in ("masked LM", "left-to-right") for at in (3, 10, 20, 100)}
+    assert more == both | {("BERT", 50), ("BERT", 100)}
+    assert {cell.milestone for cell in made.cells if cell.pretrain.seed == 0} >= {5, 30, 90}
+
+
+def test_claims_at_milestones_that_a_scale_does_not_keep_cannot_be_decided(machine):
+    study = studies.find("convergence")
+    found = claims.decidable(plan.make(request(studies=(study,)), machine), study)
+    assert {(claim.at, claim.since) for claim in found} == {(100, 0), (100, 50)}
+
+
 def test_without_claims_to_decide_all_cells_have_the_same_seeds(machine):
     for changes in ({"only": ("80/10/10",)}, {"studies": (dataclasses.replace(MASKING, claims=()),)}, {}):
         given = request(**changes, claim_seeds=(0, 1) if changes else ())
