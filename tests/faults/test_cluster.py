@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from bertlab.store.files import read_sealed
 from bertlab.store.runs import Store
 
 pytestmark = pytest.mark.faults
@@ -74,3 +75,17 @@ def test_a_node_that_goes_away_takes_nothing_with_it(nodes, environment, tmp_pat
     alone = [sys.executable, "-m", "bertlab", *STUDY, *steps, "--threads", "1", "--runs", str(tmp_path / "alone")]
     assert subprocess.run(alone, env=environment, stdout=subprocess.DEVNULL, check=False).returncode == 0
     assert numbers(tmp_path / "runs") == numbers(tmp_path / "alone")
+
+
+def test_the_seeds_of_a_budget_are_those_of_one_machine(nodes, environment, tmp_path):
+    ended = {}
+    for name, place in (("cluster", ("--cluster", nodes[0], "--workers", "2")), ("alone", ("--workers", "2"))):
+        command = [sys.executable, "-m", "bertlab", *STUDY, "--threads", "1", "--budget", "20runs", *place]
+        done = subprocess.run(
+            [*command, "--runs", str(tmp_path / name)], env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        (record,) = (tmp_path / name).glob("studies/*.json")
+        ended[name] = (numbers(tmp_path / name), read_sealed(record)["cells"])
+    assert ended["cluster"] == ended["alone"]
+    assert {cell["pretrain_seed"] for cell in ended["alone"][1]} == {0, 1, 2, 3}
