@@ -14,7 +14,7 @@ from bertlab.errors import BadInput, unknown
 
 Parameters = Sequence[inspect.Parameter]
 COMMANDS: dict[str, dict[str, inspect.Parameter]] = {}
-"""The options of each command with `--config`, by their keys in the file."""
+"""The options of each command, by their keys in a file."""
 ADVICE = {
     bool: "write true or false",
     int: "write a whole number",
@@ -80,7 +80,7 @@ def read(path: Path, command: str) -> dict[str, Any]:
         if "study" in own and any("study" in COMMANDS[name] for name in others):
             continue
         if others:
-            theirs = " and ".join(f"`bertlab {name}`" for name in others)
+            theirs = ", ".join(f"`bertlab {name}`" for name in others)
             raise BadInput(f"--config '{path}': {key} is an option of {theirs}, not of this command: leave it out")
         raise unknown(f"option in --config '{path}':", key, own)
     return values

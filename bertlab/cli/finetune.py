@@ -31,6 +31,7 @@ def finetune(
     from bertlab.lab.jobs import find_pretrained
     from bertlab.lab.study import Measurement, Study, Variant
     from bertlab.recipe.ranges import arm
+    from bertlab.store.config import write_run_config
     from bertlab.store.runs import Store
     from bertlab.tasks import catalog, kinds
 
@@ -55,6 +56,11 @@ def finetune(
     plan = planning.make(options.request((one,), pretrained=pretrained), machine)
     complete = carry_out(plan.jobs, store, machine, retry=retry)
     found = [run for cell in plan.cells if (run := store.get(cell.job.id)) is not None]
+    given = {"task": task, "from": from_, "adaptation": adaptation, "scale": options.scale, "set": options.set_}
+    given |= {"substitute": options.substitute, "intermediate-task": options.intermediate_task}
+    for run in found:
+        seeds = {"finetune-seeds": options.finetune_seeds, "data": places.data}
+        write_run_config(run.path, "finetune", given | seeds)
     if json:
         print_json([{"id": run.id, "path": str(run.path), **run.result()} for run in found])
     for result in [run.result() for run in found]:

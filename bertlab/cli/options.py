@@ -33,7 +33,8 @@ Group = TypeVar("Group")
 def command(function: Callable[..., Any]) -> Callable[..., Any]:
     """Turns a function into a command: a parameter that is a dataclass becomes the options of its fields.
 
-    With `--json`, the command prints one JSON document on standard output and everything else on standard error.
+    Every command has `--config` and `--print-config`. With `--json`, it prints one JSON document on standard output and
+    everything else on standard error.
     """
     groups: dict[str, Any] = {}
     options: list[inspect.Parameter] = []
@@ -45,18 +46,17 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
             options.append(parameter.replace(kind=parameter.KEYWORD_ONLY))
 
     name = function.__name__.replace("_", "-")
-    configured = any(issubclass(each, ScaleOptions) for each in groups.values())
-    if configured:
-        options += config.added(name, options)
+    options += config.added(name, options)
 
     @functools.wraps(function)
     def wrapped(**given: Any) -> Any:
-        if configured:
-            given["set_"] = config.joined_fields(given.pop("context"), given["set_"])
-            del given["config"]
-            if given.pop("print_config"):
-                typer.echo(config.text(name, given))
-                return 0
+        context = given.pop("context")
+        if "set_" in given:
+            given["set_"] = config.joined_fields(context, given["set_"])
+        del given["config"]
+        if given.pop("print_config"):
+            typer.echo(config.text(name, given))
+            return 0
         for parameter, group in groups.items():
             given[parameter] = group(**{field.name: given.pop(field.name) for field in dataclasses.fields(group)})
         with json_alone(given.get("json", False)):

@@ -31,6 +31,7 @@ def pretrain(
     from bertlab.lab import scales
     from bertlab.lab.jobs import Pretrain
     from bertlab.lab.study import Measurement, Study, Variant
+    from bertlab.store.config import write_run_config
     from bertlab.store.runs import Store
 
     scales.recipe_only(options.set_ or ())
@@ -59,13 +60,15 @@ def pretrain(
         return 1
     run = store.get(plan.cells[0].job.id)
     assert run is not None
+    given = {"scale": options.scale, "set": options.set_, "corpus": options.corpus, "vocab": options.vocab}
+    write_run_config(run.path, "pretrain", {**given, "data": options.data, "seed": seed, "name": name})
     if json:
         print_json({"id": run.id, "path": str(run.path), **run.result()})
         return 0
     figures = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in run.result()["heldout"].items())
-    given = run.label if name else run.id  # without --name, other recipes have the same label
+    called = run.label if name else run.id  # without --name, other recipes have the same label
     if name and run.label != label:
         say(f"This pre-training was finished before, as {run.label}.")
-    say(f"{given} on held-out text: {figures} (losses in nats)")
-    say(f"Next: `bertlab finetune --from {given} --task mnli`, `bertlab fill-mask`, `bertlab export {given} DIR`")
+    say(f"{called} on held-out text: {figures} (losses in nats)")
+    say(f"Next: `bertlab finetune --from {called} --task mnli`, `bertlab fill-mask`, `bertlab export {called} DIR`")
     return 0

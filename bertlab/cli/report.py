@@ -12,7 +12,7 @@ from bertlab.wording import count
 
 
 def report(
-    studies: Names = argument(None, "STUDY", "Studies; default: all that were run.", autocompletion=complete.STUDIES),
+    study: Names = argument(None, "STUDY", "Studies; default: all that were run.", autocompletion=complete.STUDIES),
     runs: list[Path] | None = option(
         None,
         "--runs",
@@ -39,7 +39,7 @@ def report(
     if isinstance(store, Joined):
         for note in store.notes():
             say(note)
-    written = page.write(studies or [], store, out, formats or page.DEFAULT, old)
+    written = page.write(study or [], store, out, formats or page.DEFAULT, old)
     if json:
         agreed = {"agreement": written.agreement.figures(), "pages": [str(path) for path in written.pages]}
         print_json(agreed | results_data(written.evidence))

@@ -1,9 +1,10 @@
-"""The commands of a record as files for `bertlab ablate --config`, beside the record."""
+"""Commands as files for `--config`: those of a record beside it, that of a single run in its directory."""
 
 import glob
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,20 @@ def write_configs(folder: Path, stem: str, commands: Sequence[str]) -> None:
             write(path, content)
     for path in {*folder.glob(f"{glob.escape(stem)}.toml"), *folder.glob(f"{glob.escape(stem)}-*.toml")} - kept:
         path.unlink(missing_ok=True)
+
+
+def write_run_config(folder: Path, command: str, options: Mapping[str, Any]) -> None:
+    """Writes the options that define a run of `pretrain` or `finetune` to `config.toml` in its directory.
+
+    Leaves out options without a value, keeps a file of an earlier command, and writes none for bytes that are no text.
+    """
+    path = folder / "config.toml"
+    given = {name: value for name, value in options.items() if value not in (None, "", [])}
+    head = f"# `bertlab {command} --config FILE` requests this run again. Devices and the store are not part of it."
+    lines = [head, *(f"{name} = {toml(value)}" for name, value in given.items()), ""]
+    if not path.is_file():
+        with suppress(UnicodeEncodeError):
+            write(path, "\n".join(lines).encode())
 
 
 def config(command: str) -> str:

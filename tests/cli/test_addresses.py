@@ -96,6 +96,8 @@ def test_a_pre_training_has_the_name_that_it_is_given(call, tmp_path, capsys):
     assert "bertlab finetune --from my-model " in capsys.readouterr().out
     run = Store(tmp_path).match("My model")
     assert (run.kind, run.label) == ("pretrain", "my-model")
+    assert call("pretrain", "--config", run.path / "config.toml", "--runs", tmp_path, "--threads", "1") == 0
+    assert [each.id for each in Store(tmp_path).runs() if each.kind == "pretrain"] == [run.id]
     assert call("pretrain", "--name", "my-model", *steps, "--seed", "1") == 2
     assert f"another run, {run.id}, has this name" in capsys.readouterr().err
     assert call("pretrain", "--name", "other", *steps) == 0

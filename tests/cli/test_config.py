@@ -4,8 +4,12 @@ import itertools
 import tomllib
 
 import pytest
+import typer
 
+from bertlab.cli import config
+from bertlab.cli.main import app
 from bertlab.store.files import read_sealed
+from bertlab.store.runs import Store
 
 
 @pytest.fixture
@@ -43,6 +47,13 @@ def printed(call, capsys, monkeypatch, tmp_path):
         ["pretrain", "--seed", "7", "--vocab", "vocab.txt"],
         ["finetune", "--task", "mnli", "--from", "a-run", "--adaptation", "adapters"],
         ["bench", "--precision", "bf16"],
+        ["report", "masking", "nsp", "--runs", "there", "--format", "latex", "--fail-on", "contradicted"],
+        ["runs", "--study", "nsp"],
+        ["export", "all", "there", "--results", "--json"],
+        ["merge", "A", "B", "--into", "C"],
+        ["fetch", "masking", "there"],
+        ["fill-mask", "a-run", "a [MASK] b", "--top", "3"],
+        ["submit", "--sbatch", "partition=gpu", "--nodes", "2", "ablate", "all"],
     ],
 )
 def test_printed_options_are_those_of_the_command(printed, tmp_path, words):
@@ -53,6 +64,10 @@ def test_printed_options_are_those_of_the_command(printed, tmp_path, words):
     for name, value in itertools.pairwise(words):
         if name.startswith("--") and not value.startswith("--"):
             assert values[name[2:]] in (value, [value]) or float(value) == values[name[2:]]
+
+
+def test_every_command_reads_a_file():
+    assert set(config.COMMANDS) == set(typer.main.get_command(app).commands)
 
 
 def test_the_command_line_wins_and_set_adds(printed, tmp_path, monkeypatch):
@@ -75,6 +90,7 @@ def test_commands_on_studies_read_the_files_of_one_another(printed, tmp_path):
     (tmp_path / "file.toml").write_text('study = ["nsp"]\nseeds = "3"\nsearch = true\n')
     assert tomllib.loads(printed("plan", "--config", "file.toml"))["seeds"] == "3"
     assert "seeds" not in tomllib.loads(printed("audit", "--config", "file.toml"))
+    assert tomllib.loads(printed("report", "--config", "file.toml"))["study"] == ["nsp"]
 
 
 @pytest.mark.parametrize(
@@ -125,3 +141,26 @@ def test_the_file_of_a_study_repeats_it(call, finished, capsys):
     capsys.readouterr()
     assert call("report", "--runs", finished, "--out", finished / "out", "--format", "md") == 0
     assert call("ablate", *values["study"], "--scale", "smoke", "--runs", finished, "--dry-run") == 0
+
+
+def test_the_file_of_a_single_run_repeats_it(call, finished, capsys):
+    store = Store(finished)
+    before = {run.id for run in store.runs()}
+    words = [
+        "--from",
+        "masking/80/10/10/0",
+        "--task",
+        "sst2",
+        "--set",
+        "finetune.epochs=1",
+        "--set",
+        "tasks.sst2.epochs=1",
+    ]
+    usual = ["--runs", finished, "--threads", "1", "--precision", "fp32"]
+    assert call("finetune", *words, "--scale", "smoke", *usual) == 0
+    (run,) = (each for each in store.runs() if each.id not in before)
+    values = tomllib.loads((run.path / "config.toml").read_text())
+    assert (values["scale"], values["task"], len(values["set"])) == ("smoke", "sst2", 2)
+    assert call("finetune", "--config", run.path / "config.toml", *usual) == 0
+    assert {each.id for each in store.runs()} == {*before, run.id}
+    assert store.damaged() == []
