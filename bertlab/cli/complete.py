@@ -95,4 +95,7 @@ TASKS = _completer(lambda ctx: [name for table in _tables("tasks/catalog.toml").
 TASK_PAIRS = _completer(lambda ctx: [f"{name}=" for name in _tables("tasks/catalog.toml")["published"]])
 VARIANTS = _completer(_variants)
 PRETRAINED = _completer(_runs("pretrain", "import"))
+EXPORTED = _completer(
+    lambda ctx: [*shipped.names(), "all"] if ctx.params.get("results") else _runs("pretrain", "import")(ctx)
+)
 RUNS = _completer(_runs("corpus", "pretrain", "import", "finetune", "features"))

@@ -4,13 +4,19 @@ import os
 import shutil
 from pathlib import Path
 
+from bertlab.cli import complete
 from bertlab.cli.console import print_json, say
-from bertlab.cli.options import JSON, RUN, RUNS, argument, option
+from bertlab.cli.options import JSON, RUNS, argument, option
 from bertlab.errors import BadInput, unusable, writing
 
 
 def export(
-    run: str = RUN,
+    run: str = argument(
+        ...,
+        "RUN",
+        "A finished pre-training: STUDY/VARIANT/SEED, its id, label or directory; with --results, a study or `all`.",
+        autocompletion=complete.EXPORTED,
+    ),
     directory: Path = argument(..., "DIR", "A new directory to write."),
     results: bool = option(False, "--results", None, "RUN is a study, or `all`: write its results, without weights."),
     push: str = option("", "--push", "OWNER/NAME", "Upload it to the Hugging Face Hub too (HF_TOKEN)."),

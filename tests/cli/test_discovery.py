@@ -93,11 +93,23 @@ def test_bash_completes_commands_studies_and_words_with_spaces(shell):
         (["finetune", "--adaptation", "f"], ["finetune", "features"]),
         (["ablate", "masking", "--substitute", "conll"], ["conll2003="]),
         (["export", ""], []),
+        (["export", "--results", "a"], ["adapters", "all"]),
         (["ablate", "none.py", "--only", ""], []),
     ],
 )
 def test_names_are_completed(completed, words, expected):
     assert completed(*words) == expected
+
+
+def test_zsh_and_fish_complete_the_same_words(call, capsys, monkeypatch):
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "bertlab ablate nsp --only 'LTR")
+    monkeypatch.setenv("_BERTLAB_COMPLETE", "complete_zsh")
+    assert call() == 0
+    assert capsys.readouterr().out == """_arguments '*: :(("LTR & no NSP"\n"LTR & no NSP + BiLSTM"))'\n"""
+    monkeypatch.setenv("_BERTLAB_COMPLETE", "complete_fish")
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+    assert call() == 0
+    assert capsys.readouterr().out == "LTR & no NSP\nLTR & no NSP + BiLSTM\n"
 
 
 def test_runs_are_completed_from_the_store(completed, tmp_path):
