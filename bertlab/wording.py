@@ -18,3 +18,15 @@ def duration(seconds: float) -> str:
 def megabytes(size: float) -> str:
     """Bytes: `340 MB`, `12 GB`."""
     return f"{size / 1e6:,.0f} MB" if size < 1e10 else f"{size / 1e9:,.0f} GB"
+
+
+def parameters(number: float) -> str:
+    """Parameters of a model: `41K`, `4.2M`, `110M`."""
+    if number < 1e6:
+        return f"{number / 1e3:,.0f}K"
+    return f"{number / 1e6:,.{0 if number >= 1e7 else 1}f}M"
+
+
+def flops(number: float) -> str:
+    """Floating-point operations: `9.9e10`."""
+    return f"{number:.1e}".replace("e+", "e").replace("e0", "e")

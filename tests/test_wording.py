@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertlab.wording import count, duration, megabytes
+from bertlab.wording import count, duration, flops, megabytes, parameters
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 seeds"), (1, "1 seed"), (3, "3 seeds"), (1200, "1,200 seeds")])
@@ -27,3 +27,15 @@ def test_times_are_rounded(seconds, text):
 
 def test_bytes_are_told_in_megabytes_until_there_are_many():
     assert (megabytes(340e6), megabytes(12e9)) == ("340 MB", "12 GB")
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(41_300, "41K"), (999_400, "999K"), (4_210_000, "4.2M"), (110_100_000, "110M"), (1.3e9, "1,300M")],
+)
+def test_parameters_have_no_zero_millions(number, text):
+    assert parameters(number) == text
+
+
+def test_operations_are_powers_of_ten():
+    assert (flops(9.87e10), flops(3.3e5), flops(1.2e100)) == ("9.9e10", "3.3e5", "1.2e100")

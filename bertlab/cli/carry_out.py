@@ -21,7 +21,7 @@ from bertlab.names import label
 from bertlab.progress import signals_as_flags
 from bertlab.recipe import cost
 from bertlab.store.runs import Store
-from bertlab.wording import count, duration, megabytes
+from bertlab.wording import count, duration, flops, megabytes, parameters
 
 LEAST_MEMORY = 2 * 2**30
 """Bytes of address space: with less, importing torch fails or hangs."""
@@ -39,10 +39,10 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Esti
     lines = []
     for kind, each in found.jobs.items():
         tokens = f"{each.tokens:,.0f}" if each.tokens else ""
-        flops = f"{each.flops:.1e}" if each.flops else ""
+        compute = flops(each.flops) if each.flops else ""
         disk = megabytes(each.disk_bytes) if each.disk_bytes else ""
         time = duration(each.seconds) if each.seconds else ""
-        lines.append((kind, str(found.done[kind]), str(each.jobs), tokens, flops, disk, time))
+        lines.append((kind, str(found.done[kind]), str(each.jobs), tokens, compute, disk, time))
     columns = ("job", "done", "to run", "tokens", "FLOPs", "disk", "time")
     print_table(columns, lines, f"{names}: scale {plan.request.scale.name} {text}")
     for line in models(plan.pending(store)):
@@ -73,14 +73,14 @@ def models(jobs: Iterable[Job]) -> list[str]:
     found = Counter[str]()
     for job in jobs:
         if isinstance(job, Pretrain) and job.steps:
-            recipe, model, count = job.recipe, job.recipe.model, cost.trained_parameters(job.recipe) / 1e6
+            recipe, model = job.recipe, job.recipe.model
             batch = f"{recipe.schedule.batch_size:,} sequences"
             batch += " or as many tokens" if recipe.inputs.token_matched_to else ""
             lengths = ", then ".join(f"{steps:,} steps of {length}" for length, steps in cost.phases(recipe))
             shape = f"{model.layers} layers, {model.hidden} wide, {model.heads} heads"
-            size = f"{count:.{0 if count >= 10 else 1}f}M parameters"
+            size = f"{parameters(cost.trained_parameters(recipe))} parameters"
             found[f"{shape}: {size}; {batch}, {lengths} tokens"] += 1
-    return [f"{count} x {line}" for line, count in found.items()]
+    return [f"{number} x {line}" for line, number in found.items()]
 
 
 def require_room(jobs: list[Job], store: Store) -> None:

@@ -16,11 +16,12 @@ def scales(json: bool = JSON) -> None:
     from bertlab.lab.scales import GROUPS, SCALES
     from bertlab.recipe import OPTIONS, cost
     from bertlab.recipe.identity import by_kind, leaves
+    from bertlab.wording import parameters
 
     listed: list[dict[str, Any]] = []
     rows = []
     for name, each in SCALES.items():
-        parameters, tokens = cost.trained_parameters(each.recipe), cost.tokens(each.recipe)
+        size, tokens = cost.trained_parameters(each.recipe), cost.tokens(each.recipe)
         fields = leaves(each.recipe)
         for group in GROUPS:
             fields |= leaves(getattr(each, group), f"{group}.")
@@ -28,7 +29,7 @@ def scales(json: bool = JSON) -> None:
             {
                 "name": name,
                 "purpose": each.purpose,
-                "parameters": parameters,
+                "parameters": size,
                 "tokens": tokens,
                 "corpus": each.corpus,
                 "claim_seeds": each.claim_seeds,
@@ -37,7 +38,7 @@ def scales(json: bool = JSON) -> None:
             }
         )
         model, batch = each.recipe.model, each.recipe.schedule.batch_size
-        shape = f"{model.layers} layers, {model.hidden} wide: {parameters / 1e6:.{0 if parameters >= 1e7 else 1}f}M"
+        shape = f"{model.layers} layers, {model.hidden} wide: {parameters(size)}"
         steps = ", ".join(f"{steps:,} steps of {batch:,} x {length}" for length, steps in cost.phases(each.recipe))
         rows.append((name, each.purpose, shape, steps, f"{tokens:,}", " + ".join(each.corpus)))
     if json:

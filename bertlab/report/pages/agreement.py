@@ -9,7 +9,7 @@ from bertlab.report.plots.agreement import figures
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Interval
 from bertlab.report.tables import Table
-from bertlab.wording import count
+from bertlab.wording import count, flops
 
 
 def files(found: Agreement, formats: Collection[str]) -> Iterator[tuple[str, str | bytes]]:
@@ -98,7 +98,7 @@ def curve(found: Agreement) -> Table:
         (
             f"{each.study}, {each.scale} {each.setting}",
             f"{each.milestone} %",
-            "" if each.flops is None else f"{each.flops:.1e}",
+            "" if each.flops is None else flops(each.flops),
             *_cells(each.shares),
         )
         for each in found.curve
