@@ -53,6 +53,8 @@ def find(name: str) -> Study:
     theirs = name.endswith(".py") or "/" in name
     if not theirs:
         if name not in names():
+            if kind(Path(f"{name}.py"), "study file") == "file":
+                raise BadInput(f"unknown study '{name}': for the file here, write {name}.py")
             raise unknown("study", name, [*names(), "all"])
         path = shipped.path(name)
     elif kind(path, "study file") != "file":

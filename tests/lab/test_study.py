@@ -316,6 +316,13 @@ def test_a_file_that_is_no_study_says_so(tmp_path, text, message):
         studies.find(str(path))
 
 
+def test_a_study_file_without_its_ending_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rate.py").touch()
+    with pytest.raises(BadInput, match=r"write rate\.py"):
+        studies.find("rate")
+
+
 def test_unknown_names_have_the_nearest():
     with pytest.raises(BadInput, match="did you mean 'masking'"):
         studies.find("maskin")
