@@ -42,6 +42,7 @@ def report(
     written = page.write(study or [], store, out, formats or page.DEFAULT, old)
     if json:
         agreed = {"agreement": written.agreement.figures(), "pages": [str(path) for path in written.pages]}
+        agreed["tables"] = [str(path) for path in written.tables]
         print_json(agreed | results_data(written.evidence))
         return 1 if failing(written.evidence, fail_on) else 0
     print_results(written.evidence, differences=True)
@@ -53,6 +54,6 @@ def report(
     first = [path for path in written.pages if path.stem == "index"] if many else written.pages
     for path in first:
         say(f"wrote {path}")
-    if len(first) < len(written.pages):
-        say(f"wrote {count(len(written.pages) - len(first), 'page')} more in {out}")
+    rest = [count(len(written.pages) - len(first), "page")] if len(first) < len(written.pages) else []
+    say(f"wrote {' and '.join([*rest, count(len(written.tables), 'CSV file')])} more in {out}")
     return 1 if failing(written.evidence, fail_on) else 0

@@ -33,6 +33,8 @@ class Report:
 
     pages: list[Path]
     """The index pages first."""
+    tables: list[Path]
+    """The CSV files."""
     evidence: list[Evidence]
     agreement: Agreement
     """The measured and the published signs of these studies; the page is of all studies of the store."""
@@ -87,7 +89,8 @@ def write(
         raise Unwritable(out, error) from error
     pages = [path for path in paths if path.suffix in (".md", ".html", ".tex")]
     own = Agreement(tuple(each for each in agreed.comparisons if each.study in names))
-    return Report(sorted(pages, key=lambda path: path.stem != "index"), chosen, own, changes)
+    csv_files = [path for path in paths if path.suffix == ".csv"]
+    return Report(sorted(pages, key=lambda path: path.stem != "index"), csv_files, chosen, own, changes)
 
 
 def _files(

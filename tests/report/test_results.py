@@ -49,7 +49,11 @@ def test_the_command(call: Any, builder: Any, tmp_path: Any, capsys: pytest.Capt
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
     builder.record()
     assert call("report", "masking", "--runs", builder.root, "--out", tmp_path / "out") == 0
-    assert f"wrote {tmp_path / 'out' / 'masking.md'}" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert f"wrote {tmp_path / 'out' / 'masking.md'}" in printed
+    files = len([*(tmp_path / "out").glob("*.csv")])
+    assert files > 3
+    assert printed.endswith(f"{files} CSV files more in {tmp_path / 'out'}\n")
     assert call("report", "markings", "--runs", builder.root, "--out", tmp_path / "out") == 2
     assert capsys.readouterr().err == "bertlab: unknown study 'markings': did you mean 'masking'?\n"
 
