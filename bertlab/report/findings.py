@@ -118,16 +118,19 @@ def counts(found: Sequence[Finding]) -> dict[str, int]:
 def shades(evidence: Evidence, found: Sequence[Finding]) -> dict[tuple[str, str], str]:
     """The verdicts on the values of a results table, by variant and measurement; a contradiction hides a reproduction.
 
-    A verdict is on the variant of a pair that the study names later, as the baseline is named first.
+    A verdict is on the variant of a pair that the study names later, as the baseline is named first, and on all
+    variants with the same runs.
     """
     order = {variant: place for place, variant in enumerate([evidence.baseline, *evidence.others])}
     shaded: dict[tuple[str, str], str] = {}
     for outcome in ("reproduced", "contradicted"):
         for trial in (each.trial for each in found if each.outcome == outcome and each.trial.claim.at == 100):
-            pairs = trial.pairs if outcome == "reproduced" else (trial.pair,)
+            on, pairs = trial.claim.on, trial.pairs if outcome == "reproduced" else (trial.pair,)
             for pair in pairs:
                 later = max((pair.better, pair.worse), key=lambda variant: order.get(variant, -1))
-                shaded[later, trial.claim.on] = outcome
+                runs = {cell.run_id for cell in evidence.at(later, on)}
+                equal = [each for each in evidence.variants if {cell.run_id for cell in evidence.at(each, on)} == runs]
+                shaded |= {(variant, on): outcome for variant in (later, *equal)}
     return shaded
 
 

@@ -246,3 +246,20 @@ def test_a_verdict_shades_the_value_of_the_later_variant(claimed):
     assert late == {("0/0/100", "NER"): "contradicted"}
     assert findings.shades(evidence, [dataclasses.replace(found[0], outcome="undecided")]) == {}
     assert findings.counts(found)["reproduced"] == decided.count("reproduced")
+
+
+def test_a_verdict_shades_all_variants_with_the_same_runs(builder):
+    for seed in range(6):
+        run, shared = builder.pretrain("80/10/10", seed), builder.pretrain("100/0/0", seed)
+        builder.pretrain("0/0/100", seed, run_id=shared, finished=False)  # it is finished already
+        for on in ("MNLI", "NER"):
+            builder.cell("80/10/10", on, 60.0 + NOISE[seed], seed, 0, run)
+            builder.cell("100/0/0", on, 50.0, seed, 0, shared)
+        once = builder.cells[-3]["run_id"]
+        builder.cell("0/0/100", "MNLI", None, seed, 0, shared, run_id=once)
+        builder.cell("0/0/100", "NER", 50.0, seed, 0, shared)  # equal values of other runs
+    claims = [dataclasses.asdict(dataclasses.replace(LARGE, on=on)) for on in ("MNLI", "NER")]
+    builder.record(claims=claims)
+    evidence = gather_all(Store(builder.root))[0]
+    shaded = findings.shades(evidence, findings.findings(evidence))
+    assert shaded == dict.fromkeys([("0/0/100", "MNLI"), ("100/0/0", "MNLI"), ("0/0/100", "NER")], "reproduced")
