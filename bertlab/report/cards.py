@@ -51,13 +51,13 @@ def model(run: Run, recipe: Recipe, store: Store) -> str:
     return render(
         "model_card.md.j2",
         metadata=_metadata(run, recipe, store),
-        studies=Table(STUDIES, tuple(_in_studies(gather_all(store), run.id))),
+        studies=Table(STUDIES, tuple(_in_studies(gather_all(store), run.id)), STUDIES[1:5]),
         run=run,
         recipe=recipe,
         architecture=_architecture(recipe),
         version=str(run.environment().get("versions", {}).get("bertlab", "")),
         pretraining=Table(("figure", "value"), tuple((name, _text(value)) for name, value in figures.items())),
-        measurements=Table(columns, tuple(measurements)),
+        measurements=Table(columns, tuple(measurements), columns[1:4]),
         # in ASCII and without backticks, no name ends the block
         science=json.dumps(science(recipe), indent=2).replace("`", "\\u0060"),
     )

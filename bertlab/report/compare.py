@@ -75,4 +75,5 @@ def _table(differing: pandas.DataFrame, name: str, value: str) -> Table:
         both = (line[f"{value}_old"], line[f"{value}_new"])
         shown = (f"{each:.2f}" if isinstance(each, float) else each or "" for each in both)
         rows.append((f"{line['study']}, {line['scale']}: {line[name]}", line["measurement"] + at, *shown))
-    return Table((name, "on", "old", "new"), tuple(rows))
+    words = ("on",) if value == "value" else ("on", "old", "new")
+    return Table((name, "on", "old", "new"), tuple(rows), words)

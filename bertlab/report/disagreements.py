@@ -34,7 +34,7 @@ def table(evidence: Evidence) -> Table:
                 points = (round(side[place], 2) + 0.0 for side in (theirs, ours))  # no minus before a zero
                 values = (*(f"{each:.2f}" for each in points), signed(ours[place] - theirs[place]))
                 rows.append((name, variant, f"{place:,}", *values))
-    return Table(("on", "variant", "example", "baseline", "variant's", "difference"), tuple(rows))
+    return Table(("on", "variant", "example", "baseline", "variant's", "difference"), tuple(rows), ("variant",))
 
 
 def _sides(evidence: Evidence, variant: str, name: str) -> tuple[Floats, Floats] | None:

@@ -106,7 +106,7 @@ def table(found: Sequence[Finding]) -> Table:
         second = f"{each.likely_outcome}: {hint}" if hint else each.likely_outcome
         known = (each.interval, each.published, each.likely_effect, second, each.n, each.sentence)
         rows.append((each.claim, each.trial.claim.on, with_details(each.effect, each.pair), *known))
-    return Table(columns, tuple(rows))
+    return Table(columns, tuple(rows), ("on", "measured", *SECOND, "verdict"))
 
 
 def counts(found: Sequence[Finding]) -> dict[str, int]:
@@ -118,20 +118,28 @@ def counts(found: Sequence[Finding]) -> dict[str, int]:
 def shades(evidence: Evidence, found: Sequence[Finding]) -> dict[tuple[str, str], str]:
     """The verdicts on the values of a results table, by variant and measurement; a contradiction hides a reproduction.
 
-    A verdict is on the variant of a pair that the study names later, as the baseline is named first, and on all
-    variants with the same runs.
+    Variants with the same runs are shaded alike.
     """
-    order = {variant: place for place, variant in enumerate([evidence.baseline, *evidence.others])}
     shaded: dict[tuple[str, str], str] = {}
     for outcome in ("reproduced", "contradicted"):
         for trial in (each.trial for each in found if each.outcome == outcome and each.trial.claim.at == 100):
-            on, pairs = trial.claim.on, trial.pairs if outcome == "reproduced" else (trial.pair,)
-            for pair in pairs:
-                later = max((pair.better, pair.worse), key=lambda variant: order.get(variant, -1))
-                runs = {cell.run_id for cell in evidence.at(later, on)}
-                equal = [each for each in evidence.variants if {cell.run_id for cell in evidence.at(each, on)} == runs]
-                shaded |= {(variant, on): outcome for variant in (later, *equal)}
+            runs = {name: {cell.run_id for cell in evidence.at(name, trial.claim.on)} for name in evidence.variants}
+            judged = [runs.get(name) for name in _judged(evidence, trial, outcome)]
+            shaded |= {(name, trial.claim.on): outcome for name in runs if runs[name] in judged}
     return shaded
+
+
+def _judged(evidence: Evidence, trial: Trial, outcome: str) -> list[str]:
+    """The variants that a verdict is on: the one that a claim compares with several others, unless it is the baseline.
+
+    Otherwise of each pair the one that the study names later, as the baseline is named first.
+    """
+    order = {variant: place for place, variant in enumerate([evidence.baseline, *evidence.others])}
+    sides = zip(*trial.claim.pairs, strict=True)
+    if len(trial.pairs) > 1 and (about := [side[0] for side in sides if len({*side}) == 1 and order.get(side[0])]):
+        return about
+    pairs = trial.pairs if outcome == "reproduced" else (trial.pair,)
+    return [max((pair.better, pair.worse), key=lambda variant: order.get(variant, -1)) for pair in pairs]
 
 
 def brief(found: Sequence[Finding]) -> Table:
@@ -143,7 +151,7 @@ def brief(found: Sequence[Finding]) -> Table:
         if details:
             which = {1: "", 2: "both: "}.get(len(alike), f"these {len(alike)}: ")
             rows.append(("", f"- {which}{details}", "", ""))
-    return Table(("verdict", "claim", "measured", "paper"), tuple(rows))
+    return Table(("verdict", "claim", "measured", "paper"), tuple(rows), ("claim",))
 
 
 def looks(found: Sequence[Finding]) -> Table:
@@ -163,7 +171,7 @@ def looks(found: Sequence[Finding]) -> Table:
                 about = (each.claim, trial.claim.on, endpoint, str(number), str(look.n))
                 power = f"{100 * look.power:.0f} %" if look.n < trial.looked.maximum else ""
                 rows.append((*about, *shown, power))
-    return Table(columns, tuple(rows))
+    return Table(columns, tuple(rows), ("on", "endpoint"))
 
 
 def _looked(trial: Trial) -> str:

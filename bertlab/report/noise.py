@@ -106,7 +106,7 @@ def table(evidence: Evidence, found: Sequence[Spread]) -> Table:
         ratios = ("" if ratio is None else f"{ratio:.2f}" for ratio in (each.noise.ratio, each.needed))
         rows.append((each.measurement, each.metric.replace("_", "-"), sd, *sources, *ratios))
     columns = ("measurement", "endpoint", "sd of one run", *seeds, "examples", "signal / noise", "verdict from")
-    return Table(columns, tuple(rows))
+    return Table(columns, tuple(rows), ("endpoint",))
 
 
 def sentences(evidence: Evidence, found: Sequence[Spread]) -> list[str]:

@@ -22,10 +22,12 @@ from bertlab.wording import duration
 
 @dataclass(frozen=True)
 class Table:
-    """Lines of text under a header. The first column is flushed left, the others right."""
+    """Lines of text under a header. The first column and those of words are flushed left, the others right."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    words: tuple[str, ...] = ()
+    """Columns of words besides the first."""
 
     def markdown(self) -> str:
         """The table in GitHub's Markdown, names escaped."""
@@ -35,7 +37,7 @@ class Table:
             [[escape.markdown(text) for text in row] for row in self.rows],
             headers=[escape.markdown(text) for text in self.columns],
             tablefmt="pipe",
-            colalign=["left", *["right"] * (len(self.columns) - 1)],
+            colalign=["left", *("left" if each in self.words else "right" for each in self.columns[1:])],
             disable_numparse=True,  # or "84.40" would become 84.4
         )
 
@@ -214,7 +216,7 @@ def by_seed(evidence: Evidence) -> Table:
             points[seed] += " (collapsed)"
         if points:
             rows.append((name, variant, *(points.get(seed, "") for seed in seeds)))
-    return Table(("on", "variant", *(f"seed {seed}" for seed in seeds)), tuple(rows))
+    return Table(("on", "variant", *(f"seed {seed}" for seed in seeds)), tuple(rows), ("variant",))
 
 
 def recipes(evidence: Evidence) -> Table:
@@ -236,7 +238,7 @@ def recipes(evidence: Evidence) -> Table:
             if len(set(values.values())) > 1:  # a variant without the field differs in its objective or method
                 differing[name] = values | differing.get(name, {})
     rows = [(label(evidence, each), *(values.get(each, "") for values in differing.values())) for each in variants]
-    return Table(("variant", *differing), tuple(rows) if differing else ())
+    return Table(("variant", *differing), tuple(rows) if differing else (), tuple(differing))
 
 
 def _plain(leaf: object) -> str:

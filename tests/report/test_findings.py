@@ -263,3 +263,19 @@ def test_a_verdict_shades_all_variants_with_the_same_runs(builder):
     evidence = gather_all(Store(builder.root))[0]
     shaded = findings.shades(evidence, findings.findings(evidence))
     assert shaded == dict.fromkeys([("0/0/100", "MNLI"), ("100/0/0", "MNLI"), ("0/0/100", "NER")], "reproduced")
+
+
+def test_a_verdict_on_the_best_variant_shades_it_alone(builder):
+    for seed in range(6):
+        for variant, points in (("80/10/10", 40.0), ("0/0/100", 70.0), ("100/0/0", 50.0)):
+            run = builder.pretrain(variant, seed)
+            builder.cell(variant, "NER", points + NOISE[(seed + int(points) // 10) % 6], seed, 0, run)
+    others = {"0/0/100": ["80/10/10", "100/0/0"], "80/10/10": ["0/0/100", "100/0/0"]}
+    claims = [{"text": f"{one} wins", "better": one, "worse": worse, "on": "NER"} for one, worse in others.items()]
+    builder.record(claims=claims)
+    evidence = gather_all(Store(builder.root))[0]
+    best, baseline = findings.findings(evidence)
+    assert [each.sentence for each in (best, baseline)] == ["reproduced", "contradicted"]
+    assert findings.shades(evidence, [best]) == {("0/0/100", "NER"): "reproduced"}
+    # a verdict on the baseline is shown where it is compared
+    assert findings.shades(evidence, [baseline]) == {(baseline.trial.pair.worse, "NER"): "contradicted"}

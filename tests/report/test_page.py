@@ -291,7 +291,7 @@ def test_the_index_says_what_became_of_each_claim(builder: Any, fill: Callable[.
     builder.record(claims=[claim, {**claim, "worse": "none"}])
     written(builder, tmp_path / "out")
     index = (tmp_path / "out" / "index.md").read_text()
-    summary = "Of 2 claims none is reproduced, none is contradicted, 1 is undecided, 1 is not measured."
+    summary = "Of 2 claims, none is reproduced, none is contradicted, 1 is undecided, 1 is not measured."
     assert f"**{summary}**" in index
     assert "| 1 undecided, 1 not measured |" in index
     lines = (tmp_path / "out" / "masking.md").read_text().splitlines()

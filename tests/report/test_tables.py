@@ -14,6 +14,7 @@ import pytest
 from bertlab.report import tables, tidy
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
+from bertlab.report.pages import notes
 from bertlab.store.runs import Store
 
 
@@ -156,6 +157,24 @@ def test_markdown_keeps_its_columns_whatever_the_names() -> None:
     assert len(lines) == 4
     assert {line.count("|") for line in lines} == {3}
     assert "84.40" in lines[2]
+
+
+def test_columns_of_words_are_flushed_left() -> None:
+    table = tables.Table(("claim", "value", "verdict"), (("one", "1.0", "undecided"),), ("verdict",))
+    rule = table.markdown().splitlines()[1].strip("|").split("|")
+    ends = [each.strip("-") for each in rule]
+    assert ends == [":", ":", ":"] and [each[0] == ":" for each in rule] == [True, False, True]
+        (True, False),
+        (False, True),
+        (True, False),
+    ]
+
+
+def test_the_caption_names_a_spread_where_there_is_one(builder: Any) -> None:
+    builder.cell("80/10/10", "MNLI", 50.0, 0, 0, builder.pretrain("80/10/10", 0))
+    assert notes("caption", gathered(builder), "n = 1 seed", {})[0].startswith("Value, in points")
+    builder.cell("80/10/10", "MNLI", 51.0, 1, 0, builder.pretrain("80/10/10", 1))
+    assert notes("caption", gathered(builder), "n = 2 seeds", {})[0].startswith("Mean ±sd over seeds, in points")
 
 
 def test_the_summary_has_what_was_measured_and_what_differs(builder: Any) -> None:

@@ -87,7 +87,7 @@ def summary(chapters: Iterable[Chapter]) -> str:
     ):
         counts = {"reproduced": 0, "contradicted": 0, "undecided": 0} | Counter(outcomes)
         parts = [f"{number or 'none'} {'are' if number > 1 else 'is'} {name}" for name, number in counts.items()]
-        lines += [f"{by} {count(len(outcomes), 'claim')} {', '.join(parts)}."] if outcomes else []
+        lines += [f"{by} {count(len(outcomes), 'claim')}, {', '.join(parts)}."] if outcomes else []
     return " ".join(lines)
 
 

@@ -44,7 +44,7 @@ def _signs(found: Agreement) -> tuple[Figure, str] | None:
     for side, values in (("x", [each.published for each in pairs]), ("y", [each.measured for each in pairs])):
         end = 1.25 * max(SPAN, *map(abs, values))
         ticks = [each for each in _TICKS if abs(each) <= end]
-        names = [f"{each:+}" if each else "0" for each in ticks]
+        names = [f"{each:+}".replace("-", "\N{MINUS SIGN}") if each else "0" for each in ticks]
         axes.set(**{f"{side}scale": SymmetricalLogScale(None, linthresh=_LINEAR), f"{side}lim": (-end, end)})
         axes.set(**{f"{side}ticks": ticks, f"{side}ticklabels": names})
     axes.set_xlabel("published difference (points)")

@@ -88,7 +88,7 @@ def test_verdicts_come_first(written: Elements) -> None:
         "1 reproduced 1 contradicted 1 undecided",
         "4 of 5",
     ]
-    assert "Of 3 claims 1 is reproduced, 1 is contradicted, 1 is undecided." in written.all("header")[0]["text"]
+    assert "Of 3 claims, 1 is reproduced, 1 is contradicted, 1 is undecided." in written.all("header")[0]["text"]
     texts = [each["text"].replace("−", "-") for each in written.all("li")]
     lines = [text for text in texts if "beats" in text]
     assert [line.split()[0] for line in lines] == ["reproduced", "undecided", "contradicted"]
@@ -230,7 +230,7 @@ def test_one_warning_comes_before_the_first_result(builder: Any, tmp_path: Path)
 def test_notes_of_markdown_do_not_fuse(written: Elements, out: Path) -> None:
     source = (out / "masking.md").read_text(encoding="utf-8")
     found = Elements(MarkdownIt("gfm-like").render(source))
-    assert len(found.all("table")) == source.count("|:--")
+    assert len(found.all("table")) == source.count("\n|:--")
     assert len(found.all("details")) == len(found.all("summary")) == source.count("<details>")
     # a table, a list or a paragraph, never several lines in one
     lines = [each["text"] for each in found.all("p", "li")]
