@@ -103,7 +103,8 @@ class Machine:
             import torch
 
             if self.gpus > (found := torch.cuda.device_count()):
-                raise BadInput(f"--gpus is {self.gpus}: torch finds {found} on this machine, so use at most {found}")
+                advice = f"use at most {found}" if found else "leave out --gpus"
+                raise BadInput(f"--gpus is {self.gpus}: torch finds {found} on this machine, so {advice}")
 
     @property
     def is_single_process(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bertlab.cli.console import print_json, say
-from bertlab.cli.options import DRY_RUN, JSON, LOGGERS, RETRY, ClusterOptions, Names, StudyOptions, option
+from bertlab.cli.options import DRY_RUN, JSON, LOGGERS, RETRY, ClusterOptions, Names, StudyOptions, in_store, option
 from bertlab.cli.results import FAIL_ON, check_fail_on, failing, print_results, results_data
 from bertlab.errors import BadInput
 
@@ -138,7 +138,8 @@ def measured(
         results = gather(store, union.keep(store, made))
         print_results(results)
         if complete:
-            say(f"All runs are finished, in {store.root}. Next: `bertlab report` writes tables and plots.")
+            after = f"bertlab report{in_store(store.root)}"
+            say(f"All runs are finished, in {store.root}. Next: `{after}` writes tables and plots.")
     for evidence in results:
         track(evidence, store, machine)
     return Measured(results=results, complete=complete, unfinished=[] if complete else unfinished(jobs, store))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from bertlab.cli.console import complain, print_json, print_table, say
+from bertlab.cli.console import complain, console, print_json, print_table, say
 from bertlab.cli.options import JSON, AuditOptions
+from bertlab.names import plain
 
 if TYPE_CHECKING:
     from bertlab.inputs.audit.checks import Check
@@ -57,7 +58,9 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
     checks: list[tuple[list[str], Check]] = []
     with signals_as_flags():
         for pretrain, variants in same_batches.values():
-            for audited in auditing.audit(pretrain.recipe, opened[pretrain.corpus.id]):
+            with console().status(f"auditing {plain(', '.join(variants))}"):
+                audits = auditing.audit(pretrain.recipe, opened[pretrain.corpus.id])
+            for audited in audits:
                 holds = all(check.holds is not False for check in audited.checks)
                 records.append({"variants": variants, "holds": holds} | dataclasses.asdict(audited))
                 checks += [(variants, check) for check in audited.checks]

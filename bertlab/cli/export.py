@@ -29,7 +29,7 @@ def export(
     Writes BERT, or RoFormer for rotary positions. With --results, writes the results of a study, or of `all`, for
     `bertlab merge`, `bertlab report` and `datasets.load_dataset`. Both have a card with the measured values.
 
-    Example: bertlab export masking-80-10-10-seed0 model --push me/masking-80-10-10
+    Example: bertlab export masking/80/10/10/0 model --push me/masking-80-10-10
     """
     from bertlab import hub
     from bertlab.report import export as exports

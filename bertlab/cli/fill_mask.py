@@ -18,15 +18,10 @@ def fill_mask(
 ) -> None:
     """Print the most probable words for each [MASK] of a text.
 
-    Example: bertlab fill-mask masking-80-10-10-seed0 "the [MASK] sat down"
+    Example: bertlab fill-mask masking/80/10/10/0 "the [MASK] sat down"
     """
-    import torch
-
-    from bertlab.model.heads import TensorBatch
-    from bertlab.objectives import MaskedLM
     from bertlab.store.files import read_json
     from bertlab.store.runs import PRETRAINED, Store
-    from bertlab.training.finetuning import open_pretrained
 
     found = Store(runs).match(run, lambda each: each.kind in PRETRAINED)
     found.verify()
@@ -35,6 +30,13 @@ def fill_mask(
         raise BadInput(f"the text has no {MASK}: write {MASK} in place of a word")
     if not read_json(found.path / "result.json").get("predicts", True):
         raise BadInput(f"{found.path.name} was published without its LM head and cannot predict words: use another")
+
+    import torch  # takes seconds, which bad input does not wait for
+
+    from bertlab.model.heads import TensorBatch
+    from bertlab.objectives import MaskedLM
+    from bertlab.training.finetuning import open_pretrained
+
     opened = open_pretrained(found.path)
     model, tokenizer = opened.model.eval(), opened.tokenizer
     if not any(isinstance(loss, MaskedLM) for loss in model.objective):

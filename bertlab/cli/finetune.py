@@ -23,7 +23,7 @@ def finetune(
 
     Uses the settings of a scale. `bertlab runs --prune` removes the result.
 
-    Example: bertlab finetune --from masking-80-10-10-seed0 --task mnli
+    Example: bertlab finetune --from masking/80/10/10/0 --task mnli
     """
     from bertlab.adaptation import Adaptation
     from bertlab.cli.carry_out import carry_out

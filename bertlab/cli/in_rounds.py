@@ -2,6 +2,7 @@
 
 from bertlab.cli.carry_out import carry_out, draw
 from bertlab.cli.console import say
+from bertlab.cli.options import in_store
 from bertlab.cli.results import print_results
 from bertlab.estimates.estimate import Estimate, estimate
 from bertlab.lab import plan as planning
@@ -90,4 +91,4 @@ def _say_end(rounds: Rounds, states: dict[str, State]) -> None:
         say(f"{count(left, 'claim')} {'stays' if left == 1 else 'stay'} open: {why}.")
     elif not lost:
         say("No claim needs more seeds.")
-    say("Next: `bertlab report` writes tables and plots.")
+    say(f"Next: `bertlab report{in_store(rounds.store.root)}` writes tables and plots.")

@@ -102,7 +102,8 @@ RUN = argument(
     "A finished pre-training: STUDY/VARIANT/SEED, its id, label or directory; see `bertlab runs`.",
     autocompletion=complete.PRETRAINED,
 )
-RUNS = option(Path("runs"), "--runs", "DIR", "The store: the directory of all runs.", envvar="BERTLAB_RUNS")
+STORE = "BERTLAB_RUNS"
+RUNS = option(Path("runs"), "--runs", "DIR", "The store: the directory of all runs.", envvar=STORE)
 JSON = option(False, "--json", None, "Print one JSON document on standard output, and all else on standard error.")
 LOGGERS = option(None, "--logger", "tensorboard|trackio|wandb", "Log curves and results there too; repeatable.")
 RETRY = option(False, "--retry", None, "Run failed and diverged jobs again.")
@@ -342,6 +343,11 @@ def seeds(text: str, option: str = "--seeds") -> tuple[int, ...]:
     if not all(spans) or sum(len(span) for span in spans) > 1000:
         raise wrong
     return tuple(sorted({seed for span in spans for seed in span}))
+
+
+def in_store(runs: Path) -> str:
+    """` --runs DIR` for a command that is printed, empty for the store that it takes by itself."""
+    return "" if runs == Path(os.environ.get(STORE) or "runs") else f" --runs {shlex.quote(str(runs))}"
 
 
 def pairs(option: str, given: Names, example: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ import dataclasses
 
 from bertlab import names
 from bertlab.cli.console import print_json, say
-from bertlab.cli.options import DRY_RUN, JSON, LOGGERS, RETRY, Names, TextOptions, TrainingOptions, option
+from bertlab.cli.options import DRY_RUN, JSON, LOGGERS, RETRY, Names, TextOptions, TrainingOptions, in_store, option
 from bertlab.errors import BadInput
 
 
@@ -70,5 +70,7 @@ def pretrain(
     if name and run.label != label:
         say(f"This pre-training was finished before, as {run.label}.")
     say(f"{called} on held-out text: {figures} (losses in nats)")
-    say(f"Next: `bertlab finetune --from {called} --task mnli`, `bertlab fill-mask`, `bertlab export {called} DIR`")
+    there = in_store(store.root)
+    ways = (f"finetune --from {called} --task mnli", f"fill-mask {called} TEXT", f"export {called} DIR")
+    say("Next: " + ", ".join(f"`bertlab {way}{there}`" for way in ways))
     return 0

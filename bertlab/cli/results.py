@@ -103,3 +103,5 @@ def print_result(evidence: Evidence, *, differences: bool = False) -> None:
         say(f"Points: mean (sd), n = {n}; differences ± half of a 95 % CI.")
     else:
         say("Points: mean (sd over fine-tuning seeds). One pre-training seed has no interval and decides nothing.")
+    if any(cell.status == "collapsed" and cell.value is not None for cell in evidence.cells):
+        say("Collapsed runs predict one answer for all examples.")

@@ -1,8 +1,10 @@
 """Finds studies: those in `ablations/`, and a user's own files."""
 
 import dataclasses
+import os
 import signal
 import threading
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,8 +55,8 @@ def find(name: str) -> Study:
     theirs = name.endswith(".py") or "/" in name
     if not theirs:
         if name not in names():
-            if kind(Path(f"{name}.py"), "study file") == "file":
-                raise BadInput(f"unknown study '{name}': for the file here, write {name}.py")
+            if os.path.isfile(f"{name}.py"):  # false for what no path can be, too
+                raise BadInput(f"unknown study '{name}': a study file is given by its path, here {name}.py")
             raise unknown("study", name, [*names(), "all"])
         path = shipped.path(name)
     elif kind(path, "study file") != "file":
@@ -74,7 +76,10 @@ def find(name: str) -> Study:
             text = str(error)
         except Exception:
             text = "str() of the error raises too"
-        raise BadInput(f"study file '{path}' raises {type(error).__name__}: {text}; correct it") from error
+        frames = traceback.walk_tb(error.__traceback__)
+        lines = [line for frame, line in frames if Path(frame.f_code.co_filename).resolve() == path.resolve()]
+        where = f" (line {lines[-1]})" if lines else ""  # a syntax error says it itself
+        raise BadInput(f"study file '{path}' raises {type(error).__name__}: {text}{where}; correct it") from error
     study = getattr(module, "study", None)
     if type(study) is not Study:
         raise BadInput(f"study file '{path}' has no study: define `study = Study(...)`")

@@ -424,7 +424,8 @@ class Store:
         for run, path in self.damaged():
             if among(run) and (run.id in there or _names(text, run, whole=to_remove)):
                 raise _damaged(run, path)
-        raise BadInput(f"there is no finished run '{text}' in '{self.root}': `bertlab runs` lists them")
+        advice = "`bertlab runs` lists them as STUDY/VARIANT/SEED, and --runs names another store"
+        raise BadInput(f"there is no finished run '{text}' in '{self.root}': {advice}")
 
     def matches(self, text: str, among: Callable[[Run], bool], *, to_remove: bool = False) -> list[Run]:
         """The finished runs that `text` may name (see `match`)."""

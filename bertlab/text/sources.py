@@ -188,6 +188,8 @@ def _text(row: Mapping[str, Any], where: str, column: str) -> str:
     """The column of text in a row; None, as Parquet may have, is empty."""
     if column not in row:
         advice = str(unknown("column", column, row)).partition(": ")[2]
+        if column == "text" and advice.startswith("choose"):  # the command line cannot choose another
+            advice = "name the column of the text so"
         raise BadInput(f"{where} has no column '{column}' (it has {', '.join(row) or 'none'}): {advice}")
     value = row[column]
     if value is not None and not isinstance(value, str):

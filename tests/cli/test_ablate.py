@@ -9,10 +9,12 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from bertlab.cli.options import in_store
 from bertlab.lab import jobs
 from bertlab.store.files import read_lines
 from bertlab.store.runs import Store
@@ -58,7 +60,19 @@ def test_a_second_time_everything_is_finished(smoke, call, finished, monkeypatch
     before = contents(finished)
     assert call(*smoke, "--runs", finished) == 0
     assert contents(finished) == before
-    assert "All runs are finished" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "All runs are finished" in printed
+    assert f"`bertlab report --runs {finished}`" in printed, "without --runs, the report is of another store"
+    assert "Collapsed runs predict one answer for all examples." in printed
+
+
+def test_a_command_that_is_printed_names_a_store_of_ones_own(monkeypatch):
+    monkeypatch.delenv("BERTLAB_RUNS", raising=False)
+    assert in_store(Path("runs")) == ""
+    assert in_store(Path("my runs")) == " --runs 'my runs'"
+    monkeypatch.setenv("BERTLAB_RUNS", "elsewhere")
+    assert in_store(Path("elsewhere")) == ""
+    assert in_store(Path("runs")) == " --runs runs"
 
 
 def test_a_dry_run_writes_nothing(smoke, call, tmp_path, capsys):

@@ -93,7 +93,9 @@ def test_a_failed_run_is_named_by_its_address(call, smoke, finished, tmp_path, m
 def test_a_pre_training_has_the_name_that_it_is_given(call, tmp_path, capsys):
     steps = ("--scale", "smoke", "--set", "schedule.steps=1", "--threads", "1", "--runs", tmp_path)
     assert call("pretrain", "--name", "My model", *steps) == 0
-    assert "bertlab finetune --from my-model " in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "bertlab finetune --from my-model " in printed
+    assert f"`bertlab fill-mask my-model TEXT --runs {tmp_path}`" in printed
     run = Store(tmp_path).match("My model")
     assert (run.kind, run.label) == ("pretrain", "my-model")
     assert call("pretrain", "--config", run.path / "config.toml", "--runs", tmp_path, "--threads", "1") == 0

@@ -63,6 +63,7 @@ def test_a_column_of_another_name(tmp_path, machine):
         assert read(path, machine, column="body") == TEXTS
         located = resolve(str(path), machine=machine, column="body")
         assert located.source.column == "body"
+        assert "(it has id, body): name the column of the text so" in message(path, machine)
 
 
 def test_blank_and_missing_texts_are_left_out(tmp_path, machine):

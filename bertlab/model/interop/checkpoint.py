@@ -61,7 +61,8 @@ def locate(name: str, machine: Machine) -> Checkpoint:
     reference = hub.Reference.parse(name, owned=False)
     if reference is None or reference.configuration:
         raise BadInput(
-            f"'{name}' is no directory and no run of the store: {ADVICE}, or owner/name[@revision] on the Hub"
+            f"'{name}' is no directory and no run of the store: {ADVICE}, owner/name[@revision] on the Hub, or --runs "
+            "for a run of another store"
         )
     what = f"'{name}' is no directory and no run of the store, and a checkpoint of that name"
     commit, listed = hub.checkpoint(reference, FILES, machine.cache, what, ADVICE)
