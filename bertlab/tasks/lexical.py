@@ -66,7 +66,17 @@ def features(text: Sequence[Sequence[str]]) -> csr_matrix:
 
 
 def fit(inputs: csr_matrix, labels: Integers | Floats) -> Any:
-    """A fitted one-against-all logistic regression of labels, or a ridge regression of values."""
+    """A fitted one-against-all logistic regression of labels, or a ridge regression of values.
+
+    Fitted on one thread: the order of BLAS's sums, and so the last digits, depend on their number.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        return _fit(inputs, labels)
+
+
+def _fit(inputs: csr_matrix, labels: Integers | Floats) -> Any:
     from sklearn import dummy, linear_model, multiclass, pipeline, preprocessing
 
     if np.issubdtype(labels.dtype, np.floating):

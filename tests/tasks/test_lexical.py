@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
+from threadpoolctl import threadpool_limits
 
 from bertlab.tasks import lexical
 from bertlab.tasks.kinds import KINDS, base
@@ -121,3 +123,15 @@ def test_it_is_bounded(monkeypatch):
     KINDS["classification"].lexical_floor(task("classification", ("no", "yes"), sum_of_two), 20)
     assert seen[3:] == [20, 400, 400], "no more than the encoder trains on"
     assert len(lexical.words("word " * 999)) == lexical.WORDS
+
+
+def test_the_number_of_threads_changes_no_weight():
+    draw = np.random.default_rng(0)
+    rows, columns = 3000, 60_000  # BLAS divides vectors as long as this among its threads
+    places = (draw.integers(0, columns, rows * 7), np.arange(rows + 1) * 7)
+    inputs = csr_matrix((np.ones(rows * 7), *places), shape=(rows, columns))
+    labels, weights = draw.integers(0, 2, rows), []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            weights.append(lexical.fit(inputs, labels)[-1].coef_)
+    assert np.array_equal(*weights)
