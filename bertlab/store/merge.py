@@ -1,12 +1,13 @@
 """Joins the stores of several people, in memory or into a new store: finished runs, records, and failures.
 
-If several stores have a run, the copy with the most files counts, else the first. Different results of one run are an
-error if machine and numerics are equal; otherwise a note lists them, because last digits depend on both.
+If several stores have a run, the copy with the most files counts, else the first. Results of one run that differ by
+more than rounding are an error if machine and numerics are equal; otherwise a note lists them, as they depend on both.
 """
 
 import itertools
+import math
 import shutil
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +36,7 @@ class Joined(Store):
             known = self._runs.setdefault(run.id, run)
             if known is run:
                 continue
-            ours, theirs = known.manifest(), run.manifest()
-            # Results must be equal in all stores.
-            both = [name for name in ("result.json", "predictions.npz") if name in ours and name in theirs]
-            if run.kind != known.kind or any(ours[name]["sha256"] != theirs[name]["sha256"] for name in both):
+            if not _same(known, run):
                 facts = ("numerics", "processor")  # last digits may depend on them
                 if run.kind != known.kind or all(
                     str(run.environment().get(each)) == str(known.environment().get(each)) for each in facts
@@ -48,7 +46,7 @@ class Joined(Store):
                         f"numerics: remove the wrong one with `bertlab runs --remove {run.id} --runs STORE`"
                     )
                 self.differing.append(f"{run.id} {run.label}")
-            elif len(theirs) > len(ours):
+            elif len(run.manifest()) > len(known.manifest()):
                 self._runs[run.id] = run
         self._records: dict[str, Record] = {}
         for store in stores:
@@ -93,6 +91,30 @@ class Joined(Store):
             names = ", ".join(self.differing[:5]) + ", ..." * (len(self.differing) > 5)
             lines.append(f"{count(len(self.differing), 'result')} of the first of the stores kept: {names}")
         return lines
+
+
+def _same(one: Run, other: Run) -> bool:
+    """Whether two copies of a run have the same kind, predictions and result, but for rounding."""
+    ours, theirs = one.manifest(), other.manifest()
+    differing = {
+        name
+        for name in ("result.json", "predictions.npz")
+        if name in ours and name in theirs and ours[name]["sha256"] != theirs[name]["sha256"]
+    }
+    if one.kind != other.kind or "predictions.npz" in differing:
+        return False
+    return not differing or _alike(one.result(), other.result())
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal but for the last digits of numbers."""
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-9) or (math.isnan(one) and math.isnan(other))
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_alike(value, other[name]) for name, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    return bool(one == other)
 
 
 def opened(roots: Sequence[Path]) -> Store:

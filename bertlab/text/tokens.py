@@ -12,6 +12,7 @@ processes matters. Memory holds the sample for the vocabulary, a block of text a
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -123,8 +124,9 @@ def prepare(
     frequency = np.zeros(trained.size, dtype=np.int64)
     for start in range(0, len(opened.tokens), _CHUNK):  # of the held-out part
         frequency += np.bincount(opened.tokens[start : start + _CHUNK], minlength=trained.size)
-    shares = frequency[frequency > 0] / frequency.sum()
-    facts["unigram_entropy"] = float(-(shares @ np.log(shares)))
+    shares = (frequency[frequency > 0] / frequency.sum()).tolist()
+    # not a dot product, whose last digits depend on where the arrays lie in memory
+    facts["unigram_entropy"] = -math.fsum(share * math.log(share) for share in shares)
     facts["fingerprint"] = _fingerprint(directory, tokenizer)
     (directory / "corpus.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return facts

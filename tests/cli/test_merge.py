@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from bertlab.errors import RunFailed
-from bertlab.store.files import digest, write_json
+from bertlab.store.files import digest, read_json, write_json
 from bertlab.store.runs import Store
 
 STUDY = """
@@ -143,6 +143,16 @@ def test_results_that_differ_are_refused_unless_they_were_computed_otherwise(cal
     assert "precision differs: fp32 in" in printed
     assert f"1 result of the first of the stores kept: {run_id}" in printed
     assert files(tmp_path / "all") == files(halves[0])
+
+
+@pytest.mark.parametrize(("by", "code"), [(1e-14, 0), (1e-6, 2)])
+def test_results_that_differ_by_rounding_are_the_same(call, halves, tmp_path, by, code, capsys):
+    other = tmp_path / "other"
+    shutil.copytree(halves[0], other)
+    known = read_json(sorted((other / "pretrain").glob("[0-9a-f]*"))[0] / "result.json")["heldout"]["perplexity"]
+    tampered(other, "pretrain", "result.json", heldout={"perplexity": known * (1 + by)})
+    assert call("merge", halves[0], other, "--into", tmp_path / "all") == code
+    assert ("kept" in capsys.readouterr().out) is False
 
 
 @pytest.mark.parametrize("harm", ["weights", "result", "link"])
