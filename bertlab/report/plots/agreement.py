@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bertlab.report.agreement import ENDPOINTS, METRIC, Agreement
 from bertlab.report.plots.figure import COLOURS, INK, LEVEL, PALE, SPAN, WIDTH, Key, applied, blank, label, legend, svg
+from bertlab.report.predictions import LIKELIHOOD
 from bertlab.wording import count
 
 if TYPE_CHECKING:
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 _AGREES: dict[str, Any] = {"color": COLOURS[0], "marker": "o", "linestyle": "", "markersize": 5.5, "alpha": 0.8}
 _DIFFERS: dict[str, Any] = {**_AGREES, "color": COLOURS[3], "marker": "X", "markersize": 6}
 _REFERENCE: dict[str, Any] = {"color": INK, "linewidth": 1, "linestyle": LEVEL}
+_ENDPOINTS: dict[str, dict[str, Any]] = {
+    METRIC: {"linestyle": "solid", "marker": "o", "markersize": 4},
+    LIKELIHOOD: {"linestyle": (0, (5, 1.5)), "marker": "o", "markersize": 4, "markerfacecolor": "none"},
+}
 _LINEAR = 1.0
 """Points around zero that are drawn to scale; the axes are logarithmic beyond."""
 _TICKS = (-50, -20, -10, -5, -2, -1, 0, 1, 2, 5, 10, 20, 50)
@@ -54,27 +59,26 @@ def _signs(found: Agreement) -> tuple[Figure, str] | None:
 
 
 def _curve(found: Agreement) -> tuple[Figure, str] | None:
-    if sum(each.flops is not None for each in found.curve) < 2:
-        return None
+    if len({each.flops for each in found.curve} - {None}) < 2:
+        return None  # one budget is no curve
     figure = blank(3.0)
     axes = figure.subplots()
-    keys: list[Key] = []
     sections = list(dict.fromkeys((each.study, each.scale, each.setting, each.key) for each in found.curve))
+    one_setting = len({section[1:3] for section in sections}) == 1
+    keys: list[Key] = []
     for place, section in enumerate(sections):
         steps = [each for each in found.curve if (each.study, each.scale, each.setting, each.key) == section]
-        for endpoint, dashes in zip(ENDPOINTS, ("solid", (0, (5, 1.5))), strict=True):
+        colour: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)]}
+        drawn = False
+        for endpoint, style in _ENDPOINTS.items():
             shares = [(each.flops, each.shares[endpoint].value) for each in steps]
             points = [(flops, share) for flops, share in shares if flops and share is not None]
-            if points:
-                style: dict[str, Any] = {
-                    "color": COLOURS[place % len(COLOURS)],
-                    "linestyle": dashes,
-                    "marker": "o",
-                    "markersize": 3.5,
-                }
-                axes.plot([at for at, _ in points], [100 * share for _, share in points], **style)
-                name = f"{section[0]}, {section[1]} {section[2]}: {ENDPOINTS[endpoint]}"
-                keys.append((style, label(name, WIDTH / 2)))
+            axes.plot([at for at, _ in points], [100 * share for _, share in points], **style, **colour)
+            drawn = drawn or bool(points)
+        if drawn:
+            name = section[0] if one_setting else f"{section[0]}, {section[1]} {section[2]}"
+            keys.append(({"linewidth": 2, **colour}, label(name, WIDTH / 2)))
+    keys += [({**style, "color": INK}, ENDPOINTS[endpoint]) for endpoint, style in _ENDPOINTS.items()]
     axes.axhline(80, **_REFERENCE, zorder=1)
     keys.append((_REFERENCE, "80 %: DataDecide, 150M to 1B parameters"))
     axes.set_xscale("log")
