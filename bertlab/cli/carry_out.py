@@ -73,13 +73,12 @@ def models(jobs: Iterable[Job]) -> list[str]:
     found = Counter[str]()
     for job in jobs:
         if isinstance(job, Pretrain) and job.steps:
-            recipe, model = job.recipe, job.recipe.model
+            recipe = job.recipe
             batch = f"{recipe.schedule.batch_size:,} sequences"
             batch += " or as many tokens" if recipe.inputs.token_matched_to else ""
             lengths = ", then ".join(f"{steps:,} steps of {length}" for length, steps in cost.phases(recipe))
-            shape = f"{model.layers} layers, {model.hidden} wide, {model.heads} heads"
             size = f"{parameters(cost.trained_parameters(recipe))} parameters"
-            found[f"{shape}: {size}; {batch}, {lengths} tokens"] += 1
+            found[f"{recipe.model.shape}: {size}; {batch}, {lengths} tokens"] += 1
     return [f"{number} x {line}" for line, number in found.items()]
 
 

@@ -38,15 +38,22 @@ class Size(Checked, group="size"):
     """Attention heads of the same total width."""
     width: Multiple = 1.0
     """Attention heads of the same size each, and with them the width."""
+    embeddings: Multiple = 1.0
+    """The width of the embeddings, which is that of the model unless `model.embedding_size` is set."""
 
     def of(self, model: Model) -> Model:
         """`model` in this size, with at least one layer and one head."""
         across = max(1, round(self.width * model.heads))
+        hidden = across * (model.hidden // model.heads)
+        embedding_size = model.embedding_size
+        if self.embeddings != 1:
+            embedding_size = max(1, round(self.embeddings * (embedding_size or hidden)))
         return dataclasses.replace(
             model,
             layers=max(1, round(self.layers * model.layers)),
             heads=max(1, int(self.heads * across)),
-            hidden=across * (model.hidden // model.heads),
+            hidden=hidden,
+            embedding_size=embedding_size,
         )
 
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from bertlab import recipe
 from bertlab.model.layers import Embeddings, Layer, Rotary, Rotation, causal_bias, padding_bias
+from bertlab.model.sharing import share
 
 
 class Encoder(nn.Module):
@@ -20,8 +21,10 @@ class Encoder(nn.Module):
         super().__init__()
         self.causal = causal
         self.hidden_size, self.num_layers, self.max_positions = model.hidden, model.layers, positions
+        self.heads = model.heads
         self.embeddings = Embeddings(model, vocabulary, positions)
         self.layers = nn.ModuleList(Layer(model) for _ in range(model.layers))
+        share(self.layers, model)
         self.rotary = Rotary(positions, model.hidden // model.heads) if model.positions == "rotary" else None
 
     @property

@@ -22,22 +22,26 @@ from bertlab.errors import BadInput
 from bertlab.keyed import key
 from bertlab.model.encoder import Encoder
 from bertlab.model.initial import HEAD_STD, initialise
-from bertlab.model.layers import EPSILON, eager_on_cpu, gather, set_dropout
+from bertlab.model.layers import APPROXIMATE, EPSILON, eager_on_cpu, gather, set_dropout
 from bertlab.model.recurrent import Backbone
 from bertlab.recipe.objective import bert
 
 
 class LMHead(nn.Module):
-    """A language model's transform and output bias; each call passes the output matrix, the token embeddings."""
+    """A language model's transform and output bias; each call passes the output matrix, the token embeddings.
 
-    def __init__(self, hidden: int, vocabulary: int) -> None:
+    The transform is from the width of the encoder to that of the embeddings, E (ALBERT's released code).
+    """
+
+    def __init__(self, model: recipe.Model, vocabulary: int) -> None:
         super().__init__()
-        self.transform = nn.Linear(hidden, hidden)
-        self.norm = nn.LayerNorm(hidden, EPSILON)
+        self.approximate = APPROXIMATE[model.activation]
+        self.transform = nn.Linear(model.hidden, model.embedding_width)
+        self.norm = nn.LayerNorm(model.embedding_width, EPSILON)
         self.bias = nn.Parameter(torch.zeros(vocabulary))
 
     def forward(self, hidden: Tensor, embeddings: Tensor) -> Tensor:
-        """Vectors (B, K, D) and the output matrix (V, D) -> logits (B, K, V)."""
+        """Vectors (B, K, D) and the output matrix (V, E) -> logits (B, K, V)."""
         return self._logits(hidden.flatten(0, 1), embeddings).view(*hidden.shape[:2], -1)
 
     def loss(self, hidden: Tensor, embeddings: Tensor, targets: Tensor, weights: Tensor, sparse: bool) -> Tensor:
@@ -55,7 +59,8 @@ class LMHead(nn.Module):
         return torch.dot(losses, weights.to(losses.dtype))
 
     def _logits(self, x: Tensor, embeddings: Tensor) -> Tensor:
-        return F.linear(self.norm(F.gelu(self.transform(x))), embeddings, self.bias)
+        x = self.norm(F.gelu(self.transform(x), approximate=self.approximate))
+        return F.linear(x, embeddings, self.bias)
 
 
 class Pooler(nn.Module):

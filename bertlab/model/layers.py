@@ -1,8 +1,8 @@
 """The parts of BERT's encoder (Vaswani et al. 2017, section 3; Devlin et al. 2019, appendix A.2).
 
-Post-norm layers, erf GELU, LayerNorm with epsilon 1e-12; learned positions, or rotary ones (Su et al. 2021).
+Post-norm layers, GELU, LayerNorm with epsilon 1e-12; learned positions, or rotary ones (Su et al. 2021).
 
-Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden, H heads, d = D / H.
+Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden, E embeddings, H heads, d = D / H.
 """
 
 import torch
@@ -14,20 +14,27 @@ from bertlab.model.kernels.attention import attention
 
 SEGMENTS = 2
 EPSILON = 1e-12
+APPROXIMATE = {"gelu": "none", "gelu_new": "tanh"}
+"""What torch calls the versions of GELU."""
 Rotation = tuple[Tensor, Tensor]
 """The cosines and sines of rotary angles: (T, d/2) each, or (B, 1, K, d/2)."""
 
 
 class Embeddings(nn.Module):
-    """The sum of token, segment and learned position embeddings, normalised; rotary positions are in the layers."""
+    """The sum of token, segment and learned position embeddings, normalised; rotary positions are in the layers.
+
+    Embeddings that are narrower than the layers are then projected to their width (Lan et al. 2020, section 3.1).
+    """
 
     def __init__(self, model: recipe.Model, vocabulary: int, positions: int) -> None:
         super().__init__()
-        self.tokens = nn.Embedding(vocabulary, model.hidden)
-        self.segments = nn.Embedding(SEGMENTS, model.hidden)
-        self.positions = nn.Embedding(positions, model.hidden) if model.positions == "learned" else None
-        self.norm = nn.LayerNorm(model.hidden, EPSILON)
+        width, hidden = model.embedding_width, model.hidden
+        self.tokens = nn.Embedding(vocabulary, width)
+        self.segments = nn.Embedding(SEGMENTS, width)
+        self.positions = nn.Embedding(positions, width) if model.positions == "learned" else None
+        self.norm = nn.LayerNorm(width, EPSILON)
         self.dropout = nn.Dropout(model.dropout)
+        self.projection = nn.Linear(width, hidden) if width != hidden else None
 
     def forward(self, tokens: Tensor, segments: Tensor) -> Tensor:
         """(B, T) and (B, T) -> (B, T, D)."""
@@ -38,7 +45,7 @@ class Embeddings(nn.Module):
         if torch.is_autocast_enabled(x.device.type):
             x = x.to(torch.get_autocast_dtype(x.device.type))
         out: Tensor = self.dropout(x)
-        return out
+        return out if self.projection is None else self.projection(out)
 
 
 class Layer(nn.Module):
@@ -111,12 +118,13 @@ class MLP(nn.Module):
 
     def __init__(self, model: recipe.Model) -> None:
         super().__init__()
+        self.approximate = APPROXIMATE[model.activation]
         self.fc1 = nn.Linear(model.hidden, model.feedforward)
         self.fc2 = nn.Linear(model.feedforward, model.hidden)
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, D) -> (B, T, D)."""
-        out: Tensor = self.fc2(F.gelu(self.fc1(x)))
+        out: Tensor = self.fc2(F.gelu(self.fc1(x), approximate=self.approximate))
         return out
 
 

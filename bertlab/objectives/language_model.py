@@ -36,7 +36,7 @@ class LanguageModel(Loss):
         """BERT's transform and output bias."""
         from bertlab.model.heads import LMHead
 
-        return LMHead(model.hidden, vocabulary)
+        return LMHead(model, vocabulary)
 
     def sum(self, head: LMHead, hidden: Tensor, arrays: Arrays, embeddings: Tensor) -> Tensor:
         """Cross-entropy over the vocabulary, at the slots alone."""
@@ -44,11 +44,11 @@ class LanguageModel(Loss):
 
     def parameters(self, model: Model, vocabulary: int) -> int:
         """Transform, LayerNorm and output bias; the output matrix is tied to the token embeddings."""
-        return model.hidden * model.hidden + model.hidden + 2 * model.hidden + vocabulary
+        return model.hidden * model.embedding_width + model.embedding_width + 2 * model.embedding_width + vocabulary
 
     def flops(self, model: Model, vocabulary: int, length: int) -> float:
         """Transform and logits, at the predicted tokens."""
-        return 2.0 * length * self.predicted(length) * (model.hidden**2 + model.hidden * vocabulary)
+        return 2.0 * length * self.predicted(length) * model.embedding_width * (model.hidden + vocabulary)
 
     def logits(self, vocabulary: int, length: int) -> float:
         """The vocabulary at each predicted token."""

@@ -14,13 +14,16 @@ def parameters(model: Model, vocabulary: int, positions: int, objective: Sequenc
 
     `positions` is the size of the position table, which a rotary model does not have.
     """
-    hidden, wide = model.hidden, model.feedforward
+    hidden, wide, narrow = model.hidden, model.feedforward, model.embedding_width
     norm = 2 * hidden
-    embeddings = (vocabulary + 2 + (positions if model.positions == "learned" else 0)) * hidden  # 2 segments
-    attention = 4 * (hidden * hidden + hidden)
-    feedforward = hidden * wide + wide + wide * hidden + hidden
+    embeddings = (vocabulary + 2 + (positions if model.positions == "learned" else 0)) * narrow  # 2 segments
+    projection = narrow * hidden + hidden if narrow != hidden else 0
+    attention = 4 * (hidden * hidden + hidden) + norm
+    feedforward = hidden * wide + wide + wide * hidden + hidden + norm
+    layers = (1 if model.shares_attention else model.layers) * attention
+    layers += (1 if model.shares_feedforward else model.layers) * feedforward
     heads = {loss.head: loss.parameters(model, vocabulary) for loss in objective}
-    return embeddings + norm + model.layers * (attention + feedforward + 2 * norm) + sum(heads.values())
+    return embeddings + 2 * narrow + projection + layers + sum(heads.values())
 
 
 def phases(recipe: Recipe) -> list[tuple[int, int]]:
@@ -50,6 +53,7 @@ def encoder_flops_per_token(model: Model, length: int, *, causal: bool = False) 
     """Operations of the encoder's forward pass on one token, in sequences of `length` tokens."""
     hidden = model.hidden
     matrices = model.layers * (4 * hidden**2 + 2 * hidden * model.feedforward)
+    matrices += model.embedding_width * hidden if model.embedding_width != hidden else 0  # the projection of embeddings
     seen = (length + 1) / 2 if causal else length  # tokens that a token attends to
     return 2.0 * (matrices + model.layers * 2 * seen * hidden)
 

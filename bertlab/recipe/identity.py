@@ -35,6 +35,7 @@ def science(value: Any, default: Any = None) -> Any:
         known = hints(kind)
         for each in dataclasses.fields(value):
             item = getattr(used, each.name)
+            item = getattr(item, "declared", item)  # a group that declares nothing is at its default
             if known[each.name][0] is float:  # 1 and 1.0 are the same science
                 item = float(item)
             usual = default_of(each)

@@ -3,6 +3,7 @@
 All fields default to BERT's own values (Devlin et al. 2019, appendix A.2).
 """
 
+import dataclasses
 import math
 import re
 from abc import ABC, abstractmethod
@@ -17,6 +18,8 @@ from bertlab.recipe.objective import Loss, Pairing, bert, pairing
 from bertlab.recipe.ranges import DROPOUT, SHARE, Arm, Checked, FieldError, Range, arm
 
 Positions = Literal["learned", "rotary"]
+Sharing = Literal["none", "attention", "feed-forward", "all"]
+Activation = Literal["gelu", "gelu_new"]
 Format = Literal["segment-pair", "sentence-pair", "full-sentences", "doc-sentences"]
 
 OPTIONS = {"seed": "--seeds or --seed", "corpus.sources": "--corpus", "tokenizer.given": "--vocab"}
@@ -138,13 +141,20 @@ class Inputs(Checked, group="inputs"):
 
 @dataclass(frozen=True, kw_only=True)
 class Model(Checked, group="model"):
-    """The encoder: post-norm, GELU (erf), LayerNorm eps 1e-12, tied output embedding, as in BERT."""
+    """The encoder: post-norm, GELU, LayerNorm eps 1e-12, tied output embedding, as in BERT."""
 
     layers: Annotated[int, Range(1, 200)] = 12
     hidden: Annotated[int, Range(1, 65_536)] = 768
     heads: Annotated[int, Range(1, 65_536)] = 12
     intermediate: Annotated[int, Range(0, 1_000_000)] = 0
     """Width of the feed-forward layer; 0 for four times `hidden`."""
+    embedding_size: Annotated[int, Range(0, 65_536)] = 0
+    """Width of the embeddings, which are projected to `hidden`, and to which the LM head projects back (ALBERT section
+    3.1); 0 for `hidden`, without a projection."""
+    sharing: Sharing = "none"
+    """Sub-layers whose parameters, with the LayerNorm behind them, are the same in all layers (ALBERT section 3.1)."""
+    activation: Activation = "gelu"
+    """GELU with the error function, or `gelu_new`, its approximation by tanh in Google's released code."""
     positions: Positions = "learned"
     """`learned` is BERT's; small models need `rotary` to leave the unigram plateau."""
     max_positions: Annotated[int, Range(1, 1_000_000, or_zero=True)] = 0
@@ -161,6 +171,39 @@ class Model(Checked, group="model"):
             raise BadInput(f"{found}: hidden must be a multiple of heads")
         if self.positions == "rotary" and size % 2:
             raise BadInput(f"model.positions is rotary with heads of {size}: rotary needs an even head size")
+
+    @property
+    def declared(self) -> "Model":
+        """The model without fields that change nothing: embeddings as wide as it is, and sharing in a single layer."""
+        embedding_size = 0 if self.embedding_size == self.hidden else self.embedding_size
+        sharing: Sharing = "none" if self.layers == 1 else self.sharing
+        return dataclasses.replace(self, embedding_size=embedding_size, sharing=sharing)
+
+    @property
+    def shape(self) -> str:
+        """Its size in words, for plans and reports."""
+        text = f"{self.layers} layers, {self.hidden} wide, {self.heads} heads"
+        used = self.declared
+        if used.embedding_size:
+            text += f", embeddings of {used.embedding_size}"
+        if used.sharing != "none":
+            text += f", {'all parameters' if used.sharing == 'all' else used.sharing} shared"
+        return text
+
+    @property
+    def embedding_width(self) -> int:
+        """Width of the embeddings."""
+        return self.embedding_size or self.hidden
+
+    @property
+    def shares_attention(self) -> bool:
+        """Whether all layers have the same self-attention."""
+        return self.sharing in ("attention", "all")
+
+    @property
+    def shares_feedforward(self) -> bool:
+        """Whether all layers have the same feed-forward network."""
+        return self.sharing in ("feed-forward", "all")
 
     @property
     def feedforward(self) -> int:

@@ -77,6 +77,7 @@ def _pretraining(runs: Sequence[Pretraining], baseline: str) -> list[tuple[str, 
         own = sizes.get(baseline, model)
         ratios = {"layers": model.layers / own.layers, "width": model.hidden / own.hidden}
         ratios["heads"] = model.heads / own.heads
+        ratios["embeddings"] = model.embedding_width / own.embedding_width
         if parts := [f"{name} x {ratio:.3g}" for name, ratio in ratios.items() if ratio != 1]:
             multiples.append(f"{variant}: {', '.join(parts)}")
     found.append(("Sizes relative to the baseline", "; ".join(multiples)))
@@ -168,12 +169,7 @@ def _time(evidence: Evidence) -> str:
 
 def _model(runs: Sequence[Pretraining]) -> str:
     models = [each.recipe and each.recipe.model for each in runs]
-    sizes = [
-        f"{model.layers} layers, {model.hidden} wide, {model.heads} heads, {model.positions} positions"
-        if model
-        else "a model of unknown size"
-        for model in models
-    ]
+    sizes = [f"{model.shape}, {model.positions} positions" if model else "a model of unknown size" for model in models]
     text = "; ".join(dict.fromkeys(sizes))
     return f"{text}; {_span(runs, 'parameters')} parameters, vocabulary {_span(runs, 'vocabulary')}"
 

@@ -9,6 +9,7 @@ import pytest
 from bertlab.objectives import CausalLM, MaskedLM, NextSentence
 from bertlab.recipe import Inputs, Model, Recipe, Schedule, cost
 from bertlab.recipe.objective import bert
+from bertlab.recipe.recipe import Sharing
 from bertlab.text.tokenizers import WordPiece
 
 BASE = Model()
@@ -27,6 +28,11 @@ def test_published_sizes() -> None:
         Model(layers=2, hidden=16, heads=2),
         Model(layers=3, hidden=16, heads=4, positions="rotary"),
         Model(layers=1, hidden=24, heads=2, intermediate=20),
+        Model(layers=3, hidden=16, heads=2, embedding_size=6),
+        Model(layers=3, hidden=16, heads=2, embedding_size=16),
+        Model(layers=3, hidden=16, heads=2, sharing="attention"),
+        Model(layers=3, hidden=16, heads=2, sharing="feed-forward", positions="rotary", embedding_size=40),
+        Model(layers=3, hidden=16, heads=2, sharing="all", embedding_size=6),
     ],
 )
 def test_count_is_that_of_the_model(model: Model) -> None:
@@ -37,6 +43,31 @@ def test_count_is_that_of_the_model(model: Model) -> None:
     assert cost.parameters(model, 97, 40, bert()) == sum(count.values())
     relation = sum(number for name, number in count.items() if name.startswith("nsp_head."))
     assert cost.parameters(model, 97, 40, (MaskedLM(),)) == sum(count.values()) - relation
+
+
+@pytest.mark.parametrize(
+    ("embedding_size", "sharing", "millions"),
+    [  # ALBERT Tables 3 and 4
+        (64, "none", 87), (128, "none", 89), (256, "none", 93), (768, "none", 108),
+        (64, "all", 10), (128, "all", 12), (256, "all", 16), (768, "all", 31),
+        (768, "attention", 83), (768, "feed-forward", 57), (128, "attention", 64), (128, "feed-forward", 38),
+    ],
+)  # fmt: skip
+def test_sizes_of_factorised_and_shared_models_are_those_that_albert_prints(
+    embedding_size: int, sharing: Sharing, millions: int
+) -> None:
+    """Within the 0.6M of the pooler and the rounding: its 12M include the pooler, its 89M do not."""
+    model = Model(embedding_size=embedding_size, sharing=sharing)
+    assert cost.parameters(model, 30_000, 512) / 1e6 == pytest.approx(millions, abs=1.0)
+
+
+def test_operations_are_those_of_the_layers_however_they_share_and_of_the_projections() -> None:
+    plain = cost.flops_per_token(Recipe())
+    shared = Recipe(model=Model(sharing="all"))
+    assert cost.flops_per_token(shared) == plain
+    narrow = Recipe(model=Model(embedding_size=128))
+    less = 0.15 * (768 * (768 + 30_522) - 128 * (768 + 30_522))
+    assert plain - cost.flops_per_token(narrow) == pytest.approx(6 * (less - 128 * 768))
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,14 @@ def test_defaults_are_left_out_so_that_new_fields_keep_old_ids():
     assert identity("pretrain", recipe=explicit) == identity("pretrain", recipe=Recipe(schedule=Schedule(steps=10)))
 
 
+def test_what_changes_no_model_changes_no_id():
+    """Embeddings as wide as the model have no projection, and a single layer shares with none."""
+    assert canonical(Recipe(model=recipe.Model(embedding_size=768))) == "{}"
+    alone = recipe.Model(layers=1, sharing="all")
+    assert canonical(alone) == canonical(recipe.Model(layers=1))
+    assert canonical(recipe.Model(layers=2, sharing="all")) != canonical(recipe.Model(layers=2))
+
+
 def test_order_and_kind_of_number_do_not_change_the_id():
     assert identity("a", x=1, y=2) == identity("a", y=2, x=1)
     whole, exact = (

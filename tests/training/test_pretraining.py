@@ -32,6 +32,7 @@ OTHERS = [
     dataclasses.replace(SMOKE, inputs=Inputs(length=32, format="sentence-pair")),
     dataclasses.replace(SMOKE, inputs=Inputs(length=32, format="full-sentences"), objective=ALONE),
     dataclasses.replace(SMOKE, inputs=Inputs(length=32, format="doc-sentences"), objective=ALONE),
+    dataclasses.replace(SMOKE, model=dataclasses.replace(SMOKE.model, sharing="all", embedding_size=8)),
 ]
 
 
@@ -237,7 +238,7 @@ def test_micro_batches_change_nothing(corpus, machine, tmp_path, changed):
     """The loss is a sum over the global batch, so that its parts add up, dropout aside."""
     recipe = dataclasses.replace(
         changed,
-        model=dataclasses.replace(SMOKE.model, dropout=0.0),
+        model=dataclasses.replace(changed.model, dropout=0.0),
         schedule=dataclasses.replace(SMOKE.schedule, steps=6),
     )
     losses = []

@@ -1,0 +1,43 @@
+"""Parameters shared across the layers of an encoder (ALBERT: Lan et al. 2020, section 3.1).
+
+Each layer remains a module of its own, so that an adaptation may add other modules to each. Shared weights are saved
+once, under their name in the first layer.
+"""
+
+from typing import Any
+
+from torch import nn
+
+from bertlab import recipe
+
+
+def share(layers: nn.ModuleList, model: recipe.Model) -> None:
+    """Gives all layers the sub-layers of the first one that `model` shares, each with the LayerNorm behind it."""
+    first, *others = layers
+    for layer in others:
+        if model.shares_attention:
+            layer.attention, layer.attention_norm = first.attention, first.attention_norm
+        if model.shares_feedforward:
+            layer.mlp, layer.mlp_norm = first.mlp, first.mlp_norm
+    layers.register_state_dict_post_hook(_leave_out)
+    layers.register_load_state_dict_pre_hook(_fill_in)
+
+
+def _names(module: nn.Module) -> dict[str, str]:
+    """The further names of parameters that have several, each with the first name."""
+    first: dict[nn.Parameter, str] = {}
+    found = {name: first.setdefault(value, name) for name, value in module.named_parameters(remove_duplicate=False)}
+    return {name: owner for name, owner in found.items() if name != owner}
+
+
+def _leave_out(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Removes shared parameters from a state, except under their first name."""
+    for name in _names(module):
+        state.pop(prefix + name, None)
+
+
+def _fill_in(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Adds the names that `_leave_out` removed."""
+    for name, owner in _names(module).items():
+        if prefix + owner in state:
+            state.setdefault(prefix + name, state[prefix + owner])
