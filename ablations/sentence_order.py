@@ -58,6 +58,8 @@ study = Study(
     ],
     at_paper={
         # sections 4.1 and 4.2; the rate is RoBERTa's for AdamW in such batches
+        "model.embedding_size": "128",
+        "model.sharing": "all",
         "tokenizer.vocabulary": "30000",
         "inputs.length": "512",
         "inputs.phase2_length": "0",
@@ -69,7 +71,6 @@ study = Study(
         "optimizer.bias_correction": "true",
     },
     unlike=[
-        "each layer has weights of its own and embeddings are as wide as the model (paper: shared weights, width 128)",
         "AdamW at a peak of 7e-4 (paper: LAMB at 1.76e-3)",
         "single tokens are masked (paper: n-grams of up to 3)",
         "WordPiece (paper: SentencePiece)",

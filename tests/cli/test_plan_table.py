@@ -31,7 +31,8 @@ def lines(machine, study):
 
 
 def test_every_study_is_here():
-    assert {*BASES, "sentence-order", "size", "spans"} == set(studies.names())
+    others = {"dropout", "embedding-size", "sentence-order", "sharing", "size", "spans"}
+    assert {*BASES, *others} == set(studies.names())
 
 
 @pytest.mark.parametrize("study", BASES)
@@ -58,6 +59,43 @@ def test_sizes_at_the_papers_scale_are_table_6(machine):
             "24 layers, 1024 wide, 16 heads: 336M",  # BERT says 340M
         )
     ]
+
+
+ALBERT = "4,096 sequences, 125,000 steps of 512 tokens"
+
+
+@pytest.mark.parametrize(
+    ("study", "shapes"),
+    [  # ALBERT prints 87M, 89M, 93M and 108M, 10M, 12M, 16M and 31M for the encoder: without heads and output bias
+        ("embedding-size", [
+            ", embeddings of 64: 88M", ", embeddings of 128: 90M", ", embeddings of 256: 94M", ": 110M",
+            ", embeddings of 64, all parameters shared: 9.8M", ", embeddings of 128, all parameters shared: 12M",
+            ", embeddings of 256, all parameters shared: 16M", ", all parameters shared: 32M",
+        ]),
+        # 31M, 83M, 57M and 108M, 12M, 64M, 38M and 89M
+        ("sharing", [
+            ", all parameters shared: 32M", ", attention shared: 84M", ", feed-forward shared: 58M", ": 110M",
+            ", embeddings of 128, all parameters shared: 12M", ", embeddings of 128, attention shared: 64M",
+            ", embeddings of 128, feed-forward shared: 38M", ", embeddings of 128: 90M",
+        ]),
+    ],
+)  # fmt: skip
+def test_alberts_studies_have_its_models_and_steps(machine, study, shapes):
+    assert lines(machine, study) == [f"1 x 12 layers, 768 wide, 12 heads{each} parameters; {ALBERT}" for each in shapes]
+
+
+def test_the_models_of_dropout_are_alberts_largest(machine):
+    """ALBERT prints 235M."""
+    (line,) = lines(machine, "dropout")
+    assert line.startswith("2 x 12 layers, 4096 wide, 64 heads, embeddings of 128, all parameters shared: 223M")
+    assert line.endswith("4,096 sequences, 1,000,000 steps of 512 tokens")
+
+
+def test_sentence_order_has_alberts_base_model(machine):
+    shape = "12 layers, 768 wide, 12 heads, embeddings of 128, all parameters shared"
+    with_pairs, without = lines(machine, "sentence-order")
+    assert with_pairs == f"2 x {shape}: 12M parameters; {ALBERT}"
+    assert without == f"1 x {shape}: 11M parameters; {ALBERT}"
 
 
 def test_spanberts_study_has_its_model_and_steps(machine):

@@ -110,6 +110,45 @@ def test_size_is_table_6_at_the_scale_of_the_paper():
     ]
 
 
+def test_two_tables_of_albert_that_disagree_keep_their_own_values():
+    """On MNLI at E = 128; what both print is otherwise the same, and each of these models is trained once for both."""
+    one, other = studies.find("embedding-size"), studies.find("sharing")
+    both = [each.name for each in one.variants if each.name in {variant.name for variant in other.variants}]
+    assert sorted(both) == [
+        "all shared, E = H", "all shared, E = H/6", "not shared, E = H", "not shared, E = H/6",
+    ]  # fmt: skip
+    columns = [each.name for each in one.measurements]
+    differing = {
+        (name, column): (one.published[name, column], other.published[name, column])
+        for name in both
+        for column in columns
+        if one.published[name, column] != other.published[name, column]
+    }
+    assert differing == {("all shared, E = H/6", "MNLI"): (81.6, 82.0), ("not shared, E = H/6", "MNLI"): (83.7, 83.2)}
+    for scale in scales.SCALES.values():
+        ids = [
+            [
+                identity("pretrain", recipe=each.recipe(each.variant(name), scale.following(each.at_paper).recipe))
+                for name in both
+            ]
+            for each in (one, other)
+        ]
+        assert ids[0] == ids[1]
+
+
+@pytest.mark.parametrize("name", ["embedding-size", "sharing"])
+def test_rows_of_albert_are_the_papers_at_its_scale_and_differ_at_all_others(name):
+    table = studies.find(name)
+    for scale in scales.SCALES.values():
+        models = [table.recipe(variant, scale.following(table.at_paper).recipe).model for variant in table.variants]
+        assert len({(each.embedding_size, each.sharing) for each in models}) == 8
+    for variant, model in zip(table.variants, models, strict=True):  # of scale paper, the last one
+        sharing, share = variant.name.split(", E = ")
+        assert model.embedding_width == {"H/12": 64, "H/6": 128, "H/3": 256, "H": 768}[share]
+        assert sharing in ("not shared", f"{model.sharing} shared")
+        assert (model.sharing == "none") == (sharing == "not shared")
+
+
 def test_features_is_table_7():
     table = studies.find("features")
     assert [table.published[variant.name, "NER dev"] for variant in table.variants] == [
@@ -150,6 +189,30 @@ def test_the_other_tables_as_they_are_printed():
             "NSP": (54.5, 90.5, 52.0, 88.4, 77.2, 81.6, 91.1, 62.3),
             "none": (54.9, 52.4, 53.3, 88.6, 78.1, 81.5, 89.9, 61.7),
             "SOP": (54.0, 78.9, 86.5, 89.3, 80.0, 82.0, 90.3, 64.0),
+        },
+        "embedding-size": {
+            "not shared, E = H/12": (89.9, 80.1, 82.9, 91.5, 66.7),
+            "not shared, E = H/6": (89.9, 80.3, 83.7, 91.5, 67.9),
+            "not shared, E = H/3": (90.2, 80.3, 84.1, 91.9, 67.3),
+            "not shared, E = H": (90.4, 80.4, 84.5, 92.8, 68.2),
+            "all shared, E = H/12": (88.7, 77.5, 80.8, 89.4, 63.5),
+            "all shared, E = H/6": (89.3, 80.0, 81.6, 90.3, 64.0),
+            "all shared, E = H/3": (88.8, 79.1, 81.5, 90.3, 63.4),
+            "all shared, E = H": (88.6, 79.2, 82.0, 90.6, 63.3),
+        },
+        "sharing": {
+            "all shared, E = H": (88.6, 79.2, 82.0, 90.6, 63.3),
+            "attention shared, E = H": (89.9, 80.0, 84.0, 91.4, 67.7),
+            "feed-forward shared, E = H": (89.2, 78.2, 81.5, 90.8, 62.6),
+            "not shared, E = H": (90.4, 80.4, 84.5, 92.8, 68.2),
+            "all shared, E = H/6": (89.3, 80.0, 82.0, 90.3, 64.0),
+            "attention shared, E = H/6": (89.9, 80.7, 83.4, 91.9, 67.6),
+            "feed-forward shared, E = H/6": (88.9, 78.6, 82.3, 91.7, 64.4),
+            "not shared, E = H/6": (89.9, 80.3, 83.2, 91.5, 67.9),
+        },
+        "dropout": {
+            "with dropout": (None, 94.7, 89.6, 90.0, 96.3, 85.7),
+            "without dropout": (None, 94.8, 89.9, 90.4, 96.5, 86.1),
         },
         "dynamic": {
             "static, one mask": (None, None, None),
@@ -216,17 +279,26 @@ def test_the_baseline_of_five_studies_is_one_pre_training():
 
 
 @pytest.mark.parametrize(
-    ("size", "layers", "heads", "hidden"),
+    ("size", "layers", "heads", "hidden", "embedding_size"),
     [
-        (Size(layers=1 / 4), 1, 2, 128),
-        (Size(layers=1 / 2, heads=1 / 4), 2, 1, 128),
-        (Size(width=4 / 3), 4, 3, 192),
-        (Size(layers=2, width=4 / 3), 8, 3, 192),
+        (Size(layers=1 / 4), 1, 2, 128, 0),
+        (Size(layers=1 / 2, heads=1 / 4), 2, 1, 128, 0),
+        (Size(width=4 / 3), 4, 3, 192, 0),
+        (Size(layers=2, width=4 / 3), 8, 3, 192, 0),
+        (Size(embeddings=1 / 6), 4, 2, 128, 21),
+        (Size(width=4 / 3, embeddings=1 / 6), 4, 3, 192, 32),
+        (Size(embeddings=0.001), 4, 2, 128, 1),
     ],
 )
-def test_sizes_keep_the_size_of_a_head_and_have_at_least_one(size, layers, heads, hidden):
+def test_sizes_keep_the_size_of_a_head_and_have_at_least_one(size, layers, heads, hidden, embedding_size):
     model = size.of(Model(layers=4, hidden=128, heads=2))
-    assert (model.layers, model.heads, model.hidden) == (layers, heads, hidden)
+    assert (model.layers, model.heads, model.hidden, model.embedding_size) == (layers, heads, hidden, embedding_size)
+
+
+def test_embeddings_are_multiples_of_those_that_are_set():
+    model = Model(layers=4, hidden=128, heads=2, embedding_size=32)
+    assert Size(embeddings=1 / 4).of(model).embedding_size == 8
+    assert Size(layers=2).of(model).embedding_size == 32
 
 
 def test_groups_that_go_together_are_set_together():
