@@ -176,4 +176,6 @@ def _in_studies(evidences: Sequence[Evidence], pretrain_id: str) -> Iterator[tup
 
 
 def _architecture(recipe: Recipe) -> str:
-    return "RoFormer" if recipe.model.positions == "rotary" else "BERT"
+    from bertlab.model.interop.architectures import architecture_of
+
+    return architecture_of(recipe.model, recipe.causal).title

@@ -1,12 +1,8 @@
-"""Checkpoints to and from the `transformers` format: BERT, and RoFormer for rotary positions (`bertlab export`).
-
-Only `BertForPreTraining` has a next-sentence head: in the others, pooler and classifier have BERT's names in the same
-file, which `transformers` ignores and `read` loads. RoFormer rotates the pairs (2i, 2i + 1) of a head and we rotate
-(i, i + d/2), so its query and key matrices are ours in another order.
-"""
+"""Checkpoints to and from the `transformers` format (`bertlab export`, `--from`); `architectures` has its models."""
 
 import dataclasses
 import json
+import typing
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,51 +14,18 @@ from torch import Tensor
 from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel
-from bertlab.model.layers import EPSILON, SEGMENTS, Rotary
+from bertlab.model.interop.architectures import ARCHITECTURES, Architecture, architecture_of
+from bertlab.model.layers import EPSILON, SEGMENTS
 from bertlab.names import shown
-from bertlab.recipe.objective import bert
-from bertlab.recipe.ranges import arm
+from bertlab.recipe.recipe import Activation
 from bertlab.text.tokenizers import base as tokenizers
 from bertlab.text.tokenizers.base import TrainedTokenizer
 
 _WEIGHTS = "model.safetensors"
-_TYPES = {"learned": "bert", "rotary": "roformer"}
-_ARCHITECTURES = {  # by positions, and whether the encoder is causal
-    ("learned", False): "BertForPreTraining",
-    ("learned", True): "BertLMHeadModel",
-    ("rotary", False): "RoFormerForMaskedLM",
-    ("rotary", True): "RoFormerForCausalLM",
-}
 _UNREAD = ("classifier.", "qa_outputs.", "sequence_summary.", "embeddings.position_ids")
 """Beginnings of tensors that are left out: heads of tasks, and the numbers of positions."""
-_ANGLES = "roformer.encoder.embed_positions.weight"
-"""The sines and cosines of rotary positions, which `transformers` keeps among the weights."""
-_COPIES = {
-    "cls.predictions.decoder.weight": "encoder.embeddings.tokens.weight",
-    "cls.predictions.decoder.bias": "lm_head.bias",
-}
-"""Published tensors that are copies of our parameters."""
-_FIXED = {"hidden_act": "gelu", "type_vocab_size": SEGMENTS}
+_FIXED = {"type_vocab_size": SEGMENTS, "layer_norm_eps": EPSILON}
 """Fields of config.json that are fixed here: a checkpoint with other values is another model."""
-_NAMES = {
-    "encoder.embeddings.tokens.": "{base}.embeddings.word_embeddings.",
-    "encoder.embeddings.segments.": "{base}.embeddings.token_type_embeddings.",
-    "encoder.embeddings.positions.": "{base}.embeddings.position_embeddings.",
-    "encoder.embeddings.norm.": "{base}.embeddings.LayerNorm.",
-    "encoder.layers.": "{base}.encoder.layer.",
-    ".attention.qkv_proj.": ".attention.self.{each}.",
-    ".attention.out_proj.": ".attention.output.dense.",
-    ".attention_norm.": ".attention.output.LayerNorm.",
-    ".mlp.fc1.": ".intermediate.dense.",
-    ".mlp.fc2.": ".output.dense.",
-    ".mlp_norm.": ".output.LayerNorm.",
-    "nsp_head.pooler.": "{base}.pooler.",
-    "nsp_head.classifier.": "cls.seq_relationship.",
-    "lm_head.transform.": "cls.predictions.transform.dense.",
-    "lm_head.norm.": "cls.predictions.transform.LayerNorm.",
-    "lm_head.bias": "cls.predictions.bias",
-}
-"""Parts of our parameters' names, and the published ones; `{each}` is query, key and value."""
 
 
 def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, PretrainingModel, TrainedTokenizer]:
@@ -73,7 +36,7 @@ def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, Pretraini
     damaged, and for a model that is not one of ours.
     """
     config = tokenizers.load_object(directory / "config.json")
-    model = _model(config, directory)
+    architecture, model = _model(config, directory)
     vocabulary, positions = config.get("vocab_size"), model.max_positions
     tokenizer = tokenizers.read(directory)
     if type(vocabulary) is not int or not tokenizer.size <= vocabulary <= 10_000_000:
@@ -81,10 +44,10 @@ def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, Pretraini
             f"the tokenizer of {directory} has {tokenizer.size} entries, config.json says {shown(vocabulary)}: "
             "they are not of one model"
         )
-    objective = (arm(recipe.Loss, "causal_lm")(),) if config.get("is_decoder") else bert()
+    objective = architecture.objective(bool(config.get("is_decoder")))
     with torch.device("meta"):  # allocates nothing: first, the weights have to fit config.json
         shapes = PretrainingModel(model, vocabulary, positions, 0, objective)
-    state = _state(directory / _WEIGHTS, shapes, model)
+    state = _state(directory / _WEIGHTS, shapes, architecture, model.heads)
     ours = PretrainingModel(model, tokenizer.size, positions, 0, objective)
     if not fresh:
         for name in state.keys() & {"encoder.embeddings.tokens.weight", "lm_head.bias"}:
@@ -101,43 +64,44 @@ def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, Pretraini
 def predicts(directory: Path) -> bool:
     """Whether the weights of a checkpoint directory have a masked-LM head; a bare encoder has none."""
     with _opened(directory / _WEIGHTS) as weights:
-        return not set(_names("lm_head.transform.weight", "")).isdisjoint(weights.keys())
+        names = {name for each in ARCHITECTURES.values() for name in each.parameter("lm_head.transform.weight")}
+        return not names.isdisjoint(weights.keys())
 
 
-def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokenizer: TrainedTokenizer) -> None:
-    """Writes `model`, whose recipe is `recipe`, as a checkpoint. Raises `BadInput` if `directory` is not empty."""
+def write(directory: Path, model: PretrainingModel, described: recipe.Model, tokenizer: TrainedTokenizer) -> None:
+    """Writes `model`, which `described` describes, as a checkpoint.
+
+    Raises `BadInput` if `directory` is not empty, or if no architecture of `transformers` computes what `model` does.
+    """
     from safetensors.torch import save
 
     if directory.exists() and not (directory.is_dir() and not any(directory.iterdir())):
         raise BadInput(f"{directory} exists: give a new directory to export to")
+    architecture = architecture_of(described, model.encoder.causal)
     config = {
-        "architectures": [_ARCHITECTURES[recipe.positions, model.encoder.causal]],
-        "model_type": _TYPES[recipe.positions],
+        "architectures": [architecture.name(model)],
+        "model_type": architecture.kind,
         "vocab_size": len(model.encoder.embeddings.tokens.weight),
-        "hidden_size": recipe.hidden,
-        "num_hidden_layers": recipe.layers,
-        "num_attention_heads": recipe.heads,
-        "intermediate_size": recipe.feedforward,
-        "hidden_dropout_prob": recipe.dropout,
-        "attention_probs_dropout_prob": recipe.dropout,
+        "hidden_size": described.hidden,
+        "num_hidden_layers": described.layers,
+        "num_attention_heads": described.heads,
+        "intermediate_size": described.feedforward,
+        "hidden_act": described.activation,
+        "hidden_dropout_prob": described.dropout,
+        "attention_probs_dropout_prob": described.dropout,
         "max_position_embeddings": model.encoder.max_positions,
-        "initializer_range": recipe.init_std,
-        "layer_norm_eps": EPSILON,
+        "initializer_range": described.init_std,
         "pad_token_id": tokenizer.pad,
         "tie_word_embeddings": True,
         "is_decoder": model.encoder.causal,
         **_FIXED,
-        **({"rotary_value": False, "embedding_size": recipe.hidden} if recipe.positions == "rotary" else {}),
+        **architecture.config(described),
     }
-    tensors = {}
+    tensors = {name: value.clone() for name, value in architecture.derived(model.encoder).items()}
     for ours, value in model.state_dict().items():
-        names = _names(ours, _TYPES[recipe.positions])
+        names = architecture.parameter(ours)
         for name, part in zip(names, value.detach().float().cpu().chunk(len(names)), strict=True):
-            if _rotated(name):  # from pairs (i, i + d/2) to (2i, 2i + 1)
-                part = part.view(recipe.heads, 2, -1, *part.shape[1:]).transpose(1, 2).reshape(part.shape)
-            tensors[name] = part.clone()
-    if model.encoder.rotary is not None:
-        tensors[_ANGLES] = _angles(model.encoder.rotary).cpu()
+            tensors[name] = architecture.published(name, part, described.heads).clone()
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     tokenizer.write(directory, model.encoder.max_positions)
@@ -145,41 +109,39 @@ def write(directory: Path, model: PretrainingModel, recipe: recipe.Model, tokeni
     (directory / _WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
 
 
-def _model(config: dict[str, Any], directory: Path) -> recipe.Model:
+def _model(config: dict[str, Any], directory: Path) -> tuple[Architecture, recipe.Model]:
     path = directory / "config.json"
     kind = config.get("model_type")
-    if kind not in _TYPES.values():
-        raise BadInput(f"{path} is of a model of type {shown(kind)}: only bert and roformer checkpoints can be read")
-    hidden, dropout = config.get("hidden_size"), config.get("hidden_dropout_prob", 0.1)
-    fixed = {
-        **_FIXED,
-        "attention_probs_dropout_prob": dropout,
-        "layer_norm_eps": EPSILON,
-        "rotary_value": False,
-        "embedding_size": hidden,
-        "is_decoder": bool(config.get("is_decoder")),
-        "position_embedding_type": "absolute",
-    }
+    architecture = ARCHITECTURES.get(kind) if isinstance(kind, str) else None
+    if architecture is None:
+        known = ", ".join(ARCHITECTURES)
+        raise BadInput(f"{path} is of a model of type {shown(kind)}: only {known} checkpoints can be read")
+    given = {**architecture.usual, **{name: value for name, value in config.items() if value is not None}}
+    dropout, activation = given["hidden_dropout_prob"], given["hidden_act"]
+    fixed = {**_FIXED, "attention_probs_dropout_prob": dropout, **architecture.fixed(given)}
     for name, ours in fixed.items():
-        if config.get(name) not in (None, ours):
-            raise BadInput(f"{path} has {name} {shown(config[name])}: only models with {ours} can be read")
-    for name in ("intermediate_size", "max_position_embeddings"):
-        if config.get(name) == 0:  # which stands for a default in our recipes
+        if given.get(name) not in (None, ours):
+            raise BadInput(f"{path} has {name} {shown(given[name])}: only models with {ours} can be read")
+    if activation not in (known := typing.get_args(Activation)):
+        raise BadInput(f"{path} has hidden_act {shown(activation)}: only models with {' or '.join(known)} can be read")
+    for name in ("intermediate_size", "max_position_embeddings", "embedding_size"):
+        if given.get(name) == 0:  # which stands for a default in our recipes
             raise BadInput(f"{path} has {name} 0: give 1 or more")
     try:
         model = recipe.Model(
-            layers=config["num_hidden_layers"],
-            hidden=config["hidden_size"],
-            heads=config["num_attention_heads"],
-            intermediate=0 if config["intermediate_size"] == 4 * config["hidden_size"] else config["intermediate_size"],
-            positions="rotary" if kind == "roformer" else "learned",
-            max_positions=config["max_position_embeddings"],
+            layers=given["num_hidden_layers"],
+            hidden=given["hidden_size"],
+            heads=given["num_attention_heads"],
+            intermediate=0 if given["intermediate_size"] == 4 * given["hidden_size"] else given["intermediate_size"],
+            max_positions=given["max_position_embeddings"],
             dropout=float(dropout),
+            activation=activation,
+            **architecture.described(given),
         )
     except (BadInput, KeyError, TypeError, ValueError, OverflowError) as error:
         raise BadInput(f"{path} is not the config of a model ({error}): fetch the checkpoint again") from None
     by_width = dataclasses.replace(model, initialisation="width")
-    return by_width if config.get("initializer_range") == by_width.init_std != model.init_std else model
+    return architecture, by_width if given.get("initializer_range") == by_width.init_std != model.init_std else model
 
 
 @contextmanager
@@ -198,28 +160,12 @@ def _opened(path: Path) -> Iterator[Any]:
         raise BadInput(f"{path} cannot be read: {error}") from None
 
 
-def _names(ours: str, base: str) -> list[str]:
-    """The published names of our parameter: three for fused queries, keys and values, otherwise one."""
-    for part, theirs in _NAMES.items():
-        ours = ours.replace(part, theirs)
-    return list(dict.fromkeys(ours.format(base=base, each=each) for each in ("query", "key", "value")))
-
-
-def _angles(rotary: Rotary) -> Tensor:
-    return torch.cat((rotary.sine, rotary.cosine), 1)
-
-
-def _rotated(name: str) -> bool:
-    """Whether a published tensor is a query or key matrix or bias of rotary positions."""
-    return name.startswith("roformer.") and (".self.query." in name or ".self.key." in name)
-
-
-def _state(path: Path, shapes: PretrainingModel, described: recipe.Model) -> dict[str, Tensor]:
+def _state(path: Path, shapes: PretrainingModel, architecture: Architecture, heads: int) -> dict[str, Tensor]:
     """The published tensors as our parameters, which have the shapes of `shapes`; heads may be missing.
 
     Raises `BadInput` for a tensor that is not finite or of another shape, that is missing or that would be lost.
     """
-    base, state = _TYPES[described.positions], {}
+    base, state = architecture.kind, {}
     with _opened(path) as weights:
         # Checkpoints converted from TensorFlow call LayerNorm's parameters gamma and beta.
         found = {
@@ -229,7 +175,7 @@ def _state(path: Path, shapes: PretrainingModel, described: recipe.Model) -> dic
         if not any(name.startswith(f"{base}.") for name in found):  # an encoder saved without heads has no prefix
             found = {f"{base}.{name}": original for name, original in found.items()}
         for ours, value in shapes.state_dict().items():
-            names = _names(ours, base)
+            names = architecture.parameter(ours)
             missing = [name for name in names if name not in found]
             if missing and ours.startswith("encoder."):
                 raise BadInput(f"{path} lacks {missing[0]}: it is not the model of its config.json")
@@ -244,17 +190,13 @@ def _state(path: Path, shapes: PretrainingModel, described: recipe.Model) -> dic
                     raise BadInput(f"{path}: {name} is {part.dtype}: weights must be floating-point numbers")
                 if not part.isfinite().all():
                     raise BadInput(f"{path}: {name} is not finite everywhere: give a checkpoint that was not damaged")
-                part = part.float()
-                if _rotated(name):  # from pairs (2i, 2i + 1) to (i, i + d/2)
-                    part = part.view(described.heads, -1, 2, *part.shape[1:]).transpose(1, 2).reshape(part.shape)
-                parts.append(part)
+                parts.append(architecture.ours(name, part.float(), heads))
             state[ours] = torch.cat(parts)
-        copies = {name: state[ours] for name, ours in _COPIES.items() if ours in state}
-        if described.positions == "rotary":
-            copies[_ANGLES] = _angles(Rotary(shapes.encoder.max_positions, described.hidden // described.heads))
+        copies = {name: state[ours] for name, ours in architecture.copies.items() if ours in state}
+        derived = architecture.derived(shapes.encoder)
         for name, original in found.items():
-            copy, there = copies.get(name), weights.get_tensor(original).float()
-            tolerance = 0.01 if name == _ANGLES else 0.0  # some are in bf16
+            copy, there = {**copies, **derived}.get(name), weights.get_tensor(original).float()
+            tolerance = architecture.rounding if name in derived else 0.0
             copied = copy is not None and copy.shape == there.shape and torch.allclose(there, copy, 0, tolerance)
             if not copied and not name.removeprefix(f"{base}.").startswith(_UNREAD):
                 raise BadInput(f"{path}: the model of config.json has no place for {name}: it is another model")

@@ -150,7 +150,7 @@ def published(directory, tokenizer):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model_type": "gpt2"}, "only bert and roformer"),
+        ({"model_type": "gpt2"}, "only bert, roformer, albert"),
         ({"hidden_act": "relu"}, "hidden_act"),
         ({"layer_norm_eps": 1e-5}, "layer_norm_eps"),
         ({"vocab_size": None}, "config.json says None"),

@@ -1,0 +1,23 @@
+"""The models of `transformers` that are read and written, one file each."""
+
+from bertlab import recipe
+from bertlab.errors import BadInput
+from bertlab.model.interop.architectures.albert import Albert
+from bertlab.model.interop.architectures.base import Architecture
+from bertlab.model.interop.architectures.bert import Bert
+from bertlab.model.interop.architectures.roformer import RoFormer
+
+ARCHITECTURES: dict[str, Architecture] = {each.kind: each for each in (Bert(), RoFormer(), Albert())}
+"""By the `model_type` of config.json."""
+
+
+def architecture_of(model: recipe.Model, causal: bool) -> Architecture:
+    """The architecture that computes exactly what `model` does. Raises `BadInput` if there is none."""
+    for each in ARCHITECTURES.values():
+        if each.holds(model.declared, causal):
+            return each
+    shape = f"{model.shape}, {model.positions} positions" + ", left to right" * causal
+    raise BadInput(
+        f"transformers has no architecture for {shape}: of shared parameters only ALBERT's (all of them, learned "
+        "positions, not left to right), of narrower embeddings only those of ALBERT and RoFormer"
+    )

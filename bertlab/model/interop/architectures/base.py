@@ -1,0 +1,75 @@
+"""The protocol of an architecture: how `transformers` names and arranges what a model of ours has."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bertlab import recipe
+from bertlab.recipe.objective import bert
+from bertlab.recipe.ranges import arm
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from bertlab.model.encoder import Encoder
+    from bertlab.model.heads import PretrainingModel
+
+
+class Architecture(ABC):
+    """A family of models of `transformers` that computes what some models of ours compute."""
+
+    kind: ClassVar[str]
+    """Its `model_type` in config.json, and the first part of the names of an encoder's tensors."""
+    title: ClassVar[str]
+    names: ClassVar[Mapping[str, str]]
+    """Parts of our parameters' names, and the published ones; `{base}` is `kind`, `{each}` query, key and value."""
+    copies: ClassVar[Mapping[str, str]]
+    """Published tensors that are copies of our parameters."""
+    usual: ClassVar[Mapping[str, Any]]
+    """Values of fields that config.json may lack."""
+    rounding: ClassVar[float] = 0.0
+    """How far the tensors of `derived` in a checkpoint may be from ours."""
+
+    @abstractmethod
+    def holds(self, model: recipe.Model, causal: bool) -> bool:
+        """Whether it computes exactly what `model` does, causal or not."""
+
+    @abstractmethod
+    def name(self, model: PretrainingModel) -> str:
+        """The class of `transformers` for a model with these heads."""
+
+    @abstractmethod
+    def config(self, model: recipe.Model) -> dict[str, Any]:
+        """The fields of config.json that only this architecture has."""
+
+    @abstractmethod
+    def described(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of `recipe.Model` that only this architecture decides."""
+
+    @abstractmethod
+    def fixed(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields of config.json with the only values that ours can have."""
+
+    def objective(self, causal: bool) -> tuple[recipe.Loss, ...]:
+        """The losses whose heads a checkpoint has."""
+        return (arm(recipe.Loss, "causal_lm")(),) if causal else bert()
+
+    def derived(self, encoder: Encoder) -> dict[str, Tensor]:
+        """Published tensors that are no parameters of ours but follow from its sizes."""
+        return {}
+
+    def published(self, name: str, value: Tensor, heads: int) -> Tensor:
+        """A parameter of ours in the order of the published tensor `name`."""
+        return value
+
+    def ours(self, name: str, value: Tensor, heads: int) -> Tensor:
+        """The inverse of `published`."""
+        return value
+
+    def parameter(self, ours: str) -> list[str]:
+        """The published names of our parameter: three for fused queries, keys and values, otherwise one."""
+        for part, theirs in self.names.items():
+            ours = ours.replace(part, theirs)
+        return list(dict.fromkeys(ours.format(base=self.kind, each=each) for each in ("query", "key", "value")))
