@@ -57,7 +57,10 @@ class FineTuning(Adaptation):
         return RecurrentEncoder(model.encoder, keyed(*key, "recurrent")) if self.bilstm else model.encoder
 
     def lr_multipliers(self, model: nn.Module) -> dict[nn.Parameter, float]:
-        """`layer_decay` for the last layer of the encoder, its powers below (Clark et al. 2020, appendix A)."""
+        """`layer_decay` for the last layer of the encoder, its powers below (Clark et al. 2020, appendix A).
+
+        Parameters that layers share have the rate of the last layer.
+        """
         levels = cast("Backbone", model.encoder).levels
         return {
             value: self.layer_decay ** (len(levels) - place)

@@ -284,6 +284,8 @@ class Study(Checked, group="study "):
     def fixed(self) -> set[str]:
         """All dotted paths that `--set` cannot set, because the variants differ in them."""
         found = self.varied() | {path for variant in self.variants for path in variant.fields}
+        if any(variant.size.embeddings != 1 for variant in self.variants):
+            found.add("model.embedding_size")  # or a variant with embeddings as wide as the model would have others
         for each, fields in self.varied_adaptation().items():
             found |= {f"{each.group(kind)}.{name}" for kind in kinds.KINDS.values() for name in fields}
         return found

@@ -19,8 +19,9 @@ def share(layers: nn.ModuleList, model: recipe.Model) -> None:
             layer.attention, layer.attention_norm = first.attention, first.attention_norm
         if model.shares_feedforward:
             layer.mlp, layer.mlp_norm = first.mlp, first.mlp_norm
-    layers.register_state_dict_post_hook(_leave_out)
-    layers.register_load_state_dict_pre_hook(_fill_in)
+    untyped: Any = layers
+    untyped.register_state_dict_post_hook(_leave_out)
+    untyped.register_load_state_dict_pre_hook(_fill_in)
 
 
 def _names(module: nn.Module) -> dict[str, str]:

@@ -77,7 +77,7 @@ def _pretraining(runs: Sequence[Pretraining], baseline: str) -> list[tuple[str, 
         own = sizes.get(baseline, model)
         ratios = {"layers": model.layers / own.layers, "width": model.hidden / own.hidden}
         ratios["heads"] = model.heads / own.heads
-        ratios["embeddings"] = model.embedding_width / own.embedding_width
+        ratios["embeddings"] = (model.embedding_width / model.hidden) / (own.embedding_width / own.hidden)
         if parts := [f"{name} x {ratio:.3g}" for name, ratio in ratios.items() if ratio != 1]:
             multiples.append(f"{variant}: {', '.join(parts)}")
     found.append(("Sizes relative to the baseline", "; ".join(multiples)))

@@ -295,6 +295,11 @@ def test_sizes_keep_the_size_of_a_head_and_have_at_least_one(size, layers, heads
     assert (model.layers, model.heads, model.hidden, model.embedding_size) == (layers, heads, hidden, embedding_size)
 
 
+def test_the_width_of_embeddings_is_set_by_a_study_that_varies_it_and_free_in_others():
+    assert {"model.embedding_size", "model.sharing"} <= studies.find("sharing").fixed()
+    assert not {"model.embedding_size", "model.sharing"} & studies.find("size").fixed()
+
+
 def test_embeddings_are_multiples_of_those_that_are_set():
     model = Model(layers=4, hidden=128, heads=2, embedding_size=32)
     assert Size(embeddings=1 / 4).of(model).embedding_size == 8

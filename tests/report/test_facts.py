@@ -99,6 +99,12 @@ def test_sizes_are_shown_as_the_multiples_that_they_came_to(builder):
     ]
     text = dict(facts.facts(dataclasses.replace(found, pretrainings=tuple(runs))))
     assert text["Sizes relative to the baseline"] == "100/0/0: width x 1.5, heads x 1.5"
+    narrow = {"layers": 4, "hidden": 128, "heads": 2, "embedding_size": 32, "sharing": "all"}
+    runs[1] = dataclasses.replace(runs[1], recipe=Recipe(model=Model(**narrow)))
+    text = dict(facts.facts(dataclasses.replace(found, pretrainings=tuple(runs))))
+    assert text["Sizes relative to the baseline"] == "100/0/0: embeddings x 0.25"
+    shapes = ("4 layers, 128 wide, 2 heads", "4 layers, 128 wide, 2 heads, embeddings of 32, all parameters shared")
+    assert text["Model"].startswith("; ".join(f"{shape}, learned positions" for shape in shapes))
     assert "Sizes relative to the baseline" not in dict(facts.facts(found))
 
 

@@ -325,6 +325,15 @@ def test_rates_fall_by_a_factor_from_the_head_to_the_embeddings():
         assert decayed == {id(value) for value in model.parameters() if value.dim() >= 2}
 
 
+def test_parameters_that_layers_share_have_the_rate_of_the_last_layer():
+    model = ClassificationModel(
+        Encoder(Model(layers=3, hidden=8, heads=2, sharing="all"), 20, 16), Pooler(8), 2, 0.0, 0
+    )
+    rates = FineTuning(layer_decay=0.5).lr_multipliers(model)
+    assert {rates[value] for value in model.encoder.layers.parameters()} == {0.5}
+    assert {rates[value] for value in model.encoder.embeddings.parameters()} == {0.5**4}
+
+
 def test_adam_without_bias_correction_is_googles():
     """One parameter by hand: m = 0.1 g, v = 0.001 g^2, x -= lr (m / (sqrt(v) + eps) + wd x)."""
     module = torch.nn.Linear(1, 1, bias=False).double()

@@ -14,7 +14,8 @@ from torch import Tensor
 from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel
-from bertlab.model.interop.architectures import ARCHITECTURES, Architecture, architecture_of
+from bertlab.model.interop.architectures import ARCHITECTURES, architecture_of
+from bertlab.model.interop.architectures.base import Architecture
 from bertlab.model.layers import EPSILON, SEGMENTS
 from bertlab.names import shown
 from bertlab.recipe.recipe import Activation
@@ -114,8 +115,8 @@ def _model(config: dict[str, Any], directory: Path) -> tuple[Architecture, recip
     kind = config.get("model_type")
     architecture = ARCHITECTURES.get(kind) if isinstance(kind, str) else None
     if architecture is None:
-        known = ", ".join(ARCHITECTURES)
-        raise BadInput(f"{path} is of a model of type {shown(kind)}: only {known} checkpoints can be read")
+        readable = ", ".join(ARCHITECTURES)
+        raise BadInput(f"{path} is of a model of type {shown(kind)}: only {readable} checkpoints can be read")
     given = {**architecture.usual, **{name: value for name, value in config.items() if value is not None}}
     dropout, activation = given["hidden_dropout_prob"], given["hidden_act"]
     fixed = {**_FIXED, "attention_probs_dropout_prob": dropout, **architecture.fixed(given)}
