@@ -75,7 +75,7 @@ study = Study(
             for on in (MNLI, RACE)
         ),
         *(
-            Claim(f"... and in a slight drop at E = H on {on}",
+            Claim(f"Sharing the attention parameters results in a slight drop at E = H on {on}",
                   better="not shared, E = H", worse="attention shared, E = H", on=on)
             for on in (MNLI, RACE)
         ),
