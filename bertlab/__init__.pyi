@@ -21,6 +21,7 @@ from bertlab.objectives import GeometricSpans as GeometricSpans
 from bertlab.objectives import Loss as Loss
 from bertlab.objectives import MaskedLM as MaskedLM
 from bertlab.objectives import NextSentence as NextSentence
+from bertlab.objectives import NGrams as NGrams
 from bertlab.objectives import Selection as Selection
 from bertlab.objectives import SentenceOrder as SentenceOrder
 from bertlab.objectives import Tokens as Tokens

@@ -3,7 +3,7 @@
 from bertlab.objectives.causal_lm import CausalLM
 from bertlab.objectives.masked_lm import Corruption, MaskedLM
 from bertlab.objectives.next_sentence import NextSentence
-from bertlab.objectives.selection import GeometricSpans, Selection, Tokens, WholeWords
+from bertlab.objectives.selection import GeometricSpans, NGrams, Selection, Tokens, WholeWords
 from bertlab.objectives.sentence_order import SentenceOrder
 from bertlab.recipe.objective import Loss
 
@@ -17,6 +17,7 @@ __all__ = [
     "GeometricSpans",
     "Loss",
     "MaskedLM",
+    "NGrams",
     "NextSentence",
     "Selection",
     "SentenceOrder",

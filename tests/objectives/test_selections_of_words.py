@@ -1,4 +1,4 @@
-"""Whole words and geometric spans: beside a plain version of their definition, and what is shown for their tokens."""
+"""Whole words, spans and n-grams: beside a plain version of their definition, and what is shown for their tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bertlab.inputs.audit import Audited, audit
 from bertlab.inputs.batches import Batches
 from bertlab.inputs.collator import Sequences
 from bertlab.objectives import Corruption, MaskedLM
-from bertlab.objectives.selection import GeometricSpans, Selection, Tokens, WholeWords, chosen, slots
+from bertlab.objectives.selection import GeometricSpans, NGrams, Selection, Tokens, WholeWords, chosen, slots
 from bertlab.recipe import Inputs, Recipe, Schedule
 from bertlab.recipe.identity import science, set_fields
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
@@ -26,7 +26,7 @@ VOCABULARY = SimpleNamespace(
     pad=PAD, cls=CLS, sep=SEP, mask=MASK, ordinary=np.arange(5, SIZE, dtype=np.int32), word_starts=STARTS
 )
 UNLIKELY = 1e-6
-SELECTIONS = [WholeWords(), GeometricSpans(), GeometricSpans(p=0.9, longest=3)]
+SELECTIONS = [WholeWords(), GeometricSpans(), GeometricSpans(p=0.9, longest=3), NGrams(), NGrams(longest=5)]
 
 
 def sequences(segments: list[list[list[int]]], length: int) -> Sequences:
@@ -64,8 +64,11 @@ def plainly(selection: Any, made: Sequences, number: int, key: Any, count: int) 
 
     by_rank = [begins[number] for number in np.argsort((drawn(key) & ~bits) | np.array(begins, dtype=np.uint32))]
     spans = {begin: [begin] for begin in begins}
-    if isinstance(selection, GeometricSpans):
-        shares = [selection.p * (1 - selection.p) ** (size - 1) for size in range(1, selection.longest + 1)]
+    if not isinstance(selection, WholeWords):
+        if isinstance(selection, GeometricSpans):
+            shares = [selection.p * (1 - selection.p) ** (size - 1) for size in range(1, selection.longest + 1)]
+        else:
+            shares = [1 / size for size in range(1, selection.longest + 1)]
         until = np.round(np.cumsum(shares) / sum(shares) * 2**32)
         for number, size in enumerate(drawn(key ^ np.uint64(keyed.key("span length")))):
             ahead = begins[number : number + 1 + int(np.searchsorted(until[:-1], size, side="right"))]
@@ -126,6 +129,16 @@ def test_lengths_of_spans_are_geometric_clipped_and_renormalised() -> None:
         assert single == pytest.approx(1 - spans.at_most(budget - 1), abs=0.035), budget
 
 
+def test_lengths_of_ngrams_are_as_1_to_n() -> None:
+    ngrams = NGrams()
+    assert [ngrams.at_most(words) for words in (1, 2, 3)] == pytest.approx([6 / 11, 9 / 11, 1])  # 1, 1/2 and 1/3
+    made = sequences([[[7] * 240, [7]]] * 4000, 256)
+    for budget in (2, 3):  # the first n-gram takes all tokens where it has as many words, or more
+        choice = ngrams.prepare(budget / 241, VOCABULARY, 256)(made, keyed.bits(5, np.arange(4000)))
+        single = (np.ptp(choice.numbers[:, :budget], axis=1) == budget - 1).mean()
+        assert single == pytest.approx(1 - ngrams.at_most(budget - 1), abs=0.035), budget
+
+
 def test_groups_are_runs_and_end_at_sep() -> None:
     made = random_sequences(50, 48)
     everything = GeometricSpans().prepare(0.99, VOCABULARY, 48)(made, keyed.bits(5, np.arange(50)))
@@ -139,7 +152,7 @@ def test_a_span_is_replaced_as_a_whole_and_a_word_piece_by_piece() -> None:
     made = random_sequences(3000, 64)
     keys = keyed.bits(5, np.arange(3000))
     shares = {}
-    for selection in (WholeWords(), GeometricSpans()):
+    for selection in (WholeWords(), GeometricSpans(), NGrams()):
         choice = selection.prepare(0.15, VOCABULARY, 64)(made, keys)
         there = np.zeros_like(choice.numbers)  # nothing random is a [PAD]
         shown = Corruption().prepare(VOCABULARY)(there, keys, choice)
@@ -163,7 +176,7 @@ def test_a_choice_does_not_depend_on_the_other_sequences(selection: Selection) -
     keys = keyed.bits(5, np.arange(40))
     choose = selection.prepare(0.15, VOCABULARY, 48)
     whole = choose(made, keys)
-    arrays = {name: value[7:9] for name, value in vars(made).items() if name != "epoch"}
+    arrays = {name: value[7:9] for name, value in vars(made).items() if name not in ("epoch", "arrays")}
     for one, other in zip(choose(Sequences(**arrays, epoch=0), keys[7:9]), whole, strict=True):
         assert (one == other[7:9])[whole.used[7:9] > 0].all()
 
@@ -231,6 +244,7 @@ def test_clean_batches_pass(corpus: Any, selection: Selection, name: Any) -> Non
 def test_audits_find_another_selection(corpus: Any) -> None:
     assert {"chosen words"} <= found(corpus, WholeWords(), Tokens())
     assert found(corpus, GeometricSpans(), WholeWords()) == {"tokens of a span"}
+    assert found(corpus, NGrams(), Tokens()) == {"chosen words"}
 
 
 def test_an_audit_finds_masks_that_repeat(corpus: Any) -> None:

@@ -2,7 +2,8 @@
 
 from bertlab.objectives.selection.base import Choice, Chooser, Selection, chosen, slots
 from bertlab.objectives.selection.geometric_spans import GeometricSpans
+from bertlab.objectives.selection.ngrams import NGrams
 from bertlab.objectives.selection.tokens import Tokens
 from bertlab.objectives.selection.whole_words import WholeWords
 
-__all__ = ["Choice", "Chooser", "GeometricSpans", "Selection", "Tokens", "WholeWords", "chosen", "slots"]
+__all__ = ["Choice", "Chooser", "GeometricSpans", "NGrams", "Selection", "Tokens", "WholeWords", "chosen", "slots"]

@@ -4,21 +4,17 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from bertlab import keyed
 from bertlab.inputs.audit.checks import Check, Flags, always
 from bertlab.inputs.audit.sample import Sample
 from bertlab.inputs.collator import Integers, Sequences
 from bertlab.objectives.selection.base import Choice
-from bertlab.objectives.selection.words import Keyed, Words, WordSelection
+from bertlab.objectives.selection.spans import SpanSelection
 from bertlab.recipe.ranges import POSITIVE_SHARE, Range
-
-_NEVER = np.uint32(0xFFFFFFFF)
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeometricSpans(WordSelection):
+class GeometricSpans(SpanSelection):
     """Spans of l words, l from Geo(p) clipped at `longest` (renormalised), that begin at a uniformly drawn word.
 
     Spans are drawn until the tokens are spent. They end at [SEP] at the latest; spans that overlap or touch become one,
@@ -35,15 +31,6 @@ class GeometricSpans(WordSelection):
     def at_most(self, words: int) -> float:
         """The probability that a span has at most this many words."""
         return (1 - (1 - self.p) ** words) / (1 - (1 - self.p) ** self.longest)
-
-    def turns(self, words: Words, ranks: Keyed, keys: keyed.Words) -> npt.NDArray[np.uint64]:
-        """The lowest rank of the words whose spans cover a word, above its number."""
-        sizes, segments, turns = words.bits(keys ^ np.uint64(keyed.key("span length"))), words.segments, ranks.copy()
-        for ahead in range(1, self.longest):
-            until = np.uint32(min(round(self.at_most(ahead) * 2**32), 2**32 - 1))
-            beyond = (sizes[:-ahead] < until) | (segments[:-ahead] != segments[ahead:])
-            np.minimum(turns[ahead:], ranks[:-ahead] | _NEVER * beyond, out=turns[ahead:])
-        return turns.astype(np.uint64) << np.uint64(32) | words.numbers
 
     def choice(self, sequences: Sequences, numbers: Integers, used: Integers) -> Choice:
         """The runs of consecutive tokens are the groups."""
