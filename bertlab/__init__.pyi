@@ -24,6 +24,7 @@ from bertlab.objectives import NextSentence as NextSentence
 from bertlab.objectives import NGrams as NGrams
 from bertlab.objectives import Selection as Selection
 from bertlab.objectives import SentenceOrder as SentenceOrder
+from bertlab.objectives import SpanBoundary as SpanBoundary
 from bertlab.objectives import Tokens as Tokens
 from bertlab.objectives import WholeWords as WholeWords
 from bertlab.recipe import Inputs as Inputs

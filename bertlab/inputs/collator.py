@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ class Sequences:
     order: Integers
     sequence_ids: Numbers
     epoch: int
+    arrays: Mapping[str, Mapping[str, npt.NDArray[Any]]] = field(default_factory=dict)
+    """What the losses before have added, by their kind."""
 
 
 @dataclass(frozen=True)
@@ -145,8 +147,10 @@ class Collator:
 
         ids = layout.starts.take(chosen) + copy * self._size
         random, order = (each.take(chosen).astype(np.int32) for each in (layout.random, layout.order))
-        made = Sequences(tokens, before, ordinary, lengths, random, order, ids, epoch)
-        arrays = {kind: examples(made) for kind, examples in self._examples.items()}
+        arrays: dict[str, Mapping[str, npt.NDArray[Any]]] = {}
+        made = Sequences(tokens, before, ordinary, lengths, random, order, ids, epoch, arrays)
+        for kind, examples in self._examples.items():
+            arrays[kind] = examples(made)
         return Batch(tokens, segments, lengths, random, order, ids, np.full(len(chosen), epoch), arrays)
 
     def _from(self, places: Numbers) -> npt.NDArray[Any]:

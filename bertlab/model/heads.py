@@ -53,14 +53,18 @@ class LMHead(nn.Module):
         if sparse and eager_on_cpu(weights):
             used = weights.nonzero()[:, 0]
             x, targets, weights = (each.index_select(0, used) for each in (x, targets, weights))
-        logits = self._logits(x, embeddings)
-        wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        losses = F.cross_entropy(wide, targets.long(), reduction="none")
-        return torch.dot(losses, weights.to(losses.dtype))
+        return weighted_loss(self._logits(x, embeddings), targets, weights)
 
     def _logits(self, x: Tensor, embeddings: Tensor) -> Tensor:
         x = self.norm(F.gelu(self.transform(x), approximate=self.approximate))
         return F.linear(x, embeddings, self.bias)
+
+
+def weighted_loss(logits: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
+    """The sum of the cross-entropies of `targets` (N,), times `weights` (N,), from logits (N, V)."""
+    wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    losses = F.cross_entropy(wide, targets.long(), reduction="none")
+    return torch.dot(losses, weights.to(losses.dtype))
 
 
 class Pooler(nn.Module):

@@ -5,6 +5,7 @@ from bertlab.objectives.masked_lm import Corruption, MaskedLM
 from bertlab.objectives.next_sentence import NextSentence
 from bertlab.objectives.selection import GeometricSpans, NGrams, Selection, Tokens, WholeWords
 from bertlab.objectives.sentence_order import SentenceOrder
+from bertlab.objectives.span_boundary import SpanBoundary
 from bertlab.recipe.objective import Loss
 
 BERT: tuple[Loss, ...] = (MaskedLM(), NextSentence())
@@ -21,6 +22,7 @@ __all__ = [
     "NextSentence",
     "Selection",
     "SentenceOrder",
+    "SpanBoundary",
     "Tokens",
     "WholeWords",
 ]
