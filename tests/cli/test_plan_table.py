@@ -31,7 +31,7 @@ def lines(machine, study):
 
 
 def test_every_study_is_here():
-    others = {"dropout", "embedding-size", "sentence-order", "sharing", "size", "spans"}
+    others = {"dropout", "embedding-size", "ngrams", "sentence-order", "sharing", "size", "span-boundary", "spans"}
     assert {*BASES, *others} == set(studies.names())
 
 
@@ -101,6 +101,20 @@ def test_sentence_order_has_alberts_base_model(machine):
 def test_spanberts_study_has_its_model_and_steps(machine):
     shape = "24 layers, 1024 wide, 16 heads: 336M parameters"
     assert lines(machine, "spans") == [f"3 x {shape}; 256 sequences, 1,200,000 steps of 512 tokens"]
+
+
+def test_single_sequences_have_as_many_tokens_and_sbo_has_a_head(machine):
+    shape, steps = "24 layers, 1024 wide, 16 heads", "1,200,000 steps of 512 tokens"
+    assert lines(machine, "span-boundary") == [
+        f"1 x {shape}: 336M parameters; 256 sequences, {steps}",
+        f"1 x {shape}: 335M parameters; {COUNTED}, {steps}",
+        f"1 x {shape}: 339M parameters; {COUNTED}, {steps}",
+    ]
+
+
+def test_alberts_studies_have_its_batches_and_steps(machine):
+    shape = "12 layers, 768 wide, 12 heads: 110M parameters"
+    assert lines(machine, "ngrams") == [f"2 x {shape}; 4,096 sequences, 125,000 steps of 512 tokens"]
 
 
 def test_a_plan_at_scale_paper_says_what_is_not_the_papers(machine):

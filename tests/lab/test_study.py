@@ -214,6 +214,17 @@ def test_the_other_tables_as_they_are_printed():
             "with dropout": (None, 94.7, 89.6, 90.0, 96.3, 85.7),
             "without dropout": (None, 94.8, 89.9, 90.4, 96.5, 86.1),
         },
+        "spans": {
+            "subword tokens": (83.8, 86.7, 92.5),
+            "whole words": (84.3, 86.3, 92.8),
+            "geometric spans": (85.4, 87.0, 93.3),
+        },
+        "span-boundary": {
+            "two segments + NSP": (85.4, 87.0, 93.3),
+            "single sequence": (86.7, 87.3, 93.8),
+            "single sequence + SBO": (86.8, 87.6, 93.9),
+        },
+        "ngrams": {"tokens": (None,) * 5, "n-grams": (None,) * 5},
         "dynamic": {
             "static, one mask": (None, None, None),
             "static, ten copies": (78.3, 84.3, 92.5),
@@ -227,6 +238,18 @@ def test_the_other_tables_as_they_are_printed():
             variant.name: tuple(table.published.get((variant.name, column)) for column in columns)
             for variant in table.variants
         } == published
+
+
+def test_spans_of_two_segments_are_one_pre_training_in_both_tables():
+    for scale in scales.SCALES.values():
+        ids = {
+            identity("pretrain", recipe=each.recipe(each.variant(name), scale.following(each.at_paper).recipe))
+            for each, name in (
+                (studies.find("spans"), "geometric spans"),
+                (studies.find("span-boundary"), "two segments + NSP"),
+            )
+        }
+        assert len(ids) == 1
 
 
 def test_convergence_is_figure_5_by_milestone():

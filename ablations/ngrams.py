@@ -1,0 +1,53 @@
+"""ALBERT's masking (section 4.1): single tokens or n-grams of whole words as what a masked LM has to predict.
+
+| masked tokens | what is drawn                                                                |
+|:--------------|:-----------------------------------------------------------------------------|
+| tokens        | single tokens, as in BERT                                                    |
+| n-grams       | 1 to 3 consecutive whole words, n of them with a probability proportional to 1/n |
+
+The paper masks n-grams in all its models and publishes no comparison with single tokens. The tasks are those of its
+tables; the sentence task is its own. All variants are evaluated on the same single masked tokens, and each on its own
+masks too. Run it: `bertlab ablate ngrams`.
+"""
+
+from bertlab import MaskedLM, Measurement, NGrams, SentenceOrder, Study, Tokens, Variant
+
+study = Study(
+    name="ngrams",
+    question="Should a masked LM predict single tokens or n-grams?",
+    source="Lan et al. 2020, section 4.1",
+    baseline="tokens",
+    variants=[
+        Variant("tokens", objective=(MaskedLM(selection=Tokens()), SentenceOrder())),
+        Variant("n-grams", objective=(MaskedLM(selection=NGrams(longest=3)), SentenceOrder())),
+    ],
+    measurements=[
+        Measurement("SQuAD 1.1", task="squad", metric="f1"),
+        Measurement("SQuAD 2.0", task="squad_v2", metric="f1"),
+        Measurement("MNLI", task="mnli"),
+        Measurement("SST-2", task="sst2"),
+        Measurement("RACE", task="race"),
+    ],
+    at_paper={
+        # sections 4.1 and 4.2; the rate is RoBERTa's for AdamW in such batches
+        "tokenizer.vocabulary": "30000",
+        "inputs.length": "512",
+        "inputs.phase2_length": "0",
+        "inputs.phase2_share": "0",
+        "schedule.batch_size": "4096",
+        "schedule.steps": "125000",
+        "schedule.peak_lr": "7e-4",
+        "schedule.warmup": "0.025",
+        "optimizer.bias_correction": "true",
+    },
+    unlike=[
+        "each layer has weights of its own and embeddings are as wide as the model (paper: shared weights, width 128)",
+        "AdamW at a peak of 7e-4 (paper: LAMB at 1.76e-3)",
+        "WordPiece (paper: SentencePiece)",
+    ],
+    notes=[
+        "The paper makes no claim about n-grams and prints no figures for single tokens: nothing here is compared with it.",
+        'The paper\'s n-grams are "of complete words". What is shown is drawn token by token, as in its released code; '
+        "n-grams that overlap become one, where that code skips the second. No n-gram crosses [SEP].",
+    ],
+)  # fmt: skip
