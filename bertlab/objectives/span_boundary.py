@@ -112,8 +112,8 @@ class SpanBoundary(Loss):
 
     def sum(self, head: SpanBoundaryHead, hidden: Tensor, arrays: Arrays, embeddings: Tensor) -> Tensor:
         """Cross-entropy over the vocabulary, at each masked token."""
-        given = (arrays[name] for name in ("spans", "offsets"))
-        return head.loss(hidden, *given, embeddings, arrays["targets"], arrays["weights"])
+        spans, offsets, targets, weights = (arrays[name] for name in ("spans", "offsets", "targets", "weights"))
+        return head.loss(hidden, spans, offsets, embeddings, targets, weights)
 
     def evaluations(self, recipe: Recipe, corpus: TokenisedCorpus, size: int, final: bool) -> list[Evaluation]:
         """Single held-out segments under the masking of the recipe."""

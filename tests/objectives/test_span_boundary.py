@@ -215,6 +215,24 @@ def test_the_figure_of_its_evaluation_is_its_mean_loss_on_heldout_text(corpus: A
     assert set(figures) == set(own.figures)
 
 
+def test_an_exported_checkpoint_is_berts_without_the_head(corpus: Any, tmp_path: Any) -> None:
+    """As SpanBERT's published ones are; it is read back as a start of other trainings."""
+    import torch
+
+    from bertlab.model.interop import huggingface
+
+    recipe = recipe_of((*SPANS, NextSentence()), format="segment-pair")
+    model = built(recipe, corpus)
+    huggingface.write(tmp_path / "out", model, recipe.model, corpus.tokenizer)
+    described, back, _ = huggingface.read(tmp_path / "out")
+    assert [loss.kind for loss in described.objective] == ["masked_lm", "next_sentence"]
+    saved = model.state_dict()
+    assert {name for name in saved if name not in back.state_dict()} == {
+        name for name in saved if name.startswith("span_boundary_head.")
+    }
+    assert all(torch.equal(value, saved[name]) for name, value in back.state_dict().items())
+
+
 def test_parameters_and_operations(corpus: Any) -> None:
     recipe = recipe_of()
     count = sum(each.numel() for each in built(recipe, corpus).span_boundary_head.parameters())
