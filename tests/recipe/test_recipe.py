@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bertlab import recipe
 from bertlab.errors import BadInput
-from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence, selection
+from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence, SpanBoundary, selection
 from bertlab.recipe import Recipe, Schedule
 from bertlab.recipe import identity as ids
 from bertlab.recipe.identity import canonical, field_paths, identity, load, science, set_fields
@@ -29,9 +29,10 @@ OTHER = {
 
 
 def base(path: str) -> Recipe:
-    """The default recipe, with the selection that has the field."""
-    spans = path.startswith("masked_lm.selection.")
-    return Recipe(objective=(MaskedLM(selection=selection.GeometricSpans()),)) if spans else Recipe()
+    """The default recipe, with the selection or the loss that has the field."""
+    if path.startswith("masked_lm.selection."):
+        return Recipe(objective=(MaskedLM(selection=selection.GeometricSpans()),))
+    return Recipe(objective=(MaskedLM(), SpanBoundary())) if path.startswith("span_boundary.") else Recipe()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
