@@ -256,9 +256,9 @@ def test_show_names_the_fields_that_set_sets(name, call, capsys):
     same = scale.set([f"{path}={spelled[path]}" for path in shown["set"]])
     assert [job.id for job in plan.make(dataclasses.replace(request, scale=same), machine).jobs] == usual
     for path in {*shown["recipe"]} - {*shown["set"]}:
-        other = scale.set([f"{path}={spelled[path]}"])
-        with pytest.raises(BadInput, match="varies it between its variants"):
-            plan.make(dataclasses.replace(request, scale=other), machine)
+        # "unknown field": of a selection that only the variants have
+        with pytest.raises(BadInput, match="varies it between its variants|unknown field"):
+            plan.make(dataclasses.replace(request, scale=scale.set([f"{path}={spelled[path]}"])), machine)
 
 
 def test_show_prints_tables(call, capsys):
