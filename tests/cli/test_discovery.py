@@ -257,7 +257,7 @@ def test_show_names_the_fields_that_set_sets(name, call, capsys):
     assert [job.id for job in plan.make(dataclasses.replace(request, scale=same), machine).jobs] == usual
     for path in {*shown["recipe"]} - {*shown["set"]}:
         # "unknown field": of a selection that only the variants have
-        with pytest.raises(BadInput, match="varies it between its variants|unknown field"):
+        with pytest.raises(BadInput, match=r"varies it between its variants|unknown field"):
             plan.make(dataclasses.replace(request, scale=scale.set([f"{path}={spelled[path]}"])), machine)
 
 
