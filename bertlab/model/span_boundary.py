@@ -1,6 +1,6 @@
 """The head of the span boundary objective (Joshi et al. 2020, section 3.2).
 
-Shapes: B batch, K slots for tokens, S for spans, D hidden, V vocabulary.
+Shapes: B batch, K slots for tokens, S for spans, D hidden, E embeddings, V vocabulary.
 """
 
 import torch
@@ -18,20 +18,20 @@ class SpanBoundaryHead(nn.Module):
     The output matrix is that of the token embeddings, which each call passes; its bias is the head's own.
     """
 
-    def __init__(self, hidden: int, vocabulary: int, positions: int, position_size: int) -> None:
+    def __init__(self, hidden: int, embeddings: int, vocabulary: int, positions: int, position_size: int) -> None:
         super().__init__()
         self.positions = nn.Embedding(positions, position_size)
         self.fc1 = nn.Linear(2 * hidden + position_size, hidden)
         self.norm1 = nn.LayerNorm(hidden, EPSILON)
-        self.fc2 = nn.Linear(hidden, hidden)
-        self.norm2 = nn.LayerNorm(hidden, EPSILON)
+        self.fc2 = nn.Linear(hidden, embeddings)
+        self.norm2 = nn.LayerNorm(embeddings, EPSILON)
         self.bias = nn.Parameter(torch.zeros(vocabulary))
 
     def forward(self, boundaries: Tensor, spans: Tensor, offsets: Tensor, embeddings: Tensor) -> Tensor:
         """The logits of each token, (B, K, V).
 
         `boundaries` (B, 2S, D) are the vectors on the left of each span, then those on the right; `spans` (B, K) are
-        the span of each token, `offsets` (B, K) its place in it, `embeddings` (V, D) the output matrix.
+        the span of each token, `offsets` (B, K) its place in it, `embeddings` (V, E) the output matrix.
         """
         outside = torch.cat(boundaries.chunk(2, 1), -1)  # (B, S, 2D)
         # Products with indicators: the backward pass of a lookup adds in no fixed order on a GPU.

@@ -98,7 +98,8 @@ class SpanBoundary(Loss):
         """Two layers and an output bias."""
         from bertlab.model.span_boundary import SpanBoundaryHead
 
-        return SpanBoundaryHead(model.hidden, vocabulary, self.positions_in_span, self.position_size)
+        widths = (model.hidden, model.embedding_width)
+        return SpanBoundaryHead(*widths, vocabulary, self.positions_in_span, self.position_size)
 
     def positions(self, arrays: Arrays) -> Tensor:
         """(B, 2S) the positions on the left of each of S spans, then those on the right."""
@@ -131,13 +132,15 @@ class SpanBoundary(Loss):
     def parameters(self, model: Model, vocabulary: int) -> int:
         """Positions, two layers with their LayerNorms, and the output bias."""
         table = self.positions_in_span * self.position_size
-        layers = (2 * model.hidden + self.position_size + 1) * model.hidden + (model.hidden + 1) * model.hidden
-        return table + layers + 4 * model.hidden + vocabulary
+        hidden, embeddings = model.hidden, model.embedding_width
+        layers = (2 * hidden + self.position_size + 1) * hidden + (hidden + 1) * embeddings
+        return table + layers + 2 * (hidden + embeddings) + vocabulary
 
     def flops(self, model: Model, vocabulary: int, length: int) -> float:
         """Two layers and logits, at the tokens that SpanBERT masks."""
-        layers = (2 * model.hidden + self.position_size) * model.hidden + model.hidden**2
-        return 2.0 * length * _MASKED * (layers + model.hidden * vocabulary)
+        hidden, embeddings = model.hidden, model.embedding_width
+        layers = (2 * hidden + self.position_size) * hidden + hidden * embeddings
+        return 2.0 * length * _MASKED * (layers + embeddings * vocabulary)
 
     def audit(self, sample: Sample) -> list[Check]:
         """Each masked token is predicted once, from the two tokens beside its span."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import SimpleNamespace
 from typing import Any
 
@@ -146,6 +147,16 @@ def tensors(recipe: Recipe, corpus: Any, step: int = 0) -> Any:
     from bertlab.training.data import to_device, to_tensors
 
     return to_device(to_tensors(Batches(recipe, corpus).batch(step)), "cpu")
+
+
+def test_embeddings_may_be_narrower_than_the_model(corpus: Any) -> None:
+    model = Model(layers=1, hidden=16, heads=2, dropout=0.0, embedding_size=4)
+    recipe = dataclasses.replace(recipe_of(), model=model)
+    made = built(recipe, corpus)
+    losses = made.losses(tensors(recipe, corpus))
+    assert losses["span_boundary"].isfinite()
+    own = sum(each.numel() for each in made.get_submodule(SpanBoundary.head).parameters())
+    assert own == SpanBoundary().parameters(model, len(made.encoder.embeddings.tokens.weight))
 
 
 def test_gradients_reach_the_head_the_encoder_and_the_tied_embeddings(corpus: Any) -> None:
