@@ -1,6 +1,7 @@
 """`--config` and `--print-config`: the options of a command as a file."""
 
 import itertools
+import shutil
 import tomllib
 
 import pytest
@@ -143,8 +144,10 @@ def test_the_file_of_a_study_repeats_it(call, finished, capsys):
     assert call("ablate", *values["study"], "--scale", "smoke", "--runs", finished, "--dry-run") == 0
 
 
-def test_the_file_of_a_single_run_repeats_it(call, finished, capsys):
-    store = Store(finished)
+def test_the_file_of_a_single_run_repeats_it(call, finished, tmp_path, capsys):
+    runs = tmp_path / "runs"  # the other tests' store stays as it is
+    shutil.copytree(finished, runs)
+    store = Store(runs)
     before = {run.id for run in store.runs()}
     words = [
         "--from",
@@ -156,7 +159,7 @@ def test_the_file_of_a_single_run_repeats_it(call, finished, capsys):
         "--set",
         "tasks.sst2.epochs=1",
     ]
-    usual = ["--runs", finished, "--threads", "1", "--precision", "fp32"]
+    usual = ["--runs", runs, "--threads", "1", "--precision", "fp32"]
     assert call("finetune", *words, "--scale", "smoke", *usual) == 0
     (run,) = (each for each in store.runs() if each.id not in before)
     values = tomllib.loads((run.path / "config.toml").read_text())
