@@ -6,6 +6,7 @@ import torch.nn.functional as F
 
 from bertlab import recipe
 from bertlab.errors import BadInput
+from bertlab.model import heads
 from bertlab.model.heads import ClassificationModel, PretrainingModel, SpanModel, TaggingModel, TensorBatch
 from bertlab.model.layers import set_dropout
 from bertlab.objectives import CausalLM, MaskedLM, NextSentence
@@ -59,8 +60,9 @@ def dense_losses(model, batch):
 
 
 @pytest.mark.parametrize("objective", [bert(), (MaskedLM(),), (CausalLM(),), (NextSentence(),)])
-@pytest.mark.parametrize("positions", ["learned", "rotary"])
-def test_losses_and_gradients_equal_the_dense_computation(positions, objective):
+@pytest.mark.parametrize(("positions", "at_once"), [("learned", 4 * VOCABULARY), ("rotary", heads.LOGITS_AT_ONCE)])
+def test_losses_and_gradients_equal_the_dense_computation(positions, at_once, objective, monkeypatch):
+    monkeypatch.setattr(heads, "LOGITS_AT_ONCE", at_once)  # nine predictions in three parts, or in one
     results = []
     for losses in (PretrainingModel.losses, dense_losses):
         model = pretraining(positions, objective).train()
