@@ -58,7 +58,7 @@ class LMHead(nn.Module):
             used = weights.nonzero()[:, 0]
             x, targets, weights = (each.index_select(0, used) for each in (x, targets, weights))
         rows = max(1, LOGITS_AT_ONCE // len(embeddings) if eager_on_cpu(x) else len(x))
-        parts = zip(x.split(rows), targets.split(rows), weights.split(rows), strict=True)
+        parts = zip(*(torch.split(each, rows) for each in (x, targets, weights)), strict=True)
         losses = [weighted_loss(self._logits(x, embeddings), target, weight) for x, target, weight in parts]
         return sum(losses[1:], losses[0])
 
