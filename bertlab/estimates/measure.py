@@ -1,6 +1,7 @@
 """Times this machine: matrix products, and steps of pre-trainings as jobs run them."""
 
 import dataclasses
+import gc
 import resource
 import sys
 import time
@@ -83,6 +84,7 @@ def step_seconds(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: M
     timer = StepTimer(machine, max_steps)
     with suppress(_Timed):
         pretrain(recipe, corpus, work, machine, (100,), timer)
+    gc.collect()  # Trainer and module refer to each other: a plan would hold the models of all its trials
     return timer.step
 
 

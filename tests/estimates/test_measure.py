@@ -1,6 +1,7 @@
 """Measurements of this machine: what is timed, not how fast it is."""
 
 import dataclasses
+import weakref
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from bertlab.lab import plan, scales, studies
 from bertlab.lab.scales import find
 from bertlab.recipe import cost
 from bertlab.store.runs import Store
+from bertlab.training import pretraining
 
 
 @pytest.fixture
@@ -87,9 +89,12 @@ def test_phases_count_by_their_steps(corpus, machine, tmp_path, monkeypatch):
 
 def test_throughput_is_that_of_the_scales_own_batch(corpus, machine, tmp_path, monkeypatch):
     monkeypatch.setattr(measure, "peak", lambda machine, precision: 1.0)  # so slow that a plan takes fewer
+    made = weakref.WeakSet()
+    monkeypatch.setattr(pretraining.PretrainingModule, "on_fit_start", lambda self: made.add(self))
     found = measure.throughput(find("smoke").recipe, corpus, tmp_path, machine)
     assert found.sequences_per_step == 8
     assert found.share_of_peak == found.flops_per_second
+    assert not made  # a plan of large models times many, one after the other
 
 
 def test_the_peak_multiplies_random_entries(machine, monkeypatch):
