@@ -90,7 +90,7 @@ def test_phases_count_by_their_steps(corpus, machine, tmp_path, monkeypatch):
 def test_throughput_is_that_of_the_scales_own_batch(corpus, machine, tmp_path, monkeypatch):
     monkeypatch.setattr(measure, "peak", lambda machine, precision: 1.0)  # so slow that a plan takes fewer
     made = weakref.WeakSet()
-    monkeypatch.setattr(pretraining.PretrainingModule, "on_fit_start", lambda self: made.add(self))
+    monkeypatch.setattr(pretraining.PretrainingModule, "on_fit_start", lambda self: made.add(self.model))
     found = measure.throughput(find("smoke").recipe, corpus, tmp_path, machine)
     assert found.sequences_per_step == 8
     assert found.share_of_peak == found.flops_per_second
