@@ -35,6 +35,7 @@ from bertlab.recipe import Schedule as Schedule
 from bertlab.recipe import Tokenizer as Tokenizer
 from bertlab.report.ablation import Ablation as Ablation
 from bertlab.tasks.task import Task as Task
+from bertlab.text.tokenizers import ByteLevelBPE as ByteLevelBPE
 from bertlab.text.tokenizers import TrainedTokenizer as TrainedTokenizer
 from bertlab.text.tokenizers import WordPiece as WordPiece
 from bertlab.training.data import PretrainingDataModule as PretrainingDataModule

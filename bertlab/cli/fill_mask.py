@@ -42,7 +42,7 @@ def fill_mask(
     if not any(isinstance(loss, MaskedLM) for loss in model.objective):
         raise BadInput(f"{found.path.name} is not a masked LM and cannot see words after {MASK}: use another")
     ids = [tokenizer.cls]
-    for number, part in enumerate(tokenizer.encode(parts)):
+    for number, part in enumerate(tokenizer.encode_around(parts)):
         ids += [tokenizer.mask, *part] if number else part
     ids.append(tokenizer.sep)
     if len(ids) > opened.positions:
@@ -54,7 +54,7 @@ def fill_mask(
         logits = model.logits(batch, MaskedLM.kind)
     best = logits[0].softmax(-1).topk(min(top, tokenizer.size))
     guesses = [
-        [{"piece": tokenizer.vocabulary[piece], "probability": share} for share, piece in zip(*rank, strict=True)]
+        [{"piece": tokenizer.shown(piece), "probability": share} for share, piece in zip(*rank, strict=True)]
         for rank in zip(best.values.tolist(), best.indices.tolist(), strict=True)
     ]
     if json:

@@ -11,10 +11,14 @@ sentence that does not fit into a segment, and would drop all of such a text exc
 
 _SPACES = re.compile("[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 """White space outside ASCII: `sentencex` 1.0 panics on some of it before a full stop."""
+_WITHIN = re.compile("[ \t\n]+")
 
 
 def sentences(document: str) -> Iterator[str]:
-    """The sentences of a document, in order, stripped, none empty. A blank line always ends a sentence."""
+    """The sentences of a document, in order, stripped, none empty. A blank line always ends a sentence.
+
+    White space within a sentence is one space: tokenizers that keep it would keep the line ends of wrapped text.
+    """
     import sentencex
 
     if "\r" in document:
@@ -24,7 +28,7 @@ def sentences(document: str) -> Iterator[str]:
     for piece in cut(document, PIECE):
         for segment in sentencex.segment("en", piece):
             if sentence := segment.strip():
-                yield from (part for each in cut(sentence, LONGEST) if (part := each.strip()))
+                yield from (_WITHIN.sub(" ", part) for each in cut(sentence, LONGEST) if (part := each.strip()))
 
 
 def cut(text: str, longest: int) -> Iterator[str]:

@@ -21,6 +21,13 @@ def test_a_blank_line_ends_a_sentence_and_a_line_end_does_not(newline):
     ]
 
 
+def test_white_space_within_a_sentence_is_one_space():
+    assert list(sentences("Lines that were\nwrapped,  with\t gaps.\n\nA line.")) == [
+        "Lines that were wrapped, with gaps.",
+        "A line.",
+    ]
+
+
 @given(st.text(alphabet="aB. !?\n\"'é漢\u2028", max_size=400))
 def test_nothing_but_white_space_is_lost(document):
     found = list(sentences(document))

@@ -1,6 +1,7 @@
 """Tokenizers, one file each, behind the protocol `bertlab.recipe.Tokenizer`."""
 
 from bertlab.text.tokenizers.base import SPECIALS, TrainedTokenizer
+from bertlab.text.tokenizers.byte_level_bpe import ByteLevelBPE
 from bertlab.text.tokenizers.wordpiece import WordPiece
 
-__all__ = ["SPECIALS", "TrainedTokenizer", "WordPiece"]
+__all__ = ["SPECIALS", "ByteLevelBPE", "TrainedTokenizer", "WordPiece"]

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer as RustTokenizer
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json")
+FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "vocab.json", "merges.txt")
 """The files of a tokenizer in the format of `transformers`; no others are read."""
+LONGEST_WORD = 100
+"""Characters; in BERT's released code a longer word is [UNK]."""
 
 
 class TrainedTokenizer:
@@ -31,6 +33,8 @@ class TrainedTokenizer:
 
     specials: ClassVar[tuple[str, ...]] = SPECIALS
     """The entries that serve as [PAD], [UNK], [CLS], [SEP] and [MASK]."""
+    spaced: ClassVar[bool] = False
+    """Whether the first token of a word holds the space in front of it."""
 
     def __init__(self, settings: Tokenizer, vocabulary: Sequence[str], backend: RustTokenizer) -> None:
         """`backend` has no added tokens. Raises `BadInput` for a vocabulary without the special tokens."""
@@ -40,7 +44,7 @@ class TrainedTokenizer:
         ids = {piece: number for number, piece in enumerate(self.vocabulary)}
         missing = [special for special in self.specials if special not in ids]
         if missing:
-            raise BadInput(f"the vocabulary has no {' and no '.join(missing)}: add a line for each")
+            raise BadInput(f"the vocabulary has no {' and no '.join(missing)}: give one with them")
         self.pad, self.unk, self.cls, self.sep, self.mask = (ids[special] for special in self.specials)
         self.dtype: np.dtype[np.uint16 | np.uint32] = np.dtype("<u2" if self.size <= 1 << 16 else "<u4")
         """The type of packed ids: 2 bytes where the vocabulary fits, 4 elsewhere."""
@@ -81,6 +85,14 @@ class TrainedTokenizer:
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text, without special tokens."""
         return [np.frombuffer(packed, dtype=self.dtype).tolist() for packed in self.pack(texts)]
+
+    def encode_around(self, parts: Sequence[str]) -> list[list[int]]:
+        """The ids of the parts of a text between masked words, one part more than these."""
+        return self.encode(parts)
+
+    def shown(self, number: int) -> str:
+        """An entry as a reader sees it."""
+        return self.vocabulary[number]
 
     def encode_words(self, sentences: Sequence[Sequence[str]]) -> list[tuple[list[int], list[int]]]:
         """For each sentence, a list of words, its ids, at least one a word, and for each id the index of its word."""
@@ -123,13 +135,17 @@ class TrainedTokenizer:
         from tokenizers import AddedToken, processors
 
         backend = type(self.backend).from_str(self.backend.to_str())
-        backend.add_special_tokens([AddedToken(special, special=True, normalized=False) for special in self.specials])
-        _, _, cls, sep, _ = self.specials
-        backend.post_processor = processors.TemplateProcessing(
+        *others, mask = self.specials  # the mask takes the place of a word, with the space that its tokens would hold
+        backend.add_special_tokens([AddedToken(special, special=True, normalized=False) for special in others])
+        backend.add_special_tokens([AddedToken(mask, special=True, normalized=False, lstrip=self.spaced)])
+        _, _, cls, sep = others
+        template = processors.TemplateProcessing(
             single=f"{cls} $A {sep}",
             pair=f"{cls} $A {sep} $B:1 {sep}:1",
             special_tokens=[(cls, self.cls), (sep, self.sep)],
         )
+        own = backend.post_processor
+        backend.post_processor = template if own is None else processors.Sequence([own, template])
         names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
         config = {**self.config, "model_max_length": length, **dict(zip(names, self.specials, strict=True))}
         (directory / "tokenizer.json").write_text(backend.to_str(pretty=True) + "\n", encoding="utf-8")
@@ -144,9 +160,12 @@ def read(directory: Path) -> TrainedTokenizer:
             return found
     path = directory / "tokenizer.json"
     if path.is_file():
-        raise BadInput(f"{path} is of another kind: only {', '.join(arms(Tokenizer))} as in BERT can be read")
+        raise BadInput(
+            f"{path} is of another kind: only {', '.join(arms(Tokenizer))} as in BERT and RoBERTa can be read"
+        )
     raise BadInput(
-        f"{directory} has neither tokenizer.json nor vocab.txt: add the tokenizer that the checkpoint was trained with"
+        f"{directory} has neither tokenizer.json nor vocab.txt, nor vocab.json and merges.txt: add the tokenizer that "
+        "the checkpoint was trained with"
     )
 
 
@@ -162,6 +181,14 @@ def load_object(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise BadInput(f"{path} is not a JSON object: give a checkpoint directory in the transformers format")
     return data
+
+
+def wrapped(text: str) -> str:
+    """`text` with words longer than `LONGEST_WORD` broken up: they would slow down training and teach nothing."""
+    words = text.split()
+    if max(map(len, words), default=0) <= LONGEST_WORD:
+        return text
+    return " ".join(word[start : start + LONGEST_WORD] for word in words for start in range(0, len(word), LONGEST_WORD))
 
 
 def valid(text: str) -> str:

@@ -24,13 +24,11 @@ from bertlab.errors import BadInput
 from bertlab.recipe import Tokenizer
 from bertlab.store.files import content
 from bertlab.text.sentences import cut
-from bertlab.text.tokenizers.base import SPECIALS, TrainedTokenizer, load_object, valid
+from bertlab.text.tokenizers.base import LONGEST_WORD, SPECIALS, TrainedTokenizer, load_object, valid, wrapped
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as RustTokenizer
 
-LONGEST_WORD = 100
-"""Characters; a longer word is [UNK], as in BERT's released code."""
 ALPHABET = 1_000
 """Single characters in a trained vocabulary at most, the most frequent ones."""
 
@@ -67,7 +65,7 @@ class WordPiece(Tokenizer):
         from tokenizers import Tokenizer, models, trainers
 
         # The library needs many times the memory of the texts that it holds at once: it gets small pieces.
-        sample = [piece for text in texts for piece in cut(_wrapped(valid(text)), 10_000)]
+        sample = [piece for text in texts for piece in cut(wrapped(valid(text)), 10_000)]
         backend = self._bert(Tokenizer(models.WordPiece(unk_token="[UNK]")))
         initial, continuing = _alphabet(backend, sample, min(ALPHABET, (self.vocabulary - len(SPECIALS)) // 3))
         trainer = trainers.WordPieceTrainer(
@@ -224,14 +222,6 @@ class TrainedWordPiece(TrainedTokenizer):
         for mark in _PUNCTUATION:
             joined = joined.replace(mark, f" {mark} ")
         return [text.split() for text in joined.split("\x00")] if texts else []
-
-
-def _wrapped(text: str) -> str:
-    """`text` with words longer than `LONGEST_WORD` broken up: they would slow down training and teach nothing."""
-    words = text.split()
-    if max(map(len, words), default=0) <= LONGEST_WORD:
-        return text
-    return " ".join(word[start : start + LONGEST_WORD] for word in words for start in range(0, len(word), LONGEST_WORD))
 
 
 def _alphabet(backend: RustTokenizer, texts: Sequence[str], limit: int) -> tuple[list[str], list[str]]:
