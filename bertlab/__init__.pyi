@@ -27,6 +27,9 @@ from bertlab.objectives import SentenceOrder as SentenceOrder
 from bertlab.objectives import SpanBoundary as SpanBoundary
 from bertlab.objectives import Tokens as Tokens
 from bertlab.objectives import WholeWords as WholeWords
+from bertlab.optimizers import LAMB as LAMB
+from bertlab.optimizers import Adafactor as Adafactor
+from bertlab.optimizers import AdamW as AdamW
 from bertlab.recipe import Inputs as Inputs
 from bertlab.recipe import Model as Model
 from bertlab.recipe import Optimizer as Optimizer

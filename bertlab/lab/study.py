@@ -264,7 +264,7 @@ class Study(Checked, group="study "):
         usual = leaves(Recipe())
         for variant in self.variants:
             arms_given: dict[str, Any] = {loss.kind: loss for loss in variant.objective or ()}
-            arms_given["tokenizer"] = variant.tokenizer
+            arms_given |= {"tokenizer": variant.tokenizer, "optimizer": variant.optimizer}
             for path, each in arms_given.items():
                 if each is not None:
                     required = [one.name for one in dataclasses.fields(each) if default_of(one) is dataclasses.MISSING]

@@ -7,7 +7,7 @@ import dataclasses
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -246,16 +246,25 @@ class Schedule(Checked, group="schedule"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Optimizer(Checked, group="optimizer"):
-    """AdamW as in BERT: no weight decay on biases and LayerNorm, gradients clipped by their global norm."""
+class Optimizer(Arm, ABC, home="bertlab.optimizers"):
+    """How gradients, clipped by their global norm, become updates. Biases and LayerNorm have no weight decay.
 
-    beta1: Annotated[float, Range(0, 1, below=True)] = 0.9
-    beta2: Annotated[float, Range(0, 1, below=True)] = 0.999
-    epsilon: Annotated[float, Range(1e-20, 1)] = 1e-6
+    `bertlab.optimizers` has one file an optimiser.
+    """
+
     weight_decay: Decay = 0.01
     max_grad_norm: Annotated[float, Range(1e-6, 1e9)] = 1.0
-    bias_correction: bool = True
-    """Google's released optimiser has none."""
+
+    def __init_subclass__(cls, home: str = "") -> None:
+        super().__init_subclass__(home)
+        cls._group = "optimizer."  # as `--set` names its fields
+
+    @abstractmethod
+    def build(self, groups: Sequence[dict[str, Any]]) -> Any:
+        """The `torch.optim.Optimizer` of groups with `params`, `weight_decay` and `lr`, a multiple of the common rate.
+
+        From a step on after which its `found_inf` is 1, it changes no parameter.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,7 +278,7 @@ class Recipe(Checked):
     """The losses, whose values are added: each is a mean over its own predictions in the global batch."""
     model: Model = field(default_factory=Model)
     schedule: Schedule = field(default_factory=Schedule)
-    optimizer: Optimizer = field(default_factory=Optimizer)
+    optimizer: Optimizer = field(default_factory=lambda: arm(Optimizer, "adamw")())  # noqa: PLW0108 imported late
     seed: Annotated[int, SEED] = 0
 
     def __post_init__(self) -> None:

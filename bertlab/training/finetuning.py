@@ -19,6 +19,7 @@ from bertlab.adaptation.base import Inputs
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
+from bertlab.optimizers import AdamW
 from bertlab.progress import Progress
 from bertlab.recipe.identity import load
 from bertlab.tasks import kinds
@@ -47,7 +48,7 @@ class FinetuningModule(TrainingModule):
         stage: str = "train",
     ) -> None:
         """`steps` are the updates of the learning-rate schedule; what is logged is named after the `stage`."""
-        settings = recipe.Optimizer(weight_decay=adaptation.weight_decay, bias_correction=adaptation.bias_correction)
+        settings = AdamW(weight_decay=adaptation.weight_decay, bias_correction=adaptation.bias_correction)
         schedule = recipe.Schedule(steps=steps, peak_lr=adaptation.peak_lr, warmup=adaptation.warmup)
         super().__init__(schedule, settings)
         self.model, self.kind, self.adaptation = model, kind, adaptation

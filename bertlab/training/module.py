@@ -1,14 +1,14 @@
-"""What pre-training and fine-tuning share: AdamW, its schedule, clipping, and an end where training diverges."""
+"""What pre-training and fine-tuning share: optimiser, schedule, clipping, and an end where training diverges."""
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
-from torch.optim import AdamW, Optimizer
+from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
 from bertlab import keyed, recipe
@@ -45,7 +45,7 @@ class MetricBuffer:
 
 
 class TrainingModule(LightningModule):
-    """Automatic optimisation with AdamW; `trainer.global_step` is the number of updates done."""
+    """Automatic optimisation; `trainer.global_step` is the number of updates done."""
 
     def __init__(self, schedule: recipe.Schedule, optimizer: recipe.Optimizer) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class TrainingModule(LightningModule):
         self.step_losses: Tensor | None = None  # of the step that is being computed, as far as it is done
 
     def configure_optimizers(self) -> Any:
-        """AdamW and the schedule of its learning rate, step by step."""
+        """The optimiser of the recipe and the schedule of its learning rate, step by step."""
         optimizer = build(self, self.optimizer_settings, self.lr_multipliers())
         scheduler = LambdaLR(optimizer, self.schedule.learning_rate)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
@@ -117,7 +117,7 @@ def require_finite(step: int, loss: float, norm: float) -> None:
 def build(
     module: nn.Module, settings: recipe.Optimizer, lr_multipliers: Mapping[nn.Parameter, float] | None = None
 ) -> Optimizer:
-    """AdamW as BERT uses it (appendix A.2): matrices have weight decay; biases and LayerNorm have none.
+    """The optimiser of a recipe: matrices have weight decay; biases and LayerNorm have none (BERT, appendix A.2).
 
     `lr_multipliers` has the parameters that are not trained at the common learning rate. The `lr` of a group is its
     multiple of the common one: a `LambdaLR` multiplies it.
@@ -130,9 +130,8 @@ def build(
         decayed, plain = [each for each in values if each.dim() >= 2], [each for each in values if each.dim() < 2]
         groups.append({"params": decayed, "weight_decay": settings.weight_decay, "lr": multiplier})
         groups.append({"params": plain, "weight_decay": 0.0, "lr": multiplier})
-    kind = AdamW if settings.bias_correction else UncorrectedAdamW
-    filled = [group for group in groups if group["params"]]
-    return kind(filled, betas=(settings.beta1, settings.beta2), eps=settings.epsilon, fused=True)
+    built: Optimizer = settings.build([group for group in groups if group["params"]])
+    return built
 
 
 def clip(optimizer: Optimizer, max_norm: float, loss: Tensor) -> Tensor:
@@ -147,20 +146,3 @@ def clip(optimizer: Optimizer, max_norm: float, loss: Tensor) -> Tensor:
     before = getattr(fused, "found_inf", None)  # torch's own name for what makes a fused optimiser hold still
     fused.found_inf = broken if before is None else torch.maximum(before, broken)
     return norm
-
-
-class UncorrectedAdamW(AdamW):
-    """Adam with decoupled weight decay and without bias correction, as in Google's released BERT.
-
-    Its steps count from 2**24, which fp32 adds no 1 to: there both corrections are 1 to the last bit.
-    """
-
-    def __init__(self, params: Iterable[Any], **options: Any) -> None:
-        super().__init__(params, **options)
-        for group in self.param_groups:
-            for value in group["params"]:
-                self.state[value] = {
-                    "step": torch.tensor(2.0**24, device=value.device),
-                    "exp_avg": torch.zeros_like(value),
-                    "exp_avg_sq": torch.zeros_like(value),
-                }

@@ -20,7 +20,8 @@ from bertlab.inputs.collator import Batch, joined
 from bertlab.inputs.formats import lay_out
 from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
 from bertlab.objectives.selection import slots
-from bertlab.recipe import Format, Inputs, Model, Optimizer, Recipe, Schedule
+from bertlab.optimizers import AdamW
+from bertlab.recipe import Format, Inputs, Model, Recipe, Schedule
 
 PAD, CLS, SEP, MASK = 0, 2, 3, 4
 TOKENS = 12_000
@@ -336,7 +337,7 @@ def test_recipes_that_differ_in_training_alone_see_the_same_sequences() -> None:
             ),
         ),
         dataclasses.replace(usual, objective=(MaskedLM(),)),
-        dataclasses.replace(usual, model=Model(layers=2), optimizer=Optimizer(beta1=0.5)),
+        dataclasses.replace(usual, model=Model(layers=2), optimizer=AdamW(beta1=0.5)),
         dataclasses.replace(usual, schedule=Schedule(batch_size=16, steps=7, peak_lr=0.1)),
     ]
     for other in others:

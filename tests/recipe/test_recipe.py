@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence, SpanBoundary, selection
+from bertlab.optimizers import LAMB, Adafactor, AdamW
 from bertlab.recipe import Recipe, Schedule
 from bertlab.recipe import identity as ids
 from bertlab.recipe.identity import canonical, field_paths, identity, load, science, set_fields
@@ -29,7 +30,9 @@ OTHER = {
 
 
 def base(path: str) -> Recipe:
-    """The default recipe, with the selection or the loss that has the field."""
+    """The default recipe, with the selection, the loss or the optimiser that has the field."""
+    if path in ("optimizer.decay", "optimizer.min_scale"):
+        return Recipe(optimizer=Adafactor())
     if path.startswith("masked_lm.selection."):
         return Recipe(objective=(MaskedLM(selection=selection.GeometricSpans()),))
     return Recipe(objective=(MaskedLM(), SpanBoundary())) if path.startswith("span_boundary.") else Recipe()
@@ -52,6 +55,8 @@ def changed(path: str) -> Recipe:
     """The base recipe with another value in one field."""
     if path == "tokenizer":
         return Recipe(tokenizer=Words())
+    if path == "optimizer":
+        return Recipe(optimizer=LAMB())
     if path == "objective":
         return Recipe(objective=(MaskedLM(),))
     if path == "masked_lm.selection":
@@ -112,7 +117,7 @@ def test_what_is_not_trained_is_its_vocabulary_shape_and_seed_alone():
     untrained = [
         Recipe(),
         Recipe(objective=(MaskedLM(mask_prob=0.4, schedule="static"),), inputs=recipe.Inputs(epochs=40)),
-        Recipe(optimizer=recipe.Optimizer(beta1=0.5), inputs=recipe.Inputs(format="sentence-pair")),
+        Recipe(optimizer=AdamW(beta1=0.5), inputs=recipe.Inputs(format="sentence-pair")),
     ]
     steps = [
         dataclasses.replace(each, schedule=Schedule(steps=0, batch_size=8 + n)) for n, each in enumerate(untrained)

@@ -14,6 +14,7 @@ from pathlib import Path
 from bertlab.lab import scales
 from bertlab.machine import Machine
 from bertlab.objectives import CausalLM, MaskedLM
+from bertlab.optimizers import LAMB, Adafactor
 from bertlab.recipe import Inputs
 
 SMOKE = scales.find("smoke").recipe
@@ -29,8 +30,8 @@ def exact(batch, micro_batch=0, **changes):
 
 EXACT = {
     "pairs": exact(7, 2),
-    "sentences": exact(1, inputs=Inputs(length=32, format="doc-sentences"), objective=ALONE),
-    "left-to-right": exact(3, objective=(CausalLM(),)),
+    "sentences": exact(1, inputs=Inputs(length=32, format="doc-sentences"), objective=ALONE, optimizer=LAMB()),
+    "left-to-right": exact(3, objective=(CausalLM(),), optimizer=Adafactor()),
 }
 """In float64; where a batch is one row, a process has none."""
 

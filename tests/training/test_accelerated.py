@@ -23,8 +23,9 @@ from bertlab.model import heads, layers
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.layers import set_dropout
 from bertlab.objectives import CausalLM, MaskedLM
+from bertlab.optimizers import LAMB, Adafactor, AdamW
 from bertlab.progress import Interrupted, silent
-from bertlab.recipe import Inputs, Optimizer
+from bertlab.recipe import Inputs
 from bertlab.training import checkpoints, pretraining
 from bertlab.training import module as optimization
 from bertlab.training.data import to_device, to_tensors
@@ -87,12 +88,15 @@ def unwaiting(module, monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize("changed", OBJECTIVES.values(), ids=OBJECTIVES)
-@pytest.mark.parametrize("corrected", [True, False])
-def test_no_step_of_pretraining_waits(accelerated, corpus, machine, tmp_path, monkeypatch, changed, corrected):
+@pytest.mark.parametrize(
+    "changed",
+    [*OBJECTIVES.values(), *({"optimizer": each} for each in (AdamW(bias_correction=False), LAMB()))],
+    ids=[*OBJECTIVES, "without bias correction", "LAMB"],
+)
+def test_no_step_of_pretraining_waits(accelerated, corpus, machine, tmp_path, monkeypatch, changed):
     """Batch, forward, backward, clipping, update; with dropout, padding and micro-batches. Curves are read behind."""
     seen = unwaiting(PretrainingModule, monkeypatch)
-    recipe = dataclasses.replace(SMOKE, optimizer=Optimizer(bias_correction=corrected), **changed)
+    recipe = dataclasses.replace(SMOKE, **changed)
     result = pretrain(recipe, corpus, tmp_path, dataclasses.replace(machine, micro_batch=5), (100,), silent)
     assert len(seen) == 20
     assert min(seen) > 100
@@ -228,16 +232,21 @@ def test_a_compiled_training_is_the_same_one(corpus, machine, tmp_path, monkeypa
     assert (stopped / "metrics.jsonl").read_bytes() == (whole / "metrics.jsonl").read_bytes()
 
 
-def test_an_optimiser_holds_still_from_the_first_broken_step_on():
+@pytest.mark.parametrize("optimizer", [AdamW(), AdamW(bias_correction=False), LAMB(), Adafactor()])
+def test_an_optimiser_holds_still_from_the_first_broken_step_on(optimizer):
+    """It is found within the update, after the gradients, as in Lightning's automatic optimisation."""
     module = torch.nn.Linear(2, 1)
-    for corrected in (True, False):
-        made = optimization.build(module, Optimizer(bias_correction=corrected))  # at the whole of a rate of 1
-        for loss, moves in ((1.0, True), (math.nan, False), (1.0, False)):
-            before = module.weight.detach().clone()
-            module.weight.grad, module.bias.grad = torch.ones(1, 2), torch.ones(1)
-            optimization.clip(made, 1.0, torch.tensor(loss))
-            made.step()
-            assert (not torch.equal(before, module.weight)) == moves
+    made = optimization.build(module, optimizer)  # at the whole of a rate of 1
+    for loss, gradient, moves in ((1.0, 1.0, True), (math.nan, math.inf, False), (1.0, 1.0, False)):
+
+        def closure(loss=loss, gradient=gradient):
+            module.weight.grad, module.bias.grad = torch.full((1, 2), gradient), torch.ones(1)
+            return optimization.clip(made, 1.0, torch.tensor(loss))
+
+        before = [value.detach().clone() for value in module.parameters()]
+        made.step(closure)
+        for old, new in zip(before, module.parameters(), strict=True):
+            assert (not torch.equal(old, new)) == moves
 
 
 @pytest.mark.parametrize(

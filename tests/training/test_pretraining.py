@@ -18,8 +18,9 @@ from bertlab.model.encoder import Encoder
 from bertlab.model.heads import ClassificationModel, Pooler, PretrainingModel
 from bertlab.model.recurrent import RecurrentEncoder
 from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
+from bertlab.optimizers import LAMB, Adafactor, AdamW
 from bertlab.progress import Interrupted, silent
-from bertlab.recipe import Inputs, Model, Optimizer
+from bertlab.recipe import Inputs, Model
 from bertlab.training import checkpoints
 from bertlab.training import module as optimization
 from bertlab.training.pretraining import PretrainingModule, pretrain
@@ -30,8 +31,10 @@ ALONE = (MaskedLM(),)
 OTHERS = [
     dataclasses.replace(SMOKE, objective=(CausalLM(),)),
     dataclasses.replace(SMOKE, inputs=Inputs(length=32, format="sentence-pair")),
-    dataclasses.replace(SMOKE, inputs=Inputs(length=32, format="full-sentences"), objective=ALONE),
-    dataclasses.replace(SMOKE, inputs=Inputs(length=32, format="doc-sentences"), objective=ALONE),
+    dataclasses.replace(SMOKE, inputs=Inputs(length=32, format="full-sentences"), objective=ALONE, optimizer=LAMB()),
+    dataclasses.replace(
+        SMOKE, inputs=Inputs(length=32, format="doc-sentences"), objective=ALONE, optimizer=Adafactor()
+    ),
     dataclasses.replace(SMOKE, model=dataclasses.replace(SMOKE.model, sharing="all", embedding_size=8)),
 ]
 
@@ -300,7 +303,7 @@ class Linear(torch.nn.Module):
 
 
 def test_biases_and_layernorm_are_not_decayed():
-    decayed, plain = optimization.build(Linear(), Optimizer(weight_decay=0.01)).param_groups
+    decayed, plain = optimization.build(Linear(), AdamW(weight_decay=0.01)).param_groups
     assert (len(decayed["params"]), decayed["weight_decay"]) == (1, 0.01)
     assert (len(plain["params"]), plain["weight_decay"]) == (3, 0.0)
 
@@ -310,7 +313,7 @@ def test_rates_fall_by_a_factor_from_the_head_to_the_embeddings():
     shape = Model(layers=2, hidden=8, heads=2)
     for wrap in (lambda encoder: encoder, lambda encoder: RecurrentEncoder(encoder, 0)):
         model = ClassificationModel(wrap(Encoder(shape, 20, 16)), Pooler(8), 2, 0.0, 0)
-        optimizer = optimization.build(model, Optimizer(), FineTuning(layer_decay=0.5).lr_multipliers(model))
+        optimizer = optimization.build(model, AdamW(), FineTuning(layer_decay=0.5).lr_multipliers(model))
         for value in model.parameters():
             value.grad = torch.zeros_like(value)
         update(optimizer, 0.8, 1.0)
@@ -339,17 +342,71 @@ def test_adam_without_bias_correction_is_googles():
     module = torch.nn.Linear(1, 1, bias=False).double()
     with torch.no_grad():
         module.weight.fill_(2.0)
-    made = optimization.build(module, Optimizer(bias_correction=False, max_grad_norm=100.0))
+    made = optimization.build(module, AdamW(bias_correction=False, max_grad_norm=100.0))
     module.weight.grad = torch.full_like(module.weight, 3.0)
     update(made, 0.1, 100.0)
     expected = 2.0 - 0.1 * (0.3 / ((0.001 * 9) ** 0.5 + 1e-6) + 0.01 * 2.0)
     assert module.weight.item() == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize("corrected", [True, False])
+def test_lamb_is_algorithm_2(corrected):
+    """Two steps by hand: the update of a matrix has its norm times the rate, that of a bias is Adam's."""
+    x, bias = np.array([[3.0, 0.0], [0.0, 4.0]]), np.array([1.0, 2.0])
+    module = torch.nn.Linear(2, 2).double()
+    with torch.no_grad():
+        module.weight.copy_(torch.tensor(x))
+        module.bias.copy_(torch.tensor(bias))
+    made = optimization.build(module, LAMB(weight_decay=0.1, bias_correction=corrected))
+    gradients = np.array([[1.0, -2.0], [0.5, 0.0]]), np.array([[-1.0, 0.25], [2.0, 1.0]])
+    moments = {"x": (0.0, 0.0), "bias": (0.0, 0.0)}
+
+    def adam(name, step, g):
+        m, v = moments[name]
+        moments[name] = m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+        if corrected:
+            m, v = m / (1 - 0.9**step), v / (1 - 0.999**step)
+        return m / (np.sqrt(v) + 1e-6)
+
+    for step, g in enumerate(gradients, start=1):
+        module.weight.grad, module.bias.grad = torch.tensor(g), torch.tensor(g[0])
+        update(made, 0.1, 100.0)
+        direction = adam("x", step, g) + 0.1 * x
+        x = x - 0.1 * np.linalg.norm(x) / np.linalg.norm(direction) * direction
+        bias = bias - 0.1 * adam("bias", step, g[0])
+        np.testing.assert_allclose(module.weight.detach(), x, rtol=1e-12)
+        np.testing.assert_allclose(module.bias.detach(), bias, rtol=1e-12)
+
+
+def test_the_trust_ratio_of_a_matrix_of_zeros_is_1():
+    module = torch.nn.Linear(1, 1, bias=False)
+    torch.nn.init.zeros_(module.weight)
+    made = optimization.build(module, LAMB())
+    module.weight.grad = torch.ones(1, 1)
+    update(made, 0.1, 1.0)
+    assert module.weight.item() == pytest.approx(-0.1, rel=1e-5)
+
+
+def test_adafactor_is_algorithm_4():
+    """One step by hand: second moments are products of rows and columns, the rate is relative to the weights."""
+    x, g = np.array([[3.0, 0.0], [0.0, 4.0]]), np.array([[0.1, -0.2], [0.5, 0.3]])
+    module = torch.nn.Linear(2, 2, bias=False).double()
+    with torch.no_grad():
+        module.weight.copy_(torch.tensor(x))
+    made = optimization.build(module, Adafactor(weight_decay=0.0))
+    module.weight.grad = torch.tensor(g)
+    update(made, 0.01, 100.0)
+    rows, columns = (g**2).mean(1), (g**2).mean(0)
+    u = g / np.sqrt(np.outer(rows, columns) / rows.mean())
+    u /= max(1.0, np.sqrt((u**2).mean()))
+    np.testing.assert_allclose(module.weight.detach(), x - 0.01 * np.sqrt((x**2).mean()) * u, rtol=1e-12)
+    assert {name for state in made.state.values() for name in state} == {"step", "row_var", "col_var"}
+
+
 def test_gradients_are_clipped_by_their_global_norm():
     """The first corrected step of Adam is the sign of the gradient, so clipping shows in the moments."""
     module = torch.nn.Linear(2, 1, bias=False)
-    made = optimization.build(module, Optimizer())
+    made = optimization.build(module, AdamW())
     module.weight.grad = torch.tensor([[3.0, 4.0]])
     update(made, 0.1, 1.0)
     assert made.state[module.weight]["exp_avg"].tolist()[0] == pytest.approx([0.06, 0.08], rel=1e-4)

@@ -7,6 +7,7 @@ import pytest
 from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.lab.scales import find
+from bertlab.optimizers import AdamW
 from bertlab.recipe.identity import set_fields
 from bertlab.recipe.ranges import FieldError
 from bertlab.text.tokenizers import WordPiece
@@ -147,7 +148,8 @@ def test_seeds(refused, seed):
     refused("pretrain", "--scale", "smoke", "--seed", seed, says="seed")
 
 
-KINDS = {WordPiece if each is recipe.Tokenizer else each for each in vars(recipe).values() if isinstance(each, type)}
+OF_AXES = {recipe.Tokenizer: WordPiece, recipe.Optimizer: AdamW}
+KINDS = {OF_AXES.get(each, each) for each in vars(recipe).values() if isinstance(each, type)}
 CHECKED = sorted((each for each in KINDS if dataclasses.is_dataclass(each)), key=lambda each: each.__name__)
 
 

@@ -7,6 +7,7 @@ from bertlab.lab import studies
 HEAD = """
 from bertlab.recipe import *
 from bertlab.objectives import *
+from bertlab.optimizers import *
 from bertlab.text.tokenizers import *
 from bertlab import Features, FineTuning
 from bertlab.lab.study import *
@@ -71,7 +72,7 @@ FIELDS = [
     (*variant("schedule=Schedule(steps=True)"), r"schedule\.steps is True"),
     (*variant("schedule=Schedule(warmup=7)"), r"schedule\.warmup is 7"),
     (*variant("model=Model(max_positions=-7)"), r"model\.max_positions is -7"),
-    (*variant("optimizer=Optimizer(max_grad_norm=1e-310)"), r"optimizer\.max_grad_norm is 1e-310"),
+    (*variant("optimizer=AdamW(max_grad_norm=1e-310)"), r"optimizer\.max_grad_norm is 1e-310"),
     (*variant("tokenizer=WordPiece(given='abc')"), r"tokenizer\.given is 'abc'"),
     (*variant("fields={'corpus.heldout': '0.1'}"), r"corpus\.heldout"),
     (*variant("fields={'seed': '3'}"), "'seed'"),

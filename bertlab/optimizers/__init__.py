@@ -1,0 +1,7 @@
+"""How gradients become updates: one file an optimiser, behind the protocol `bertlab.recipe.Optimizer`."""
+
+from bertlab.optimizers.adafactor import Adafactor
+from bertlab.optimizers.adamw import AdamW
+from bertlab.optimizers.lamb import LAMB
+
+__all__ = ["LAMB", "Adafactor", "AdamW"]

@@ -1,0 +1,37 @@
+"""AdamW as in BERT (Devlin et al. 2019, appendix A.2; Loshchilov and Hutter 2019)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from bertlab.recipe import Optimizer
+from bertlab.recipe.ranges import BELOW_ONE, POSITIVE
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdamW(Optimizer):
+    """Adam with decoupled weight decay."""
+
+    kind: ClassVar[str] = "adamw"
+    beta1: Annotated[float, BELOW_ONE] = 0.9
+    beta2: Annotated[float, BELOW_ONE] = 0.999
+    epsilon: Annotated[float, POSITIVE] = 1e-6
+    bias_correction: bool = True
+    """Google's released optimiser has none."""
+
+    def build(self, groups: Sequence[dict[str, Any]]) -> Any:
+        """The fused one of torch.
+
+        Without bias correction its steps count from 2**24, which fp32 adds no 1 to: there both corrections are 1 to the
+        last bit.
+        """
+        import torch
+
+        made = torch.optim.AdamW(groups, betas=(self.beta1, self.beta2), eps=self.epsilon, fused=True)
+        for value in () if self.bias_correction else (each for group in made.param_groups for each in group["params"]):
+            made.state[value] = {
+                "step": torch.tensor(2.0**24, device=value.device),
+                "exp_avg": torch.zeros_like(value),
+                "exp_avg_sq": torch.zeros_like(value),
+            }
+        return made

@@ -1,0 +1,55 @@
+"""LAMB in torch (You et al. 2020, Algorithm 2)."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+
+class LAMB(Optimizer):
+    """LAMB with the identity as its scaling function, one trust ratio for each parameter of two dimensions or more.
+
+    Waits for no device. Like torch's fused optimisers, changes no parameter while `found_inf` is 1.
+    """
+
+    def __init__(
+        self, groups: Iterable[dict[str, Any]], beta1: float, beta2: float, epsilon: float, bias_correction: bool
+    ) -> None:
+        """Each group has its `params`, `lr` and `weight_decay`."""
+        super().__init__(groups, {})
+        self.beta1, self.beta2, self.epsilon, self.bias_correction = beta1, beta2, epsilon, bias_correction
+        self.found_inf: Tensor | None = None
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """One update; `closure` computes the gradients and returns the loss."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for x in group["params"]:
+                if x.grad is not None:
+                    change = group["lr"] * self._direction(x, group["weight_decay"])
+                    x.sub_(change if self.found_inf is None else change.where(self.found_inf == 0, 0.0))
+        return loss
+
+    def _direction(self, x: Tensor, weight_decay: float) -> Tensor:
+        """The update of a parameter at a learning rate of 1."""
+        state = self.state[x]
+        if not state:
+            state.update(step=0, m=torch.zeros_like(x), v=torch.zeros_like(x))
+        state["step"] += 1
+        m = state["m"].lerp_(x.grad, 1 - self.beta1)
+        v = state["v"].mul_(self.beta2).addcmul_(x.grad, x.grad, value=1 - self.beta2)
+        if self.bias_correction:
+            m, v = (now / (1 - beta ** state["step"]) for now, beta in ((m, self.beta1), (v, self.beta2)))
+        direction: Tensor = m / (v.sqrt() + self.epsilon)
+        if weight_decay:
+            direction.add_(x, alpha=weight_decay)
+        if x.dim() < 2:
+            return direction
+        norms: Tensor = torch.linalg.vector_norm(x) / torch.linalg.vector_norm(direction)
+        return direction * norms.where(norms.isfinite() & (norms > 0), 1.0)
