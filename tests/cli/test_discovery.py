@@ -256,8 +256,9 @@ def test_show_names_the_fields_that_set_sets(name, call, capsys):
     same = scale.set([f"{path}={spelled[path]}" for path in shown["set"]])
     assert [job.id for job in plan.make(dataclasses.replace(request, scale=same), machine).jobs] == usual
     for path in {*shown["recipe"]} - {*shown["set"]}:
-        # "unknown field": of a selection that only the variants have
-        with pytest.raises(BadInput, match=r"varies it between its variants|unknown field"):
+        # or it does not go with the scale's other fields: of a selection that only the variants have, one of several
+        # shares, or a format without pairs
+        with pytest.raises(BadInput, match=r"varies it between its variants|unknown field|add up to 1|has one segment"):
             plan.make(dataclasses.replace(request, scale=scale.set([f"{path}={spelled[path]}"])), machine)
 
 

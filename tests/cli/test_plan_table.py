@@ -31,7 +31,17 @@ def lines(machine, study):
 
 
 def test_every_study_is_here():
-    others = {"dropout", "embedding-size", "ngrams", "sentence-order", "sharing", "size", "span-boundary", "spans"}
+    others = {
+        "dropout",
+        "embedding-size",
+        "mask-rate",
+        "ngrams",
+        "sentence-order",
+        "sharing",
+        "size",
+        "span-boundary",
+        "spans",
+    }
     assert {*BASES, *others} == set(studies.names())
 
 
@@ -110,6 +120,11 @@ def test_single_sequences_have_as_many_tokens_and_sbo_has_a_head(machine):
         f"1 x {shape}: 335M parameters; {COUNTED}, {steps}",
         f"1 x {shape}: 339M parameters; {COUNTED}, {steps}",
     ]
+
+
+def test_masking_rates_have_the_efficient_recipe(machine):
+    shape = "24 layers, 1024 wide, 16 heads: 355M parameters"  # as RoBERTa large
+    assert lines(machine, "mask-rate") == [f"10 x {shape}; 4,096 sequences, 23,000 steps of 128 tokens"]
 
 
 def test_alberts_studies_have_its_batches_and_steps(machine):

@@ -224,6 +224,18 @@ def test_the_other_tables_as_they_are_printed():
             "single sequence": (86.7, 87.3, 93.8),
             "single sequence + SBO": (86.8, 87.6, 93.9),
         },
+        "mask-rate": {
+            "15 %": (84.2, 90.9, 87.8, 93.3),
+            "20 %": (84.1, 91.3, 87.9, 92.7),
+            "30 %": (84.2, 91.6, 88.0, 93.0),
+            "40 %": (84.5, 91.6, 88.1, 92.8),
+            "50 %": (84.1, 91.1, 88.1, 92.7),
+            "60 %": (83.2, 90.7, 87.8, 92.6),
+            "70 %": (82.3, 89.4, 87.5, 91.9),
+            "80 %": (80.8, 87.9, 87.1, 90.5),
+            "15 %, 80/10/10": (83.7, 90.4, 87.8, 93.2),
+            "40 %, 80/10/10": (84.3, 91.2, 87.9, 93.0),
+        },
         "ngrams": {"tokens": (None,) * 5, "n-grams": (None,) * 5},
         "dynamic": {
             "static, one mask": (None, None, None),
@@ -250,6 +262,17 @@ def test_spans_of_two_segments_are_one_pre_training_in_both_tables():
             )
         }
         assert len(ids) == 1
+
+
+def test_masking_rates_are_those_of_their_names():
+    table = studies.find("mask-rate")
+    for variant in table.variants:
+        (loss,) = table.recipe(variant, scales.find("paper").recipe).objective
+        shares = (0.8, 0.1, 0.1) if variant.name.endswith("80/10/10") else (1.0, 0.0, 0.0)
+        assert loss == MaskedLM(
+            mask_prob=int(variant.name[:2]) / 100,
+            corruption=Corruption(**dict(zip(("mask", "keep", "random"), shares, strict=True))),
+        )
 
 
 def test_convergence_is_figure_5_by_milestone():
