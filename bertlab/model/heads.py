@@ -26,9 +26,11 @@ from bertlab.model.layers import APPROXIMATE, EPSILON, eager_on_cpu, gather, set
 from bertlab.model.recurrent import Backbone
 from bertlab.recipe.objective import bert
 
-LOGITS_AT_ONCE = 2**22
-"""Logits of a language model are computed in parts of at most so many on the CPU, where their memory traffic costs more
-than the matrix products: a left-to-right model of 8,192 entries trains 1.3 times as fast."""
+MANY_LOGITS = 2**22
+"""On the CPU, the loss of a batch with more logits is computed in parts: memory traffic costs more than the products. A
+left-to-right model with 8,192 entries trains 1.3 times as fast."""
+LOGITS_AT_ONCE = 2**20
+"""Logits of such a part. Larger blocks, of a size that varies, fragment the memory more."""
 
 
 class LMHead(nn.Module):
@@ -57,7 +59,8 @@ class LMHead(nn.Module):
         if sparse and eager_on_cpu(weights):
             used = weights.nonzero()[:, 0]
             x, targets, weights = (each.index_select(0, used) for each in (x, targets, weights))
-        rows = max(1, LOGITS_AT_ONCE // len(embeddings) if eager_on_cpu(x) else len(x))
+        many = eager_on_cpu(x) and len(x) * len(embeddings) > MANY_LOGITS
+        rows = max(1, LOGITS_AT_ONCE // len(embeddings) if many else len(x))
         parts = zip(*(torch.split(each, rows) for each in (x, targets, weights)), strict=True)
         losses = [weighted_loss(self._logits(x, embeddings), target, weight) for x, target, weight in parts]
         return sum(losses[1:], losses[0])

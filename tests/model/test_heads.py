@@ -60,9 +60,10 @@ def dense_losses(model, batch):
 
 
 @pytest.mark.parametrize("objective", [bert(), (MaskedLM(),), (CausalLM(),), (NextSentence(),)])
-@pytest.mark.parametrize(("positions", "at_once"), [("learned", 4 * VOCABULARY), ("rotary", heads.LOGITS_AT_ONCE)])
-def test_losses_and_gradients_equal_the_dense_computation(positions, at_once, objective, monkeypatch):
-    monkeypatch.setattr(heads, "LOGITS_AT_ONCE", at_once)  # nine predictions in three parts, or in one
+@pytest.mark.parametrize(("positions", "many"), [("learned", 8 * VOCABULARY), ("rotary", heads.MANY_LOGITS)])
+def test_losses_and_gradients_equal_the_dense_computation(positions, many, objective, monkeypatch):
+    monkeypatch.setattr(heads, "MANY_LOGITS", many)  # of nine predictions
+    monkeypatch.setattr(heads, "LOGITS_AT_ONCE", 4 * VOCABULARY)
     results = []
     for losses in (PretrainingModel.losses, dense_losses):
         model = pretraining(positions, objective).train()
