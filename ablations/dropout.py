@@ -42,7 +42,7 @@ study = Study(
         "without dropout": (94.8, 89.9, 90.4, 96.5, 86.1),
     }),
     claims=[
-        # section 4.9
+        # section 4.8
         Claim("Removing dropout improves the accuracy of the masked LM (Figure 2b)", better="without dropout",
               worse="with dropout", on=MLM),
         *(
@@ -51,7 +51,7 @@ study = Study(
         ),
     ],
     at_paper={
-        # Table 1 and sections 4.1, 4.2 and 4.9; LAMB has no bias correction, as in the released code
+        # Table 1 and sections 4.1, 4.2 and 4.8; LAMB has no bias correction, as in the released code
         "model.hidden": "4096",
         "model.heads": "64",
         "model.embedding_size": "128",

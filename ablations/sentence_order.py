@@ -50,7 +50,7 @@ study = Study(
     claims=[
         Claim("NSP does not learn what SOP learns", better="SOP", worse="NSP", on=SOP),
         Claim("NSP stays at chance on SOP", better="NSP", worse="majority guess", on=SOP, within=3.0),
-        Claim("SOP solves NSP to a fair degree", better="SOP", worse="majority guess", on=NSP),
+        Claim("SOP solves the NSP task relatively well", better="SOP", worse="majority guess", on=NSP),
         *(
             Claim(f"SOP helps {on}", better="SOP", worse=("none", "NSP"), on=on)
             for on in (SQUAD, SQUAD_2, MNLI, RACE)
