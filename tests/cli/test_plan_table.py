@@ -22,6 +22,7 @@ BASES = {  # pre-trainings of Base with batches of 256 sequences, and with as ma
     "convergence": (3, 0),
     "features": (1, 0),
     "adapters": (1, 0),
+    "layer-decay": (1, 0),
 }
 
 
