@@ -11,6 +11,7 @@ from bertlab.api import report as report
 from bertlab.api import results as results
 from bertlab.lab.study import Claim as Claim
 from bertlab.lab.study import Measurement as Measurement
+from bertlab.lab.study import RelativeSchedule as RelativeSchedule
 from bertlab.lab.study import Size as Size
 from bertlab.lab.study import Study as Study
 from bertlab.lab.study import Variant as Variant

@@ -57,6 +57,25 @@ class Size(Checked, group="size"):
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class RelativeSchedule(Checked, group="relative"):
+    """Batch size, steps and learning rate in multiples of the scale's: equal passes over the data are 1/8 of the steps
+    in batches of 8 times as many sequences."""
+
+    batch_size: Multiple = 1.0
+    steps: Multiple = 1.0
+    peak_lr: Multiple = 1.0
+
+    def of(self, schedule: Schedule) -> Schedule:
+        """`schedule` in these multiples, with at least one sequence and one step."""
+        return dataclasses.replace(
+            schedule,
+            batch_size=max(1, round(self.batch_size * schedule.batch_size)),
+            steps=max(1, round(self.steps * schedule.steps)) if schedule.steps else 0,
+            peak_lr=self.peak_lr * schedule.peak_lr,
+        )
+
+
 @dataclass(frozen=True)
 class Variant(Checked, group="variant "):
     """A variant: its differences from the scale's recipe, or from the baseline's adaptation.
@@ -78,6 +97,7 @@ class Variant(Checked, group="variant "):
     fields: Mapping[str, str] = field(default_factory=dict)
     """Single fields by their dotted path, as in `--set`: `{"model.positions": "learned"}`."""
     size: Size = Size()
+    relative: RelativeSchedule = RelativeSchedule()
     adaptation: Adaptation | None = None
     """How the model is adapted to its tasks. It overrides the adaptation of a measurement, of the same kind, in the
     fields in which the variants differ."""
@@ -313,7 +333,8 @@ class Study(Checked, group="study "):
         given = {path: leaf for path, leaf in variant.leaves().items() if path in varied}
         try:
             recipe = put(scale, given)
-            recipe = dataclasses.replace(recipe, model=variant.size.of(recipe.model))
+            model, schedule = variant.size.of(recipe.model), variant.relative.of(recipe.schedule)
+            recipe = dataclasses.replace(recipe, model=model, schedule=schedule)
             return set_fields(recipe, variant.fields)
         except BadInput as error:
             raise BadInput(f"variant '{variant.name}' of study '{self.name}': {error}") from None

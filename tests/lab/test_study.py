@@ -9,7 +9,7 @@ from bertlab.adaptation import Features, FineTuning
 from bertlab.errors import BadInput
 from bertlab.lab import plan, scales, shipped, studies
 from bertlab.lab.record import records
-from bertlab.lab.study import Claim, Measurement, Size, Study, Variant, table
+from bertlab.lab.study import Claim, Measurement, RelativeSchedule, Size, Study, Variant, table
 from bertlab.names import plain
 from bertlab.objectives import Corruption, MaskedLM, NextSentence
 from bertlab.recipe import Inputs, Model, Recipe, Schedule
@@ -136,6 +136,17 @@ def test_two_tables_of_albert_that_disagree_keep_their_own_values():
         assert ids[0] == ids[1]
 
 
+def test_batches_of_any_size_see_as_many_sequences_and_are_the_papers_at_its_scale():
+    table = studies.find("batch-size")
+    for scale in scales.SCALES.values():
+        rows = [table.recipe(variant, scale.following(table.at_paper).recipe).schedule for variant in table.variants]
+        seen = [each.batch_size * each.steps for each in rows]
+        assert max(abs(each - seen[0]) / each_row.batch_size for each, each_row in zip(seen, rows, strict=True)) <= 0.5
+    assert [(each.batch_size, each.steps) for each in rows] == [(256, 1_000_000), (2048, 125_000), (8192, 31_250)]
+    assert [each.peak_lr for each in rows] == pytest.approx([1e-4, 7e-4, 1e-3])
+    assert RelativeSchedule(steps=1 / 8).of(Schedule(steps=0)).steps == 0
+
+
 @pytest.mark.parametrize("name", ["embedding-size", "sharing"])
 def test_rows_of_albert_are_the_papers_at_its_scale_and_differ_at_all_others(name):
     table = studies.find(name)
@@ -235,6 +246,11 @@ def test_the_other_tables_as_they_are_printed():
             "80 %": (80.8, 87.9, 87.1, 90.5),
             "15 %, 80/10/10": (83.7, 90.4, 87.8, 93.2),
             "40 %, 80/10/10": (84.3, 91.2, 87.9, 93.0),
+        },
+        "batch-size": {
+            "1x (256)": (3.99, 84.7, 92.7),
+            "8x (2K)": (3.68, 85.2, 92.9),
+            "32x (8K)": (3.77, 84.6, 92.8),
         },
         "ngrams": {"tokens": (None,) * 5, "n-grams": (None,) * 5},
         "dynamic": {

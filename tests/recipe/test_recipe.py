@@ -19,7 +19,7 @@ from bertlab.recipe import Recipe, Schedule
 from bertlab.recipe import identity as ids
 from bertlab.recipe.identity import canonical, field_paths, identity, load, science, set_fields
 from bertlab.recipe.ranges import hints
-from bertlab.text.tokenizers import WordPiece
+from bertlab.text.tokenizers import ByteLevelBPE, WordPiece
 
 OTHER = {
     bool: lambda value: not value,
@@ -30,7 +30,9 @@ OTHER = {
 
 
 def base(path: str) -> Recipe:
-    """The default recipe, with the selection, the loss or the optimiser that has the field."""
+    """The default recipe, with the tokenizer, the selection, the loss or the optimiser that has the field."""
+    if path == "tokenizer.add_prefix_space":
+        return Recipe(tokenizer=ByteLevelBPE())
     if path in ("optimizer.decay", "optimizer.min_scale"):
         return Recipe(optimizer=Adafactor())
     if path.startswith("masked_lm.selection."):
