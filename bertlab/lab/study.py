@@ -40,6 +40,12 @@ class Size(Checked, group="size"):
     """Attention heads of the same size each, and with them the width."""
     embeddings: Multiple = 1.0
     """The width of the embeddings, which is that of the model unless `model.embedding_size` is set."""
+    vocabulary: Multiple = 1.0
+    """The entries of the vocabulary."""
+
+    def tokenizer(self, given: Tokenizer) -> Tokenizer:
+        """`given` with a vocabulary of this size."""
+        return dataclasses.replace(given, vocabulary=round(self.vocabulary * given.vocabulary))
 
     def of(self, model: Model) -> Model:
         """`model` in this size, with at least one layer and one head."""
@@ -334,7 +340,8 @@ class Study(Checked, group="study "):
         try:
             recipe = put(scale, given)
             model, schedule = variant.size.of(recipe.model), variant.relative.of(recipe.schedule)
-            recipe = dataclasses.replace(recipe, model=model, schedule=schedule)
+            tokenizer = variant.size.tokenizer(recipe.tokenizer)
+            recipe = dataclasses.replace(recipe, model=model, schedule=schedule, tokenizer=tokenizer)
             return set_fields(recipe, variant.fields)
         except BadInput as error:
             raise BadInput(f"variant '{variant.name}' of study '{self.name}': {error}") from None

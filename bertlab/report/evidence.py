@@ -167,7 +167,7 @@ class Evidence:
 
     def less_is_more(self, measurement: str) -> bool:
         """Whether less is better in a measurement, by its metric."""
-        return any(cell.metric.endswith(("loss", "perplexity")) for cell in self.column(measurement))
+        return any(cell.metric.endswith(("loss", "perplexity", "bits_per_byte")) for cell in self.column(measurement))
 
     def at(self, variant: str, measurement: str, at: int = 100) -> list[Cell]:
         """The cells of a variant and a measurement, over pre-training and fine-tuning seeds."""

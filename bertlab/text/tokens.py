@@ -84,9 +84,9 @@ def prepare(
     corpus. Progress is in bytes of text; their total is unknown, and given as 0, while sources are read.
 
     Returns facts, ready for JSON, which it also writes to `corpus.json`: `dtype`, `vocabulary` (entries), `bytes` (of
-    text), of each part `documents`, `sentences` and `tokens`, `unigram_entropy` and `fingerprint` (SHA-256 over the
-    arrays and the vocabulary). `unigram_entropy`, in nats, is the loss on held-out tokens of a model that knows only
-    how often each occurs there. Raises `BadInput` for unusable sources, and if a part has no document.
+    text), of each part `documents`, `sentences`, `tokens` and `bytes`, `unigram_entropy` and `fingerprint` (SHA-256
+    over the arrays and the vocabulary). `unigram_entropy`, in nats, is the loss on held-out tokens of a model that
+    knows only how often each occurs there. Raises `BadInput` for unusable sources, and if a part has no document.
     """
     path, vocabulary = directory / "text.spool", directory / tokenizer.file
     try:
@@ -114,12 +114,13 @@ def prepare(
     finally:
         path.unlink(missing_ok=True)
     facts: dict[str, Any] = {"dtype": trained.dtype.name, "vocabulary": trained.size, "bytes": size}
-    for part in PARTS:
+    for part, chosen in zip(PARTS, (train, heldout), strict=True):
         opened = _open_part(directory / part, trained.dtype)
         facts[part] = {
             "documents": len(opened.documents) - 1,
             "sentences": len(opened.sentences) - 1,
             "tokens": len(opened.tokens),
+            "bytes": int(spool.lengths[chosen].sum()),
         }
     frequency = np.zeros(trained.size, dtype=np.int64)
     for start in range(0, len(opened.tokens), _CHUNK):  # of the held-out part

@@ -33,7 +33,7 @@ def lines(machine, study):
 
 def test_every_study_is_here():
     alberts = {"dropout", "embedding-size", "ngrams", "sentence-order", "sharing"}
-    others = alberts | {"batch-size", "mask-rate", "size", "span-boundary", "spans"}
+    others = alberts | {"batch-size", "encoding", "mask-rate", "size", "span-boundary", "spans"}
     assert {*BASES, *others} == set(studies.names())
 
 
@@ -140,3 +140,10 @@ def test_too_little_room_is_told_before_anything_is_spent(machine, tmp_path, mon
         require_room(jobs, store)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=18 * 4 * 111e6))
     require_room(jobs, store)
+
+
+def test_byte_level_bpe_adds_the_15m_parameters_of_its_larger_vocabulary(machine):
+    assert lines(machine, "encoding") == [
+        f"2 x {BASE} {ROBERTA}",
+        f"1 x {BASE.replace('110M', '125M')} {ROBERTA}",
+    ]

@@ -160,6 +160,15 @@ def test_rows_of_albert_are_the_papers_at_its_scale_and_differ_at_all_others(nam
         assert (model.sharing == "none") == (sharing == "not shared")
 
 
+def test_encodings_have_the_vocabularies_of_the_papers_and_keep_their_ratio():
+    table = studies.find("encoding")
+    sizes = [
+        [table.recipe(variant, scales.find(name).recipe).tokenizer.vocabulary for variant in table.variants]
+        for name in ("paper", "smoke")
+    ]
+    assert sizes == [[30_522, 30_522, 50_265], [512, 512, 843]]
+
+
 def test_features_is_table_7():
     table = studies.find("features")
     assert [table.published[variant.name, "NER dev"] for variant in table.variants] == [
@@ -252,6 +261,7 @@ def test_the_other_tables_as_they_are_printed():
             "8x (2K)": (3.68, 85.2, 92.9),
             "32x (8K)": (3.77, 84.6, 92.8),
         },
+        "encoding": dict.fromkeys(("WordPiece, lower case", "WordPiece, cased", "byte-level BPE"), (None,) * 5),
         "ngrams": {"tokens": (None,) * 5, "n-grams": (None,) * 5},
         "dynamic": {
             "static, one mask": (None, None, None),

@@ -101,11 +101,17 @@ def test_facts_say_what_was_built(build):
     assert facts["bytes"] == sum(len(text.encode()) for text in texts)
     assert facts["vocabulary"] == corpus.tokenizer.size
     assert facts["dtype"] == "uint16"
+    sizes = {}
+    for text in texts:
+        first = next(sentences.sentences(text)).lower().replace(".", " .")
+        name = "heldout" if first in {each[0] for each in texts_of(corpus, corpus.heldout)} else "train"
+        sizes[name] = sizes.get(name, 0) + len(text.encode())
     for name, part in (("train", corpus.train), ("heldout", corpus.heldout)):
         assert facts[name] == {
             "documents": len(part.documents) - 1,
             "sentences": len(part.sentences) - 1,
             "tokens": len(part.tokens),
+            "bytes": sizes[name],
         }
     assert sorted(path.name for path in directory.iterdir()) == ["corpus.json", "heldout", "train", "vocab.txt"]
 

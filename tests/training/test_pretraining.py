@@ -261,7 +261,7 @@ def test_no_steps_keep_the_initial_weights(corpus, machine, tmp_path):
     fresh = PretrainingModel(recipe.model, corpus.tokenizer.size, 128, recipe.seed, (MaskedLM(),))
     for (name, value), (_, other) in zip(kept.named_parameters(), fresh.named_parameters(), strict=True):
         assert torch.equal(value, other), name
-    assert result["heldout"].keys() == {"masked_lm_loss", "perplexity", "accuracy", "own_loss"}
+    assert result["heldout"].keys() == {"masked_lm_loss", "perplexity", "accuracy", "bits_per_byte", "own_loss"}
     assert result["heldout"]["masked_lm_loss"] == pytest.approx(np.log(corpus.tokenizer.size), rel=0.1)
 
 

@@ -39,8 +39,8 @@ class ByteLevelBPE(Tokenizer):
     """RoBERTa's tokenizer; its file is a `tokenizer.json`."""
 
     kind: ClassVar[str] = "byte_level_bpe"
-    vocabulary: Annotated[int, Range(256 + len(_FIRST), 1_000_000, "entries")] = 50_265
-    """Entries at most, 256 bytes and five special tokens among them; a small corpus yields fewer."""
+    vocabulary: Annotated[int, Range(256 + len(_FIRST), 1_000_000, "entries")] = 30_522
+    """Entries at most, 256 bytes and five special tokens among them; RoBERTa has 50,265."""
     add_prefix_space: bool = True
     """Whether a text begins as after a space. RoBERTa's does not, but its sentences follow each other in a line and
     ours are tokenised one by one."""
