@@ -61,7 +61,7 @@ study = Study(
     notes=[
         "The paper tuned the learning rate for each batch size, and does not print the warm-ups. Here rates are in the "
         "ratios of the paper's, 1 : 7 : 10, times the scale's own, and the warm-up is the same share of the steps. The "
-        " rates of small scales are tuned for their batches and 10 to 20 times BERT's: 7 and 10 times these may be "
+        "rates of small scales are tuned for their batches and 10 to 20 times BERT's: 7 and 10 times these may be "
         "too high for a fair comparison. `--set schedule.peak_lr=` sets the rate that they are multiples of.",
         "Perplexity is that of the masked LM on held-out text: lower is better, and the paper's text is another.",
         "On MNLI, the paper's own figure in batches of 8K is 0.1 points below that of 256, so this pair has no claim.",
