@@ -25,8 +25,8 @@ examples of SQuAD's counterpart."""
 
 @dataclass(frozen=True, kw_only=True)
 class Adapters(Adaptation):
-    """Trains two bottleneck adapters per layer, the encoder's LayerNorms, the head of the task and a missing pooler;
-    a pre-trained pooler is frozen, as in the released code."""
+    """Trains two bottleneck adapters per layer, the encoder's normalisations, the head of the task and a missing
+    pooler; a pre-trained pooler is frozen, as in the released code."""
 
     kind = "adapters"
     description = "adapters trained in a frozen encoder"
@@ -51,15 +51,12 @@ class Adapters(Adaptation):
         return max(1, round(self.bottleneck * hidden / self.base_width)) if self.base_width else self.bottleneck
 
     def encoder(self, model: PretrainingModel, key: Sequence[int | str]) -> Backbone:
-        """The encoder with adapters; trains these and the LayerNorms."""
-        from torch import nn
-
+        """The encoder with adapters; trains these and the normalisations."""
         from bertlab.model.adapter import add_adapters
 
         model.requires_grad_(False)
-        for module in model.encoder.modules():
-            if isinstance(module, nn.LayerNorm):
-                module.requires_grad_(True)
+        for norm in model.encoder.norms:
+            norm.requires_grad_(True)
         add_adapters(model.encoder, self.units(model.encoder.hidden_size), keyed(*key, "adapters"))
         return model.encoder
 

@@ -10,7 +10,19 @@ from typing import Self
 from torch import Tensor, nn
 
 from bertlab import recipe
-from bertlab.model.layers import Embeddings, Layer, Rotary, Rotation, causal_bias, padding_bias
+from bertlab.model.layers import (
+    Embeddings,
+    Layer,
+    Norm,
+    PreNormLayer,
+    Rotary,
+    Rotation,
+    causal_bias,
+    gather,
+    new_norm,
+    padding_bias,
+    real_tokens,
+)
 from bertlab.model.sharing import share
 
 
@@ -23,14 +35,22 @@ class Encoder(nn.Module):
         self.hidden_size, self.num_layers, self.max_positions = model.hidden, model.layers, positions
         self.heads = model.heads
         self.embeddings = Embeddings(model, vocabulary, positions)
-        self.layers = nn.ModuleList(Layer(model) for _ in range(model.layers))
+        pre = model.norm_position == "pre"
+        self.layers = nn.ModuleList((PreNormLayer if pre else Layer)(model) for _ in range(model.layers))
         share(self.layers, model)
+        self.final_norm = new_norm(model) if pre else None
+        self.over_tokens = any(norm.over_tokens for norm in self.norms)
         self.rotary = Rotary(positions, model.hidden // model.heads) if model.positions == "rotary" else None
 
     @property
     def levels(self) -> list[nn.Module]:
         """The embeddings and each layer, lowest first."""
         return [self.embeddings, *self.layers]
+
+    @property
+    def norms(self) -> list[Norm]:
+        """All its normalisations, whose gains and biases adapters train."""
+        return [module for module in self.modules() if isinstance(module, Norm)]
 
     def train(self, mode: bool = True) -> Self:
         """Sets the mode; an encoder without trained weights is always in evaluation mode: it has no dropout."""
@@ -48,19 +68,27 @@ class Encoder(nn.Module):
     def encode(self, x: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
         """As `forward`, from the embeddings `x` (B, T, D)."""
         bias, rotation = self._between_tokens(x, lengths)
+        real, later = None, None
+        if self.training and self.over_tokens:
+            real = None if lengths is None else real_tokens(lengths, x.shape[1])
+            positions, later = None, positions
         *lower, last = self.layers
         for layer in lower:
-            x = layer(x, bias, rotation)
-        out: Tensor = last(x, bias, rotation, positions)
-        return out
+            x = layer(x, bias, rotation, None, real)
+        x = last(x, bias, rotation, positions, real)
+        if self.final_norm is not None:
+            x = self.final_norm(x, real)
+        return x if later is None else gather(x, later)
 
     def hidden_states(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> list[Tensor]:
-        """The vectors (B, T, D) of the embeddings and of each layer."""
+        """The vectors (B, T, D) of the embeddings and of each layer; under pre-norm, only the last are normalised."""
         x = self.embeddings(tokens, segments)
         bias, rotation = self._between_tokens(x, lengths)
         states = [x]
         for layer in self.layers:
             states.append(layer(states[-1], bias, rotation))
+        if self.final_norm is not None:
+            states[-1] = self.final_norm(states[-1])
         return states
 
     def _between_tokens(self, x: Tensor, lengths: Tensor | None) -> tuple[Tensor | None, Rotation | None]:

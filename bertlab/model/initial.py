@@ -23,17 +23,17 @@ seed gives the same weights after a renaming."""
 def initialise(module: nn.Module, deviation: float, seed: int) -> None:
     """Sets every parameter of `module` as BERT does, each as a function of `seed` and its own name.
 
-    Weights are normal with standard deviation `deviation`, truncated at two of them, biases 0, LayerNorm 1.
+    Weights are normal with standard deviation `deviation`, truncated at two of them, biases 0, the gains of
+    normalisations, which are the only other vectors, 1.
     """
-    norms = {name for name, child in module.named_modules() if isinstance(child, nn.LayerNorm)}
     with torch.no_grad():
         for name, parameter in module.named_parameters():
-            owner, _, kind = name.rpartition(".")
+            kind = name.rpartition(".")[2]
             if parameter.is_meta:
                 continue
             if kind.startswith("bias"):
                 parameter.zero_()
-            elif owner in norms:
+            elif parameter.dim() == 1:
                 parameter.fill_(1.0)
             else:
                 first = name

@@ -1,6 +1,7 @@
 """The parts of BERT's encoder (Vaswani et al. 2017, section 3; Devlin et al. 2019, appendix A.2).
 
-Post-norm layers, GELU, LayerNorm with epsilon 1e-12; learned positions, or rotary ones (Su et al. 2021).
+GELU; LayerNorm with epsilon 1e-12 or PowerNorm, behind each sub-layer (post-norm, BERT) or before it (pre-norm, Xiong
+et al. 2020); learned positions, or rotary ones (Su et al. 2021).
 
 Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden, E embeddings, H heads, d = D / H.
 """
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from bertlab import recipe
 from bertlab.model.kernels.attention import attention
+from bertlab.model.power_norm import PowerNorm
 
 SEGMENTS = 2
 EPSILON = 1e-12
@@ -18,6 +20,25 @@ APPROXIMATE = {"gelu": "none", "gelu_new": "tanh"}
 """What torch calls the versions of GELU."""
 Rotation = tuple[Tensor, Tensor]
 """The cosines and sines of rotary angles: (T, d/2) each, or (B, 1, K, d/2)."""
+
+
+class LayerNorm(nn.LayerNorm):
+    """Normalises each vector by itself, whichever are padding (Ba et al. 2016)."""
+
+    over_tokens = False
+    """Whether training reads statistics off all tokens of a batch, so that every layer has to compute all of them."""
+
+    def forward(self, x: Tensor, real: Tensor | None = None) -> Tensor:
+        """(B, T, D) -> (B, T, D)."""
+        return super().forward(x)
+
+
+Norm = LayerNorm | PowerNorm
+
+
+def new_norm(model: recipe.Model) -> Norm:
+    """The normalisation of vectors in the layers."""
+    return PowerNorm(model.hidden, model.heads) if model.norm == "power" else LayerNorm(model.hidden, EPSILON)
 
 
 class Embeddings(nn.Module):
@@ -32,7 +53,7 @@ class Embeddings(nn.Module):
         self.tokens = nn.Embedding(vocabulary, width)
         self.segments = nn.Embedding(SEGMENTS, width)
         self.positions = nn.Embedding(positions, width) if model.positions == "learned" else None
-        self.norm = nn.LayerNorm(width, EPSILON)
+        self.norm = LayerNorm(width, EPSILON)
         self.dropout = nn.Dropout(model.dropout)
         self.projection = nn.Linear(width, hidden) if width != hidden else None
 
@@ -58,23 +79,49 @@ class Layer(nn.Module):
         super().__init__()
         self.attention = SelfAttention(model)
         self.attention_output: nn.Module = nn.Identity()
-        self.attention_norm = nn.LayerNorm(model.hidden, EPSILON)
+        self.attention_norm = new_norm(model)
         self.mlp = MLP(model)
         self.mlp_output: nn.Module = nn.Identity()
-        self.mlp_norm = nn.LayerNorm(model.hidden, EPSILON)
+        self.mlp_norm = new_norm(model)
         self.dropout = nn.Dropout(model.dropout)
 
     def forward(
-        self, x: Tensor, bias: Tensor | None, rotation: Rotation | None, positions: Tensor | None = None
+        self,
+        x: Tensor,
+        bias: Tensor | None,
+        rotation: Rotation | None,
+        positions: Tensor | None = None,
+        real: Tensor | None = None,
     ) -> Tensor:
         """(B, T, D) -> (B, T, D), or (B, K, D) only at the `positions` (B, K).
 
-        `bias` masks padding, (B, 1, 1, T), or later tokens, (1, 1, T, T).
+        `bias` masks padding, (B, 1, 1, T), or later tokens, (1, 1, T, T). `real` (B, T) are the tokens that are no
+        padding, for the normalisation; None if all are.
         """
         read = x if positions is None else gather(x, positions)
         attended = self.dropout(self.attention(read, x, bias, rotation, positions))
-        x = self.attention_norm(read + self.attention_output(attended))
-        out: Tensor = self.mlp_norm(x + self.mlp_output(self.dropout(self.mlp(x))))
+        x = self.attention_norm(read + self.attention_output(attended), real)
+        out: Tensor = self.mlp_norm(x + self.mlp_output(self.dropout(self.mlp(x))), real)
+        return out
+
+
+class PreNormLayer(Layer):
+    """The same parts, each sub-layer on its normalised input: x + f(norm(x)) (Xiong et al. 2020, Table 1)."""
+
+    def forward(
+        self,
+        x: Tensor,
+        bias: Tensor | None,
+        rotation: Rotation | None,
+        positions: Tensor | None = None,
+        real: Tensor | None = None,
+    ) -> Tensor:
+        """As `Layer.forward`."""
+        normed = self.attention_norm(x, real)
+        read = normed if positions is None else gather(normed, positions)
+        attended = self.dropout(self.attention(read, normed, bias, rotation, positions))
+        x = (x if positions is None else gather(x, positions)) + self.attention_output(attended)
+        out: Tensor = x + self.mlp_output(self.dropout(self.mlp(self.mlp_norm(x, real))))
         return out
 
 
@@ -155,11 +202,16 @@ def split_heads(x: Tensor, parts: int, heads: int) -> Tensor:
     return x.view(batch, tokens, parts, heads, width // (parts * heads)).permute(2, 0, 3, 1, 4)
 
 
+def real_tokens(lengths: Tensor, tokens: int) -> Tensor:
+    """(B, T): which tokens are no padding."""
+    return torch.arange(tokens, device=lengths.device) < lengths[:, None]
+
+
 def padding_bias(lengths: Tensor | None, tokens: int, dtype: torch.dtype) -> Tensor | None:
     """(B, 1, 1, T): minus infinity on padding, 0 elsewhere; None on the CPU if there is no padding."""
     if lengths is None or (eager_on_cpu(lengths) and bool((lengths >= tokens).all())):
         return None
-    padding = torch.arange(tokens, device=lengths.device) >= lengths[:, None]
+    padding = ~real_tokens(lengths, tokens)
     bias = torch.zeros(padding.shape, dtype=dtype, device=lengths.device)
     return bias.masked_fill_(padding, -torch.inf)[:, None, None, :]
 

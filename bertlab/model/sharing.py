@@ -4,15 +4,16 @@ Each layer remains a module of its own, so that an adaptation may add other modu
 once, under their name in the first layer.
 """
 
+import itertools
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from bertlab import recipe
 
 
 def share(layers: nn.ModuleList, model: recipe.Model) -> None:
-    """Gives all layers the sub-layers of the first one that `model` shares, each with the LayerNorm behind it."""
+    """Gives all layers the sub-layers of the first one that `model` shares, each with its normalisation."""
     first, *others = layers
     for layer in others:
         if model.shares_attention:
@@ -25,9 +26,12 @@ def share(layers: nn.ModuleList, model: recipe.Model) -> None:
 
 
 def _names(module: nn.Module) -> dict[str, str]:
-    """The further names of parameters that have several, each with the first name."""
-    first: dict[nn.Parameter, str] = {}
-    found = {name: first.setdefault(value, name) for name, value in module.named_parameters(remove_duplicate=False)}
+    """The further names of parameters and buffers that have several, each with the first name."""
+    first: dict[Tensor, str] = {}
+    named = itertools.chain(
+        module.named_parameters(remove_duplicate=False), module.named_buffers(remove_duplicate=False)
+    )
+    found = {name: first.setdefault(value, name) for name, value in named}
     return {name: owner for name, owner in found.items() if name != owner}
 
 

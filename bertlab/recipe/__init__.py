@@ -8,6 +8,7 @@ from bertlab.recipe.recipe import Corpus as Corpus
 from bertlab.recipe.recipe import Format as Format
 from bertlab.recipe.recipe import Inputs as Inputs
 from bertlab.recipe.recipe import Model as Model
+from bertlab.recipe.recipe import NormPosition as NormPosition
 from bertlab.recipe.recipe import Optimizer as Optimizer
 from bertlab.recipe.recipe import Positions as Positions
 from bertlab.recipe.recipe import Recipe as Recipe

@@ -23,7 +23,8 @@ def parameters(model: Model, vocabulary: int, positions: int, objective: Sequenc
     layers = (1 if model.shares_attention else model.layers) * attention
     layers += (1 if model.shares_feedforward else model.layers) * feedforward
     heads = {loss.head: loss.parameters(model, vocabulary) for loss in objective}
-    return embeddings + 2 * narrow + projection + layers + sum(heads.values())
+    final = norm if model.norm_position == "pre" else 0
+    return embeddings + 2 * narrow + projection + layers + final + sum(heads.values())
 
 
 def phases(recipe: Recipe) -> list[tuple[int, int]]:

@@ -20,6 +20,8 @@ from bertlab.recipe.ranges import DROPOUT, SHARE, Arm, Checked, FieldError, Rang
 Positions = Literal["learned", "rotary"]
 Sharing = Literal["none", "attention", "feed-forward", "all"]
 Activation = Literal["gelu", "gelu_new"]
+Norm = Literal["layer", "power"]
+NormPosition = Literal["post", "pre"]
 Format = Literal["segment-pair", "sentence-pair", "full-sentences", "doc-sentences"]
 
 OPTIONS = {"seed": "--seeds or --seed", "corpus.sources": "--corpus", "tokenizer.given": "--vocab"}
@@ -141,7 +143,7 @@ class Inputs(Checked, group="inputs"):
 
 @dataclass(frozen=True, kw_only=True)
 class Model(Checked, group="model"):
-    """The encoder: post-norm, GELU, LayerNorm eps 1e-12, tied output embedding, as in BERT."""
+    """The encoder, by default BERT's: post-norm, GELU, LayerNorm eps 1e-12, tied output embedding."""
 
     layers: Annotated[int, Range(1, 200)] = 12
     hidden: Annotated[int, Range(1, 65_536)] = 768
@@ -152,7 +154,13 @@ class Model(Checked, group="model"):
     """Width of the embeddings, which are projected to `hidden`, and to which the LM head projects back (ALBERT section
     3.1); 0 for `hidden`, without a projection."""
     sharing: Sharing = "none"
-    """Sub-layers whose parameters, with the LayerNorm behind them, are the same in all layers (ALBERT section 3.1)."""
+    """Sub-layers whose parameters, with their normalisation, are the same in all layers (ALBERT section 3.1)."""
+    norm: Norm = "layer"
+    """The normalisation in the layers: LayerNorm, or `power` for PowerNorm (Shen et al. 2020). Embeddings and heads
+    keep LayerNorm."""
+    norm_position: NormPosition = "post"
+    """`post` normalises the sum of a sub-layer's input and output, as BERT does; `pre` the input of each sub-layer, and
+    the output of the last layer (Xiong et al. 2020, Table 1). The LayerNorm of the embeddings stays."""
     activation: Activation = "gelu"
     """GELU with the error function, or `gelu_new`, its approximation by tanh in Google's released code."""
     positions: Positions = "learned"
@@ -188,6 +196,7 @@ class Model(Checked, group="model"):
             text += f", embeddings of {used.embedding_size}"
         if used.sharing != "none":
             text += f", {'all parameters' if used.sharing == 'all' else used.sharing} shared"
+        text += ", pre-norm" * (used.norm_position == "pre") + ", PowerNorm" * (used.norm == "power")
         return text
 
     @property

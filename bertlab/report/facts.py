@@ -16,6 +16,7 @@ PAPERS = {
     "Joshi et al. 2020": "https://arxiv.org/abs/1907.10529",
     "Lan et al. 2020": "https://arxiv.org/abs/1909.11942",
     "Liu et al. 2019": "https://arxiv.org/abs/1907.11692",
+    "Xiong et al. 2020": "https://arxiv.org/abs/2002.04745",
 }
 """Where the papers are that the shipped studies cite."""
 

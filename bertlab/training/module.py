@@ -13,6 +13,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from bertlab import keyed, recipe
 from bertlab.errors import RunFailed
+from bertlab.model import power_norm
 
 CURVE_POINTS = 100
 """Points of a training curve, each the mean of the losses since the one before."""
@@ -52,6 +53,7 @@ class TrainingModule(LightningModule):
         self.schedule, self.optimizer_settings = schedule, optimizer
         self.buffer = MetricBuffer()  # the losses and the gradient norm of each of the latest steps, of this process
         self.step_losses: Tensor | None = None  # of the step that is being computed, as far as it is done
+        self.running_norms: list[power_norm.PowerNorm] = []  # which keep statistics of the steps
 
     def configure_optimizers(self) -> Any:
         """The optimiser of the recipe and the schedule of its learning rate, step by step."""
@@ -63,6 +65,14 @@ class TrainingModule(LightningModule):
         """The parameters that have a learning rate of their own, as a multiple of the schedule's."""
         return {}
 
+    def on_train_start(self) -> None:
+        """Finds the normalisations whose statistics each step updates."""
+        self.running_norms = power_norm.running(self)
+
+    def total(self, values: Tensor) -> Tensor:
+        """The sum of `values` over the processes that share a batch."""
+        return values
+
     def configure_gradient_clipping(
         self, optimizer: Optimizer, gradient_clip_val: float | None = None, gradient_clip_algorithm: str | None = None
     ) -> None:
@@ -72,6 +82,7 @@ class TrainingModule(LightningModule):
         then updates change nothing.
         """
         assert self.step_losses is not None
+        power_norm.update_statistics(self.running_norms, self.total)
         norm = clip(optimizer, self.optimizer_settings.max_grad_norm, self.step_losses.sum())
         self.buffer.add(self.global_step, *self.step_losses, norm)
         self.step_losses = None

@@ -63,6 +63,16 @@ class PretrainingModule(TrainingModule):
         """The place of this process among those of the Trainer."""
         return ProcessGroup(self.trainer.global_rank, self.trainer.world_size)
 
+    def on_train_start(self) -> None:
+        """Tells the normalisations what `training_step` multiplies losses by."""
+        super().on_train_start()
+        for norm in self.running_norms:
+            norm.loss_scale = float(self.trainer.world_size)
+
+    def total(self, values: Tensor) -> Tensor:
+        """The sum of `values` over the processes."""
+        return self.group.summed(values)
+
     def training_step(self, batch: MicroBatch, batch_idx: int) -> Tensor:
         """The loss of a micro-batch: its part of the mean over the predictions of the whole batch."""
         self.seed_dropout(self.recipe.seed, "dropout", self.global_step, batch.number)

@@ -1,10 +1,17 @@
 """The share of one process in the work of its group.
 
 The global batch of a step is the same on every process, and each process takes its own sequences from it. Sums over the
-processes are computed on the CPU, in float64, so that nothing waits for an accelerator.
+processes are computed on the CPU, in float64, so that nothing waits for an accelerator; those of
+tensors on their device.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,14 @@ class ProcessGroup:
         sums = torch.tensor(values, dtype=torch.float64)
         torch.distributed.all_reduce(sums)
         return sums.tolist()
+
+    def summed(self, values: Tensor) -> Tensor:
+        """The sum of `values` over the processes, in place on their own device. All must call it, with equal shapes."""
+        if self.world_size > 1:
+            import torch.distributed
+
+            torch.distributed.all_reduce(values)
+        return values
 
 
 SINGLE = ProcessGroup()

@@ -33,7 +33,7 @@ def lines(machine, study):
 
 def test_every_study_is_here():
     alberts = {"dropout", "embedding-size", "ngrams", "sentence-order", "sharing"}
-    others = alberts | {"batch-size", "encoding", "mask-rate", "size", "span-boundary", "spans"}
+    others = alberts | {"batch-size", "encoding", "mask-rate", "norm", "size", "span-boundary", "spans"}
     assert {*BASES, *others} == set(studies.names())
 
 

@@ -33,6 +33,7 @@ def test_published_sizes() -> None:
         Model(layers=3, hidden=16, heads=2, sharing="attention"),
         Model(layers=3, hidden=16, heads=2, sharing="feed-forward", positions="rotary", embedding_size=40),
         Model(layers=3, hidden=16, heads=2, sharing="all", embedding_size=6),
+        Model(layers=2, hidden=16, heads=2, norm_position="pre", norm="power"),
     ],
 )
 def test_count_is_that_of_the_model(model: Model) -> None:

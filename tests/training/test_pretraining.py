@@ -36,6 +36,7 @@ OTHERS = [
         SMOKE, inputs=Inputs(length=32, format="doc-sentences"), objective=ALONE, optimizer=Adafactor()
     ),
     dataclasses.replace(SMOKE, model=dataclasses.replace(SMOKE.model, sharing="all", embedding_size=8)),
+    dataclasses.replace(SMOKE, model=dataclasses.replace(SMOKE.model, norm="power", norm_position="pre")),
 ]
 
 

@@ -117,6 +117,8 @@ def test_ours_is_written_with_its_logits_and_read_back_whole(fields, objective, 
         ({"sharing": "attention"}, ALBERT),
         ({"sharing": "feed-forward"}, ALBERT),
         ({"positions": "rotary"}, ALBERT),
+        ({"norm_position": "pre"}, ALBERT),
+        ({"norm": "power"}, ALBERT),
         ({}, (CausalLM(),)),
     ],
 )

@@ -14,10 +14,12 @@ ARCHITECTURES: dict[str, Architecture] = {each.kind: each for each in (Bert(), R
 def architecture_of(model: recipe.Model, causal: bool) -> Architecture:
     """The architecture that computes exactly what `model` does. Raises `BadInput` if there is none."""
     for each in ARCHITECTURES.values():
-        if each.holds(model.declared, causal):
+        alike = (model.norm, model.norm_position) == ("layer", each.norm_position)
+        if alike and each.holds(model.declared, causal):
             return each
     shape = f"{model.shape}, {model.positions} positions" + ", left to right" * causal
     raise BadInput(
         f"transformers has no architecture for {shape}: of shared parameters only ALBERT's (all of them, learned "
-        "positions, not left to right), of narrower embeddings only those of ALBERT and RoFormer"
+        "positions, not left to right), of narrower embeddings only those of ALBERT and RoFormer, of normalisations "
+        "only BERT's (post-norm, LayerNorm)"
     )

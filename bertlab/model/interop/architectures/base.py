@@ -29,6 +29,8 @@ class Architecture(ABC):
     """Published tensors that are copies of our parameters."""
     usual: ClassVar[Mapping[str, Any]]
     """Values of fields that config.json may lack."""
+    norm_position: ClassVar[recipe.NormPosition] = "post"
+    """Where its layers normalise, all of them by LayerNorm."""
     rounding: ClassVar[float] = 0.0
     """How far the tensors of `derived` in a checkpoint may be from ours."""
 
