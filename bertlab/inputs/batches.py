@@ -17,7 +17,7 @@ from bertlab.inputs.formats import Layout, lay_out, segment_pairs, single_segmen
 from bertlab.recipe import Loss, Recipe
 from bertlab.recipe.cost import phases, tokens
 from bertlab.recipe.objective import pairing
-from bertlab.text.tokens import Part, TokenisedCorpus
+from bertlab.text.tokens import Part, TokenisedCorpus, share_of
 
 _KEPT = 1 << 30
 """Tokens of text whose layouts stay in memory (about 34 bytes a sequence); others are computed again when needed."""
@@ -35,7 +35,7 @@ class Batches:
     def __init__(self, recipe: Recipe, corpus: TokenisedCorpus, *, trimmed: bool = True) -> None:
         """Without `trimmed`, batches keep the columns and slots that all their sequences leave empty: one shape."""
         lengths = phases(recipe)
-        text = first_documents(recipe, corpus.train)
+        text = first_documents(recipe, share_of(corpus.train, recipe.inputs.document_share, FEWEST))
         self._main = _Phase(recipe, corpus, text, lengths[0][0], trimmed)
         self._final = _Phase(recipe, corpus, text, lengths[1][0], trimmed) if lengths[1:] else None
         self._final_from = lengths[0][1]

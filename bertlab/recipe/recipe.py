@@ -120,6 +120,8 @@ class Inputs(Checked, group="inputs"):
     """Passes over the data with new pairs, before pairs repeat (BERT's `dupe_factor`)."""
     epochs: Annotated[int, Range(0, 100_000)] = 0
     """Passes over the data within all steps: as many of the first documents are used as that takes; 0 for all."""
+    document_share: Annotated[float, Range(0, 1, above=True)] = 1.0
+    """Share of the training documents that are used, by a hash of each: a smaller share is part of a larger one."""
     phase2_length: Annotated[int, Range(8, 8192, "tokens", or_zero=True)] = 0
     """Tokens per sequence in the last `phase2_share` of the steps; 0 keeps `length` throughout."""
     phase2_share: Annotated[float, Range(0, 1, below=True)] = 0.0

@@ -11,6 +11,7 @@ processes matters. Memory holds the sample for the vocabulary, a block of text a
 """
 
 import hashlib
+import itertools
 import json
 import math
 from collections.abc import Sequence
@@ -55,6 +56,25 @@ class Part:
     """Sentence s is `tokens[sentences[s]:sentences[s + 1]]`; shape (S + 1,), memory-mapped."""
     documents: Offsets
     """Document d is the sentences from `documents[d]` up to `documents[d + 1]`; shape (D + 1,), memory-mapped."""
+
+
+def share_of(text: Part, share: float, fewest: int) -> Part:
+    """The `share` of the documents whose hashes are lowest, at least `fewest`, in the order of the text; copied."""
+    if share == 1:
+        return text
+    sentences, documents = np.asarray(text.sentences), np.asarray(text.documents)
+    bounds = sentences[documents]
+    pieces = [text.tokens[begin:end] for begin, end in itertools.pairwise(bounds.tolist())]
+    hashes = [hashlib.sha256(piece.tobytes()).digest() for piece in pieces]
+    count = max(fewest, round(share * len(pieces)))
+    chosen = sorted(sorted(range(len(pieces)), key=hashes.__getitem__)[:count])
+    sizes = np.diff(documents)
+    kept = np.repeat(np.isin(np.arange(len(pieces)), chosen), sizes)
+    return Part(
+        np.concatenate([pieces[each] for each in chosen]),
+        np.concatenate(([0], np.diff(sentences)[kept])).cumsum(),
+        np.concatenate(([0], sizes[chosen])).cumsum(),
+    )
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,7 @@ def test_clean_batches_of_every_format_pass(corpus: Any, name: Format, causal: b
         recipe(epochs=40, dupe_factor=1),
         recipe(epochs=300, dupe_factor=1, format="full-sentences"),
         recipe(epochs=50, dupe_factor=4),
+        recipe(document_share=0.3, format="full-sentences"),
         recipe(batch=1),
         recipe(batch=5000),
     ],

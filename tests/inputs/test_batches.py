@@ -22,6 +22,7 @@ from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
 from bertlab.objectives.selection import slots
 from bertlab.optimizers import AdamW
 from bertlab.recipe import Format, Inputs, Model, Recipe, Schedule
+from bertlab.text.tokens import Part, share_of
 
 PAD, CLS, SEP, MASK = 0, 2, 3, 4
 TOKENS = 12_000
@@ -422,6 +423,22 @@ def test_the_number_of_epochs_over_the_first_documents(count: int) -> None:
     assert Batches(dataclasses.replace(many, objective=(MaskedLM(schedule="static"), NextSentence())), CORPUS).batch(
         7
     ).sequence_ids.tolist() == (made.batch(7).sequence_ids.tolist())
+
+
+def test_a_share_of_the_documents_is_part_of_a_larger_one_and_whole_documents() -> None:
+    def texts(part: Part) -> set[bytes]:
+        bounds = part.sentences[part.documents]
+        return {part.tokens[begin:end].tobytes() for begin, end in itertools.pairwise(bounds)}
+
+    every = CORPUS.train
+    less, more = (share_of(every, share, 2) for share in (0.2, 0.5))
+    assert share_of(every, 1.0, 2) is every
+    assert texts(less) < texts(more) < texts(every)
+    for part, share in ((less, 0.2), (more, 0.5)):
+        assert len(part.documents) - 1 == round(share * (len(every.documents) - 1))
+        assert (part.sentences[-1], part.documents[-1]) == (len(part.tokens), len(part.sentences) - 1)
+        assert set(np.diff(part.sentences)) <= set(np.diff(every.sentences))
+    assert Batches(recipe(document_share=0.2), CORPUS).sequences_in(0) < Batches(recipe(), CORPUS).sequences_in(0) / 3
 
 
 def test_a_text_too_short_for_a_few_epochs_is_refused() -> None:

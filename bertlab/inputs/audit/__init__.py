@@ -1,6 +1,7 @@
 """Tests what batches contain, without the code that makes them: sequences are traced back to the corpus by content,
 shares of random draws are tested against the recipe, and properties of every sequence on each."""
 
+import dataclasses
 import sys
 from dataclasses import dataclass
 
@@ -9,10 +10,10 @@ import numpy as np
 from bertlab.inputs.audit import sequences
 from bertlab.inputs.audit.checks import Check
 from bertlab.inputs.audit.sample import Source, draw, trace
-from bertlab.inputs.batches import Batches
+from bertlab.inputs.batches import FEWEST, Batches
 from bertlab.recipe import Recipe
 from bertlab.recipe.cost import phases
-from bertlab.text.tokens import TokenisedCorpus
+from bertlab.text.tokens import TokenisedCorpus, share_of
 
 __all__ = ["Audited", "Check", "audit", "same_batches"]
 
@@ -37,6 +38,9 @@ def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None,
     epoch are drawn, also beyond the last step: a larger sample tests a recipe better.
     """
     source = source or Batches(recipe, corpus).batch
+    if recipe.inputs.document_share < 1:
+        train = share_of(corpus.train, recipe.inputs.document_share, FEWEST)
+        corpus = dataclasses.replace(corpus, train=train)
     lengths = phases(recipe)
     first_of_last = lengths[0][1] if len(lengths) > 1 else sys.maxsize
     copies = recipe.inputs.dupe_factor if recipe.inputs.pairs else 1
