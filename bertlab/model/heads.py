@@ -22,7 +22,7 @@ from bertlab.errors import BadInput
 from bertlab.keyed import key
 from bertlab.model.encoder import Encoder
 from bertlab.model.initial import HEAD_STD, initialise
-from bertlab.model.layers import APPROXIMATE, EPSILON, eager_on_cpu, gather, set_dropout
+from bertlab.model.layers import APPROXIMATE, eager_on_cpu, gather, set_dropout
 from bertlab.model.recurrent import Backbone
 from bertlab.recipe.objective import bert
 
@@ -43,7 +43,7 @@ class LMHead(nn.Module):
         super().__init__()
         self.approximate = APPROXIMATE[model.activation]
         self.transform = nn.Linear(model.hidden, model.embedding_width)
-        self.norm = nn.LayerNorm(model.embedding_width, EPSILON)
+        self.norm = nn.LayerNorm(model.embedding_width, model.layer_norm_eps)
         self.bias = nn.Parameter(torch.zeros(vocabulary))
 
     def forward(self, hidden: Tensor, embeddings: Tensor) -> Tensor:

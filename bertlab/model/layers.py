@@ -14,7 +14,6 @@ from bertlab import recipe
 from bertlab.model.kernels.attention import attention
 from bertlab.model.power_norm import PowerNorm
 
-SEGMENTS = 2
 EPSILON = 1e-12
 APPROXIMATE = {"gelu": "none", "gelu_new": "tanh"}
 """What torch calls the versions of GELU."""
@@ -38,7 +37,9 @@ Norm = LayerNorm | PowerNorm
 
 def new_norm(model: recipe.Model) -> Norm:
     """The normalisation of vectors in the layers."""
-    return PowerNorm(model.hidden, model.heads) if model.norm == "power" else LayerNorm(model.hidden, EPSILON)
+    return (
+        PowerNorm(model.hidden, model.heads) if model.norm == "power" else LayerNorm(model.hidden, model.layer_norm_eps)
+    )
 
 
 class Embeddings(nn.Module):
@@ -51,15 +52,16 @@ class Embeddings(nn.Module):
         super().__init__()
         width, hidden = model.embedding_width, model.hidden
         self.tokens = nn.Embedding(vocabulary, width)
-        self.segments = nn.Embedding(SEGMENTS, width)
+        self.segments = nn.Embedding(model.segments, width)
         self.positions = nn.Embedding(positions, width) if model.positions == "learned" else None
-        self.norm = LayerNorm(width, EPSILON)
+        self.norm = LayerNorm(width, model.layer_norm_eps)
         self.dropout = nn.Dropout(model.dropout)
         self.projection = nn.Linear(width, hidden) if width != hidden else None
 
     def forward(self, tokens: Tensor, segments: Tensor) -> Tensor:
         """(B, T) and (B, T) -> (B, T, D)."""
-        x = self.tokens(tokens) + self.segments(segments)
+        own = segments if self.segments.num_embeddings > 1 else torch.zeros_like(segments)
+        x = self.tokens(tokens) + self.segments(own)
         if self.positions is not None:
             x = x + self.positions.weight[: tokens.shape[1]]
         x = self.norm(x)

@@ -16,7 +16,7 @@ def parameters(model: Model, vocabulary: int, positions: int, objective: Sequenc
     """
     hidden, wide, narrow = model.hidden, model.feedforward, model.embedding_width
     norm = 2 * hidden
-    embeddings = (vocabulary + 2 + (positions if model.positions == "learned" else 0)) * narrow  # 2 segments
+    embeddings = (vocabulary + model.segments + (positions if model.positions == "learned" else 0)) * narrow
     projection = narrow * hidden + hidden if narrow != hidden else 0
     attention = 4 * (hidden * hidden + hidden) + norm
     feedforward = hidden * wide + wide + wide * hidden + hidden + norm

@@ -169,6 +169,10 @@ class Model(Checked, group="model"):
     """`learned` is BERT's; small models need `rotary` to leave the unigram plateau."""
     max_positions: Annotated[int, Range(1, 1_000_000, or_zero=True)] = 0
     """Rows of the position table; 0 for max(128, the longest sequence)."""
+    segments: Annotated[int, Range(1, 2)] = 2
+    """Segments that have embeddings of their own; 1 as in RoBERTa, where all tokens have the same."""
+    layer_norm_eps: Annotated[float, Range(1e-15, 0.1)] = 1e-12
+    """What LayerNorm adds to the variance; 1e-5 in RoBERTa's published models."""
     dropout: Annotated[float, DROPOUT] = 0.1
     initialisation: Literal["fixed", "width"] = "fixed"
     """Standard deviation of the initial weights: 0.02, or 0.02 x sqrt(768 / hidden) with `width`."""

@@ -54,7 +54,7 @@ def model(run: Run, recipe: Recipe, store: Store) -> str:
         studies=Table(STUDIES, tuple(_in_studies(gather_all(store), run.id)), STUDIES[1:5]),
         run=run,
         recipe=recipe,
-        architecture=_architecture(recipe),
+        architecture=_architecture(run, recipe),
         version=str(run.environment().get("versions", {}).get("bertlab", "")),
         pretraining=Table(("figure", "value"), tuple((name, _text(value)) for name, value in figures.items())),
         measurements=Table(columns, tuple(measurements), columns[1:4]),
@@ -106,7 +106,7 @@ def _metadata(run: Run, recipe: Recipe, store: Store) -> str:
         model_name=run.label,
         library_name="transformers",
         pipeline_tag=None if recipe.causal else "fill-mask",
-        tags=["bertlab", _architecture(recipe).lower()],
+        tags=["bertlab", _architecture(run, recipe).lower()],
         datasets=[each.repository for each in texts if each] or None,
         eval_results=[*_heldout(run, recipe), *_evaluated(run, store)] or None,
     )
@@ -175,7 +175,8 @@ def _in_studies(evidences: Sequence[Evidence], pretrain_id: str) -> Iterator[tup
                 yield (*place, *shown, "" if published is None else str(published))
 
 
-def _architecture(recipe: Recipe) -> str:
+def _architecture(run: Run, recipe: Recipe) -> str:
     from bertlab.model.interop.architectures import architecture_of
 
-    return architecture_of(recipe.model, recipe.causal).title
+    tokenizer = recipe.tokenizer.load(run.path / recipe.tokenizer.file)
+    return architecture_of(recipe.model, recipe.causal, tokenizer.pad).title

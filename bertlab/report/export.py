@@ -35,7 +35,7 @@ def checkpoint(store: Store, name: str, directory: Path) -> str:
     model.load(run.path / "model.safetensors")
     huggingface.write(directory, model, recipe.model, tokenizer)
     (directory / "README.md").write_text(cards.model(run, recipe, store), encoding="utf-8")
-    return f"the {architecture_of(recipe.model, recipe.causal).title} checkpoint of {run.label}"
+    return f"the {architecture_of(recipe.model, recipe.causal, tokenizer.pad).title} checkpoint of {run.label}"
 
 
 def results(store: Store, study: str, directory: Path) -> str:

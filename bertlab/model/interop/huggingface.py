@@ -16,7 +16,6 @@ from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.interop.architectures import ARCHITECTURES, architecture_of
 from bertlab.model.interop.architectures.base import Architecture
-from bertlab.model.layers import EPSILON, SEGMENTS
 from bertlab.names import shown
 from bertlab.recipe.recipe import Activation
 from bertlab.text.tokenizers import base as tokenizers
@@ -25,8 +24,6 @@ from bertlab.text.tokenizers.base import TrainedTokenizer
 _WEIGHTS = "model.safetensors"
 _UNREAD = ("classifier.", "qa_outputs.", "sequence_summary.", "embeddings.position_ids")
 """Beginnings of tensors that are left out: heads of tasks, and the numbers of positions."""
-_FIXED = {"type_vocab_size": SEGMENTS, "layer_norm_eps": EPSILON}
-"""Fields of config.json that are fixed here: a checkpoint with other values is another model."""
 
 
 def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, PretrainingModel, TrainedTokenizer]:
@@ -78,7 +75,7 @@ def write(directory: Path, model: PretrainingModel, described: recipe.Model, tok
 
     if directory.exists() and not (directory.is_dir() and not any(directory.iterdir())):
         raise BadInput(f"{directory} exists: give a new directory to export to")
-    architecture = architecture_of(described, model.encoder.causal)
+    architecture = architecture_of(described, model.encoder.causal, tokenizer.pad)
     config = {
         "architectures": [architecture.name(model)],
         "model_type": architecture.kind,
@@ -90,20 +87,20 @@ def write(directory: Path, model: PretrainingModel, described: recipe.Model, tok
         "hidden_act": described.activation,
         "hidden_dropout_prob": described.dropout,
         "attention_probs_dropout_prob": described.dropout,
-        "max_position_embeddings": model.encoder.max_positions,
+        "max_position_embeddings": architecture.first_position + model.encoder.max_positions,
+        "type_vocab_size": described.segments,
+        "layer_norm_eps": described.layer_norm_eps,
         "initializer_range": described.init_std,
         "pad_token_id": tokenizer.pad,
         "tie_word_embeddings": True,
         "is_decoder": model.encoder.causal,
-        **_FIXED,
         **architecture.config(described),
     }
     tensors = {name: value.clone() for name, value in architecture.derived(model.encoder).items()}
     for ours, value in model.state_dict().items():
         names = architecture.parameter(ours)
-        if names == [ours]:  # of a head that published models lack: SpanBERT's have none for span boundaries
-            continue
-        for name, part in zip(names, value.detach().float().cpu().chunk(len(names)), strict=True):
+        # Published models lack some heads: SpanBERT's have none for span boundaries.
+        for name, part in zip(names, value.detach().float().cpu().chunk(max(1, len(names))), strict=bool(names)):
             tensors[name] = architecture.published(name, part, described.heads).clone()
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
@@ -121,7 +118,7 @@ def _model(config: dict[str, Any], directory: Path) -> tuple[Architecture, recip
         raise BadInput(f"{path} is of a model of type {shown(kind)}: only {readable} checkpoints can be read")
     given = {**architecture.usual, **{name: value for name, value in config.items() if value is not None}}
     dropout, activation = given["hidden_dropout_prob"], given["hidden_act"]
-    fixed = {**_FIXED, "attention_probs_dropout_prob": dropout, **architecture.fixed(given)}
+    fixed = {"attention_probs_dropout_prob": dropout, **architecture.fixed(given)}
     for name, ours in fixed.items():
         if given.get(name) not in (None, ours):
             raise BadInput(f"{path} has {name} {shown(given[name])}: only models with {ours} can be read")
@@ -136,7 +133,9 @@ def _model(config: dict[str, Any], directory: Path) -> tuple[Architecture, recip
             hidden=given["hidden_size"],
             heads=given["num_attention_heads"],
             intermediate=0 if given["intermediate_size"] == 4 * given["hidden_size"] else given["intermediate_size"],
-            max_positions=given["max_position_embeddings"],
+            max_positions=given["max_position_embeddings"] - architecture.first_position,
+            segments=given.get("type_vocab_size", 2),
+            layer_norm_eps=float(given.get("layer_norm_eps", 1e-12)),
             dropout=float(dropout),
             activation=activation,
             **architecture.described(given),
@@ -182,9 +181,11 @@ def _state(path: Path, shapes: PretrainingModel, architecture: Architecture, hea
             missing = [name for name in names if name not in found]
             if missing and ours.startswith("encoder."):
                 raise BadInput(f"{path} lacks {missing[0]}: it is not the model of its config.json")
-            if missing:
+            if missing or not names:
                 continue
             parts, shape = [], [len(value) // len(names), *value.shape[1:]]
+            if ours == "encoder.embeddings.positions.weight":
+                shape[0] += architecture.first_position
             for name in names:
                 part = weights.get_tensor(found.pop(name))
                 if list(part.shape) != shape:
@@ -201,6 +202,6 @@ def _state(path: Path, shapes: PretrainingModel, architecture: Architecture, hea
             copy, there = {**copies, **derived}.get(name), weights.get_tensor(original).float()
             tolerance = architecture.rounding if name in derived else 0.0
             copied = copy is not None and copy.shape == there.shape and torch.allclose(there, copy, 0, tolerance)
-            if not copied and not name.removeprefix(f"{base}.").startswith(_UNREAD):
+            if not copied and not name.removeprefix(f"{base}.").startswith((*_UNREAD, *architecture.unread)):
                 raise BadInput(f"{path}: the model of config.json has no place for {name}: it is another model")
     return state

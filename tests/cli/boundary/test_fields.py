@@ -23,7 +23,7 @@ INTEGERS = [
     "tokenizer.vocabulary",
     "masked_lm.copies",
     *below("inputs", "length", "dupe_factor", "epochs", "phase2_length"),
-    *below("model", "layers", "hidden", "heads", "intermediate", "max_positions"),
+    *below("model", "layers", "hidden", "heads", "intermediate", "max_positions", "segments"),
     *below("schedule", "batch_size", "steps"),
     *below("features", "lstm_layers", "lstm_size"),
     *(
@@ -35,6 +35,7 @@ INTEGERS = [
 FLOATS = [
     "corpus.heldout",
     "model.dropout",
+    "model.layer_norm_eps",
     *below("inputs", "short_seq_prob", "phase2_share"),
     "masked_lm.mask_prob",
     *below("masked_lm.corruption", "mask", "keep", "random"),

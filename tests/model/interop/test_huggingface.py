@@ -150,9 +150,10 @@ def published(directory, tokenizer):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model_type": "gpt2"}, "only bert, roformer, albert"),
+        ({"model_type": "gpt2"}, "only roberta, bert, roformer, albert"),
         ({"hidden_act": "relu"}, "hidden_act"),
-        ({"layer_norm_eps": 1e-5}, "layer_norm_eps"),
+        ({"layer_norm_eps": 0.2}, "layer_norm_eps"),
+        ({"type_vocab_size": 3}, "model.segments"),
         ({"vocab_size": None}, "config.json says None"),
         ({"vocab_size": 100}, "does not fit"),
         ({"vocab_size": 10**12}, "config.json says 1000000000000"),

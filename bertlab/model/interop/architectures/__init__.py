@@ -5,17 +5,19 @@ from bertlab.errors import BadInput
 from bertlab.model.interop.architectures.albert import Albert
 from bertlab.model.interop.architectures.base import Architecture
 from bertlab.model.interop.architectures.bert import Bert
+from bertlab.model.interop.architectures.roberta import Roberta
 from bertlab.model.interop.architectures.roformer import RoFormer
 
-ARCHITECTURES: dict[str, Architecture] = {each.kind: each for each in (Bert(), RoFormer(), Albert())}
-"""By the `model_type` of config.json."""
+ARCHITECTURES: dict[str, Architecture] = {each.kind: each for each in (Roberta(), Bert(), RoFormer(), Albert())}
+"""By the `model_type` of config.json. A model is written as the first that holds it."""
 
 
-def architecture_of(model: recipe.Model, causal: bool) -> Architecture:
-    """The architecture that computes exactly what `model` does. Raises `BadInput` if there is none."""
+def architecture_of(model: recipe.Model, causal: bool, pad: int) -> Architecture:
+    """The architecture that computes exactly what `model` does with padding of the id `pad`. Raises `BadInput` if there
+    is none."""
     for each in ARCHITECTURES.values():
         alike = (model.norm, model.norm_position) == ("layer", each.norm_position)
-        if alike and each.holds(model.declared, causal):
+        if alike and each.pad in (None, pad) and each.holds(model.declared, causal):
             return each
     shape = f"{model.shape}, {model.positions} positions" + ", left to right" * causal
     raise BadInput(

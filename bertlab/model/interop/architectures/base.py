@@ -31,6 +31,12 @@ class Architecture(ABC):
     """Values of fields that config.json may lack."""
     norm_position: ClassVar[recipe.NormPosition] = "post"
     """Where its layers normalise, all of them by LayerNorm."""
+    unread: ClassVar[tuple[str, ...]] = ()
+    """Beginnings of tensors of the encoder that are left out."""
+    pad: ClassVar[int | None] = None
+    """The id of the padding token that its positions depend on; None if they depend on none."""
+    first_position: ClassVar[int] = 0
+    """The row of the position table at which positions begin."""
     rounding: ClassVar[float] = 0.0
     """How far the tensors of `derived` in a checkpoint may be from ours."""
 
@@ -71,7 +77,10 @@ class Architecture(ABC):
         return value
 
     def parameter(self, ours: str) -> list[str]:
-        """The published names of our parameter: three for fused queries, keys and values, otherwise one."""
+        """The published names of our parameter: three for fused queries, keys and values, otherwise one; none of a head
+        that published models lack."""
+        if not any(part in ours for part in self.names):
+            return []
         for part, theirs in self.names.items():
             ours = ours.replace(part, theirs)
         return list(dict.fromkeys(ours.format(base=self.kind, each=each) for each in ("query", "key", "value")))

@@ -1,0 +1,126 @@
+"""RoBERTa checkpoints: the reference implementation's logits are ours, both ways, with its tokenizer's files."""
+
+import json
+
+import pytest
+import torch
+
+from bertlab import recipe
+from bertlab.errors import BadInput
+from bertlab.model.heads import PretrainingModel, TensorBatch
+from bertlab.model.interop import huggingface
+from bertlab.objectives import MaskedLM
+from bertlab.recipe.identity import canonical
+from bertlab.store.runs import Store
+from bertlab.text.tokenizers import SPECIALS, ByteLevelBPE
+from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
+
+TOKENS = 48
+MODEL = recipe.Model(
+    layers=2, hidden=32, heads=2, intermediate=64, max_positions=TOKENS, segments=1, layer_norm_eps=1e-5
+)
+
+
+def perturbed(model):
+    """Random weights everywhere, biases and LayerNorm too: an error in any of them shows."""
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for each in model.parameters():
+            each.add_(torch.randn(each.shape, generator=generator) * 0.1)
+    return model
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return ByteLevelBPE(vocabulary=300, add_prefix_space=False).train(
+        ["the cat sat on the mat, and the dog barked"] * 3
+    )
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tokenizer, tmp_path_factory):
+    """A small random RoBERTa as transformers saves it."""
+    from transformers import RobertaConfig, RobertaForMaskedLM
+
+    folder = tmp_path_factory.mktemp("checkpoints") / "tiny-roberta"
+    config = RobertaConfig(
+        vocab_size=tokenizer.size, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=TOKENS + 2, type_vocab_size=1, layer_norm_eps=1e-5, pad_token_id=1,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    perturbed(RobertaForMaskedLM(config)).save_pretrained(folder)
+    tokenizer.write(folder, TOKENS)
+    return folder
+
+
+def assert_same_logits(ours, theirs, pad):
+    generator = torch.Generator().manual_seed(1)
+    size = len(ours.encoder.embeddings.tokens.weight)
+    tokens = torch.randint(5, size, (4, TOKENS), generator=generator)
+    lengths = torch.tensor([TOKENS, 3, 17, 10])
+    real = torch.arange(TOKENS) < lengths[:, None]
+    tokens[~real] = pad
+    segments = torch.randint(0, 2, tokens.shape, generator=generator)  # which change nothing
+    every = {MaskedLM.kind: {"positions": torch.arange(TOKENS).expand_as(tokens)}}
+    with torch.no_grad():
+        expected = theirs.eval()(input_ids=tokens, attention_mask=real.long()).logits
+        found = ours.eval().logits(TensorBatch(tokens, segments, lengths, every), MaskedLM.kind)
+    assert expected.std() > 0.1
+    torch.testing.assert_close(found[real], expected[real], rtol=0, atol=1e-5)
+
+
+def test_theirs_is_read_with_its_logits_and_its_tokens(checkpoint, tokenizer):
+    from transformers import RobertaForMaskedLM
+
+    found, ours, read = huggingface.read(checkpoint)
+    assert canonical(found.model) == canonical(MODEL)
+    assert found.objective == (MaskedLM(),)
+    assert isinstance(found.tokenizer, ByteLevelBPE)
+    assert not found.tokenizer.add_prefix_space
+    assert read.data == tokenizer.data
+    assert huggingface.predicts(checkpoint)
+    assert_same_logits(ours, RobertaForMaskedLM.from_pretrained(checkpoint), tokenizer.pad)
+
+
+def test_ours_is_written_with_its_logits_and_read_back_whole(tokenizer, tmp_path):
+    from transformers import RobertaForMaskedLM
+
+    ours = perturbed(PretrainingModel(MODEL, tokenizer.size, TOKENS, 0, (MaskedLM(),)))
+    huggingface.write(tmp_path / "out", ours, MODEL, tokenizer)
+    theirs, report = RobertaForMaskedLM.from_pretrained(tmp_path / "out", output_loading_info=True)
+    assert not report["missing_keys"]
+    assert not report["unexpected_keys"]
+    assert_same_logits(ours, theirs, tokenizer.pad)
+    found, again, _ = huggingface.read(tmp_path / "out")
+    assert canonical(found.model) == canonical(MODEL)
+    read = dict(again.named_parameters())
+    assert all(torch.equal(value, read[name]) for name, value in ours.named_parameters())
+
+
+def test_another_padding_is_written_as_a_bert_of_one_segment(tmp_path):
+    from transformers import BertForMaskedLM
+
+    words = TrainedWordPiece([*SPECIALS, *(f"word{number}" for number in range(30))])
+    ours = perturbed(PretrainingModel(MODEL, words.size, TOKENS, 0, (MaskedLM(),)))
+    huggingface.write(tmp_path / "out", ours, MODEL, words)
+    assert_same_logits(ours, BertForMaskedLM.from_pretrained(tmp_path / "out"), words.pad)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"), [({"pad_token_id": 0}, "pad_token_id 0"), ({"is_decoder": True}, "is_de")]
+)
+def test_what_would_have_other_positions_or_see_one_side_is_refused(change, message, checkpoint, tmp_path):
+    config = json.loads((checkpoint / "config.json").read_text()) | change
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(BadInput, match=message):
+        huggingface.read(tmp_path)
+
+
+def test_it_is_fine_tuned_and_fills_masks(checkpoint, call, tmp_path, capsys):
+    runs = ("--runs", tmp_path / "runs")
+    task = ("finetune", "--task", "questions", "--scale", "smoke", "--threads", "1")
+    assert call(*task, "--from", checkpoint, *runs) == 0
+    assert sum(run.kind == "finetune" for run in Store(tmp_path / "runs").runs()) == 1
+    capsys.readouterr()
+    assert call("fill-mask", "tiny-roberta", "the [MASK] sat", "--json", *runs) == 0
+    assert len(json.loads(capsys.readouterr().out)[0]) == 5
