@@ -81,6 +81,7 @@ study = Study(
         "model.hidden": "1024",
         "model.heads": "16",
         "model.max_positions": "512",
+        "model.norm_position": "pre",
         "tokenizer": "byte_level_bpe",
         "tokenizer.vocabulary": "50265",
         "inputs.phase2_length": "0",
@@ -98,7 +99,6 @@ study = Study(
         "finetune.weight_decay": "0.1",
         "finetune.bias_correction": "true",
     },
-    unlike=["LayerNorm behind each sub-layer (paper: before)"],
     notes=[
         "The abstract says that 40 % outperforms 15 % on GLUE and SQuAD. On SST-2 the published figure is lower at 40 %, "
         "so SST-2 has no claim. SQuAD and the rest of GLUE are not measured: their figures were not at hand.",

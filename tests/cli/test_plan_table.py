@@ -32,7 +32,7 @@ def lines(machine, study):
 
 
 def test_every_study_is_here():
-    alberts = {"dropout", "embedding-size", "ngrams", "sentence-order", "sharing"}
+    alberts = {"depth-and-width", "dropout", "embedding-size", "ngrams", "sentence-order", "sharing"}
     others = {"batch-size", "data-and-steps", "encoding", "mask-rate", "norm", "size", "span-boundary", "spans"}
     assert {*BASES, *alberts, *others} == set(studies.names())
 
@@ -86,6 +86,21 @@ def test_alberts_studies_have_its_models_and_steps(machine, study, shapes):
     assert lines(machine, study) == [f"1 x 12 layers, 768 wide, 12 heads{each} parameters; {ALBERT}" for each in shapes]
 
 
+def test_depth_and_width_has_the_models_of_table_2(machine):
+    """ALBERT prints 108M, 334M, 12M, 18M, 60M and 235M for the encoder."""
+    assert lines(machine, "depth-and-width") == [
+        f"1 x {shape} parameters; {ALBERT}"
+        for shape in (
+            "12 layers, 768 wide, 12 heads: 110M",
+            "24 layers, 1024 wide, 16 heads: 336M",
+            "12 layers, 768 wide, 12 heads, embeddings of 128, all parameters shared: 12M",
+            "24 layers, 1024 wide, 16 heads, embeddings of 128, all parameters shared: 18M",
+            "24 layers, 2048 wide, 32 heads, embeddings of 128, all parameters shared: 59M",
+            "12 layers, 4096 wide, 64 heads, embeddings of 128, all parameters shared: 223M",
+        )
+    ]
+
+
 def test_the_models_of_dropout_are_alberts_largest(machine):
     """ALBERT prints 235M."""
     (line,) = lines(machine, "dropout")
@@ -115,7 +130,7 @@ def test_single_sequences_have_as_many_tokens_and_sbo_has_a_head(machine):
 
 
 def test_masking_rates_have_the_efficient_recipe(machine):
-    shape = "24 layers, 1024 wide, 16 heads: 355M parameters"  # as RoBERTa large
+    shape = "24 layers, 1024 wide, 16 heads, pre-norm: 355M parameters"  # as RoBERTa large
     assert lines(machine, "mask-rate") == [f"10 x {shape}; 4,096 sequences, 23,000 steps of 128 tokens"]
 
 

@@ -244,6 +244,14 @@ def test_the_other_tables_as_they_are_printed():
             "single sequence": (86.7, 87.3, 93.8),
             "single sequence + SBO": (86.8, 87.6, 93.9),
         },
+        "depth-and-width": {
+            "BERT base": (90.4, 80.4, 84.5, 92.8, 68.2),
+            "BERT large": (92.2, 85.0, 86.6, 93.0, 73.9),
+            "ALBERT base": (89.3, 80.0, 81.6, 90.3, 64.0),
+            "ALBERT large": (90.6, 82.3, 83.5, 91.7, 68.5),
+            "ALBERT xlarge": (92.5, 86.1, 86.4, 92.4, 74.8),
+            "ALBERT xxlarge": (94.1, 88.1, 88.0, 95.2, 82.3),
+        },
         "mask-rate": {
             "15 %": (84.2, 90.9, 87.8, 93.3),
             "20 %": (84.1, 91.3, 87.9, 92.7),

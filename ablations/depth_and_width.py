@@ -1,0 +1,82 @@
+"""ALBERT Table 2: which sizes are worth their compute, with and without parameters shared across layers?
+
+| model          | L  | H    | E    | millions | SQuAD 1.1 | SQuAD 2.0 | MNLI | SST-2 | RACE |
+|:---------------|---:|-----:|-----:|---------:|----------:|----------:|-----:|------:|-----:|
+| BERT base      | 12 |  768 |  768 |      108 | 90.4/83.2 | 80.4/77.6 | 84.5 |  92.8 | 68.2 |
+| BERT large     | 24 | 1024 | 1024 |      334 | 92.2/85.5 | 85.0/82.2 | 86.6 |  93.0 | 73.9 |
+| ALBERT base    | 12 |  768 |  128 |       12 | 89.3/82.3 | 80.0/77.1 | 81.6 |  90.3 | 64.0 |
+| ALBERT large   | 24 | 1024 |  128 |       18 | 90.6/83.9 | 82.3/79.4 | 83.5 |  91.7 | 68.5 |
+| ALBERT xlarge  | 24 | 2048 |  128 |       60 | 92.5/86.1 | 86.1/83.1 | 86.4 |  92.4 | 74.8 |
+| ALBERT xxlarge | 12 | 4096 |  128 |      235 | 94.1/88.3 | 88.1/85.1 | 88.0 |  95.2 | 82.3 |
+
+Development sets; SQuAD as F1/EM, of which F1 is measured here. Sizes are multiples of the scale's model, so that scale paper
+has these very rows; heads are of one size. The base models are rows of Tables 3 and 4 too, and trained once for the studies
+embedding-size and sharing. The plan and the report have the parameters and the time of each row. Run it: `bertlab ablate
+depth-and-width`.
+"""
+
+from bertlab import Claim, Measurement, Model, Size, Study, Variant, table
+
+SQUAD = "SQuAD 1.1"
+SQUAD_2 = "SQuAD 2.0"
+MNLI = "MNLI"
+SST2 = "SST-2"
+RACE = "RACE"
+
+study = Study(
+    name="depth-and-width",
+    question="Which sizes help, with and without parameters shared across layers?",
+    source="Lan et al. 2020, Table 2",
+    baseline="BERT base",
+    variants=[
+        Variant("BERT base"),
+        Variant("BERT large", size=Size(layers=2, width=4 / 3)),
+        Variant("ALBERT base", model=Model(sharing="all"), size=Size(embeddings=1 / 6)),
+        Variant("ALBERT large", model=Model(sharing="all"), size=Size(layers=2, width=4 / 3, embeddings=1 / 8)),
+        Variant("ALBERT xlarge", model=Model(sharing="all"), size=Size(layers=2, width=8 / 3, embeddings=1 / 16)),
+        Variant("ALBERT xxlarge", model=Model(sharing="all"), size=Size(width=16 / 3, embeddings=1 / 32)),
+    ],
+    measurements=[
+        Measurement(SQUAD, task="squad", metric="f1"),
+        Measurement(SQUAD_2, task="squad_v2", metric="f1"),
+        Measurement(MNLI, task="mnli"),
+        Measurement(SST2, task="sst2"),
+        Measurement(RACE, task="race"),
+    ],
+    published=table((SQUAD, SQUAD_2, MNLI, SST2, RACE), {
+        "BERT base": (90.4, 80.4, 84.5, 92.8, 68.2),
+        "BERT large": (92.2, 85.0, 86.6, 93.0, 73.9),
+        "ALBERT base": (89.3, 80.0, 81.6, 90.3, 64.0),
+        "ALBERT large": (90.6, 82.3, 83.5, 91.7, 68.5),
+        "ALBERT xlarge": (92.5, 86.1, 86.4, 92.4, 74.8),
+        "ALBERT xxlarge": (94.1, 88.1, 88.0, 95.2, 82.3),
+    }),
+    claims=[
+        Claim(f"ALBERT xxlarge achieves significant improvements over BERT large on {on}",  # section 4.3
+              better="ALBERT xxlarge", worse="BERT large", on=on)
+        for on in (SQUAD, SQUAD_2, MNLI, SST2, RACE)
+    ],
+    at_paper={
+        # sections 4.1 and 4.2; LAMB has no bias correction, as in the released code
+        "objective": "masked_lm,sentence_order",
+        "tokenizer.vocabulary": "30000",
+        "inputs.length": "512",
+        "inputs.phase2_length": "0",
+        "inputs.phase2_share": "0",
+        "schedule.batch_size": "4096",
+        "schedule.steps": "125000",
+        "schedule.peak_lr": "1.76e-3",
+        "schedule.warmup": "0.025",
+        "optimizer": "lamb",
+    },
+    unlike=[
+        "queries, keys and values are one matrix to LAMB (paper: three)",
+        "single tokens are masked (paper: n-grams of up to 3)",
+        "WordPiece (paper: SentencePiece)",
+    ],
+    notes=[
+        "The paper's parameters are those of the encoder, without heads. Its column of speeds is of its own hardware and is "
+        "not compared.",
+        "One peak learning rate serves all sizes, as in the paper. At small scales, wide models may need a lower one.",
+    ],
+)  # fmt: skip
