@@ -167,7 +167,7 @@ def _state(path: Path, shapes: PretrainingModel, architecture: Architecture, hea
 
     Raises `BadInput` for a tensor that is not finite or of another shape, that is missing or that would be lost.
     """
-    base, state = architecture.kind, {}
+    base, state = architecture.base, {}
     with _opened(path) as weights:
         # Checkpoints converted from TensorFlow call LayerNorm's parameters gamma and beta.
         found = {

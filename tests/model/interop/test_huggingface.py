@@ -150,7 +150,7 @@ def published(directory, tokenizer):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model_type": "gpt2"}, "only roberta, bert, roformer, albert"),
+        ({"model_type": "gpt2"}, "only roberta, roberta-prelayernorm, bert, roformer, albert"),
         ({"hidden_act": "relu"}, "hidden_act"),
         ({"layer_norm_eps": 0.2}, "layer_norm_eps"),
         ({"type_vocab_size": 3}, "model.segments"),

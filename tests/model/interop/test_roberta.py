@@ -1,5 +1,6 @@
 """RoBERTa checkpoints: the reference implementation's logits are ours, both ways, with its tokenizer's files."""
 
+import dataclasses
 import json
 
 import pytest
@@ -82,17 +83,21 @@ def test_theirs_is_read_with_its_logits_and_its_tokens(checkpoint, tokenizer):
     assert_same_logits(ours, RobertaForMaskedLM.from_pretrained(checkpoint), tokenizer.pad)
 
 
-def test_ours_is_written_with_its_logits_and_read_back_whole(tokenizer, tmp_path):
-    from transformers import RobertaForMaskedLM
+@pytest.mark.parametrize(
+    ("norm_position", "name"), [("post", "RobertaForMaskedLM"), ("pre", "RobertaPreLayerNormForMaskedLM")]
+)
+def test_ours_is_written_with_its_logits_and_read_back_whole(norm_position, name, tokenizer, tmp_path):
+    import transformers
 
-    ours = perturbed(PretrainingModel(MODEL, tokenizer.size, TOKENS, 0, (MaskedLM(),)))
-    huggingface.write(tmp_path / "out", ours, MODEL, tokenizer)
-    theirs, report = RobertaForMaskedLM.from_pretrained(tmp_path / "out", output_loading_info=True)
+    model = dataclasses.replace(MODEL, norm_position=norm_position)
+    ours = perturbed(PretrainingModel(model, tokenizer.size, TOKENS, 0, (MaskedLM(),)))
+    huggingface.write(tmp_path / "out", ours, model, tokenizer)
+    theirs, report = getattr(transformers, name).from_pretrained(tmp_path / "out", output_loading_info=True)
     assert not report["missing_keys"]
     assert not report["unexpected_keys"]
     assert_same_logits(ours, theirs, tokenizer.pad)
     found, again, _ = huggingface.read(tmp_path / "out")
-    assert canonical(found.model) == canonical(MODEL)
+    assert canonical(found.model) == canonical(model)
     read = dict(again.named_parameters())
     assert all(torch.equal(value, read[name]) for name, value in ours.named_parameters())
 

@@ -6,9 +6,12 @@ from bertlab.model.interop.architectures.albert import Albert
 from bertlab.model.interop.architectures.base import Architecture
 from bertlab.model.interop.architectures.bert import Bert
 from bertlab.model.interop.architectures.roberta import Roberta
+from bertlab.model.interop.architectures.roberta_prelayernorm import RobertaPreLayerNorm
 from bertlab.model.interop.architectures.roformer import RoFormer
 
-ARCHITECTURES: dict[str, Architecture] = {each.kind: each for each in (Roberta(), Bert(), RoFormer(), Albert())}
+ARCHITECTURES: dict[str, Architecture] = {
+    each.kind: each for each in (Roberta(), RobertaPreLayerNorm(), Bert(), RoFormer(), Albert())
+}
 """By the `model_type` of config.json. A model is written as the first that holds it."""
 
 
@@ -23,5 +26,5 @@ def architecture_of(model: recipe.Model, causal: bool, pad: int) -> Architecture
     raise BadInput(
         f"transformers has no architecture for {shape}: of shared parameters only ALBERT's (all of them, learned "
         "positions, not left to right), of narrower embeddings only those of ALBERT and RoFormer, of normalisations "
-        "only BERT's (post-norm, LayerNorm)"
+        "only LayerNorm (pre-norm only in RoBERTa: learned positions, one segment, padding of id 1)"
     )

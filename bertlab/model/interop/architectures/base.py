@@ -21,10 +21,10 @@ class Architecture(ABC):
     """A family of models of `transformers` that computes what some models of ours compute."""
 
     kind: ClassVar[str]
-    """Its `model_type` in config.json, and the first part of the names of an encoder's tensors."""
+    """Its `model_type` in config.json."""
     title: ClassVar[str]
     names: ClassVar[Mapping[str, str]]
-    """Parts of our parameters' names, and the published ones; `{base}` is `kind`, `{each}` query, key and value."""
+    """Parts of our parameters' names, and the published ones; `{base}` is `base`, `{each}` query, key and value."""
     copies: ClassVar[Mapping[str, str]]
     """Published tensors that are copies of our parameters."""
     usual: ClassVar[Mapping[str, Any]]
@@ -39,6 +39,11 @@ class Architecture(ABC):
     """The row of the position table at which positions begin."""
     rounding: ClassVar[float] = 0.0
     """How far the tensors of `derived` in a checkpoint may be from ours."""
+
+    @property
+    def base(self) -> str:
+        """The first part of the names of an encoder's tensors."""
+        return self.kind.replace("-", "_")
 
     @abstractmethod
     def holds(self, model: recipe.Model, causal: bool) -> bool:
@@ -83,4 +88,4 @@ class Architecture(ABC):
             return []
         for part, theirs in self.names.items():
             ours = ours.replace(part, theirs)
-        return list(dict.fromkeys(ours.format(base=self.kind, each=each) for each in ("query", "key", "value")))
+        return list(dict.fromkeys(ours.format(base=self.base, each=each) for each in ("query", "key", "value")))

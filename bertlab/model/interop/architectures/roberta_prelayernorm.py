@@ -1,0 +1,34 @@
+"""RoBERTa with pre-norm layers, as fairseq's `--encoder-normalize-before` trains it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bertlab import recipe
+from bertlab.model.interop.architectures.roberta import Roberta
+
+if TYPE_CHECKING:
+    from bertlab.model.heads import PretrainingModel
+
+
+class RobertaPreLayerNorm(Roberta):
+    """RoBERTa, each sub-layer on its normalised input."""
+
+    kind = "roberta-prelayernorm"
+    title = "RoBERTa-PreLayerNorm"
+    norm_position: ClassVar[recipe.NormPosition] = "pre"
+    names: ClassVar[Mapping[str, str]] = {
+        **Roberta.names,
+        ".attention_norm.": ".attention.LayerNorm.",
+        ".mlp_norm.": ".intermediate.LayerNorm.",
+        "encoder.final_norm.": "{base}.LayerNorm.",
+    }
+
+    def name(self, model: PretrainingModel) -> str:
+        """Masked."""
+        return "RobertaPreLayerNormForMaskedLM"
+
+    def described(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Positions and pre-norm."""
+        return {**super().described(config), "norm_position": "pre"}
