@@ -18,18 +18,15 @@ SQUAD = "SQuAD 1.1"
 MNLI = "MNLI"
 SST2 = "SST-2"
 
-BASELINE = "WordPiece, lower case"
-BPE = "byte-level BPE"
-
 study = Study(
     name="encoding",
     question="WordPiece or byte-level BPE, lower case or cased text?",
     source="Liu et al. 2019, section 4.4",
-    baseline=BASELINE,
+    baseline="WordPiece, lower case",
     variants=[
-        Variant(BASELINE, tokenizer=WordPiece(lowercase=True)),
+        Variant("WordPiece, lower case", tokenizer=WordPiece(lowercase=True)),
         Variant("WordPiece, cased", tokenizer=WordPiece(lowercase=False)),
-        Variant(BPE, tokenizer=ByteLevelBPE(), size=Size(vocabulary=50_265 / 30_522)),
+        Variant("byte-level BPE", tokenizer=ByteLevelBPE(), size=Size(vocabulary=50_265 / 30_522)),
     ],
     measurements=[
         Measurement("bits per byte", metric="bits_per_byte"),
@@ -39,7 +36,13 @@ study = Study(
         Measurement("NER", task="conll2003", metric="f1"),
     ],
     claims=[
-        Claim(f"WordPiece and byte-level BPE differ only slightly on {on}", better=BASELINE, worse=BPE, on=on, within=1.0)
+        Claim(
+            f"WordPiece and byte-level BPE differ only slightly on {on}",
+            better="WordPiece, lower case",
+            worse="byte-level BPE",
+            on=on,
+            within=1.0,
+        )
         for on in (SQUAD, MNLI, SST2)
     ],
     at_paper={
