@@ -64,7 +64,7 @@ class PretrainingModule(TrainingModule):
         return ProcessGroup(self.trainer.global_rank, self.trainer.world_size)
 
     def on_train_start(self) -> None:
-        """Tells the normalisations what `training_step` multiplies losses by."""
+        """Sets what `training_step` multiplies losses by, for the statistics of gradients."""
         super().on_train_start()
         for norm in self.running_norms:
             norm.loss_scale = float(self.trainer.world_size)
