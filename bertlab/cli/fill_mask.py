@@ -25,7 +25,7 @@ def fill_mask(
 
     found = Store(runs).match(run, lambda each: each.kind in PRETRAINED)
     found.verify()
-    parts = text.split(MASK)
+    parts = text.replace("<mask>", MASK).split(MASK)  # which RoBERTa's users write
     if len(parts) == 1:
         raise BadInput(f"the text has no {MASK}: write {MASK} in place of a word")
     if not read_json(found.path / "result.json").get("predicts", True):

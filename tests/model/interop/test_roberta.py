@@ -127,5 +127,5 @@ def test_it_is_fine_tuned_and_fills_masks(checkpoint, call, tmp_path, capsys):
     assert call(*task, "--from", checkpoint, *runs) == 0
     assert sum(run.kind == "finetune" for run in Store(tmp_path / "runs").runs()) == 1
     capsys.readouterr()
-    assert call("fill-mask", "tiny-roberta", "the [MASK] sat", "--json", *runs) == 0
+    assert call("fill-mask", "tiny-roberta", "the <mask> sat", "--json", *runs) == 0
     assert len(json.loads(capsys.readouterr().out)[0]) == 5
