@@ -24,9 +24,22 @@ def console() -> Console:
     return Console(markup=False, emoji=False, highlight=False, width=width, soft_wrap=width is not None)
 
 
+class OutputFailed(Exception):
+    """Standard output takes no more: a closed pipe, or a full disk."""
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise OutputFailed(str(error)) from None
+
+
 def say(text: str) -> None:
     """Prints a line on standard output."""
-    console().print(visible(text))
+    with _writing():
+        console().print(visible(text))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", *, left: int = 1) -> None:
@@ -41,7 +54,8 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: st
         table.add_column(Text(plain(name)), justify="left" if index < left else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(plain(cell)) for cell in row))
-    console().print(table)
+    with _writing():
+        console().print(table)
 
 
 _json_output: list[TextIO] = []
@@ -65,7 +79,8 @@ def json_alone(wanted: bool) -> Iterator[None]:
 def print_json(data: Any) -> None:
     """Prints JSON in ASCII, which any terminal and encoding can show; decimals are numbers."""
     text = json.dumps(data, indent=2, allow_nan=False, default=float)
-    print(text, file=_json_output[-1] if _json_output else None)
+    with _writing():
+        print(text, file=_json_output[-1] if _json_output else None)
 
 
 def complain(text: str) -> None:

@@ -16,7 +16,7 @@ from bertlab import __version__
 from bertlab.cli.ablate import ablate
 from bertlab.cli.audit import audit
 from bertlab.cli.bench import bench
-from bertlab.cli.console import complain
+from bertlab.cli.console import OutputFailed, complain
 from bertlab.cli.export import export
 from bertlab.cli.fetch import fetch
 from bertlab.cli.fill_mask import fill_mask
@@ -107,6 +107,8 @@ def _status(error: Exception) -> tuple[int, str]:
         return 2, f"{BadInput(usage())} (see `bertlab --help` and `bertlab COMMAND --help`)"
     if isinstance(error, BadInput):
         return 2, plain(str(error))
+    if isinstance(error, OutputFailed):
+        return 1, ""
     if isinstance(error, MemoryError):
         return 1, "out of memory: free some, or use a smaller model, batch or --micro-batch"
     if isinstance(error, OSError) and error.errno is not None:

@@ -88,6 +88,8 @@ TOGETHER = {f"masked_lm.corruption.{name}" for name in ("mask", "keep", "random"
 def test_any_field_of_the_science_changes_the_id(path):
     if path == "model.heads":
         other = dataclasses.replace(Recipe(), model=recipe.Model(heads=6))
+    elif path == "model.segments":
+        other = dataclasses.replace(Recipe(), model=recipe.Model(segments=1))
     elif path == "model.hidden":
         other = dataclasses.replace(Recipe(), model=recipe.Model(hidden=1536))
     else:
