@@ -41,7 +41,7 @@ def results(evidences: Sequence[Evidence], tables: Sequence[str]) -> str:
 
 def model(run: Run, recipe: Recipe, store: Store) -> str:
     """The card of a pre-training: its recipe, its measurements in the store, and the tables of studies that have it."""
-    result = run.result()
+    result, architecture = run.result(), _architecture(run, recipe)
     names = ("steps", "tokens", "real_tokens", "parameters", "vocabulary", "unigram_entropy")
     figures = {name.replace("_", " "): result[name] for name in names if name in result}
     figures |= {f"held out: {name.replace('_', ' ')}": value for name, value in result.get("heldout", {}).items()}
@@ -50,11 +50,11 @@ def model(run: Run, recipe: Recipe, store: Store) -> str:
     measurements = sorted(line for each in store.runs() for line in _measurements(each.result(), run.id))
     return render(
         "model_card.md.j2",
-        metadata=_metadata(run, recipe, store),
+        metadata=_metadata(run, recipe, store, architecture),
         studies=Table(STUDIES, tuple(_in_studies(gather_all(store), run.id)), STUDIES[1:5]),
         run=run,
         recipe=recipe,
-        architecture=_architecture(run, recipe),
+        architecture=architecture,
         version=str(run.environment().get("versions", {}).get("bertlab", "")),
         pretraining=Table(("figure", "value"), tuple((name, _text(value)) for name, value in figures.items())),
         measurements=Table(columns, tuple(measurements), columns[1:4]),
@@ -97,7 +97,7 @@ def _text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _metadata(run: Run, recipe: Recipe, store: Store) -> str:
+def _metadata(run: Run, recipe: Recipe, store: Store, architecture: str) -> str:
     """What the Hub reads of a pre-training, in YAML, with its results in the form of `model-index`."""
     from huggingface_hub import ModelCardData
 
@@ -106,7 +106,7 @@ def _metadata(run: Run, recipe: Recipe, store: Store) -> str:
         model_name=run.label,
         library_name="transformers",
         pipeline_tag=None if recipe.causal else "fill-mask",
-        tags=["bertlab", _architecture(run, recipe).lower()],
+        tags=["bertlab", architecture.lower()],
         datasets=[each.repository for each in texts if each] or None,
         eval_results=[*_heldout(run, recipe), *_evaluated(run, store)] or None,
     )

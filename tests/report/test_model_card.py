@@ -9,6 +9,7 @@ from bertlab.recipe import Recipe
 from bertlab.recipe.identity import science
 from bertlab.report.cards import model
 from bertlab.store.runs import Store
+from bertlab.text.tokenizers.base import SPECIALS
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,7 @@ def test_a_measurement_names_its_adaptation_with_the_fields_of_its_own(builder, 
         builder.run(adaptation.runs, f"f00{number}", result, {})
     store = Store(builder.root)
     (run,) = (each for each in store.runs() if each.id == pretrained)
+    (run.path / "vocab.txt").write_text("\n".join(SPECIALS))
     shown_card = model(run, Recipe(), store)
     evaluated = [each for each in ModelCard(shown_card).data.eval_results if each.task_name == "mnli"]
     assert [(each.metric_value, each.metric_name) for each in evaluated] == [(50.0, f"accuracy, {shown}")]
@@ -50,6 +52,7 @@ def test_metadata_hold_any_name(builder, hostile_names):
         builder.run("finetune", f"f{number:04x}", result, {})
     store = Store(builder.root)
     (run,) = (each for each in store.runs() if each.id == pretrained)
+    (run.path / "vocab.txt").write_text("\n".join(SPECIALS))
     evaluated = ModelCard(model(run, Recipe(), store)).data.eval_results
     found = {(each.task_name, each.dataset_name, each.dataset_split) for each in evaluated if each.dataset_split}
     assert found == {(plain(name),) * 3 for name in hostile_names if plain(name)}
