@@ -32,7 +32,7 @@ class OutputFailed(Exception):
 def _writing() -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise OutputFailed(str(error)) from None
 
 

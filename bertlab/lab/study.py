@@ -78,7 +78,7 @@ class RelativeSchedule(Checked, group="relative"):
             schedule,
             batch_size=max(1, round(self.batch_size * schedule.batch_size)),
             steps=max(1, round(self.steps * schedule.steps)) if schedule.steps else 0,
-            peak_lr=self.peak_lr * schedule.peak_lr,
+            peak_lr=float(f"{self.peak_lr * schedule.peak_lr:.12g}"),  # 3 x 1e-4 is 0.00030000000000000003
         )
 
 

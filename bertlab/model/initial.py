@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from bertlab.keyed import key
+from bertlab.model.power_norm import PowerNorm
 
 HEAD_STD = 0.02
 """Standard deviation of the initial weights of a task's head: BERT's, at any width."""
@@ -24,16 +25,17 @@ def initialise(module: nn.Module, deviation: float, seed: int) -> None:
     """Sets every parameter of `module` as BERT does, each as a function of `seed` and its own name.
 
     Weights are normal with standard deviation `deviation`, truncated at two of them, biases 0, the gains of
-    normalisations, which are the only other vectors, 1.
+    normalisations 1.
     """
+    norms = {name for name, child in module.named_modules() if isinstance(child, nn.LayerNorm | PowerNorm)}
     with torch.no_grad():
         for name, parameter in module.named_parameters():
-            kind = name.rpartition(".")[2]
+            owner, _, kind = name.rpartition(".")
             if parameter.is_meta:
                 continue
             if kind.startswith("bias"):
                 parameter.zero_()
-            elif parameter.dim() == 1:
+            elif owner in norms:
                 parameter.fill_(1.0)
             else:
                 first = name

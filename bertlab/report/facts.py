@@ -13,9 +13,11 @@ from bertlab.wording import count, duration
 PAPERS = {
     "Devlin et al. 2019": "https://aclanthology.org/N19-1423/",
     "Houlsby et al. 2019": "https://arxiv.org/abs/1902.00751",
+    "Howard and Ruder 2018": "https://arxiv.org/abs/1801.06146",
     "Joshi et al. 2020": "https://arxiv.org/abs/1907.10529",
     "Lan et al. 2020": "https://arxiv.org/abs/1909.11942",
     "Liu et al. 2019": "https://arxiv.org/abs/1907.11692",
+    "Wettig et al. 2022": "https://arxiv.org/abs/2202.08005",
     "Xiong et al. 2020": "https://arxiv.org/abs/2002.04745",
 }
 """Where the papers are that the shipped studies cite."""

@@ -38,9 +38,7 @@ def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None,
     epoch are drawn, also beyond the last step: a larger sample tests a recipe better.
     """
     source = source or Batches(recipe, corpus).batch
-    if recipe.inputs.document_share < 1:
-        train = share_of(corpus.train, recipe.inputs.document_share, FEWEST)
-        corpus = dataclasses.replace(corpus, train=train)
+    corpus = dataclasses.replace(corpus, train=share_of(corpus.train, recipe.inputs.document_share, FEWEST))
     lengths = phases(recipe)
     first_of_last = lengths[0][1] if len(lengths) > 1 else sys.maxsize
     copies = recipe.inputs.dupe_factor if recipe.inputs.pairs else 1

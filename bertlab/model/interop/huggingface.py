@@ -99,8 +99,9 @@ def write(directory: Path, model: PretrainingModel, described: recipe.Model, tok
     tensors = {name: value.clone() for name, value in architecture.derived(model.encoder).items()}
     for ours, value in model.state_dict().items():
         names = architecture.parameter(ours)
-        # Published models lack some heads: SpanBERT's have none for span boundaries.
-        for name, part in zip(names, value.detach().float().cpu().chunk(max(1, len(names))), strict=bool(names)):
+        if not names:  # of a head that published models lack: SpanBERT's have none for span boundaries
+            continue
+        for name, part in zip(names, value.detach().float().cpu().chunk(len(names)), strict=True):
             tensors[name] = architecture.published(name, part, described.heads).clone()
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")

@@ -85,9 +85,7 @@ class ByteLevelBPE(Tokenizer):
         config = directory / "tokenizer_config.json"
         described = load_object(config) if config.exists() else {}
         lines = content(merges, "checkpoint file").decode(errors="replace").replace("\r", "").split("\n")
-        pairs = [
-            line.removesuffix("\r").split(" ") for line in lines if line.strip() and not line.startswith("#version")
-        ]
+        pairs = [line.split(" ") for line in lines if line.strip() and not line.startswith("#version")]
         return cls._of(load_object(entries), pairs, described.get("add_prefix_space", False))
 
     @classmethod
