@@ -168,6 +168,8 @@ class Machine:
             "precision": self.precision_used,
             "threads": self.num_threads,
         }
+        if self.device == "cpu":
+            numerics["instructions"] = instructions(self.precision_used)
         return numerics | {"compiled": "yes"} if pretrained and self.compiles(pretrained) else numerics
 
     def environment(self, pretrained: Recipe | None = None) -> dict[str, Any]:
@@ -191,6 +193,18 @@ def runs_that_fit(threads: int) -> int:
     """The number of runs of `threads` threads for which this machine has cores and memory, at least one."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return max(1, min(len(os.sched_getaffinity(0)) // threads, round(memory / WORKER_BYTES)))
+
+
+def instructions(precision: str) -> str:
+    """The widest instructions for matrix products in `precision` on this processor: each set sums in another order.
+
+    `ONEDNN_MAX_CPU_ISA` sets a limit, so that a processor with AMX computes the bits of one without.
+    """
+    from torch.backends.cpu import get_cpu_capability
+
+    limit = os.environ.get("ONEDNN_MAX_CPU_ISA", "ALL").upper()
+    amx = precision == "bf16" and "amx_bf16" in _cpuinfo() and (limit in ("ALL", "DEFAULT") or "AMX" in limit)
+    return "AMX" if amx else get_cpu_capability()
 
 
 @cache

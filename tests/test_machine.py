@@ -93,3 +93,22 @@ def test_the_commit_is_that_of_the_source_tree_and_of_none_for_an_installed_copy
     module.commit.cache_clear()
     assert module.commit() == ""
     module.commit.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("flags", "precision", "limit", "found"),
+    [
+        ("amx_bf16 avx512_bf16", "bf16", None, "AMX"),
+        ("amx_bf16 avx512_bf16", "bf16", "AVX512_CORE_AMX", "AMX"),
+        ("amx_bf16 avx512_bf16", "bf16", "AVX512_CORE_BF16", "AVX512"),
+        ("amx_bf16 avx512_bf16", "fp32", None, "AVX512"),
+        ("avx512_bf16", "bf16", None, "AVX512"),
+    ],
+)
+def test_a_result_records_the_instructions_of_its_matrix_products(monkeypatch, flags, precision, limit, found):
+    monkeypatch.setattr(module, "_cpuinfo", lambda: f"flags : {flags}\n")
+    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "AVX512")
+    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
+    if limit:
+        monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", limit)
+    assert Machine(precision=precision, threads=1).numerics()["instructions"] == found

@@ -17,7 +17,7 @@ from bertlab.report.predictions import Predictions
 from bertlab.report.statistics.effects import Effect, Summary, summarise
 from bertlab.report.statistics.variance import Typical
 
-NUMERICS = ("device", "precision", "threads", "compiled", "torch")
+NUMERICS = ("device", "precision", "instructions", "threads", "compiled", "torch")
 """Facts of an environment that can change the last bits of a number."""
 Milestones = tuple[int, int]
 """Per cent of the pre-training's steps after which each of two variants is measured."""

@@ -37,7 +37,7 @@ class Joined(Store):
             if known is run:
                 continue
             if not _same(known, run):
-                facts = ("numerics", "processor")  # last digits may depend on them
+                facts = ("numerics", "processor")  # results may depend on them
                 if run.kind != known.kind or all(
                     str(run.environment().get(each)) == str(known.environment().get(each)) for each in facts
                 ):
@@ -75,7 +75,7 @@ class Joined(Store):
         return list({each["id"]: each for store in self.stores[::-1] for each in store.failures()}.values())
 
     def notes(self) -> list[str]:
-        """Differences between the stores on which last digits may depend."""
+        """Differences between the stores on which results may depend."""
         computed: dict[str, dict[Path, set[str]]] = {}  # the values of each fact about the numerics of trainings
         for store in self.stores:
             for run in (each for each in store.runs() if each.kind != "corpus"):
@@ -86,7 +86,7 @@ class Joined(Store):
             values = {root: " and ".join(sorted(each)) for root, each in found_in.items()}
             if len({*values.values()}) > 1:
                 found = ", ".join(f"{value} in '{root}'" for root, value in values.items())
-                lines.append(f"{name} differs: {found}; last digits may depend on it")
+                lines.append(f"{name} differs: {found}; the same run ends with other values there")
         if self.differing:
             names = ", ".join(self.differing[:5]) + ", ..." * (len(self.differing) > 5)
             lines.append(f"{count(len(self.differing), 'result')} of the first of the stores kept: {names}")
