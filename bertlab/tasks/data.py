@@ -1,6 +1,7 @@
 """Reads the examples of a task, and divides them."""
 
 import dataclasses
+from itertools import chain
 from typing import Any, cast
 
 import numpy as np
@@ -12,7 +13,7 @@ from bertlab.machine import Machine
 from bertlab.names import shown
 from bertlab.tasks import kinds
 from bertlab.tasks.locate import Located, advice, locate, split_file, splits_of
-from bertlab.tasks.task import RawExamples, Table, Task, TaskData
+from bertlab.tasks.task import RawExamples, Table, Task, TaskData, columns_of
 from bertlab.text import rows
 
 
@@ -59,7 +60,7 @@ def read(located: Located) -> TaskData:
 
 def _table(located: Located, split: str) -> Table:
     task = located.task
-    columns = (*task.text, task.label)
+    columns = (*chain.from_iterable(map(columns_of, task.text)), task.label)
     if located.folder is not None:
         path = split_file(located.folder, split)
         table = Table.of(rows.read(path), str(path), columns, task.group)

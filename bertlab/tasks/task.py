@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from bertlab.errors import BadInput, unknown
 from bertlab.names import shown
 from bertlab.recipe.ranges import Checked
 from bertlab.tasks.examples import Integers
+
+_BRACES = re.compile(r"\{([^{}]+)\}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +41,11 @@ class Task(Checked, group="task "):
     text: tuple[str, ...] = ()
     """Text columns: one or two for classification and regression; question and context for spans; context and endings
     (or one column of lists of endings, which one of questions may precede) for multiple choice; one column of tokens
-    for tagging."""
+    for tagging. A text may also join columns, named in braces: `{premise} What was the {question}?`; lists of texts,
+    such as the turns of a dialogue, are joined with spaces."""
     label: str = "label"
-    """The target column: a label for classification, a number for regression, the index of the right ending for
-    multiple choice, a label per token for tagging; for spans SQuAD's `answers`, `{"text": [...], "answer_start":
+    """The target column: a label for classification, a number for regression, the index or the text of the right ending
+    for multiple choice, a label per token for tagging; for spans SQuAD's `answers`, `{"text": [...], "answer_start":
     [...]}` in characters of the context, with empty lists if the question has no answer."""
     labels: tuple[str, ...] = ()
     """Names of the labels, in the order of their integers; empty to read them from the data."""
@@ -49,6 +54,11 @@ class Task(Checked, group="task "):
     the first that all splits have applies. The bootstrap and the held-back split keep such examples together."""
     microworld: str = ""
     """The synthetic counterpart, for runs on the synthetic corpus."""
+
+
+def columns_of(text: str) -> tuple[str, ...]:
+    """The columns that a member of `Task.text` reads: those in its braces, or the one that it names."""
+    return tuple(_BRACES.findall(text)) or (text,)
 
 
 @dataclass(frozen=True)
@@ -87,9 +97,20 @@ class Table:
         """A column, as errors name it."""
         return f"{self.place} column {column}"
 
-    def texts(self, column: str) -> list[str]:
-        """The texts of a column. Raises `BadInput` that names the first row without text."""
-        return checked_texts(self.columns[column], self.where(column))
+    def texts(self, text: str) -> list[str]:
+        """The texts of a column, or of columns in braces. Raises `BadInput` that names the first row without text."""
+        if text in self.columns:
+            return checked_texts(self.columns[text], self.where(text))
+        parts = _BRACES.split(text)  # between, column, between, column, ..., between
+        columns = [checked_texts(_joined(self.columns[name]), self.where(name)) for name in parts[1::2]]
+        rows = zip(*columns, strict=True)
+        return ["".join(chain(*zip(parts[::2], (*values, ""), strict=True))) for values in rows]
+
+
+def _joined(values: Sequence[Any]) -> list[Any]:
+    """Lists of texts as texts; other values as they are, for a check to name."""
+    lists = (isinstance(value, list) and all(isinstance(part, str) for part in value) for value in values)
+    return [" ".join(value) if joins else value for value, joins in zip(values, lists, strict=True)]
 
 
 def checked_texts(values: Sequence[Any], where: str) -> list[str]:

@@ -90,6 +90,69 @@ def test_a_wrong_record_of_race_is_named(tmp_path, write, wrong, says):
     assert printed == says.format(file=tmp_path / "race" / "train.jsonl")
 
 
+@pytest.mark.parametrize(
+    ("name", "row", "texts", "label"),
+    [
+        (
+            "dream",
+            {"dialogue": ["M: Tea?", "W: No."], "question": "What is it?", "choice": ["Tea.", "No."], "answer": "No."},
+            ("M: Tea? W: No.", "What is it? Tea.", "What is it? No."),
+            1,
+        ),
+        (
+            "copa",
+            {"premise": "It rained.", "choice1": "Mud.", "choice2": "Dust.", "question": "effect", "label": 0},
+            ("It rained. What was the effect?", "Mud.", "Dust."),
+            0,
+        ),
+        (
+            "multirc",
+            {"paragraph": "She rose.", "question": "Who rose?", "answer": "She", "label": 1},
+            ("She rose.", "Who rose? She"),
+            1,
+        ),
+        (
+            "wic",
+            {"word": "class", "sentence1": "A class.", "sentence2": "First class.", "label": 0},
+            ("class: A class.", "class: First class."),
+            0,
+        ),
+        (
+            "wsc",
+            {"text": "Ann saw that she won.", "span1_text": "Ann", "span2_text": "she", "label": 1},
+            ("Ann saw that she won.", "she is Ann"),
+            1,
+        ),
+        (
+            "winogrande",
+            {"sentence": "Ann beat Eve, so _ won.", "option1": "Ann", "option2": "Eve", "answer": "1"},
+            ("Ann beat Eve, so _ won.", "Ann", "Eve"),
+            0,
+        ),
+    ],
+)
+def test_a_text_may_join_columns(tmp_path, write, name, row, texts, label):
+    for split in ("train", "validation"):
+        write(tmp_path / name / f"{split}.jsonl", [row])
+    found = data.load(catalog.find(name), machine=Machine(data=tmp_path, cache=tmp_path / "cache"), world=False)
+    assert found.train.text == tuple([text] for text in texts)
+    assert found.train.labels == [label]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"text": ("{text} {title}",)}, "{file} row 1: unknown column 'title': choose from class, text"),
+        ({"text": ("{text}: {text}",), "kind": "tagging"}, "text '{{text}}: {{text}}': a task with a label for each"),
+    ],
+)
+def test_columns_that_cannot_be_joined(tmp_path, write, changes, says):
+    write(tmp_path / "own" / "train.jsonl", [{"text": ["a", "b"], "class": "x"}])
+    write(tmp_path / "own" / "validation.jsonl", [{"text": ["a", "b"], "class": "x"}])
+    task = dataclasses.replace(OWN, path=str(tmp_path / "own"), **changes)
+    assert says.format(file=tmp_path / "own" / "train.jsonl") in message(task, Machine())
+
+
 def test_parts_of_speech_are_measured_by_accuracy(tmp_path):
     found = data.load(catalog.find("ud_gum"), machine=Machine(cache=tmp_path), world=True)
     assert kinds.find(found.kind).known(found.labels) == ("accuracy",)

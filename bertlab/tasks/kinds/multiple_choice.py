@@ -41,7 +41,7 @@ class MultipleChoice(TaskKind):
         """The contexts, and one column per ending from columns or from a last column of lists. A column of questions
         may precede the lists: an ending takes the place of a blank in it, or follows it."""
         context, *between, last = task.text
-        texts, listed = table.texts(context), table.columns[last]
+        texts, listed = table.texts(context), table.columns.get(last, [""])
         if len(between) > 1 or (between and not isinstance(listed[0], list)):
             return (texts, *(table.texts(name) for name in (*between, last)))
         columns = _listed(listed, table.where(last))
@@ -54,8 +54,16 @@ class MultipleChoice(TaskKind):
         return (texts, *filled)
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[int]:
-        """The index of the right ending of each example."""
-        return classification.labels(table.columns[task.label], names, table.where(task.label))
+        """The index of the right ending of each example, which may be given by its text."""
+        values, ending = table.columns[task.label], task.text[-1]
+        if not isinstance(values[0], str) or values[0] in names or not isinstance(table.columns[ending][0], list):
+            return classification.labels(values, names, table.where(task.label))
+        found = []
+        for row, (value, listed) in enumerate(zip(values, table.columns[ending], strict=True), start=1):
+            if value not in listed:
+                raise BadInput(f"{table.where(task.label)} row {row} is {shown(value)}: give the text of an ending")
+            found.append(listed.index(value))
+        return found
 
     def encode(
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()

@@ -204,7 +204,10 @@ def is_bio(names: Iterable[str]) -> bool:
 
 
 def sentences(table: Table, column: str) -> list[list[str]]:
-    """A column of lists of words. Raises `BadInput` that names the first malformed row, or if there are no words."""
+    """A column of lists of words. Raises `BadInput` for columns in braces, that names the first malformed row, or if
+    there are no words."""
+    if column not in table.columns:
+        raise BadInput(f"text {shown(column)}: a task with a label for each word takes the name of one column")
     found = table.columns[column]
     for row, words in enumerate(found, start=1):
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
