@@ -145,6 +145,10 @@ class Measurement(Checked, group="measurement "):
             if not self.task:
                 raise BadInput(f"measurement '{self.name}' has neither task nor metric: give one of the two")
             object.__setattr__(self, "metric", "accuracy")
+        if not self.task and self.milestones != (100,):
+            raise BadInput(
+                f"measurement '{self.name}' has milestones but no task: the pre-training is measured at its end"
+            )
 
 
 @dataclass(frozen=True)
