@@ -1,5 +1,6 @@
 """The public names, for type checkers and for `__init__.py`, which imports each from its module on first use."""
 
+from bertlab.adaptation import Adaptation as Adaptation
 from bertlab.adaptation import Adapters as Adapters
 from bertlab.adaptation import Features as Features
 from bertlab.adaptation import FineTuning as FineTuning

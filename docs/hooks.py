@@ -22,6 +22,8 @@ OUTSIDE = (
 )
 """Files and folders outside `docs/` that the site has too, under the same paths."""
 MARK = re.compile(r"<!-- generated: ([a-z]+) -->")
+AWAY = re.compile(r"\]\(\.\./((?:\.\./)*(?:examples|reports|benchmarks)/)")
+"""The start of a link from `docs/` to `OUTSIDE`, one folder further away in the repository than in the site."""
 FETCHED = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)=["']?(?:https?:)?//[^"'\s>]+""")
 
 
@@ -190,8 +192,8 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replaces the marks by what they stand for."""
-    return MARK.sub(lambda found: GENERATED[found[1]](), markdown)
+    """Replaces the marks by what they stand for, and links as they hold in the repository by those of the site."""
+    return MARK.sub(lambda found: GENERATED[found[1]](), AWAY.sub(r"](\1", markdown))
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:

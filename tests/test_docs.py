@@ -80,6 +80,8 @@ def test_a_command_that_is_shown_can_be_given(command):
     scale = scales.find(context.params.get("scale") or "micro")
     scale.set([each for each in context.params.get("set_") or [] if not each.startswith("FIELD")])
     given = context.params.get("study") or ()
+    named = {each.split(".")[1] for each in context.params.get("set_") or [] if each.startswith("tasks.")}
+    assert all(named <= {each.task for each in studies.find(study).measurements} for study in given if named)
     for study in [given] if isinstance(given, str) else given:  # `runs` takes one
         assert study in (*studies.names(), "all", "STUDY") or study.startswith("path/to/")
 
@@ -151,6 +153,17 @@ def test_a_page_that_fetches_from_elsewhere_is_refused(hooks):
     assert not hooks.FETCHED.search('<a href="https://example.org">x</a><script src="assets/a.js"></script>')
     for page in ('<link rel="stylesheet" href="https://example.org/x.css">', "<script async src=//example.org/x.js>"):
         assert hooks.FETCHED.search(page)
+
+
+def test_links_lead_somewhere_in_the_repository():
+    for name, text in PAGES.items():
+        for link in re.findall(r"\]\((?!http)([^)#\s]+)", text):
+            assert (ROOT / name).parent.joinpath(link).exists(), f"{name}: {link}"
+
+
+def test_links_out_of_the_documentation_fit_the_site(hooks):
+    page = "[a](../examples/a.ipynb) ![b](../../reports/b.svg) [c](../how-to/data.md)"
+    assert hooks.on_page_markdown(page) == "[a](examples/a.ipynb) ![b](../reports/b.svg) [c](../how-to/data.md)"
 
 
 def test_the_architecture_names_every_package():

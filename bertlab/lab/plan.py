@@ -127,8 +127,11 @@ def make(request: Request, machine: Machine) -> Plan:
         "intermediate-task": request.intermediate_task,
         "set tasks.": request.scale.given.keys() - set(scales.FINETUNED),
     }
+    known = ", ".join(sorted(measured))
     for option, names in options.items():
         for name in names:
+            if name not in measured and name in catalog.TASKS:
+                raise BadInput(f"--{option} '{name}': nothing measures this task; choose from {known}")
             if name not in measured:
                 raise unknown(f"task in --{option}", name, sorted(measured))
     cells = [cell for study in request.studies for cell in planner.cells(study)]

@@ -419,7 +419,9 @@ class Store:
         if len(found) == 1:
             return found[0]
         if found:
-            raise BadInput(f"run '{text}' may be {' or '.join(run.id for run in found)}: give the id")
+            known = self.addresses()
+            names = " or ".join(known.get(run.id, [run.id])[0] for run in found)
+            raise BadInput(f"run '{text}' may be {names}: give one of these")
         there = self._at(text)
         for run, path in self.damaged():
             if among(run) and (run.id in there or _names(text, run, whole=to_remove)):

@@ -123,7 +123,7 @@ def _substituted(task: Task, name: str, substitute: str, machine: Machine) -> Ta
     folder = machine.data / substitute if machine.data is not None else None
     if folder is None or kind(folder, "--data") != "folder":
         there = [each.name for each in machine.data.glob("*/")] if machine.data is not None else []
-        raise unknown(f"data set for {name}", substitute, {*catalog.TASKS, *there})
+        raise unknown(f"data set for {name} (neither built in nor in --data)", substitute, {*catalog.TASKS, *there})
     return own if existing(folder, task.evaluation) else dataclasses.replace(own, evaluation="validation")
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from bertlab.errors import BadInput
 from bertlab.store import addresses
+from bertlab.store.files import write_json
 from bertlab.store.runs import Store
 
 
@@ -45,6 +46,23 @@ def test_the_scale_is_added_where_one_study_has_several():
     shown = addresses.of_runs(records)
     assert (shown["a1"], shown["a2"]) == (["nsp@micro/BERT/0"], ["nsp@tiny/BERT/0"])
     assert shown["b1"] == ["nsp/no NSP/0"]
+
+
+def test_a_name_of_several_runs_is_answered_with_their_names(tmp_path, monkeypatch):
+    store, records = Store(tmp_path), {}
+    store.prepare()
+    for scale, run_id in (("micro", "a1" + 14 * "0"), ("tiny", "a2" + 14 * "0")):
+        work = store.work("pretrain", run_id)
+        write_json(work / "recipe.json", {"science": {"recipe": {}}})
+        write_json(work / "result.json", {"status": "done"})
+        store.finish("pretrain", run_id, "nsp BERT seed0")
+        records[scale] = record("nsp", scale, shared=run_id)
+    monkeypatch.setattr(Store, "records", lambda self, needed: records)
+    with pytest.raises(BadInput, match=r"may be nsp@micro/BERT/0 or nsp@tiny/BERT/0: give one of these"):
+        store.match("nsp/BERT/0")
+    assert store.match("nsp@tiny/BERT/0").id == "a2" + 14 * "0"
+    with pytest.raises(BadInput, match="may be nsp@micro/BERT/0 or nsp@tiny/BERT/0"):
+        store.match("a")
 
 
 def test_what_is_listed_is_accepted(call, finished, capsys):

@@ -26,7 +26,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "lightning.md"
 @pytest.mark.filterwarnings("ignore")  # Lightning's advice to the user's own Trainer
 def test_the_example_of_the_page_trains_as_a_command_does(finished, machine, tmp_path, monkeypatch):
     (block,) = re.findall(r"<!-- python -->\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    (tmp_path / "runs").symlink_to(finished)
+    (tmp_path / "smoke-runs").symlink_to(finished)
     monkeypatch.chdir(tmp_path)
     names = {}
     exec(compile(block, PAGE.name, "exec"), names)

@@ -354,7 +354,8 @@ def test_a_task_that_nothing_measures_cannot_be_set(machine):
 @pytest.mark.parametrize(
     ("first", "message"),
     [
-        ({"squad": "questions"}, "unknown task in --intermediate-task 'squad'"),
+        ({"squad": "questions"}, "--intermediate-task 'squad': nothing measures this task; choose from "),
+        ({"squat": "questions"}, "unknown task in --intermediate-task 'squat'"),
         ({"mnli": "sentiment"}, "no head fits both"),
         ({"mnli": "questions"}, "questions is span"),
         ({"mnli": "nowhere"}, "unknown data set for mnli"),
