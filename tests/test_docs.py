@@ -122,6 +122,10 @@ def test_the_adaptation_of_the_pages_trains_biases(tmp_path, finished):
     encoder = biases.encoder(bertlab.open_run(finished, "masking-80-10-10-seed0").model, (0,))
     trained = {name for name, value in encoder.named_parameters() if value.requires_grad}
     assert trained == {name for name, _ in encoder.named_parameters() if name.endswith("bias")} != set()
+    setting = scales.find("smoke").finetune
+    found = biases.at_scale(setting, scales.find("smoke").features)
+    assert (type(found), found.peak_lr) == (type(biases), 10 * setting.peak_lr)
+    assert (found.max_steps, found.max_train_examples) == (setting.max_steps, setting.max_train_examples)
 
 
 def test_the_tokenizer_of_the_pages_splits_characters(tmp_path):

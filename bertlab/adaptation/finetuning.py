@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Self, cast
@@ -46,7 +47,7 @@ class FineTuning(Adaptation):
     @classmethod
     def at_scale(cls, finetuning: Adaptation, features: Adaptation) -> Self:
         """The scale's setting for the task."""
-        return cast(Self, finetuning)
+        return cls(**{each.name: getattr(finetuning, each.name) for each in dataclasses.fields(FineTuning)})
 
     def encoder(self, model: PretrainingModel, key: Sequence[int | str]) -> Backbone:
         """The encoder, under a BiLSTM if there is one."""
