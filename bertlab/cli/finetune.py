@@ -63,11 +63,16 @@ def finetune(
         write_run_config(run.path, "finetune", given | seeds)
     if json:
         print_json([{"id": run.id, "path": str(run.path), **run.result()} for run in found])
+    counterpart = catalog.find(task).microworld
+    data = f" (here {counterpart}, synthetic)" if plan.world and counterpart != task else ""
     for result in [run.result() for run in found]:
         for each in (result, result["test"]) if "test" in result else (result,):
-            points = [f"{name} {each['metrics'][name]:.2f} ({floor:.2f})" for name, floor in each["majority"].items()]
-            where = f"{result['task']}, {each['split']}, fine-tuning seed {result['finetune_seed']}"
-            say(f"{where} (majority guess): {', '.join(points)}")
+            points = [
+                f"{name} {each['metrics'][name]:.2f} (majority guess {floor:.2f})"
+                for name, floor in each["majority"].items()
+            ]
+            where = f"{result['task']}{data}, {each['split']}, fine-tuning seed {result['finetune_seed']}"
+            say(f"{where}: {', '.join(points)}")
         if result["status"] == "collapsed":
             say("collapsed: one answer for all examples")
     return 0 if complete else 1

@@ -262,7 +262,7 @@ def test_a_run_is_fine_tuned_and_its_metrics_are_printed_and_kept(finished, call
     before = {each.id for each in Store(runs).runs()}
     assert call(*command, "--runs", runs) == 0
     printed = capsys.readouterr().out
-    assert "majority guess" in printed
+    assert "sst2 (here sentiment, synthetic), validation, fine-tuning seed 1: accuracy " in printed
     new = [each for each in Store(runs).runs() if each.id not in before]
     assert [each.kind for each in new] == ["finetune"] * 2
     assert {each.result()["pretrain_id"] for each in new} == {run.id}
