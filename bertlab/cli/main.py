@@ -104,7 +104,8 @@ def _status(error: Exception) -> tuple[int, str]:
     """The exit status of an error, and its line."""
     usage = getattr(error, "format_message", None)  # typer's usage errors, whose classes are private
     if usage is not None:
-        return 2, f"{BadInput(usage())} (see `bertlab --help` and `bertlab COMMAND --help`)"
+        context = getattr(error, "ctx", None)
+        return 2, f"{BadInput(usage())} (see `{context.command_path if context else 'bertlab'} --help`)"
     if isinstance(error, BadInput):
         return 2, plain(str(error))
     if isinstance(error, OutputFailed):

@@ -83,11 +83,14 @@ def _under_headings(group: Any) -> list[inspect.Parameter]:
     return found
 
 
-def option(default: Any, name: str, metavar: str | None, text: str, **more: Any) -> Any:
-    """An option with its default and help text. Choices in `metavar` (`auto|yes|no`) are completed."""
+def option(default: Any, names: str, metavar: str | None, text: str, **more: Any) -> Any:
+    """An option with its default and help text. Choices in `metavar` (`auto|yes|no`) are completed.
+
+    The first of its names is that of Python and of `--config`; others follow after a comma.
+    """
     if metavar and "|" in metavar and metavar.islower():
         more.setdefault("autocompletion", complete.choices(*metavar.split("|")))
-    return typer.Option(default, name, metavar=metavar, help=text, **more)
+    return typer.Option(default, *names.split(", "), metavar=metavar, help=text, **more)
 
 
 def argument(default: Any, metavar: str, text: str, **more: Any) -> Any:
@@ -103,7 +106,7 @@ RUN = argument(
     autocompletion=complete.PRETRAINED,
 )
 STORE = "BERTLAB_RUNS"
-RUNS = option(Path("runs"), "--runs", "DIR", "The store: the directory of all runs.", envvar=STORE)
+RUNS = option(Path("runs"), "--runs, --store", "DIR", "The store: the directory of all runs.", envvar=STORE)
 JSON = option(False, "--json", None, "Print one JSON document on standard output, and all else on standard error.")
 LOGGERS = option(None, "--logger", "tensorboard|trackio|wandb", "Log curves and results there too; repeatable.")
 RETRY = option(False, "--retry", None, "Run failed and diverged jobs again.")
@@ -191,7 +194,7 @@ class TaskOptions(ScaleOptions):
 
     substitute: Names = option(
         None,
-        "--substitute",
+        "--substitute, --replace",
         "TASK=DATASET",
         "Use another data set for a task; repeatable.",
         autocompletion=complete.TASK_PAIRS,

@@ -15,7 +15,7 @@ def report(
     study: Names = argument(None, "STUDY", "Studies; default: all that were run.", autocompletion=complete.STUDIES),
     runs: list[Path] | None = option(
         None,
-        "--runs",
+        "--runs, --store",
         "DIR",
         "A store or exported results; repeat it to report several together. [default: runs]",
         envvar="BERTLAB_RUNS",

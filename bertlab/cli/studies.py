@@ -2,16 +2,20 @@
 
 from typing import Any
 
+from bertlab.cli import complete
 from bertlab.cli.console import print_json, print_table
-from bertlab.cli.options import JSON
+from bertlab.cli.options import JSON, Names, argument
 
 
-def studies(json: bool = JSON) -> None:
+def studies(
+    study: Names = argument(None, "STUDY", "Only these, or your own study files.", autocompletion=complete.STUDIES),
+    json: bool = JSON,
+) -> None:
     """List the studies.
 
     Example: bertlab studies --json
     """
-    from bertlab.lab.studies import find, names
+    from bertlab.lab.studies import chosen
 
     listed: list[dict[str, Any]] = [
         {
@@ -21,7 +25,7 @@ def studies(json: bool = JSON) -> None:
             "variants": [variant.name for variant in each.variants],
             "measurements": [measurement.name for measurement in each.measurements],
         }
-        for each in map(find, names())
+        for each in chosen(study or ["all"])
     ]
     if json:
         print_json(listed)

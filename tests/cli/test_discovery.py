@@ -197,9 +197,7 @@ def test_options_stand_under_headings(call, capsys):
     assert found["Options"][-1] == "--help"
     listed = [option for options in found.values() for option in options]
     assert sorted(listed) == sorted({*listed})
-    assert {f"--{each.opts[-1].lstrip('-')}" for each in commands()["ablate"].params if each.opts[-1][0] == "-"} <= {
-        *listed
-    }
+    assert {each.opts[0] for each in commands()["ablate"].params if each.opts[0][:2] == "--"} <= {*listed}
     assert "--scale smoke|micro|tiny|mini|base|paper" in text
 
 
@@ -207,6 +205,27 @@ def json_of(call, capsys, *words):
     capsys.readouterr()
     assert call(*words, "--json") == 0
     return json.loads(capsys.readouterr().out)
+
+
+def test_a_study_file_is_listed(call, capsys, tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(shipped.path("nsp").read_text().replace('"nsp"', '"mine"'))
+    assert [each["name"] for each in json_of(call, capsys, "studies", file, "masking")] == ["mine", "masking"]
+
+
+def test_a_wrong_usage_names_the_help_of_its_command(call, capsys):
+    for words, path in ((("tasks", "--all"), "bertlab tasks"), (("ablat",), "bertlab")):
+        assert call(*words) == 2
+        assert f"(see `{path} --help`)" in capsys.readouterr().err
+
+
+def test_options_with_two_names_are_one_option(call, capsys, tmp_path):
+    for name in ("--runs", "--store"):
+        assert call("runs", name, tmp_path / "none") == 2
+        assert f"there is no runs directory '{tmp_path / 'none'}'" in capsys.readouterr().err
+    for name in ("--substitute", "--replace"):
+        assert call("plan", "masking", name, "mnli") == 2
+        assert "write TASK=DATASET" in capsys.readouterr().err
 
 
 def test_tasks_are_listed(call, capsys):
