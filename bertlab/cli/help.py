@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
 MARK = "Example: "
 """The beginning of the last paragraph of a command's docstring."""
+_IN_WORDS = re.compile(r"default: \(([^()]*)\)")
+"""A default that is described rather than a value, which Click puts in parentheses."""
 
 
 class Command(TyperCommand):
@@ -27,6 +30,7 @@ class Command(TyperCommand):
             if record is None:
                 continue
             name, text = record
+            text = _IN_WORDS.sub(r"default: \1", text)
             if param.param_type_name == "argument":
                 panels["Arguments"].append((name.partition(" <")[0], text))  # without the Python type
             elif panel := getattr(param, "rich_help_panel", None):

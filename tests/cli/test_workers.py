@@ -102,7 +102,7 @@ def test_the_variable_is_a_default(cores, chosen):
 def test_help_shows_the_default(call, capsys, name):
     assert call(name, "--help") == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "[env var: BERTLAB_WORKERS; default: (one per core)" in printed
+    assert "[env var: BERTLAB_WORKERS; default: one per core" in printed
 
 
 def contents(runs):
