@@ -144,9 +144,17 @@ def test_a_text_may_join_columns(tmp_path, write, name, row, texts, label):
     [
         ({"text": ("{text} {title}",)}, "{file} row 1: unknown column 'title': choose from class, text"),
         ({"text": ("{text}: {text}",), "kind": "tagging"}, "text '{{text}}: {{text}}': a task with a label for each"),
+        (
+            {"text": ("class", "{text} a", "{text} b"), "kind": "multiple-choice"},
+            "label 'x' in {file} column class row 1: give one of 0, 1",
+        ),
+        (
+            {"text": ("class", "text"), "kind": "multiple-choice"},
+            "{file} column class row 1 is 'x': give the text of an ending",
+        ),
     ],
 )
-def test_columns_that_cannot_be_joined(tmp_path, write, changes, says):
+def test_columns_and_answers_that_cannot_be_read(tmp_path, write, changes, says):
     write(tmp_path / "own" / "train.jsonl", [{"text": ["a", "b"], "class": "x"}])
     write(tmp_path / "own" / "validation.jsonl", [{"text": ["a", "b"], "class": "x"}])
     task = dataclasses.replace(OWN, path=str(tmp_path / "own"), **changes)

@@ -55,11 +55,11 @@ class MultipleChoice(TaskKind):
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[int]:
         """The index of the right ending of each example, which may be given by its text."""
-        values, ending = table.columns[task.label], task.text[-1]
-        if not isinstance(values[0], str) or values[0] in names or not isinstance(table.columns[ending][0], list):
+        values, endings = table.columns[task.label], table.columns.get(task.text[-1], [""])
+        if not isinstance(values[0], str) or values[0] in names or not isinstance(endings[0], list):
             return classification.labels(values, names, table.where(task.label))
         found = []
-        for row, (value, listed) in enumerate(zip(values, table.columns[ending], strict=True), start=1):
+        for row, (value, listed) in enumerate(zip(values, endings, strict=True), start=1):
             if value not in listed:
                 raise BadInput(f"{table.where(task.label)} row {row} is {shown(value)}: give the text of an ending")
             found.append(listed.index(value))

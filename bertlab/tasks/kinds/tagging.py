@@ -204,7 +204,7 @@ def is_bio(names: Iterable[str]) -> bool:
 
 
 def sentences(table: Table, column: str) -> list[list[str]]:
-    """A column of lists of words. Raises `BadInput` for columns in braces, that names the first malformed row, or if
+    """A column of lists of words. Raises `BadInput` for columns in braces, for a malformed row, which it names, and if
     there are no words."""
     if column not in table.columns:
         raise BadInput(f"text {shown(column)}: a task with a label for each word takes the name of one column")
