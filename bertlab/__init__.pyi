@@ -10,6 +10,7 @@ from bertlab.api import open_run as open_run
 from bertlab.api import prepare_corpus as prepare_corpus
 from bertlab.api import report as report
 from bertlab.api import results as results
+from bertlab.lab.study import Average as Average
 from bertlab.lab.study import Claim as Claim
 from bertlab.lab.study import Measurement as Measurement
 from bertlab.lab.study import RelativeSchedule as RelativeSchedule

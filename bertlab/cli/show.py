@@ -41,6 +41,7 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
     from bertlab.tasks import catalog, kinds
 
     places = [(each.name, milestone) for each in study.measurements for milestone in sorted({*each.milestones, 100})]
+    places += [(each.name, 100) for each in study.averages]
     published = [(name, at) for name, at in places if any(study.figure(each.name, name, at) for each in study.variants)]
     measurements, groups = [], set()
     for measurement in study.measurements:
@@ -76,6 +77,7 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
         "summary": study.summary,
         "variants": _differing(study, scale),
         "measurements": measurements,
+        "averages": {each.name: each.parts for each in study.averages},
         "claims": [{**dataclasses.asdict(claim), "pairs": claim.pairs} for claim in study.claims],
         "notes": study.notes,
         "scale": scale.name,
@@ -130,6 +132,9 @@ def _print(study: dict[str, Any]) -> None:
     rows = [[_text(each.get(key)) for key in keys] for each in study["measurements"]]
     headings = ("measurement", "task", "kind", "adaptation", "metric", "split", "synthetic counterpart")
     _titled(headings, rows, "measurements", left=len(keys))
+    for average, parts in study["averages"].items():
+        counted = [f"{on} ({', '.join(metrics)})" if metrics else on for on, metrics in parts]
+        say(f"{average}: the mean of {', '.join(counted)}")
     rows = []
     for claim in study["claims"]:
         within = "" if claim["within"] is None else f"within {claim['within']:g}"

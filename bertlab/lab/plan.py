@@ -273,7 +273,7 @@ class _Planner:
             return
         request = self.request
         data = self.tasks.find(measurement.task)
-        _check_metric(data, measurement, data.task.labels)
+        _check_metrics(data, study, measurement, data.task.labels)
         if measurement.split == "test" and not data.task.test:
             place = data.folder or f"{data.task.dataset} ({data.origin})"
             raise BadInput(
@@ -335,19 +335,20 @@ def check_metrics(plan: Plan, store: Store, machine: Machine) -> None:
     """Raises `BadInput` for a metric that does not fit the labels of a task; reads the examples."""
     pending = {job.id for job in plan.pending(store)}
     for cell in plan.cells:
-        job, metric = cell.job, cell.measurement.metric
-        if isinstance(job, Measure) and job.id in pending and metric != "accuracy":
+        job, metrics = cell.job, cell.study.metrics(cell.measurement)
+        if isinstance(job, Measure) and job.id in pending and metrics != ["accuracy"]:
             task = job.data.task
             if kinds.find(task.kind).labelled and not task.labels:
-                _check_metric(job.data, cell.measurement, read_task(job.data).labels)
+                _check_metrics(job.data, cell.study, cell.measurement, read_task(job.data).labels)
 
 
-def _check_metric(data: LocatedTask, measurement: Measurement, labels: tuple[str, ...]) -> None:
+def _check_metrics(data: LocatedTask, study: Study, measurement: Measurement, labels: tuple[str, ...]) -> None:
     """Raises `BadInput` for a metric that does not fit a task with these labels; without labels, its kind."""
     found = kinds.find(data.task.kind).known(labels)
-    if measurement.metric not in found:
-        what = f"metric of a {data.task.kind} task in measurement '{measurement.name}'"
-        raise unknown(what, measurement.metric, found)
+    for metric in study.metrics(measurement):
+        if metric not in found:
+            what = f"metric of a {data.task.kind} task in measurement '{measurement.name}'"
+            raise unknown(what, metric, found)
 
 
 def in_order(jobs: Sequence[Job]) -> tuple[Job, ...]:

@@ -80,6 +80,18 @@ def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
         "notes": list(study.notes),
         "summary": study.summary,
         "claims": [dataclasses.asdict(claim) for claim in study.claims],
+        "averages": [
+            {
+                "name": each.name,
+                "of": [[name, *metrics] for name, metrics in each.parts],
+                "published": {
+                    variant.name: figure
+                    for variant in study.variants
+                    if (figure := study.figure(variant.name, each.name)) is not None
+                },
+            }
+            for each in study.averages
+        ],
         "scale": request.scale.name,
         "differences": differences(plan, study),
         "command": union.command([request_options]),

@@ -152,6 +152,25 @@ class Measurement(Checked, group="measurement "):
 
 
 @dataclass(frozen=True)
+class Average(Checked, group="average "):
+    """A column of a table that is the mean of other columns, such as the average of GLUE.
+
+    It needs no runs of its own, and no claims are made on it: they are on its parts.
+    """
+
+    name: str
+    _: dataclasses.KW_ONLY
+    of: tuple[str | tuple[str, ...], ...]
+    """Measurements of tasks, which count the same. A measurement with metrics, such as `("SQuAD 1.1", "f1", "exact")`,
+    counts with the mean of these."""
+
+    @property
+    def parts(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Each measurement with its metrics; without any, its own metric counts."""
+        return tuple((each, ()) if isinstance(each, str) else (each[0], each[1:]) for each in self.of)
+
+
+@dataclass(frozen=True)
 class Claim(Checked, group="claim "):
     """A finding of the paper, as a comparison of variants on one measurement."""
 
@@ -201,6 +220,8 @@ class Study(Checked, group="study "):
     baseline: str
     variants: list[Variant]
     measurements: list[Measurement]
+    averages: list[Average] = field(default_factory=list)
+    """Columns of the table that are means of the measurements."""
     published: Annotated[Mapping[Place, float], Range(-1e6, 1e6)] = field(default_factory=dict)
     """Published values in points."""
     claims: list[Claim] = field(default_factory=list)
@@ -218,8 +239,8 @@ class Study(Checked, group="study "):
         super().__post_init__()
         _check_name("study", self.name)
         where = f"study '{self.name}'"
-        for what, members in (("variant", self.variants), ("measurement", self.measurements)):
-            names = [each.name for each in members]
+        columns = [each.name for each in self.measurements] + [each.name for each in self.averages]
+        for what, names in (("variant", [each.name for each in self.variants]), ("measurement", columns)):
             if not names:
                 raise BadInput(f"{where} has no {what}s: add at least one")
             for name in names:
@@ -240,11 +261,14 @@ class Study(Checked, group="study "):
                     f"{where}: variant '{variant.name}' has the adaptation {kinds_given[0]} and measurement "
                     f"'{measurement.name}' {kinds_given[1]}: give one of the two"
                 )
+        for average in self.averages:
+            self._check_average(average)
         self._find("baseline", self.baseline, self.variants)
         for variant_name, measured, *at in self.published:
             self._find("variant in published", variant_name, self.variants)
-            self._find("measurement in published", measured, self.measurements)
-            self._check_milestone("published", measured, *at)
+            if at or measured not in [each.name for each in self.averages]:
+                self._find("measurement in published", measured, self.measurements)
+                self._check_milestone("published", measured, *at)
         for claim in self.claims:
             if not claim.pairs:
                 raise BadInput(f"claim '{claim.text}' of {where} compares nothing: give better and worse, or rising")
@@ -261,6 +285,15 @@ class Study(Checked, group="study "):
         except BadInput as error:
             raise BadInput(f"at_paper of {where}: {error}") from None
 
+    def _check_average(self, average: Average) -> None:
+        """Raises `BadInput` for an average of measurements that this study lacks, or whose values are not in points."""
+        what = f"average '{average.name}'"
+        if not average.of:
+            raise BadInput(f"{what} of study '{self.name}' is of nothing: name measurements in of")
+        for name, _ in average.parts:
+            if not self._find(f"measurement in {what}", name, self.measurements).task:
+                raise BadInput(f"{what} of study '{self.name}': '{name}' has no task: average measurements of tasks")
+
     def _check_milestone(self, what: str, name: str, milestone: int = 100) -> None:
         """Raises `BadInput` for a milestone that a measurement lacks."""
         measured = sorted({*self.measurement(name).milestones, 100})
@@ -269,6 +302,13 @@ class Study(Checked, group="study "):
                 f"{what} of study '{self.name}' names {milestone} % of the steps, but '{name}' is measured at "
                 f"{', '.join(map(str, measured))} %: add it to the measurement's milestones"
             )
+
+    def metrics(self, measurement: Measurement) -> list[str]:
+        """The metric of a measurement, and those of it that averages need."""
+        found = [measurement.metric]
+        for name, metrics in itertools.chain.from_iterable(average.parts for average in self.averages):
+            found += metrics if name == measurement.name else ()
+        return list(dict.fromkeys(found))
 
     def figure(self, variant: str, measurement: str, milestone: int = 100) -> float | None:
         """The published value of a variant and a measurement at a milestone (per cent), if there is one."""

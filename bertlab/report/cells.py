@@ -71,6 +71,8 @@ class Cell(Planned):
     published: float | None
     value: float | None
     """Points, or a metric of the pre-training in its own unit."""
+    metrics: Mapping[str, float]
+    """All metrics of the task on the split, in points."""
     floors: Mapping[str, float]
     """Points that take no understanding, by `FLOORS`."""
     train_examples: int

@@ -11,6 +11,7 @@ from statistics import fmean as mean
 
 from bertlab.lab.study import GUESS, Claim
 from bertlab.recipe import Loss
+from bertlab.report.averages import Average
 from bertlab.report.cells import EXCHANGED, Cell, Pretraining
 from bertlab.report.looks import Looks
 from bertlab.report.predictions import Predictions
@@ -46,6 +47,7 @@ class Evidence:
     deviations: list[tuple[str, str]]
     """Deviations from the paper's setting, each with its measurement; an empty name stands for all measurements."""
     claims: tuple[Claim, ...]
+    averages: tuple[Average, ...]
     notes: list[str]
     intermediate_task: Mapping[str, str]
     """By task, the task that is trained on before it."""
@@ -201,6 +203,10 @@ class Evidence:
         """The values of a variant on a measurement, by seed."""
         cells = self.by_seed(variant, measurement, at)
         return {seed: [cell.value for cell in each if cell.value is not None] for seed, each in cells.items()}
+
+    def measured(self, variant: str, measurements: Iterable[str]) -> dict[str, dict[int, list[Cell]]]:
+        """The cells of a variant that have a value, by measurement and seed."""
+        return {name: self.by_seed(variant, name) for name in measurements}
 
     def summary(self, variant: str, measurement: str) -> Summary | None:
         """Mean, spread and n of a variant on a measurement."""

@@ -12,6 +12,7 @@ from bertlab.lab.study import GUESS, Claim
 from bertlab.names import plain
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
+from bertlab.report.averages import Average
 from bertlab.report.cells import FLOORS, Cell, Point, Pretraining, is_share, number
 from bertlab.report.evidence import NUMERICS, Evidence
 from bertlab.report.looks import Looks
@@ -73,6 +74,7 @@ class _Reader:
             medians=record["summary"] == "median",
             deviations=[(each["on"], each["what"]) for each in record["differences"]],
             claims=claims,
+            averages=_averages(record),
             cells=tuple(map(self.cell, record["cells"])),
             pretrainings=tuple(map(self.pretraining, record["rows"])),
             looks=Looks.of(record),
@@ -131,6 +133,9 @@ class _Reader:
             status=status,
             reason=reason,
             value=value,
+            metrics={
+                name: points for name, each in split.get("metrics", {}).items() if (points := number(each)) is not None
+            },
             floors={name: points for name, points in floors.items() if points is not None},
             train_examples=int(examples.get("train", 0)),
             eval_examples=int(examples.get("evaluation", 0)),
@@ -168,6 +173,14 @@ def _claims(record: Mapping[str, Any]) -> tuple[Claim, ...]:
             raise BadInput(f"claim '{claim.text}' compares no variants")
         found.append(claim)
     return tuple(found)
+
+
+def _averages(record: Mapping[str, Any]) -> tuple[Average, ...]:
+    """The averages of a record; records of earlier versions have none."""
+    return tuple(
+        Average(each["name"], tuple((name, tuple(metrics)) for name, *metrics in each["of"]), each["published"])
+        for each in record.get("averages", ())
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -14,9 +14,10 @@ from statistics import fmean as mean
 
 from bertlab.recipe.identity import by_kind, leaves
 from bertlab.report import escape
+from bertlab.report.averages import Average
 from bertlab.report.cells import is_share
 from bertlab.report.evidence import Evidence
-from bertlab.report.statistics.effects import Effect
+from bertlab.report.statistics.effects import Effect, Summary, summarise
 from bertlab.wording import duration
 
 
@@ -68,7 +69,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Column:
-    """A measurement: an entry for each variant, then one for each floor."""
+    """A measurement or an average: an entry for each variant, then one for each floor."""
 
     measurement: str
     unit: str
@@ -76,7 +77,7 @@ class Column:
 
 
 def columns(evidence: Evidence) -> tuple[Column, ...]:
-    """A column for each measurement, in the order of the study."""
+    """A column for each measurement, in the order of the study, then one for each average."""
     floors = {name: evidence.floors(name) for name in evidence.measurements}
     kinds = dict.fromkeys(["majority guess", *(kind for each in floors.values() for kind in each)])
     found = []
@@ -87,6 +88,15 @@ def columns(evidence: Evidence) -> tuple[Column, ...]:
         metric = evidence.column(name)[0].metric
         unit = metric.upper() if len(metric) < 3 else metric.replace("_", " ")
         found.append(Column(name, unit, tuple(entries)))
+    for average in evidence.averages:
+        entries = [_average(evidence, variant, average) for variant in evidence.variants]
+        found.append(
+            Column(
+                average.name,
+                f"mean of {len(average.of)}",
+                (*entries, *(Entry(variant=kind, value="") for kind in kinds)),
+            )
+        )
     return tuple(found)
 
 
@@ -114,24 +124,53 @@ def seeds(evidence: Evidence) -> str:
 def _entry(evidence: Evidence, variant: str, name: str) -> Entry:
     missing = Counter(sorted(cell.fate for cell in evidence.at(variant, name) if cell.value is None))
     known = {"value": ", ".join(missing)}
-    if (published := evidence.published(variant, name)) is not None:
-        known["published"] = str(Decimal(str(published)))  # as many decimals as the paper printed
+    known |= _published(evidence.published(variant, name))
     if variant != evidence.baseline:
-        effect, theirs = evidence.difference(variant, name), evidence.published_difference(variant, name)
-        known["difference"], interval, known["half"] = described(effect)
-        known["interval"] = interval or (f"n = {effect.n}" if effect else "")
-        known["published_difference"] = "" if theirs is None else signed(theirs)
+        known |= _compared(evidence.difference(variant, name), evidence.published_difference(variant, name))
     if summary := evidence.summary(variant, name):
         fewest, most = summary.finetune_seeds
         restarts = str(most) if fewest == most else f"({fewest} to {most})"
         counts = missing + Counter(collapsed=len(evidence.collapsed(variant, name)))
-        known["value"] = f"{summary.median if evidence.medians else summary.mean:.2f}"
-        known["sd"] = "" if summary.sd is None else f"{summary.sd:.2f}"
-        centre, digits = (summary.median if evidence.medians else summary.mean), 1 if _in_points(evidence, name) else 2
-        known["short"] = f"{centre:.{digits}f}" + ("" if summary.sd is None else f" ±{summary.sd:.{digits}f}")
+        known |= _centre(evidence, summary, 1 if _in_points(evidence, name) else 2)
         known["n"] = str(summary.seeds) if evidence.imported else f"{summary.seeds}x{restarts}"
         known["note"] = "; ".join(f"{number} {fate}" for fate, number in counts.items())
     return Entry(variant=label(evidence, variant), **known)
+
+
+def _average(evidence: Evidence, variant: str, average: Average) -> Entry:
+    ours, theirs = (evidence.measured(each, average.measurements) for each in (variant, evidence.baseline))
+    missing = average.missing(ours)
+    known = {"value": f"without {', '.join(missing)}" if any(ours.values()) else ""}
+    known |= _published(average.published.get(variant))
+    if variant != evidence.baseline:
+        published = average.published_difference(variant, evidence.baseline)
+        known |= _compared(average.difference(ours, theirs), published)
+    if summary := summarise(average.points(ours)):
+        known |= _centre(evidence, summary, 1) | {"n": str(summary.seeds)}
+    return Entry(variant=label(evidence, variant), **known)
+
+
+def _published(value: float | None) -> dict[str, str]:
+    return {} if value is None else {"published": str(Decimal(str(value)))}  # as many decimals as the paper printed
+
+
+def _compared(effect: Effect | None, published: Decimal | None) -> dict[str, str]:
+    difference, interval, half = described(effect)
+    return {
+        "difference": difference,
+        "interval": interval or (f"n = {effect.n}" if effect else ""),
+        "half": half,
+        "published_difference": "" if published is None else signed(published),
+    }
+
+
+def _centre(evidence: Evidence, summary: Summary, digits: int) -> dict[str, str]:
+    centre = summary.median if evidence.medians else summary.mean
+    return {
+        "value": f"{centre:.2f}",
+        "sd": "" if summary.sd is None else f"{summary.sd:.2f}",
+        "short": f"{centre:.{digits}f}" + ("" if summary.sd is None else f" ±{summary.sd:.{digits}f}"),
+    }
 
 
 def results(evidence: Evidence, *, short: bool = False) -> Table:

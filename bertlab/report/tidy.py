@@ -8,11 +8,12 @@ import pandas
 
 from bertlab.report import escape
 from bertlab.report.agreement import Agreement
+from bertlab.report.averages import Average
 from bertlab.report.evidence import Evidence
 from bertlab.report.findings import findings
 from bertlab.report.noise import Spread
 from bertlab.report.predictions import LIKELIHOOD
-from bertlab.report.statistics.effects import Effect, Interval
+from bertlab.report.statistics.effects import Effect, Interval, Summary, summarise
 
 PLACE = ("study", "scale", "setting", "key")
 VALUES = (
@@ -58,7 +59,7 @@ def values(evidences: Sequence[Evidence]) -> pandas.DataFrame:
 
 
 def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
-    """A line for each variant and measurement: its values, and its difference to the baseline.
+    """A line for each variant and measurement or average: its values, and its difference to the baseline.
 
     The spread is over pre-training seeds, or the fine-tuning seeds of one. `low` to `high` is the 95 % interval that
     verdicts use; `p` is two-sided, of no effect. A second line has the log-likelihood of the right answers, in nats.
@@ -73,12 +74,31 @@ def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
                 "published": evidence.published(variant, name),
                 "published_effect": effect and evidence.published_difference(variant, name),
             }
-            if found := evidence.summary(variant, name):
-                line |= {"mean": found.mean, "sd": found.sd, "min": found.low, "max": found.high, "seeds": found.seeds}
-            lines.append(line | _effect(evidence, effect))
+            lines.append(line | _summary(evidence.summary(variant, name)) | _effect(evidence, effect))
             if effect and (likely := evidence.difference(variant, name, LIKELIHOOD)):
                 lines.append(place | {"metric": LIKELIHOOD} | _effect(evidence, likely))
+        for variant, average in itertools.product(evidence.variants, evidence.averages):
+            place = {**{each: getattr(evidence, each) for each in PLACE}, "variant": variant}
+            lines.append(place | _average(evidence, variant, average))
     return pandas.DataFrame(lines, columns=list(SUMMARY), dtype=object)
+
+
+def _average(evidence: Evidence, variant: str, average: Average) -> dict[str, Any]:
+    ours, theirs = (evidence.measured(each, average.measurements) for each in (variant, evidence.baseline))
+    effect = None if variant == evidence.baseline else average.difference(ours, theirs)
+    line: dict[str, Any] = {
+        "measurement": average.name,
+        "metric": "average",
+        "published": average.published.get(variant),
+    }
+    line["published_effect"] = effect and average.published_difference(variant, evidence.baseline)
+    return line | _summary(summarise(average.points(ours))) | _effect(evidence, effect) | {"examples": None}
+
+
+def _summary(found: Summary | None) -> dict[str, Any]:
+    if found is None:
+        return {}
+    return {"mean": found.mean, "sd": found.sd, "min": found.low, "max": found.high, "seeds": found.seeds}
 
 
 def _effect(evidence: Evidence, found: Effect | None) -> dict[str, Any]:

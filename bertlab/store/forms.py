@@ -70,6 +70,7 @@ RECORD = {
             "since?": int,
         }
     ],
+    "averages?": [{"name": str, "of": [[str]], "published": {"*": NUMBER}}],
     "corpus": [str],
     "differences": [{"on": str, "what": str}],
     "pretrained": str,

@@ -13,7 +13,8 @@ whole = studies.find("sentence-order")
 measured = [each for each in whole.measurements if each.name in ("MLM", "NSP", "SOP", "RACE")]
 claims = [claim for claim in whole.claims if claim.on in ("NSP", "SOP")]
 published = {key: value for key, value in whole.published.items() if key[1] in ("MLM", "NSP", "SOP", "RACE")}
-study = dataclasses.replace(whole, name="order", measurements=measured, claims=claims, published=published)
+study = dataclasses.replace(whole, name="order", measurements=measured, averages=[], claims=claims,
+                            published=published)
 """
 
 

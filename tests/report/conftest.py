@@ -145,6 +145,7 @@ class Builder:
         milestone: int = 100,
         test: float | None = None,
         floors: dict[str, float] | None = None,
+        metrics: dict[str, float] | None = None,
         **files: Any,
     ) -> None:
         """A cell of the record and, unless its value is None, its run; with `test` also one of the test split."""
@@ -165,7 +166,8 @@ class Builder:
             }
         )
         if value is not None:
-            result = {"status": status, "metrics": {metric: value}, "majority": {metric: majority}, **about}
+            result = {"status": status, "metrics": {metric: value} | (metrics or {}), **about}
+            result["majority"] = {metric: majority}
             result |= {name: {metric: points} for name, points in (floors or {}).items()}
             if test is not None:
                 evaluated = {"metrics": {metric: test}, "majority": {metric: majority + 1}, "rows": 70}

@@ -1,0 +1,107 @@
+"""Averages over measurements, of a store whose numbers are known."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.lab import studies
+from bertlab.lab.study import Average, Measurement, Study, Variant
+from bertlab.report import tables, tidy
+from bertlab.report.gather import gather
+from bertlab.store.runs import Store
+
+ROOT = Path(__file__).parents[2] / "ablations"
+AVERAGE = {"name": "Avg", "of": [["MNLI"], ["NER", "f1", "recall"]], "published": {"80/10/10": 79.2, "100/0/0": 79.0}}
+VALUES = {  # MNLI, and of NER F1 and recall, by seed
+    "80/10/10": [(50.0, 60.0, 80.0), (54.0, 70.0, 90.0)],
+    "100/0/0": [(50.0, 50.0, 70.0), (51.0, 70.0, 80.0)],
+}
+
+
+def filled(builder: Any, values: dict[str, list[tuple[float, ...]]]) -> Any:
+    """The evidence of these values."""
+    for variant, seeds in values.items():
+        for seed, (mnli, f1, recall) in enumerate(seeds):
+            run = builder.pretrain(variant, seed)
+            builder.cell(variant, "MNLI", mnli, seed, pretrain_id=run)
+            builder.cell(variant, "NER", f1, seed, pretrain_id=run, metrics={"recall": recall})
+    return gather(Store(builder.root), [builder.record(averages=[AVERAGE])])[0]
+
+
+def entries(evidence: Any) -> dict[str, tables.Entry]:
+    """The entries of the last column, by variant."""
+    column = tables.columns(evidence)[-1]
+    assert (column.measurement, column.unit) == ("Avg", "mean of 2")
+    return dict(zip(evidence.variants, column.entries, strict=False))
+
+
+def test_an_average_is_that_of_each_seed_and_is_compared_by_seed(builder: Any) -> None:
+    evidence = filled(builder, VALUES)
+    base, other = entries(evidence).values()
+    # (50 + 70) / 2 = 60 and (54 + 80) / 2 = 67; (50 + 60) / 2 = 55 and (51 + 75) / 2 = 63
+    assert (base.value, base.sd, base.short, base.published) == ("63.50", "4.95", "63.5 ±4.9", "79.2")
+    assert (other.value, other.sd, other.n) == ("59.00", "5.66", "2")
+    assert (base.difference, base.published_difference) == ("", "")
+    # -5 and -4: mean -4.5, sd .7071, t(.975; 1) = 12.706
+    assert (other.difference, other.half, other.published_difference) == ("-4.50", "±6.35", "-0.2")
+    lines = tidy.summary([evidence])
+    line = lines[(lines.measurement == "Avg") & (lines.variant == "100/0/0")].iloc[0]
+    assert (line["mean"], line.effect, float(line.published_effect), line.paired_seeds) == (59.0, -4.5, -0.2, 2)
+
+
+def test_parts_without_values_are_named(builder: Any) -> None:
+    run = builder.pretrain("80/10/10")
+    builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run)
+    builder.cell("80/10/10", "NER", None, pretrain_id=run)
+    builder.cell("100/0/0", "MNLI", None, pretrain_id=builder.pretrain("100/0/0"))
+    evidence = gather(Store(builder.root), [builder.record(averages=[AVERAGE])])[0]
+    base, other = entries(evidence).values()
+    assert (base.value, base.published, other.value) == ("without NER", "79.2", "")
+
+
+def test_a_seed_without_one_of_the_metrics_does_not_count(builder: Any) -> None:
+    run = builder.pretrain("80/10/10")
+    builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run)
+    builder.cell("80/10/10", "NER", 60.0, pretrain_id=run)
+    evidence = gather(Store(builder.root), [builder.record(averages=[AVERAGE])])[0]
+    assert entries(evidence)["80/10/10"].value == "without MNLI, NER"
+
+
+@pytest.mark.parametrize(
+    ("of", "message"),
+    [
+        (("MLNI",), "unknown measurement in average 'Avg' of study 'own' 'MLNI'.*MNLI"),
+        (("perplexity",), "'perplexity' has no task: average measurements of tasks"),
+        ((), "is of nothing: name measurements in of"),
+    ],
+)
+def test_an_average_is_of_measured_tasks(of: tuple[str, ...], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        Study(
+            name="own",
+            question="Which?",
+            source="none",
+            baseline="a",
+            variants=[Variant("a")],
+            measurements=[Measurement("MNLI", task="mnli"), Measurement("perplexity", metric="perplexity")],
+            averages=[Average("Avg", of=of)],
+        )
+
+
+@pytest.mark.parametrize("study", ["sentence-order", "sharing", "embedding-size", "dropout", "depth-and-width"])
+def test_the_printed_averages_of_albert_are_means_of_the_printed_columns(study: str) -> None:
+    found, text = studies.find(study), (ROOT / f"{study.replace('-', '_')}.py").read_text()
+    (average,) = found.averages
+    rows = re.findall(r"^\|.*?((?: *[\d.]+/[\d.]+ \|){2}(?: +[\d.]+ \|){4})$", text, re.MULTILINE)
+    assert len(rows) == len(found.variants)
+    for row in rows:
+        *parts, printed = ([float(number) for number in cell.split("/")] for cell in row.strip(" |").split("|"))
+        assert len(parts) == len(average.of)
+        assert sum(sum(part) / len(part) for part in parts) / len(parts) == pytest.approx(printed[0], abs=0.11)
+    averages = [found.figure(variant.name, average.name) for variant in found.variants]
+    assert sorted(averages) == sorted(float(row.strip(" |").split("|")[-1]) for row in rows)
