@@ -32,7 +32,10 @@ def lines(machine, study):
 
 
 def test_every_study_is_here():
-    alberts = {"depth-and-width", "dropout", "embedding-size", "ngrams", "sentence-order", "sharing"}
+    alberts = {
+        *("depth-and-width", "dropout", "embedding-size", "equal-time", "more-data", "ngrams", "sentence-order"),
+        "sharing",
+    }
     others = {"batch-size", "data-and-steps", "encoding", "mask-rate", "norm", "size", "span-boundary", "spans"}
     assert {*BASES, *alberts, *others} == set(studies.names())
 
@@ -108,11 +111,19 @@ def test_the_models_of_dropout_are_alberts_largest(machine):
     assert line.endswith("4,096 sequences, 1,000,000 steps of 512 tokens")
 
 
+def test_equal_time_has_the_steps_of_table_6(machine):
+    assert lines(machine, "equal-time") == [
+        f"1 x 24 layers, 1024 wide, 16 heads: 336M parameters; {ALBERT.replace('125,000', '400,000')}",
+        "1 x 12 layers, 4096 wide, 64 heads, embeddings of 128, all parameters shared: 223M parameters; " + ALBERT,
+    ]
+
+
 def test_sentence_order_has_alberts_base_model(machine):
     shape = "12 layers, 768 wide, 12 heads, embeddings of 128, all parameters shared"
     with_pairs, without = lines(machine, "sentence-order")
     assert with_pairs == f"2 x {shape}: 12M parameters; {ALBERT}"
     assert without == f"1 x {shape}: 11M parameters; {ALBERT}"
+    assert lines(machine, "more-data") == [with_pairs]
 
 
 def test_spanberts_study_has_its_model_and_steps(machine):

@@ -230,6 +230,14 @@ def test_the_other_tables_as_they_are_printed():
             "feed-forward shared, E = H/6": (88.9, 78.6, 82.3, 91.7, 64.4),
             "not shared, E = H/6": (89.9, 80.3, 83.2, 91.5, 67.9),
         },
+        "equal-time": {
+            "BERT large, 3.2x steps": (93.5, 86.9, 87.8, 94.6, 77.3),
+            "ALBERT xxlarge": (94.0, 88.3, 87.8, 95.4, 82.5),
+        },
+        "more-data": {
+            "no additional text": (None, 89.3, 80.0, 81.6, 90.3, 64.0),
+            "additional text": (None, 88.8, 79.1, 82.4, 92.8, 66.0),
+        },
         "dropout": {
             "with dropout": (None, 94.7, 89.6, 90.0, 96.3, 85.7),
             "without dropout": (None, 94.8, 89.9, 90.4, 96.5, 86.1),
