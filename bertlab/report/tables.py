@@ -18,7 +18,7 @@ from bertlab.report.averages import Average
 from bertlab.report.cells import is_share
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import Effect, Summary, summarise
-from bertlab.wording import duration
+from bertlab.wording import duration, parameters
 
 
 @dataclass(frozen=True)
@@ -289,21 +289,30 @@ def _plain(leaf: object) -> str:
 
 
 def costs(evidence: Evidence) -> Table:
-    """A line for each variant: tokens and recorded time, means over the seeds."""
+    """A line for each variant: parameters, tokens and recorded time, means over the seeds.
+
+    Tokens a second are those of the updates, without evaluations, and with padding.
+    """
     rows = []
     for variant in evidence.variants:
         runs = [each for each in evidence.of(variant) if not each.untrained and not each.imported]
         cells = [each for each in evidence.cells if each.variant == variant and each.seconds]
         known = [[each.result[name] for each in runs if each.result.get(name)] for name in ("tokens", "real_tokens")]
         tokens = [f"{mean(each):,.0f}" if each else "" for each in known]
+        sizes = {each.result["parameters"] for each in runs if each.result.get("parameters")}
+        ends = [each.curve[-1] for each in runs if each.curve]
+        speeds = [end.tokens / end.seconds for end in ends if end.seconds]
+        size = " to ".join(parameters(each) for each in sorted(sizes))
+        speed = f"{mean(speeds):,.0f}" if speeds else ""
         trained = duration(mean(each.seconds for each in runs)) if runs else ""
         measured = {each.run_id: each.seconds for each in cells}
         tuned = duration(mean(measured.values())) if measured else ""
         spent = math.fsum({each.id: each.seconds for each in runs}.values()) + math.fsum(measured.values())
         if runs or measured:
-            rows.append((label(evidence, variant), *tokens, trained, tuned, duration(spent)))
-    columns = ("tokens a run", "without padding", "a pre-training", "a measurement", "in all")
-    return Table(("variant", *columns), tuple(rows))
+            rows.append((label(evidence, variant), size, *tokens, speed, trained, tuned, duration(spent)))
+    sizes_and_tokens = ("parameters", "tokens a run", "without padding", "tokens a second")
+    times = ("a pre-training", "a measurement", "in all")
+    return Table(("variant", *sizes_and_tokens, *times), tuple(rows))
 
 
 def label(evidence: Evidence, variant: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from bertlab.report import tables, tidy
+from bertlab.report.cells import Point
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
 from bertlab.report.pages import notes
@@ -230,6 +231,7 @@ def test_the_cost_of_a_variant_is_that_of_its_runs(builder: Any) -> None:
     two_variants(builder)
     found = gathered(builder)
     runs = [replace(run, result={**run.result, "real_tokens": 1000 + 10 * run.seed}) for run in found.pretrainings]
+    runs = [replace(run, curve=(Point(500, 1e6, 10.0, {}), Point(1000, 2e6, 25.0, {}))) for run in runs]
     rows = tables.costs(replace(found, pretrainings=tuple(runs))).rows
-    # two pre-trainings and four measurements of 1.5 s each
-    assert rows[0] == ("80/10/10 (baseline)", "2,048,000", "1,005", "1.5 s", "1.5 s", "9.0 s")
+    # two pre-trainings and four measurements of 1.5 s each; 2,000,000 tokens in 25 s of updates
+    assert rows[0] == ("80/10/10 (baseline)", "1.2M", "2,048,000", "1,005", "80,000", "1.5 s", "1.5 s", "9.0 s")
