@@ -11,8 +11,8 @@
 
 Development sets; SQuAD as F1/EM: the columns here are F1, the average counts both. Sizes are multiples of the scale's
 model, so that scale paper has these very rows; heads are of one size. The base models are rows of Tables 3 and 4 too,
-and trained once for the studies embedding-size and sharing. The plan and the report have the parameters and the time of
-each row. Run it: `bertlab ablate depth-and-width`.
+and trained once for the studies embedding-size and sharing. The plan has the parameters of each row, the report its
+speed too. Run it: `bertlab ablate depth-and-width`.
 """
 
 from bertlab import Average, Claim, Measurement, Model, Size, Study, Variant, table

@@ -308,7 +308,10 @@ class Evidence:
 
     @cached_property
     def numerics_mismatch(self) -> dict[str, str]:
-        """Variants whose `NUMERICS` differ from the baseline's or among their own runs, with what differs."""
+        """Variants whose `NUMERICS` differ from the baseline's or among their own runs, with what differs.
+
+        What a run does not record, as those of earlier versions their instructions, does not count.
+        """
         known = {}
         for variant in self.variants:
             runs = [*self.of(variant), *(cell for cell in self.cells if cell.variant == variant)]
@@ -319,7 +322,7 @@ class Evidence:
             variant: [
                 f"{name} {' and '.join(values)}"
                 for name, values in own.items()
-                if len(values) > 1 or (reference and values != reference.get(name))
+                if len(values) > 1 or values != reference.get(name, values)
             ]
             for variant, own in known.items()
         }

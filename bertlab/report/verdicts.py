@@ -188,7 +188,8 @@ def _validity_issue(evidence: Evidence, claim: Claim, metric: str) -> str:
     """Why the measured values cannot support a verdict; empty if they can.
 
     The setting is not the margin's, a planned seed has no value (the others are not a fair sample of all), a model has
-    learned nothing, or pre-training does not help on the task.
+    learned nothing, or pre-training does not help on the task. In a claim on the pre-training itself, the worse model
+    may have learned nothing: that is a result of its variant.
     """
     if not evidence.testable(claim):
         return "the margin holds for the paper's scale and data"
@@ -204,6 +205,8 @@ def _validity_issue(evidence: Evidence, claim: Claim, metric: str) -> str:
     if absent:
         return "; ".join(absent)
     unlearned = {each.variant for each in evidence.pretrainings if each.learned_nothing}
+    if evidence.of_pretraining(claim.on):
+        unlearned &= {better for better, _ in claim.pairs}
     if named := [variant for variant, _ in sides if variant in unlearned]:
         return f"learned next to nothing in pre-training: {'; '.join(dict.fromkeys(named))}"
     untrained = filter(evidence.untrained, evidence.variants)

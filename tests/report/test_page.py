@@ -218,6 +218,15 @@ def test_variants_of_other_numerics_are_marked(builder: Any, tmp_path: Path) -> 
     assert "80/10/10 (baseline) †" not in text
 
 
+def test_numerics_that_no_run_recorded_mark_nothing(builder: Any, tmp_path: Path) -> None:
+    baseline(builder)
+    numerics = {"torch": "2.13.0", "device": "cpu", "precision": "bf16", "threads": 2, "instructions": "AMX"}
+    run_id = builder.pretrain("100/0/0", environment={"numerics": numerics})
+    builder.cell("100/0/0", "MNLI", 51.0, pretrain_id=run_id)
+    builder.record()
+    assert "†" not in written(builder, tmp_path / "out")
+
+
 def test_failures_and_what_is_to_come_are_said(builder: Any, tmp_path: Path) -> None:
     from bertlab.store.runs import Store
 

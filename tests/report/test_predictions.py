@@ -178,6 +178,22 @@ def test_less_perplexity_is_better(builder: Any) -> None:
     assert pair.effect.mean == pytest.approx(10 - 1.5 * 1.5)
 
 
+@pytest.mark.parametrize(("better", "outcome"), [(BASELINE, "reproduced"), (OTHER, "undecided")])
+def test_of_the_pre_training_itself_the_worse_model_may_have_learned_nothing(
+    builder: Any, better: str, outcome: str
+) -> None:
+    for seed in range(4):
+        held_out(builder, BASELINE, seed, "perplexity", 4.0, perplexity=20.0 + seed)
+        held_out(builder, OTHER, seed, "perplexity", 5.0, perplexity=400.0 - seed / 2, masked_lm_loss=builder.plateau)
+    worse = OTHER if better == BASELINE else BASELINE
+    evidence = gather(Store(builder.root), [builder.record()])[0]
+    (found,) = verdicts(trials(evidence, [Claim("It trains better", better=better, worse=worse, on="LM")]))
+    assert found.outcome == outcome
+    assert found.validity_issue == (
+        "" if outcome == "reproduced" else f"learned next to nothing in pre-training: {OTHER}"
+    )
+
+
 def test_a_share_of_held_out_pairs_is_in_points_and_compares_with_a_guess(builder: Any) -> None:
     metric, guess = "sentence_order_accuracy", {"sentence_order_majority": 0.51}
     for seed in range(4):
