@@ -35,11 +35,6 @@ class Average:
         ours, theirs = (self.published.get(each) for each in (variant, other))
         return None if ours is None or theirs is None else Decimal(str(ours)) - Decimal(str(theirs))
 
-    def missing(self, measured: Measured) -> list[str]:
-        """The parts without a value at any seed, or at none that all the others have."""
-        lacking = [name for name in self.measurements if not measured.get(name)]
-        return lacking or ([] if self.points(measured) else self.measurements)
-
     def points(self, measured: Measured) -> dict[int, list[float]]:
         """The average by seed: of the means over the fine-tuning seeds of each part."""
         parts = [_by_seed(measured.get(name, {}), metrics) for name, metrics in self.of]

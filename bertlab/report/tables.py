@@ -139,8 +139,8 @@ def _entry(evidence: Evidence, variant: str, name: str) -> Entry:
 
 def _average(evidence: Evidence, variant: str, average: Average) -> Entry:
     ours, theirs = (evidence.measured(each, average.measurements) for each in (variant, evidence.baseline))
-    missing = average.missing(ours)
-    known = {"value": f"without {', '.join(missing)}" if any(ours.values()) else ""}
+    measured = sum(bool(each) for each in ours.values())
+    known = {"value": f"{measured} of {len(ours)} parts" if measured else ""}
     known |= _published(average.published.get(variant))
     if variant != evidence.baseline:
         published = average.published_difference(variant, evidence.baseline)

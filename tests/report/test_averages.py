@@ -54,14 +54,14 @@ def test_an_average_is_that_of_each_seed_and_is_compared_by_seed(builder: Any) -
     assert (line["mean"], line.effect, float(line.published_effect), line.paired_seeds) == (59.0, -4.5, -0.2, 2)
 
 
-def test_parts_without_values_are_named(builder: Any) -> None:
+def test_the_parts_with_values_are_counted(builder: Any) -> None:
     run = builder.pretrain("80/10/10")
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run)
     builder.cell("80/10/10", "NER", None, pretrain_id=run)
     builder.cell("100/0/0", "MNLI", None, pretrain_id=builder.pretrain("100/0/0"))
     evidence = gather(Store(builder.root), [builder.record(averages=[AVERAGE])])[0]
     base, other = entries(evidence).values()
-    assert (base.value, base.published, other.value) == ("without NER", "79.2", "")
+    assert (base.value, base.published, other.value) == ("1 of 2 parts", "79.2", "")
 
 
 def test_a_seed_without_one_of_the_metrics_does_not_count(builder: Any) -> None:
@@ -69,7 +69,7 @@ def test_a_seed_without_one_of_the_metrics_does_not_count(builder: Any) -> None:
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run)
     builder.cell("80/10/10", "NER", 60.0, pretrain_id=run)
     evidence = gather(Store(builder.root), [builder.record(averages=[AVERAGE])])[0]
-    assert entries(evidence)["80/10/10"].value == "without MNLI, NER"
+    assert entries(evidence)["80/10/10"].value == "2 of 2 parts"
 
 
 @pytest.mark.parametrize(
