@@ -12,6 +12,7 @@ of 8 sequences, has a single step of 256: there it tests the code alone.)
 """
 
 from bertlab import Claim, Measurement, RelativeSchedule, Study, Variant, table
+from bertlab.lab.papers import ROBERTA
 
 PERPLEXITY = "perplexity"
 MNLI = "MNLI"
@@ -47,17 +48,8 @@ study = Study(
         Claim("Training with large batches (2K) improves accuracy on MNLI", better="8x (2K)", worse="1x (256)",
               on=MNLI),
     ],
-    at_paper={
-        # sections 3.1, 3.3 and 4.2, and fairseq's Adam, which corrects its bias
-        "objective": "masked_lm",
-        "inputs.format": "full-sentences",
-        "inputs.length": "512",
-        "inputs.phase2_length": "0",
-        "inputs.phase2_share": "0",
-        "inputs.short_seq_prob": "0",
-        "optimizer.bias_correction": "true",
-        "finetune.bias_correction": "true",
-    },
+    # sections 3.1, 3.3 and 4.2
+    at_paper=ROBERTA | {"objective": "masked_lm", "inputs.format": "full-sentences"},
     notes=[
         "The paper tuned the learning rate for each batch size, and does not print the warm-ups. Here rates are in the "
         "ratios of the paper's, 1 : 7 : 10, times the scale's own, and the warm-up is the same share of the steps. The "

@@ -14,6 +14,7 @@ data-and-steps`.
 """
 
 from bertlab import Claim, Inputs, Measurement, RelativeSchedule, Study, Variant, table
+from bertlab.lab.papers import ROBERTA, ROBERTA_SPANS
 
 SQUAD = "SQuAD 1.1"
 SQUAD_2 = "SQuAD 2.0"
@@ -56,8 +57,8 @@ study = Study(
             for on in (SQUAD, SQUAD_2, MNLI, SST2)
         ),
     ],
-    at_paper={
-        # sections 3.1, 4.2 and 4.4, and the appendix: large, and fairseq's Adam, which corrects its bias
+    at_paper=ROBERTA | ROBERTA_SPANS | {
+        # sections 4.2 and 4.4, and the appendix: large
         "model.layers": "24",
         "model.hidden": "1024",
         "model.heads": "16",
@@ -65,28 +66,20 @@ study = Study(
         "tokenizer": "byte_level_bpe",
         "tokenizer.vocabulary": "50265",
         "inputs.format": "full-sentences",
-        "inputs.length": "512",
-        "inputs.phase2_length": "0",
-        "inputs.phase2_share": "0",
-        "inputs.short_seq_prob": "0",
         "schedule.batch_size": "8192",
         "schedule.steps": "100000",
         "schedule.peak_lr": "4e-4",
         "schedule.warmup": "0.06",
         "optimizer.beta2": "0.98",
         "optimizer.max_grad_norm": "1e9",  # none
-        "optimizer.bias_correction": "true",
         "finetune.epochs": "10",
         "finetune.peak_lr": "1e-5",
         "finetune.warmup": "0.06",
         "finetune.weight_decay": "0.1",
-        "finetune.bias_correction": "true",
         "span.epochs": "2",
         "span.peak_lr": "1.5e-5",
         "span.batch_size": "48",
         "span.warmup": "0.06",
-        "span.bias_correction": "true",
-        "tasks.squad_v2.answerability": "true",
     },
     unlike=[
         "a tenth of the text stands for 16 of 160 GB, and the rest is of the same kind (paper: news, web pages, stories)",

@@ -16,6 +16,7 @@ speed too. Run it: `bertlab ablate depth-and-width`.
 """
 
 from bertlab import Average, Claim, Measurement, Model, Size, Study, Variant, table
+from bertlab.lab.papers import ALBERT, ALBERT_LOSSES, ALBERT_UNLIKE
 
 SQUAD = "SQuAD 1.1"
 SQUAD_2 = "SQuAD 2.0"
@@ -60,24 +61,8 @@ study = Study(
               better="ALBERT xxlarge", worse="BERT large", on=on)
         for on in (SQUAD, SQUAD_2, MNLI, SST2, RACE)
     ],
-    at_paper={
-        # sections 4.1 and 4.2; LAMB has no bias correction, as in the released code
-        "objective": "masked_lm,sentence_order",
-        "tokenizer.vocabulary": "30000",
-        "inputs.length": "512",
-        "inputs.phase2_length": "0",
-        "inputs.phase2_share": "0",
-        "schedule.batch_size": "4096",
-        "schedule.steps": "125000",
-        "schedule.peak_lr": "1.76e-3",
-        "schedule.warmup": "0.025",
-        "optimizer": "lamb",
-    },
-    unlike=[
-        "queries, keys and values are one matrix to LAMB (paper: three)",
-        "single tokens are masked (paper: n-grams of up to 3)",
-        "WordPiece (paper: SentencePiece)",
-    ],
+    at_paper=ALBERT | ALBERT_LOSSES,
+    unlike=ALBERT_UNLIKE,
     notes=[
         "The paper's parameters are those of the encoder, without heads. Its column of speeds is of its own hardware and is "
         "not compared.",

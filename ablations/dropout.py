@@ -12,6 +12,7 @@ studies and trained once for all. Run it: `bertlab ablate dropout`.
 """
 
 from bertlab import Average, Claim, Measurement, Model, Study, Variant, table
+from bertlab.lab.papers import ALBERT, ALBERT_LOSSES, ALBERT_MODEL, ALBERT_UNLIKE
 
 MLM = "MLM accuracy"
 SQUAD = "SQuAD 1.1"
@@ -54,28 +55,14 @@ study = Study(
             for on in (SQUAD, SQUAD_2, MNLI, SST2, RACE)
         ),
     ],
-    at_paper={
-        # Table 1 and sections 4.1, 4.2 and 4.8; LAMB has no bias correction, as in the released code
+    at_paper=ALBERT | ALBERT_LOSSES | ALBERT_MODEL | {
+        # Table 1 and section 4.8
         "model.hidden": "4096",
         "model.heads": "64",
-        "model.embedding_size": "128",
-        "model.sharing": "all",
-        "objective": "masked_lm,sentence_order",
-        "tokenizer.vocabulary": "30000",
-        "inputs.length": "512",
-        "inputs.phase2_length": "0",
-        "inputs.phase2_share": "0",
-        "schedule.batch_size": "4096",
         "schedule.steps": "1000000",
-        "schedule.peak_lr": "1.76e-3",
         "schedule.warmup": "0.003125",
-        "optimizer": "lamb",
     },
-    unlike=[
-        "queries, keys and values are one matrix to LAMB (paper: three)",
-        "single tokens are masked (paper: n-grams of up to 3)",
-        "WordPiece (paper: SentencePiece)",
-    ],
+    unlike=ALBERT_UNLIKE,
     notes=[
         'The published values are an "intermediate evaluation at around 1M training steps"; here 1M steps are the whole '
         "schedule, with a warm-up of as many steps as in the paper's other experiments.",

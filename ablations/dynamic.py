@@ -13,6 +13,7 @@ steps take 160 sequences, does not get through the fewest documents twice: there
 """
 
 from bertlab import Claim, Inputs, MaskedLM, Measurement, NextSentence, Study, Variant, table
+from bertlab.lab.papers import ROBERTA, ROBERTA_SPANS
 
 SQUAD_2 = "SQuAD 2.0"
 MNLI = "MNLI"
@@ -44,17 +45,7 @@ study = Study(
         Claim("Dynamic and static are alike on MNLI", better="dynamic", worse="static, ten copies", on=MNLI, within=1.0),
     ],
     summary="median",
-    at_paper={
-        # sections 3.1 and 3.3, and fairseq's Adam, which corrects its bias
-        "inputs.length": "512",
-        "inputs.phase2_length": "0",
-        "inputs.phase2_share": "0",
-        "inputs.short_seq_prob": "0",
-        "optimizer.bias_correction": "true",
-        "finetune.bias_correction": "true",
-        "span.bias_correction": "true",
-        "tasks.squad_v2.answerability": "true",
-    },
+    at_paper=ROBERTA | ROBERTA_SPANS,
     notes=[
         "The published figures are medians of five runs, whose peak learning rates and warm-ups the paper tuned and does "
         "not print; here all rows have BERT's. `static, one mask` was not published.",

@@ -12,6 +12,7 @@ ablate equal-time`.
 """
 
 from bertlab import Average, Claim, Measurement, Model, RelativeSchedule, Size, Study, Variant, table
+from bertlab.lab.papers import ALBERT, ALBERT_LOSSES, ALBERT_UNLIKE
 
 SQUAD = "SQuAD 1.1"
 SQUAD_2 = "SQuAD 2.0"
@@ -48,25 +49,8 @@ study = Study(
         Claim("After as much time, ALBERT xxlarge is significantly better than BERT large on RACE",
               better="ALBERT xxlarge", worse="BERT large, 3.2x steps", on=RACE),
     ],
-    at_paper={
-        # sections 4.1 and 4.2; LAMB has no bias correction, as in the released code
-        "objective": "masked_lm,sentence_order",
-        "tokenizer.vocabulary": "30000",
-        "inputs.length": "512",
-        "inputs.phase2_length": "0",
-        "inputs.phase2_share": "0",
-        "schedule.batch_size": "4096",
-        "schedule.steps": "125000",
-        "schedule.peak_lr": "1.76e-3",
-        "schedule.warmup": "0.025",
-        "optimizer": "lamb",
-    },
-    unlike=[
-        "steps in the paper's ratio, whatever time they take here",
-        "queries, keys and values are one matrix to LAMB (paper: three)",
-        "single tokens are masked (paper: n-grams of up to 3)",
-        "WordPiece (paper: SentencePiece)",
-    ],
+    at_paper=ALBERT | ALBERT_LOSSES,
+    unlike=["steps in the paper's ratio, whatever time they take here", *ALBERT_UNLIKE],
     notes=[
         "The paper's BERT large processes 3.17 times as much data in the same time as its ALBERT xxlarge. On other "
         "hardware and at other scales the ratio is another: see the time that a pre-training of each variant took.",

@@ -12,6 +12,7 @@ others. RACE, the paper's last column, is not measured here. Run it: `bertlab ab
 """
 
 from bertlab import Claim, Inputs, MaskedLM, Measurement, Study, Variant, table
+from bertlab.lab.papers import ROBERTA, ROBERTA_SPANS
 
 SQUAD = "SQuAD 1.1"
 SQUAD_2 = "SQuAD 2.0"
@@ -57,17 +58,7 @@ study = Study(
         ),
     ],
     summary="median",
-    at_paper={
-        # sections 3.1 and 3.3, and fairseq's Adam, which corrects its bias
-        "inputs.length": "512",
-        "inputs.phase2_length": "0",
-        "inputs.phase2_share": "0",
-        "inputs.short_seq_prob": "0",
-        "optimizer.bias_correction": "true",
-        "finetune.bias_correction": "true",
-        "span.bias_correction": "true",
-        "tasks.squad_v2.answerability": "true",
-    },
+    at_paper=ROBERTA | ROBERTA_SPANS,
     notes=[
         "RACE, the last column of the paper's table, is not measured.",
         "The published figures are medians of five runs, whose peak learning rates and warm-ups the paper tuned for each "

@@ -11,6 +11,7 @@ first row has a tenth of the documents of the corpus, the second has all. Run it
 """
 
 from bertlab import Average, Claim, Inputs, Measurement, Study, Variant, table
+from bertlab.lab.papers import ALBERT, ALBERT_LOSSES, ALBERT_MODEL, ALBERT_UNLIKE
 
 MLM = "MLM accuracy"
 SQUAD = "SQuAD 1.1"
@@ -55,27 +56,11 @@ study = Study(
             for on in (SQUAD, SQUAD_2)
         ),
     ],
-    at_paper={
-        # sections 4.1, 4.2 and 4.8; LAMB has no bias correction, as in the released code
-        "model.embedding_size": "128",
-        "model.sharing": "all",
-        "objective": "masked_lm,sentence_order",
-        "tokenizer.vocabulary": "30000",
-        "inputs.length": "512",
-        "inputs.phase2_length": "0",
-        "inputs.phase2_share": "0",
-        "schedule.batch_size": "4096",
-        "schedule.steps": "125000",
-        "schedule.peak_lr": "1.76e-3",
-        "schedule.warmup": "0.025",
-        "optimizer": "lamb",
-    },
+    at_paper=ALBERT | ALBERT_LOSSES | ALBERT_MODEL,
     unlike=[
         "a tenth of the text stands for Wikipedia and books, and the rest is of the same kind (paper: news, web pages, "
         "stories, which are far from SQuAD's Wikipedia)",
-        "queries, keys and values are one matrix to LAMB (paper: three)",
-        "single tokens are masked (paper: n-grams of up to 3)",
-        "WordPiece (paper: SentencePiece)",
+        *ALBERT_UNLIKE,
     ],
     notes=[
         "Less text in as many steps is more passes over it: where the steps do not get through a tenth of the text, as "

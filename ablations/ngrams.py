@@ -11,6 +11,7 @@ masks too. Run it: `bertlab ablate ngrams`.
 """
 
 from bertlab import MaskedLM, Measurement, NGrams, SentenceOrder, Study, Tokens, Variant
+from bertlab.lab.papers import ALBERT
 
 study = Study(
     name="ngrams",
@@ -28,18 +29,7 @@ study = Study(
         Measurement("SST-2", task="sst2"),
         Measurement("RACE", task="race"),
     ],
-    at_paper={
-        # sections 4.1 and 4.2; LAMB has no bias correction, as in the released code
-        "tokenizer.vocabulary": "30000",
-        "inputs.length": "512",
-        "inputs.phase2_length": "0",
-        "inputs.phase2_share": "0",
-        "schedule.batch_size": "4096",
-        "schedule.steps": "125000",
-        "schedule.peak_lr": "1.76e-3",
-        "schedule.warmup": "0.025",
-        "optimizer": "lamb",
-    },
+    at_paper=ALBERT,
     unlike=[
         "each layer has weights of its own and embeddings are as wide as the model (paper: shared weights, width 128)",
         "queries, keys and values are one matrix to LAMB (paper: three)",

@@ -13,6 +13,7 @@ pairs of the other too, where chance is 50. SQuAD is F1/EM: the columns here are
 """
 
 from bertlab import Average, Claim, MaskedLM, Measurement, NextSentence, SentenceOrder, Study, Variant, table
+from bertlab.lab.papers import ALBERT, ALBERT_MODEL, ALBERT_UNLIKE
 
 MLM = "MLM"
 NSP = "NSP"
@@ -61,25 +62,8 @@ study = Study(
             for on in (SQUAD, SQUAD_2, MNLI, RACE)
         ),
     ],
-    at_paper={
-        # sections 4.1 and 4.2; LAMB has no bias correction, as in the released code
-        "model.embedding_size": "128",
-        "model.sharing": "all",
-        "tokenizer.vocabulary": "30000",
-        "inputs.length": "512",
-        "inputs.phase2_length": "0",
-        "inputs.phase2_share": "0",
-        "schedule.batch_size": "4096",
-        "schedule.steps": "125000",
-        "schedule.peak_lr": "1.76e-3",
-        "schedule.warmup": "0.025",
-        "optimizer": "lamb",
-    },
-    unlike=[
-        "queries, keys and values are one matrix to LAMB (paper: three)",
-        "single tokens are masked (paper: n-grams of up to 3)",
-        "WordPiece (paper: SentencePiece)",
-    ],
+    at_paper=ALBERT | ALBERT_MODEL,
+    unlike=ALBERT_UNLIKE,
     notes=[
         '"none" keeps BERT\'s segment pairs, half of them with random text, as "no NSP" of the study nsp does: it differs '
         "from NSP in the loss alone. The paper does not say what its own were.",

@@ -19,6 +19,7 @@ ablate sharing`.
 """
 
 from bertlab import Average, Claim, Measurement, Model, Size, Study, Variant, table
+from bertlab.lab.papers import ALBERT, ALBERT_LOSSES, ALBERT_UNLIKE
 
 SQUAD = "SQuAD 1.1"
 SQUAD_2 = "SQuAD 2.0"
@@ -85,24 +86,8 @@ study = Study(
             for on in (MNLI, RACE)
         ),
     ],
-    at_paper={
-        # sections 4.1 and 4.2; LAMB has no bias correction, as in the released code
-        "objective": "masked_lm,sentence_order",
-        "tokenizer.vocabulary": "30000",
-        "inputs.length": "512",
-        "inputs.phase2_length": "0",
-        "inputs.phase2_share": "0",
-        "schedule.batch_size": "4096",
-        "schedule.steps": "125000",
-        "schedule.peak_lr": "1.76e-3",
-        "schedule.warmup": "0.025",
-        "optimizer": "lamb",
-    },
-    unlike=[
-        "queries, keys and values are one matrix to LAMB (paper: three)",
-        "single tokens are masked (paper: n-grams of up to 3)",
-        "WordPiece (paper: SentencePiece)",
-    ],
+    at_paper=ALBERT | ALBERT_LOSSES,
+    unlike=ALBERT_UNLIKE,
     notes=[
         "The paper judges by the average of its columns (-2.5 points with all parameters shared at E = 768, -1.5 at 128). "
         "That the drop is less severe at 128 compares two differences and is no claim here.",

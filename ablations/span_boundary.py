@@ -23,6 +23,7 @@ from bertlab import (
     Variant,
     table,
 )
+from bertlab.lab.papers import SPANBERT
 
 SQUAD_2 = "SQuAD 2.0"
 MNLI = "MNLI"
@@ -62,30 +63,7 @@ study = Study(
             for on in (SQUAD_2, MNLI, QNLI)
         ),
     ],
-    at_paper={
-        # sections 4.2 and 6.2, the model of BERT large, and fairseq's Adam, which corrects its bias
-        "model.layers": "24",
-        "model.hidden": "1024",
-        "model.heads": "16",
-        "tokenizer.lowercase": "false",
-        "inputs.length": "512",
-        "inputs.phase2_length": "0",
-        "inputs.phase2_share": "0",
-        "inputs.short_seq_prob": "0",
-        "schedule.steps": "1200000",
-        "schedule.warmup": "0.00833333",
-        "optimizer.bias_correction": "true",
-        "optimizer.epsilon": "1e-8",
-        "optimizer.weight_decay": "0.1",
-        # the commands of the released code
-        "finetune.epochs": "4",
-        "finetune.peak_lr": "2e-5",
-        "span.epochs": "4",
-        "span.peak_lr": "2e-5",
-        "span.length": "512",
-        "tasks.squad_v2.epochs": "4",
-        "tasks.squad_v2.batch_size": "32",
-    },
+    at_paper=SPANBERT,  # sections 4.2 and 6.2
     notes=[
         "Not measured: the columns NewsQA, TriviaQA, coreference and the average of GLUE. The paper's largest gain of SBO, "
         "2.7 points, is on coreference, where a single sequence alone gains nothing.",

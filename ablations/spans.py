@@ -23,6 +23,7 @@ from bertlab import (
     WholeWords,
     table,
 )
+from bertlab.lab.papers import SPANBERT
 
 SQUAD_2 = "SQuAD 2.0"
 MNLI = "MNLI"
@@ -53,30 +54,7 @@ study = Study(
               worse=("subword tokens", "whole words"), on=on)
         for on in (SQUAD_2, MNLI, QNLI)
     ],
-    at_paper={
-        # sections 4.2 and 6.1, the model of BERT large, and fairseq's Adam, which corrects its bias
-        "model.layers": "24",
-        "model.hidden": "1024",
-        "model.heads": "16",
-        "tokenizer.lowercase": "false",
-        "inputs.length": "512",
-        "inputs.phase2_length": "0",
-        "inputs.phase2_share": "0",
-        "inputs.short_seq_prob": "0",
-        "schedule.steps": "1200000",
-        "schedule.warmup": "0.00833333",
-        "optimizer.bias_correction": "true",
-        "optimizer.epsilon": "1e-8",
-        "optimizer.weight_decay": "0.1",
-        # the commands of the released code
-        "finetune.epochs": "4",
-        "finetune.peak_lr": "2e-5",
-        "span.epochs": "4",
-        "span.peak_lr": "2e-5",
-        "span.length": "512",
-        "tasks.squad_v2.epochs": "4",
-        "tasks.squad_v2.batch_size": "32",
-    },
+    at_paper=SPANBERT,  # sections 4.2 and 6.1
     notes=[
         "Not measured: named entities and noun phrases, which need a tagger, and the columns NewsQA, TriviaQA, "
         "coreference and the average of GLUE. On coreference the paper finds single tokens better than any spans.",

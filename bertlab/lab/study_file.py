@@ -23,6 +23,7 @@ DATA = (
     "__future__",
     "bertlab",
     "bertlab.adaptation",
+    "bertlab.lab.papers",
     "bertlab.lab.study",
     "bertlab.objectives",
     "bertlab.recipe",

@@ -1,0 +1,62 @@
+"""What the studies of one paper have in common at scale paper: settings for `at_paper`, differences for `unlike`.
+
+`from bertlab.lab.papers import ALBERT`, then `Study(..., at_paper=ALBERT | {"schedule.steps": "1000000"})`.
+"""
+
+ONE_LENGTH = {"inputs.length": "512", "inputs.phase2_length": "0", "inputs.phase2_share": "0"}
+"""Sequences of 512 tokens from the first step on, where BERT begins with 128."""
+
+ROBERTA = ONE_LENGTH | {
+    "inputs.short_seq_prob": "0",
+    "optimizer.bias_correction": "true",
+    "finetune.bias_correction": "true",
+}
+"""RoBERTa (Liu et al. 2019), sections 3.1 and 3.3, and the Adam of its code, fairseq, which corrects its bias."""
+
+ROBERTA_SPANS = {"span.bias_correction": "true", "tasks.squad_v2.answerability": "true"}
+"""RoBERTa's SQuAD, section 3.3: Adam as above, and a classifier of whether a question has an answer."""
+
+SPANBERT = ONE_LENGTH | {
+    "model.layers": "24",
+    "model.hidden": "1024",
+    "model.heads": "16",
+    "tokenizer.lowercase": "false",
+    "inputs.short_seq_prob": "0",
+    "schedule.steps": "1200000",
+    "schedule.warmup": "0.00833333",
+    "optimizer.bias_correction": "true",
+    "optimizer.epsilon": "1e-8",
+    "optimizer.weight_decay": "0.1",
+    # the commands of the released code
+    "finetune.epochs": "4",
+    "finetune.peak_lr": "2e-5",
+    "span.epochs": "4",
+    "span.peak_lr": "2e-5",
+    "span.length": "512",
+    "tasks.squad_v2.epochs": "4",
+    "tasks.squad_v2.batch_size": "32",
+}
+"""SpanBERT (Joshi et al. 2020), sections 4.2 and 6: the model of BERT large, and the Adam of fairseq."""
+
+ALBERT = ONE_LENGTH | {
+    "tokenizer.vocabulary": "30000",
+    "schedule.batch_size": "4096",
+    "schedule.steps": "125000",
+    "schedule.peak_lr": "1.76e-3",
+    "schedule.warmup": "0.025",
+    "optimizer": "lamb",
+}
+"""ALBERT (Lan et al. 2020), sections 4.1 and 4.2. LAMB has no bias correction, as in the released code."""
+
+ALBERT_LOSSES = {"objective": "masked_lm,sentence_order"}
+"""Its objective, section 3.1."""
+
+ALBERT_MODEL = {"model.embedding_size": "128", "model.sharing": "all"}
+"""What makes a model of BERT's shape one of ALBERT's, section 3.1."""
+
+ALBERT_UNLIKE = [
+    "queries, keys and values are one matrix to LAMB (paper: three)",
+    "single tokens are masked (paper: n-grams of up to 3)",
+    "WordPiece (paper: SentencePiece)",
+]
+"""What keeps a study from being ALBERT's own setting."""
