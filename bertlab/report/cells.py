@@ -100,6 +100,13 @@ class Cell(Planned):
         """Whether the value is in points: metrics of tasks and held-out shares are."""
         return not self.of_pretraining or is_share(self.metric)
 
+    @property
+    def unit(self) -> str:
+        """That of the value: `points`, `nats` of a loss, or the metric itself, such as `perplexity`."""
+        if self.in_points:
+            return "points"
+        return "nats" if self.metric.endswith("_loss") else self.metric.replace("_", " ")
+
 
 @dataclass(frozen=True)
 class Point:

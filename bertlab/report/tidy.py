@@ -17,14 +17,14 @@ from bertlab.report.statistics.effects import Effect, Interval, Summary, summari
 
 PLACE = ("study", "scale", "setting", "key")
 VALUES = (
-    *("study", "variant", "measurement", "task", "dataset", "split", "method", "metric", "milestone"),
+    *("study", "variant", "measurement", "task", "dataset", "split", "method", "metric", "unit", "milestone"),
     *("pretrain_seed", "finetune_seed", "status", "value", "published", "scale", "setting", "pretrain_id", "run_id"),
     "trained_parameters",
 )
 CLAIMS = (
     *PLACE,
     *("claim", "measurement", "at", "since", "within", "better", "worse"),
-    *("effect", "low", "high", "published", "n", "p", "adjusted_p"),
+    *("effect", "low", "high", "unit", "published", "n", "p", "adjusted_p"),
     *("looks", "most_seeds", "sequential_p", "repeated_low", "repeated_high"),
     *("log_likelihood", "log_likelihood_low", "log_likelihood_high", "log_likelihood_p", "log_likelihood_adjusted_p"),
     *("log_likelihood_verdict", "verdict", "reason", "collapses"),
@@ -35,7 +35,7 @@ AGREEMENT = (
 )
 SUMMARY = (
     *PLACE,
-    *("variant", "measurement", "metric", "mean", "sd", "min", "max", "seeds"),
+    *("variant", "measurement", "metric", "unit", "mean", "sd", "min", "max", "seeds"),
     *("published", "against", "effect", "low", "high", "p"),
     *("published_effect", "paired_seeds", "examples"),
 )
@@ -48,7 +48,7 @@ NOISE = (
 
 
 def values(evidences: Sequence[Evidence]) -> pandas.DataFrame:
-    """A line for each planned value, in points; empty for pending and failed runs."""
+    """A line for each planned value, in its unit; empty for pending and failed runs."""
     lines = (
         {name: getattr(each if name in ("study", "scale", "setting") else cell, name) for name in VALUES}
         for each in evidences
@@ -71,12 +71,13 @@ def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
             effect = None if variant == evidence.baseline else evidence.difference(variant, name)
             line = place | {
                 "metric": evidence.column(name)[0].metric,
+                "unit": evidence.column(name)[0].unit,
                 "published": evidence.published(variant, name),
                 "published_effect": effect and evidence.published_difference(variant, name),
             }
             lines.append(line | _summary(evidence.summary(variant, name)) | _effect(evidence, effect))
             if effect and (likely := evidence.difference(variant, name, LIKELIHOOD)):
-                lines.append(place | {"metric": LIKELIHOOD} | _effect(evidence, likely))
+                lines.append(place | {"metric": LIKELIHOOD, "unit": "nats"} | _effect(evidence, likely))
         for variant, average in itertools.product(evidence.variants, evidence.averages):
             place = {**{each: getattr(evidence, each) for each in PLACE}, "variant": variant}
             lines.append(place | _average(evidence, variant, average))
@@ -86,11 +87,8 @@ def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
 def _average(evidence: Evidence, variant: str, average: Average) -> dict[str, Any]:
     ours, theirs = (evidence.measured(each, average.measurements) for each in (variant, evidence.baseline))
     effect = None if variant == evidence.baseline else average.difference(ours, theirs)
-    line: dict[str, Any] = {
-        "measurement": average.name,
-        "metric": "average",
-        "published": average.published.get(variant),
-    }
+    line: dict[str, Any] = {"measurement": average.name, "metric": "average", "unit": "points"}
+    line["published"] = average.published.get(variant)
     line["published_effect"] = effect and average.published_difference(variant, evidence.baseline)
     return line | _summary(summarise(average.points(ours))) | _effect(evidence, effect) | {"examples": None}
 
@@ -124,7 +122,8 @@ def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
             **{"verdict": each.outcome, "reason": each.hint, "collapses": each.collapses},
         }
         if effect:
-            line |= {"effect": effect.mean, "n": effect.n, **_ends("", effect.interval)}
+            line |= {"effect": effect.mean, "n": effect.n, "unit": evidence.column(claim.on)[0].unit}
+            line |= _ends("", effect.interval)
         if each.likely and (likely := each.likely.pair.effect):
             line |= {"log_likelihood": likely.mean, **_ends("log_likelihood_", likely.interval)}
             line |= {"log_likelihood_p": each.likely.p, "log_likelihood_adjusted_p": each.likely.adjusted}

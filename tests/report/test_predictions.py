@@ -176,6 +176,7 @@ def test_less_perplexity_is_better(builder: Any) -> None:
     assert pair.published == 1.0
     assert pair.effect is not None
     assert pair.effect.mean == pytest.approx(10 - 1.5 * 1.5)
+    assert [each.unit for each in evidence.column("LM")] == ["perplexity"] * 8
 
 
 @pytest.mark.parametrize(("better", "outcome"), [(BASELINE, "reproduced"), (OTHER, "undecided")])

@@ -96,8 +96,8 @@ def test_tidy_has_the_columns_of_the_interface(builder: Any, fill: Callable[...,
     reader = csv.DictReader(io.StringIO(tidy.csv(tidy.values([evidence]))))
     lines = list(reader)
     assert reader.fieldnames == [
-        "study", "variant", "measurement", "task", "dataset", "split", "method", "metric", "milestone", "pretrain_seed",
-        "finetune_seed", "status", "value", "published", "scale", "setting", "pretrain_id", "run_id",
+        "study", "variant", "measurement", "task", "dataset", "split", "method", "metric", "unit", "milestone",
+        "pretrain_seed", "finetune_seed", "status", "value", "published", "scale", "setting", "pretrain_id", "run_id",
         "trained_parameters",
     ]  # fmt: skip
     assert len(lines) == 3 * 2 * 3 * 2
@@ -182,6 +182,7 @@ def test_the_summary_has_what_was_measured_and_what_differs(builder: Any) -> Non
     assert list(baseline) == list(tidy.SUMMARY)
     assert [float(baseline[name]) for name in ("mean", "sd", "min", "max", "seeds")] == [51.0, 1.0, 50.0, 52.0, 3.0]
     assert (baseline["against"], baseline["effect"], baseline["p"]) == ("", "", "")
+    assert baseline["unit"] == other["unit"] == "points"
     assert (other["against"], other["paired_seeds"], other["published"], other["published_effect"]) == (
         "80/10/10", "3", "83.6", "-0.6",
     )  # fmt: skip
