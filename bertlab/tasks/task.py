@@ -34,6 +34,7 @@ class Task(Checked, group="task "):
     path: str = ""
     """A folder of the user's own; a relative path starts at the folder of the study file."""
     train: str = "train"
+    """The split that it is trained on; of another folder beside its own, such as `../squad/train`."""
     evaluation: str = "validation"
     """The split that measurements report by default."""
     test: str = ""

@@ -139,6 +139,19 @@ def test_a_text_may_join_columns(tmp_path, write, name, row, texts, label):
     assert found.train.labels == [label]
 
 
+def test_a_set_without_training_examples_is_trained_on_squad(tmp_path, write):
+    row = {"question": "Who rose?", "context": "She rose.", "answers": {"text": ["She"], "answer_start": [0]}}
+    task, machine = catalog.find("squadshifts-reddit"), Machine(data=tmp_path, cache=tmp_path / "cache")
+    write(tmp_path / "squadshifts" / "reddit.jsonl", [row | {"question": "Who won?"}])
+    assert message(task, machine).startswith(f"{tmp_path / 'squadshifts'} has no ../squad/train.jsonl")
+    write(tmp_path / "squad" / "train.jsonl", [row, row])
+    found = data.load(task, machine=machine, world=False)
+    assert (found.train.text[0], found.evaluation.text[0]) == (["Who rose?"] * 2, ["Who won?"])
+    before = data.locate(task, machine=machine, world=False).content
+    write(tmp_path / "squad" / "train.jsonl", [row])
+    assert data.locate(task, machine=machine, world=False).content != before
+
+
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
