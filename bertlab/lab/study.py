@@ -288,7 +288,7 @@ class Study(Checked, group="study "):
     def _check_average(self, average: Average) -> None:
         """Raises `BadInput` for an average of measurements that this study lacks, or whose values are not in points."""
         what = f"average '{average.name}'"
-        if not average.of:
+        if not average.of or not all(average.of):
             raise BadInput(f"{what} of study '{self.name}' is of nothing: name measurements in of")
         for name, _ in average.parts:
             if not self._find(f"measurement in {what}", name, self.measurements).task:

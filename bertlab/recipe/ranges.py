@@ -168,7 +168,7 @@ def _problem(hint: Any, allowed: Range | None, value: Any) -> str:
         return next(filter(None, parts), "")
     if origin in (tuple, list):
         if not isinstance(value, tuple if origin is tuple else (list, tuple)):
-            return f"give a {origin.__name__} of {inner[0].__name__}"
+            return f"give a {origin.__name__} of {getattr(inner[0], '__name__', inner[0])}"
         kinds = inner if origin is tuple and inner[-1] is not Ellipsis else inner[:1] * len(value)
         if len(kinds) != len(value):
             return f"give a tuple of {len(kinds)}"

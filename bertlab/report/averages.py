@@ -16,7 +16,7 @@ Measured = Mapping[str, Mapping[int, Iterable[Cell]]]
 
 
 @dataclass(frozen=True)
-class Average:
+class AverageColumn:
     """A mean of measurements, at each seed that has all of them."""
 
     name: str

@@ -11,7 +11,7 @@ from statistics import fmean as mean
 
 from bertlab.lab.study import GUESS, Claim
 from bertlab.recipe import Loss
-from bertlab.report.averages import Average
+from bertlab.report.averages import AverageColumn
 from bertlab.report.cells import EXCHANGED, Cell, Pretraining
 from bertlab.report.looks import Looks
 from bertlab.report.predictions import Predictions
@@ -47,7 +47,7 @@ class Evidence:
     deviations: list[tuple[str, str]]
     """Deviations from the paper's setting, each with its measurement; an empty name stands for all measurements."""
     claims: tuple[Claim, ...]
-    averages: tuple[Average, ...]
+    averages: tuple[AverageColumn, ...]
     notes: list[str]
     intermediate_task: Mapping[str, str]
     """By task, the task that is trained on before it."""

@@ -12,7 +12,7 @@ from bertlab.lab.study import GUESS, Claim
 from bertlab.names import plain
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
-from bertlab.report.averages import Average
+from bertlab.report.averages import AverageColumn
 from bertlab.report.cells import FLOORS, Cell, Point, Pretraining, is_share, number
 from bertlab.report.evidence import NUMERICS, Evidence
 from bertlab.report.looks import Looks
@@ -175,10 +175,10 @@ def _claims(record: Mapping[str, Any]) -> tuple[Claim, ...]:
     return tuple(found)
 
 
-def _averages(record: Mapping[str, Any]) -> tuple[Average, ...]:
+def _averages(record: Mapping[str, Any]) -> tuple[AverageColumn, ...]:
     """The averages of a record; records of earlier versions have none."""
     return tuple(
-        Average(each["name"], tuple((name, tuple(metrics)) for name, *metrics in each["of"]), each["published"])
+        AverageColumn(each["name"], tuple((name, tuple(metrics)) for name, *metrics in each["of"]), each["published"])
         for each in record.get("averages", ())
     )
 

@@ -14,7 +14,7 @@ from statistics import fmean as mean
 
 from bertlab.recipe.identity import by_kind, leaves
 from bertlab.report import escape
-from bertlab.report.averages import Average
+from bertlab.report.averages import AverageColumn
 from bertlab.report.cells import is_share
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import Effect, Summary, summarise
@@ -137,7 +137,7 @@ def _entry(evidence: Evidence, variant: str, name: str) -> Entry:
     return Entry(variant=label(evidence, variant), **known)
 
 
-def _average(evidence: Evidence, variant: str, average: Average) -> Entry:
+def _average(evidence: Evidence, variant: str, average: AverageColumn) -> Entry:
     ours, theirs = (evidence.measured(each, average.measurements) for each in (variant, evidence.baseline))
     measured = sum(bool(each) for each in ours.values())
     known = {"value": f"{measured} of {len(ours)} parts" if measured else ""}

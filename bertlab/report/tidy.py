@@ -8,7 +8,7 @@ import pandas
 
 from bertlab.report import escape
 from bertlab.report.agreement import Agreement
-from bertlab.report.averages import Average
+from bertlab.report.averages import AverageColumn
 from bertlab.report.evidence import Evidence
 from bertlab.report.findings import findings
 from bertlab.report.noise import Spread
@@ -84,7 +84,7 @@ def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     return pandas.DataFrame(lines, columns=list(SUMMARY), dtype=object)
 
 
-def _average(evidence: Evidence, variant: str, average: Average) -> dict[str, Any]:
+def _average(evidence: Evidence, variant: str, average: AverageColumn) -> dict[str, Any]:
     ours, theirs = (evidence.measured(each, average.measurements) for each in (variant, evidence.baseline))
     effect = None if variant == evidence.baseline else average.difference(ours, theirs)
     line: dict[str, Any] = {"measurement": average.name, "metric": "average", "unit": "points"}

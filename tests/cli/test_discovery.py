@@ -89,7 +89,7 @@ def test_bash_completes_commands_studies_and_words_with_spaces(shell):
         (["ablate", "masking", "--scale", "m"], ["micro", "mini"]),
         (["ablate", "--precision", ""], ["auto", "fp32", "bf16"]),
         (["plan", "nsp", "--only", "B"], ["BERT"]),
-        (["finetune", "--task", "sq"], ["squad", "squad_v2"]),
+        (["finetune", "--task", "squad_"], ["squad_v2"]),
         (["finetune", "--adaptation", "f"], ["finetune", "features"]),
         (["ablate", "masking", "--substitute", "conll"], ["conll2003="]),
         (["export", ""], []),

@@ -61,8 +61,7 @@ def test_what_two_studies_share_is_trained_once(machine):
 
 
 def test_all_studies_share_one_model_that_is_not_trained(machine):
-    other = ("equal-time",)  # its baseline has another size
-    every = tuple(studies.find(name) for name in studies.names() if name not in other)
+    every = tuple(studies.find(name) for name in studies.names())
     made = plan.make(request(studies=every, random_init=True, only=(plan.RANDOM_INIT,)), machine)
     assert kinds(made).count("pretrain") == 1, "whatever the studies' baselines would be trained on"
 

@@ -78,6 +78,8 @@ def test_a_seed_without_one_of_the_metrics_does_not_count(builder: Any) -> None:
         (("MLNI",), "unknown measurement in average 'Avg' of study 'own' 'MLNI'.*MNLI"),
         (("perplexity",), "'perplexity' has no task: average measurements of tasks"),
         ((), "is of nothing: name measurements in of"),
+        (((),), "is of nothing: name measurements in of"),
+        ("MNLI", r"of is 'MNLI': give a tuple of str \| tuple\[str, \.\.\.\]"),
     ],
 )
 def test_an_average_is_of_measured_tasks(of: tuple[str, ...], message: str) -> None:
