@@ -7,7 +7,7 @@ from statistics import fmean
 
 import numpy as np
 
-from bertlab.report.cells import Cell
+from bertlab.report.cells import Cell, printed_difference
 from bertlab.report.statistics.effects import Effect, effect
 from bertlab.tasks.metrics import Mean
 
@@ -31,18 +31,17 @@ class AverageColumn:
         return [name for name, _ in self.of]
 
     def published_difference(self, variant: str, other: str) -> Decimal | None:
-        """The paper's value minus that of another variant; decimal, so that 79.2 - 79.0 is 0.2."""
-        ours, theirs = (self.published.get(each) for each in (variant, other))
-        return None if ours is None or theirs is None else Decimal(str(ours)) - Decimal(str(theirs))
+        """The paper's value minus that of another variant, in points."""
+        return printed_difference(self.published.get(variant), self.published.get(other))
 
     def points(self, measured: Measured) -> dict[int, list[float]]:
-        """The average by seed: of the means over the fine-tuning seeds of each part."""
+        """The average by seed, in points: of the means over the fine-tuning seeds of each part."""
         parts = [_by_seed(measured.get(name, {}), metrics) for name, metrics in self.of]
         seeds = set.intersection(*(set(each) for each in parts))
         return {seed: [fmean(each[seed] for each in parts)] for seed in sorted(seeds)}
 
     def difference(self, ours: Measured, theirs: Measured) -> Effect | None:
-        """A variant minus another, paired by seed alone: the parts have no examples in common."""
+        """A variant minus another in points, paired by seed alone: the parts have no examples in common."""
         sides = ({seed: [Mean(np.array(each))] for seed, each in self.points(one).items()} for one in (ours, theirs))
         return effect(*sides)
 

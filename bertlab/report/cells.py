@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from bertlab.adaptation import Adaptation
@@ -193,3 +194,8 @@ def number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return float(value)
+
+
+def printed_difference(ours: float | None, theirs: float | None) -> Decimal | None:
+    """The difference of two published values as decimals, so that 84.3 - 84.2 is 0.1; None if one is missing."""
+    return None if ours is None or theirs is None else Decimal(str(ours)) - Decimal(str(theirs))

@@ -12,7 +12,7 @@ from statistics import fmean as mean
 from bertlab.lab.study import GUESS, Claim
 from bertlab.recipe import Loss
 from bertlab.report.averages import AverageColumn
-from bertlab.report.cells import EXCHANGED, Cell, Pretraining
+from bertlab.report.cells import EXCHANGED, Cell, Pretraining, printed_difference
 from bertlab.report.looks import Looks
 from bertlab.report.predictions import Predictions
 from bertlab.report.statistics.effects import Effect, Summary, summarise
@@ -236,7 +236,7 @@ class Evidence:
         """The paper's value minus that of `other`, the baseline by default; decimal, so that 84.3 - 84.2 is 0.1."""
         ours = self.published(variant, measurement, at[0])
         theirs = self.published(other or self.baseline, measurement, at[1])
-        return None if ours is None or theirs is None else Decimal(str(ours)) - Decimal(str(theirs))
+        return printed_difference(ours, theirs)
 
     def effect(
         self,

@@ -33,7 +33,7 @@ _OF_CELL = (
 def gather(store: Store, records: Iterable[Mapping[str, Any]]) -> list[Evidence]:
     """The evidence of these records of the store, in their order."""
     reader = _Reader(store)
-    return [reader.evidence(record, _claims(record)) for record in records]
+    return [reader.evidence(record, _claims(record), _averages(record)) for record in records]
 
 
 def gather_all(store: Store) -> list[Evidence]:
@@ -44,11 +44,11 @@ def gather_all(store: Store) -> list[Evidence]:
     reader, found = _Reader(store), []
     for name, record in store.records(needed=()).items():
         try:
-            claims = _claims(record)
+            claims, averages = _claims(record), _averages(record)
         except BadInput as error:
             warn(f"'{store.root / 'studies' / name}.json': {error}; the record is skipped")
         else:
-            found.append(reader.evidence(record, claims))
+            found.append(reader.evidence(record, claims, averages))
     rank = {scale: place for place, scale in enumerate(reversed(SCALES))}
     return sorted(found, key=lambda each: (each.study, rank.get(each.scale, 9), each.scale, each.corpus, each.key))
 
@@ -65,7 +65,9 @@ class _Reader:
         }
         self.predictions = Predictions(self.runs)
 
-    def evidence(self, record: Mapping[str, Any], claims: tuple[Claim, ...]) -> Evidence:
+    def evidence(
+        self, record: Mapping[str, Any], claims: tuple[Claim, ...], averages: tuple[AverageColumn, ...]
+    ) -> Evidence:
         """A record with its runs."""
         record = _plain(record)
         return Evidence(
@@ -74,7 +76,7 @@ class _Reader:
             medians=record["summary"] == "median",
             deviations=[(each["on"], each["what"]) for each in record["differences"]],
             claims=claims,
-            averages=_averages(record),
+            averages=averages,
             cells=tuple(map(self.cell, record["cells"])),
             pretrainings=tuple(map(self.pretraining, record["rows"])),
             looks=Looks.of(record),
@@ -176,11 +178,14 @@ def _claims(record: Mapping[str, Any]) -> tuple[Claim, ...]:
 
 
 def _averages(record: Mapping[str, Any]) -> tuple[AverageColumn, ...]:
-    """The averages of a record; records of earlier versions have none."""
-    return tuple(
-        AverageColumn(each["name"], tuple((name, tuple(metrics)) for name, *metrics in each["of"]), each["published"])
-        for each in record.get("averages", ())
-    )
+    """The averages of a record; those of earlier versions have none. Raises `BadInput` for one without measurements."""
+    found = []
+    for each in _plain(record.get("averages", ())):
+        if not each["of"] or not all(each["of"]):
+            raise BadInput(f"average '{each['name']}' is of nothing")
+        parts = tuple((name, tuple(metrics)) for name, *metrics in each["of"])
+        found.append(AverageColumn(each["name"], parts, each["published"]))
+    return tuple(found)
 
 
 def _plain(value: Any) -> Any:

@@ -12,7 +12,7 @@ from bertlab.errors import BadInput
 from bertlab.lab import studies
 from bertlab.lab.study import Average, Measurement, Study, Variant
 from bertlab.report import tables, tidy
-from bertlab.report.gather import gather
+from bertlab.report.gather import gather, gather_all
 from bertlab.store.runs import Store
 
 ROOT = Path(__file__).parents[2] / "ablations"
@@ -107,3 +107,11 @@ def test_the_printed_averages_of_albert_are_means_of_the_printed_columns(study: 
         assert sum(sum(part) / len(part) for part in parts) / len(parts) == pytest.approx(printed[0], abs=0.11)
     averages = [found.figure(variant.name, average.name) for variant in found.variants]
     assert sorted(averages) == sorted(float(row.strip(" |").split("|")[-1]) for row in rows)
+
+
+@pytest.mark.parametrize("of", [[], [[]], [["MNLI"], []]])
+def test_a_record_with_an_average_of_nothing_is_skipped(builder: Any, capsys: Any, of: list[list[str]]) -> None:
+    builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
+    builder.record(averages=[AVERAGE | {"of": of}])
+    assert gather_all(Store(builder.root)) == []
+    assert "average 'Avg' is of nothing; the record is skipped" in capsys.readouterr().err
