@@ -1,0 +1,308 @@
+"""The studies of the package: their published values, and what their variants are at the scale of the paper."""
+
+import pytest
+
+from bertlab.lab import scales, studies
+from bertlab.lab.study import RelativeSchedule
+from bertlab.objectives import Corruption, MaskedLM
+from bertlab.recipe import Recipe, Schedule
+from bertlab.recipe.identity import identity
+
+
+def test_masking_is_table_8():
+    table = studies.find("masking")
+    paper = {
+        "80/10/10": (84.2, 95.4, 94.9),
+        "100/0/0": (84.3, 94.9, 94.0),
+        "80/0/20": (84.1, 95.2, 94.6),
+        "80/20/0": (84.4, 95.2, 94.7),
+        "0/20/80": (83.7, 94.8, 94.6),
+        "0/0/100": (83.6, 94.9, 94.6),
+    }
+    columns = [each.name for each in table.measurements]
+    assert {name: tuple(table.published[name, column] for column in columns) for name in paper} == paper
+    assert [variant.name for variant in table.variants] == list(paper)
+    for variant in table.variants:
+        masking = table.recipe(variant, Recipe()).objective[0].corruption
+        assert variant.name == "/".join(f"{100 * share:.0f}" for share in (masking.mask, masking.keep, masking.random))
+
+
+@pytest.mark.parametrize("name", studies.names())
+def test_every_study_expands_at_every_scale_and_no_two_variants_are_the_same_everywhere(name):
+    found = studies.find(name)
+    recipes = {
+        scale.name: [found.recipe(variant, scale.recipe) for variant in found.variants]
+        for scale in scales.SCALES.values()
+    }
+    distinct = {
+        (
+            identity("pretrain", recipe=recipes["tiny"][number]),
+            identity("pretrain", recipe=recipes["paper"][number]),
+            variant.adaptation,
+        )
+        for number, variant in enumerate(found.variants)
+    }
+    assert len(distinct) == len(found.variants)
+
+
+def test_size_is_table_6_at_the_scale_of_the_paper():
+    table = studies.find("size")
+    models = [table.recipe(variant, scales.find("paper").recipe).model for variant in table.variants]
+    assert [(model.layers, model.hidden, model.heads) for model in models] == [
+        (3, 768, 12), (6, 768, 3), (6, 768, 12), (12, 768, 12), (12, 1024, 16), (24, 1024, 16),
+    ]  # fmt: skip
+    printed = [[table.published[variant.name, each.name] for each in table.measurements] for variant in table.variants]
+    assert printed == [
+        [5.84, 77.9, 79.8, 88.4],
+        [5.24, 80.6, 82.2, 90.7],
+        [4.68, 81.9, 84.8, 91.3],
+        [3.99, 84.4, 86.7, 92.9],
+        [3.54, 85.7, 86.9, 93.3],
+        [3.23, 86.6, 87.8, 93.7],
+    ]
+
+
+def test_two_tables_of_albert_that_disagree_keep_their_own_values():
+    """On MNLI at E = 128; what both print is otherwise the same, and each of these models is trained once for both."""
+    one, other = studies.find("embedding-size"), studies.find("sharing")
+    both = [each.name for each in one.variants if each.name in {variant.name for variant in other.variants}]
+    assert sorted(both) == [
+        "all shared, E = H", "all shared, E = H/6", "not shared, E = H", "not shared, E = H/6",
+    ]  # fmt: skip
+    columns = [each.name for each in one.measurements]
+    differing = {
+        (name, column): (one.published[name, column], other.published[name, column])
+        for name in both
+        for column in columns
+        if one.published[name, column] != other.published[name, column]
+    }
+    assert differing == {("all shared, E = H/6", "MNLI"): (81.6, 82.0), ("not shared, E = H/6", "MNLI"): (83.7, 83.2)}
+    for scale in scales.SCALES.values():
+        ids = [
+            [
+                identity("pretrain", recipe=each.recipe(each.variant(name), scale.following(each.at_paper).recipe))
+                for name in both
+            ]
+            for each in (one, other)
+        ]
+        assert ids[0] == ids[1]
+
+
+def test_batches_of_any_size_see_as_many_sequences_and_are_the_papers_at_its_scale():
+    table = studies.find("batch-size")
+    for scale in scales.SCALES.values():
+        rows = [table.recipe(variant, scale.following(table.at_paper).recipe).schedule for variant in table.variants]
+        seen = [each.batch_size * each.steps for each in rows]
+        assert max(abs(each - seen[0]) / each_row.batch_size for each, each_row in zip(seen, rows, strict=True)) <= 0.5
+    assert [(each.batch_size, each.steps) for each in rows] == [(256, 1_000_000), (2048, 125_000), (8192, 31_250)]
+    assert [each.peak_lr for each in rows] == pytest.approx([1e-4, 7e-4, 1e-3])
+    assert RelativeSchedule(steps=1 / 8).of(Schedule(steps=0)).steps == 0
+
+
+@pytest.mark.parametrize("name", ["embedding-size", "sharing"])
+def test_rows_of_albert_are_the_papers_at_its_scale_and_differ_at_all_others(name):
+    table = studies.find(name)
+    for scale in scales.SCALES.values():
+        models = [table.recipe(variant, scale.following(table.at_paper).recipe).model for variant in table.variants]
+        assert len({(each.embedding_size, each.sharing) for each in models}) == 8
+    for variant, model in zip(table.variants, models, strict=True):  # of scale paper, the last one
+        sharing, share = variant.name.split(", E = ")
+        assert model.embedding_width == {"H/12": 64, "H/6": 128, "H/3": 256, "H": 768}[share]
+        assert sharing in ("not shared", f"{model.sharing} shared")
+        assert (model.sharing == "none") == (sharing == "not shared")
+
+
+def test_encodings_have_the_vocabularies_of_the_papers_and_keep_their_ratio():
+    table = studies.find("encoding")
+    sizes = [
+        [table.recipe(variant, scales.find(name).recipe).tokenizer.vocabulary for variant in table.variants]
+        for name in ("paper", "smoke")
+    ]
+    assert sizes == [[30_522, 30_522, 50_265], [512, 512, 843]]
+
+
+def test_features_is_table_7():
+    table = studies.find("features")
+    assert [table.published[variant.name, "NER dev"] for variant in table.variants] == [
+        96.4, 91.0, 95.6, 94.9, 95.9, 96.1, 95.5,
+    ]  # fmt: skip
+    test = {variant: figure for (variant, column), figure in table.published.items() if column == "NER test"}
+    assert test == {"fine-tuning": 92.4}
+    assert [(each.task, each.split) for each in table.measurements] == [
+        ("conll2003", "evaluation"),
+        ("conll2003", "test"),
+    ]
+
+
+def test_the_other_tables_as_they_are_printed():
+    printed = {
+        "nsp": {
+            "BERT": (84.4, 88.4, 86.7, 92.7, 88.5, None),
+            "no NSP": (83.9, 84.9, 86.5, 92.6, 87.9, None),
+            "LTR & no NSP": (82.1, 84.3, 77.5, 92.1, 77.8, None),
+            "LTR & no NSP + BiLSTM": (82.1, 84.1, 75.7, 91.6, 84.9, None),
+        },
+        "formats": {
+            "segment pair": (90.4, 78.7, 84.0, 92.9),
+            "sentence pair": (88.7, 76.2, 82.9, 92.1),
+            "full sentences": (90.4, 79.1, 84.7, 92.5),
+            "doc sentences": (90.6, 79.7, 84.7, 92.7),
+        },
+        "sentence-order": {
+            "NSP": (54.5, 90.5, 52.0, 88.4, 77.2, 81.6, 91.1, 62.3),
+            "none": (54.9, 52.4, 53.3, 88.6, 78.1, 81.5, 89.9, 61.7),
+            "SOP": (54.0, 78.9, 86.5, 89.3, 80.0, 82.0, 90.3, 64.0),
+        },
+        "embedding-size": {
+            "not shared, E = H/12": (89.9, 80.1, 82.9, 91.5, 66.7),
+            "not shared, E = H/6": (89.9, 80.3, 83.7, 91.5, 67.9),
+            "not shared, E = H/3": (90.2, 80.3, 84.1, 91.9, 67.3),
+            "not shared, E = H": (90.4, 80.4, 84.5, 92.8, 68.2),
+            "all shared, E = H/12": (88.7, 77.5, 80.8, 89.4, 63.5),
+            "all shared, E = H/6": (89.3, 80.0, 81.6, 90.3, 64.0),
+            "all shared, E = H/3": (88.8, 79.1, 81.5, 90.3, 63.4),
+            "all shared, E = H": (88.6, 79.2, 82.0, 90.6, 63.3),
+        },
+        "sharing": {
+            "all shared, E = H": (88.6, 79.2, 82.0, 90.6, 63.3),
+            "attention shared, E = H": (89.9, 80.0, 84.0, 91.4, 67.7),
+            "feed-forward shared, E = H": (89.2, 78.2, 81.5, 90.8, 62.6),
+            "not shared, E = H": (90.4, 80.4, 84.5, 92.8, 68.2),
+            "all shared, E = H/6": (89.3, 80.0, 82.0, 90.3, 64.0),
+            "attention shared, E = H/6": (89.9, 80.7, 83.4, 91.9, 67.6),
+            "feed-forward shared, E = H/6": (88.9, 78.6, 82.3, 91.7, 64.4),
+            "not shared, E = H/6": (89.9, 80.3, 83.2, 91.5, 67.9),
+        },
+        "equal-time": {
+            "BERT large": (93.5, 86.9, 87.8, 94.6, 77.3),
+            "ALBERT xxlarge": (94.0, 88.3, 87.8, 95.4, 82.5),
+        },
+        "more-data": {
+            "no additional text": (None, 89.3, 80.0, 81.6, 90.3, 64.0),
+            "additional text": (None, 88.8, 79.1, 82.4, 92.8, 66.0),
+        },
+        "dropout": {
+            "with dropout": (None, 94.7, 89.6, 90.0, 96.3, 85.7),
+            "without dropout": (None, 94.8, 89.9, 90.4, 96.5, 86.1),
+        },
+        "spans": {
+            "subword tokens": (83.8, 86.7, 92.5),
+            "whole words": (84.3, 86.3, 92.8),
+            "geometric spans": (85.4, 87.0, 93.3),
+        },
+        "span-boundary": {
+            "two segments + NSP": (85.4, 87.0, 93.3),
+            "single sequence": (86.7, 87.3, 93.8),
+            "single sequence + SBO": (86.8, 87.6, 93.9),
+        },
+        "depth-and-width": {
+            "BERT base": (90.4, 80.4, 84.5, 92.8, 68.2),
+            "BERT large": (92.2, 85.0, 86.6, 93.0, 73.9),
+            "ALBERT base": (89.3, 80.0, 81.6, 90.3, 64.0),
+            "ALBERT large": (90.6, 82.3, 83.5, 91.7, 68.5),
+            "ALBERT xlarge": (92.5, 86.1, 86.4, 92.4, 74.8),
+            "ALBERT xxlarge": (94.1, 88.1, 88.0, 95.2, 82.3),
+        },
+        "mask-rate": {
+            "15 %": (84.2, 90.9, 87.8, 93.3),
+            "20 %": (84.1, 91.3, 87.9, 92.7),
+            "30 %": (84.2, 91.6, 88.0, 93.0),
+            "40 %": (84.5, 91.6, 88.1, 92.8),
+            "50 %": (84.1, 91.1, 88.1, 92.7),
+            "60 %": (83.2, 90.7, 87.8, 92.6),
+            "70 %": (82.3, 89.4, 87.5, 91.9),
+            "80 %": (80.8, 87.9, 87.1, 90.5),
+            "15 %, 80/10/10": (83.7, 90.4, 87.8, 93.2),
+            "40 %, 80/10/10": (84.3, 91.2, 87.9, 93.0),
+        },
+        "batch-size": {
+            "1x (256)": (3.99, 84.7, 92.7),
+            "8x (2K)": (3.68, 85.2, 92.9),
+            "32x (8K)": (3.77, 84.6, 92.8),
+        },
+        "encoding": dict.fromkeys(("WordPiece, lower case", "WordPiece, cased", "byte-level BPE"), (None,) * 5),
+        "data-and-steps": {
+            "1/10 of the text": (93.6, 87.3, 89.0, 95.3),
+            "all text": (94.0, 87.7, 89.3, 95.6),
+            "all text, 3x steps": (94.4, 88.7, 90.0, 96.1),
+            "all text, 5x steps": (94.6, 89.4, 90.2, 96.4),
+        },
+        "ngrams": {"tokens": (None,) * 5, "n-grams": (None,) * 5},
+        "dynamic": {
+            "static, one mask": (None, None, None),
+            "static, ten copies": (78.3, 84.3, 92.5),
+            "dynamic": (78.7, 84.0, 92.9),
+        },
+    }
+    for name, published in printed.items():
+        table = studies.find(name)
+        columns = [each.name for each in table.measurements]
+        assert {
+            variant.name: tuple(table.published.get((variant.name, column)) for column in columns)
+            for variant in table.variants
+        } == published
+
+
+def test_spans_of_two_segments_are_one_pre_training_in_both_tables():
+    for scale in scales.SCALES.values():
+        ids = {
+            identity("pretrain", recipe=each.recipe(each.variant(name), scale.following(each.at_paper).recipe))
+            for each, name in (
+                (studies.find("spans"), "geometric spans"),
+                (studies.find("span-boundary"), "two segments + NSP"),
+            )
+        }
+        assert len(ids) == 1
+
+
+def test_masking_rates_are_those_of_their_names():
+    table = studies.find("mask-rate")
+    for variant in table.variants:
+        (loss,) = table.recipe(variant, scales.find("paper").recipe).objective
+        shares = (0.8, 0.1, 0.1) if variant.name.endswith("80/10/10") else (1.0, 0.0, 0.0)
+        assert loss == MaskedLM(
+            mask_prob=int(variant.name[:2]) / 100,
+            corruption=Corruption(**dict(zip(("mask", "keep", "random"), shares, strict=True))),
+        )
+
+
+def test_convergence_is_figure_5_by_milestone():
+    table = studies.find("convergence")
+    printed = {
+        name: [
+            (at, table.figure(name, "MNLI", at))
+            for at in table.measurements[0].milestones
+            if at not in (30, 50, 70, 90)
+        ]
+        for name in ("masked LM", "left-to-right")
+    }
+    assert printed == {
+        "masked LM": [(3, 78.6), (5, 79.6), (10, 80.5), (20, 82.2), (40, 83.2), (60, 84.0), (80, 84.3), (100, 84.4)],
+        "left-to-right": [
+            (3, 79.4), (5, 79.8), (10, 80.3), (20, 81.0), (40, 81.7), (60, 81.9), (80, 82.1), (100, 82.2),
+        ],
+    }  # fmt: skip
+    assert table.figure("masked LM", "MNLI", 50) is None
+
+
+@pytest.mark.parametrize("name", studies.names())
+def test_no_claim_of_a_study_is_against_the_papers_own_figures(name):
+    """For pairs with published values of both variants; a lower perplexity is better."""
+    table = studies.find(name)
+    for claim in table.claims:
+        for better, worse in claim.pairs:
+            figures = (table.figure(better, claim.on, claim.at), table.figure(worse, claim.on, claim.before))
+            if None not in figures:
+                apart = (figures[0] - figures[1]) * (-1 if "perplexity" in claim.on else 1)
+                assert apart > 0 if claim.within is None else abs(apart) < claim.within, claim
+
+
+def test_the_baseline_of_five_studies_is_one_pre_training():
+    """At scale paper, RoBERTa's own inputs and the cased text of Table 7 set two of them apart."""
+    tables = [studies.find(name) for name in ("masking", "nsp", "size", "formats", "features")]
+    for scale in scales.SCALES.values():
+        ids = [
+            identity("pretrain", recipe=each.recipe(each.variant(each.baseline), scale.following(each.at_paper).recipe))
+            for each in tables
+        ]
+        assert [ids.index(each) for each in ids] == ([0, 0, 0, 3, 4] if scale.name == "paper" else [0] * 5)
