@@ -60,7 +60,7 @@ def finetuning(evidence: Evidence) -> Picture | None:
             lines.append((name, "training loss", cell.variant, seed, loss, cell.curve[end - 1][0], None, None))
     if not lines:
         return None
-    variants = [each for each in evidence.variants if any(line[2] == each for line in lines)]
+    variants = _drawn(evidence, lines)
     alt = f"Training loss of {count(len(variants), 'variant')} during fine-tuning."
     return Picture(evidence, "finetuning", "Fine-tuning curves", alt, _draw(evidence, variants, lines, []))
 
@@ -84,8 +84,15 @@ def convergence(evidence: Evidence) -> Picture | None:
             steps, times = np.array(timed).T
             seconds = float(np.interp(step, steps, times, right=np.nan))  # nan where it was not recorded
             lines.append((name, unit, cell.variant, cell.pretrain_seed, cell.value, step, None, seconds))
+    variants = _drawn(evidence, lines)
     alt = f"{count(len(names), 'measurement')} of {count(len(variants), 'variant')} during pre-training."
     return Picture(evidence, "convergence", "Convergence", alt, _draw(evidence, variants, lines, []))
+
+
+def _drawn(evidence: Evidence, lines: Iterable[tuple[Any, ...]]) -> list[str]:
+    """The variants that `lines` (`_COLUMNS`) have values of, in the order of the study."""
+    found = {line[_COLUMNS.index("variant")] for line in lines}
+    return [each for each in evidence.variants if each in found]
 
 
 def _draw(evidence: Evidence, variants: list[str], lines: Iterable[tuple[Any, ...]], levels: Sequence[float]) -> Figure:

@@ -46,6 +46,15 @@ def test_seeds_make_a_band_over_steps_and_time(builder: Any, figures: Figures) -
     assert time.get_xlabel() == "training time (seconds)", "means of 150 and 300, and of 600 and 1,200"
 
 
+def test_the_legend_has_the_variants_that_are_measured(builder: Any, figures: Figures) -> None:
+    for variant, values in (("80/10/10", (40.0, 50.0)), ("100/0/0", (None, None))):
+        run_id = builder.pretrain(variant)
+        for milestone, value in zip((50, 100), values, strict=True):
+            builder.cell(variant, "MNLI", value, pretrain_id=run_id, milestone=milestone)
+    (legend,) = figures()["convergence"].legends
+    assert [text.get_text() for text in legend.get_texts()] == ["80/10/10"]
+
+
 def test_without_milestones_there_is_no_picture_of_them(builder: Any, figures: Figures) -> None:
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
     assert "convergence" not in figures()
