@@ -27,13 +27,13 @@ def start(runs, *more, **options):
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, **options)
 
 
-def begun_for(runs):
-    """Processes that live and have the environment that `start` gives."""
-    mark, found = f"RUNS_OF_THIS_TEST={runs}".encode(), []
+def begun_with(name, value):
+    """Ids of processes that live and have an environment variable of this value."""
+    mark, found = f"{name}={value}".encode(), []
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
             if mark in path.read_bytes().split(b"\0"):
-                found.append(path.parent.name)
+                found.append(int(path.parent.name))
         except OSError:
             continue
     return found
@@ -102,27 +102,29 @@ def test_a_signal_while_ray_starts_ends_the_command_and_ray(tmp_path, until, del
     (folder,) = session(process.pid)
     time.sleep(delay)
     os.killpg(process.pid, number)
-    _, errors = process.communicate(timeout=120)  # as long as Ray takes to start: four seconds where nothing else runs
+    _, errors = process.communicate(timeout=400)  # as long as Ray takes to start: four seconds where nothing else runs
     assert process.returncode == 128 + number, errors
     assert errors.count("\n") == 1
     assert f"interrupted by {number.name}" in errors
-    until(lambda: not begun_for(tmp_path / "runs"), seconds=3)
+    until(lambda: not begun_with("RUNS_OF_THIS_TEST", tmp_path / "runs"), seconds=20)
     assert not folder.exists()
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at /proc")
-def test_what_a_killed_command_left_of_ray_is_removed_by_the_next_one():
+def test_what_a_killed_command_left_of_ray_is_removed_by_the_next_one(until):
     other, held = (Path(tempfile.mkdtemp(prefix=prefix, dir="/tmp")) for prefix in ("", on_ray.PRIVATE))
     left = other.with_name(on_ray.PRIVATE + other.name)
     environment = {on_ray.OWNER: str(left)}
     waiting = [subprocess.Popen(["/bin/sleep", "60"], env=each) for each in (environment, {})]
-    other.rename(left)  # now that its process runs: tests beside this one also remove what they find
     try:
+        # a process that has just begun shows no environment for a moment
+        until(lambda: begun_with(on_ray.OWNER, left) == [waiting[0].pid])
+        other.rename(left)  # only now: tests beside this one also remove what they find
         with claimed(held / "claim"):
             with on_ray._private_folder() as private:
                 assert private.stat().st_mode & 0o777 == 0o700
                 assert [each.exists() for each in (left, held)] == [False, True]
-                assert waiting[0].wait(5) == -signal.SIGKILL
+                assert waiting[0].wait(60) == -signal.SIGKILL
                 assert waiting[1].poll() is None
             assert not private.exists()
     finally:

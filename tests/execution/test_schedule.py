@@ -180,7 +180,7 @@ def test_a_run_that_another_command_works_on_is_waited_for_behind_the_others(job
     assert remaining.lost == []
 
 
-def test_who_is_waited_for_is_said_once(jobs, store, monkeypatch, capsys):
+def test_who_is_waited_for_is_said_once(jobs, store, monkeypatch, capsys, until):
     """Its holder may be a stopped process, or one on another machine."""
     monkeypatch.setattr(locks, "SECONDS_OF_SILENCE", 0.3)
     monkeypatch.setattr(errors, "_warned", set())
@@ -191,11 +191,12 @@ def test_who_is_waited_for_is_said_once(jobs, store, monkeypatch, capsys):
         with store.claimed(first.id) as claim:
             claim(7, 20, "pre-training")
             held.set()
-            time.sleep(1.5)
+            until(lambda: errors._warned)
+            time.sleep(0.9)  # silence enough to say it twice more
 
     holder = threading.Thread(target=hold)
     holder.start()
-    assert held.wait(10)
+    assert held.wait(60)
     assert carried_out(jobs, store, Engine(store)) == []
     holder.join()
     (line,) = capsys.readouterr().err.splitlines()
