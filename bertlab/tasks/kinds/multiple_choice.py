@@ -4,7 +4,7 @@ in place of its blank `_`, or behind it (as in ALBERT's released code for RACE).
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class MultipleChoice(TaskKind):
 
     name = "multiple-choice"
     columns = range(2, 28)
-    metrics = ("accuracy",)
+    metrics: ClassVar[tuple[str, ...]] = ("accuracy",)
     hub_task = "multiple-choice"
     exchanged = 0
 
@@ -38,11 +38,12 @@ class MultipleChoice(TaskKind):
         return names if len(names) == counts[0] else tuple(str(number) for number in range(counts[0]))
 
     def text(self, task: Task, table: Table) -> tuple[list[str], ...]:
-        """The contexts, and one column per ending from columns or from a last column of lists. A column of questions
-        may precede the lists: an ending takes the place of a blank in it, or follows it."""
+        """The contexts, and one column per ending from columns or from a last column of lists, whose endings may have
+        names: `{"label": ["A", ...], "text": [...]}`. A column of questions may precede the lists: an ending takes the
+        place of a blank in it, or follows it."""
         context, *between, last = task.text
         texts, listed = table.texts(context), table.columns.get(last, [""])
-        if len(between) > 1 or (between and not isinstance(listed[0], list)):
+        if len(between) > 1 or (between and not isinstance(listed[0], list | dict)):
             return (texts, *(table.texts(name) for name in (*between, last)))
         columns = _listed(listed, table.where(last))
         if not between:
@@ -54,15 +55,22 @@ class MultipleChoice(TaskKind):
         return (texts, *filled)
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[int]:
-        """The index of the right ending of each example, which may be given by its text."""
+        """The index of the right ending of each example, which may be given by its text, or by its name if endings have
+        names."""
         values, endings = table.columns[task.label], table.columns.get(task.text[-1], [""])
-        if not isinstance(values[0], str) or values[0] in names or not isinstance(endings[0], list):
+        named = isinstance(endings[0], dict)
+        if not named and (not isinstance(values[0], str) or values[0] in names or not isinstance(endings[0], list)):
             return classification.labels(values, names, table.where(task.label))
         found = []
         for row, (value, listed) in enumerate(zip(values, endings, strict=True), start=1):
-            if value not in listed:
-                raise BadInput(f"{table.where(task.label)} row {row} is {shown(value)}: give the text of an ending")
-            found.append(listed.index(value))
+            known = listed.get("label") if isinstance(listed, dict) else listed
+            if not isinstance(known, list) or len(known) != len(_texts(listed)):
+                given = f"{table.where(task.text[-1])} row {row} is {shown(listed)}"
+                raise BadInput(f'{given}: give {{"label": [...], "text": [...]}}, a label per text')
+            if value not in known:
+                one = f"one of {', '.join(map(str, known))}" if named else "the text of an ending"
+                raise BadInput(f"{table.where(task.label)} row {row} is {shown(value)}: give {one}")
+            found.append(known.index(value))
         return found
 
     def encode(
@@ -112,10 +120,16 @@ def _pairs(text: Sequence[Sequence[str]]) -> list[list[str]]:
 
 def _listed(values: Sequence[Any], where: str) -> list[list[str]]:
     """Lists of endings as one column per ending."""
-    count = len(values[0]) if isinstance(values[0], list) else 0
-    for row, listed in enumerate(values, start=1):
+    found = [_texts(value) for value in values]
+    for row, (value, listed) in enumerate(zip(values, found, strict=True), start=1):
         if not isinstance(listed, list) or len(listed) < 2:
-            raise BadInput(f"{where} row {row} is {shown(listed)}: give a list of two endings or more")
-        if len(listed) != count:
-            raise BadInput(f"{where} row {row} has {len(listed)} endings, the first row {count}: give the same number")
-    return [checked_texts(column, where) for column in zip(*values, strict=True)]
+            raise BadInput(f"{where} row {row} is {shown(value)}: give a list of two endings or more")
+        if len(listed) != len(found[0]):
+            differ = f"{where} row {row} has {len(listed)} endings, the first row {len(found[0])}"
+            raise BadInput(f"{differ}: give the same number")
+    return [checked_texts(column, where) for column in zip(*found, strict=True)]
+
+
+def _texts(endings: Any) -> Any:
+    """The texts of endings with names; other values as they are."""
+    return endings.get("text") if isinstance(endings, dict) else endings
