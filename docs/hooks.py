@@ -124,7 +124,7 @@ def tasks() -> str:
     rows = []
     for name, task in TASKS.items():
         source = f"`{task.hub}`" if task.hub else ("synthetic" if task.dataset == "microworld" else "a local mirror")
-        counterpart = f"`{task.microworld}`" if task.microworld != name else ""
+        counterpart = f"`{task.microworld}`" if task.microworld not in ("", name) else ""
         splits = task.evaluation + (f", {task.test}" if task.test else "")
         metrics = ", ".join(f"`{metric}`" for metric in kinds.find(task.kind).known(task.labels))
         rows.append((f"`{name}`", task.kind, metrics, source, splits, counterpart))

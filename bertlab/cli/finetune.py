@@ -64,7 +64,7 @@ def finetune(
     if json:
         print_json([{"id": run.id, "path": str(run.path), **run.result()} for run in found])
     counterpart = catalog.find(task).microworld
-    data = f" (here {counterpart}, synthetic)" if plan.world and counterpart != task else ""
+    data = f" (here {counterpart}, synthetic)" if plan.world and counterpart not in ("", task) else ""
     for result in [run.result() for run in found]:
         for each in (result, result["test"]) if "test" in result else (result,):
             points = [

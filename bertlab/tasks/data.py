@@ -60,13 +60,15 @@ def read(located: Located) -> TaskData:
 
 def _table(located: Located, split: str) -> Table:
     task = located.task
-    columns = (*chain.from_iterable(map(columns_of, task.text)), task.label)
+    answers = kinds.find(task.kind).label_columns(task)
+    columns = (*chain.from_iterable(map(columns_of, task.text)), *answers)
     if located.folder is not None:
         path = split_file(located.folder, split)
         table = Table.of(rows.read(path), str(path), columns, task.group)
         if {".csv", ".tsv"} & set(path.suffixes):
-            cells = table.columns[task.label]
-            table.columns[task.label] = [cell if cell in task.labels else rows.number(cell) for cell in cells]
+            for name in answers:
+                cells = table.columns[name]
+                table.columns[name] = [cell if cell in task.labels else rows.number(cell) for cell in cells]
         return table
     if located.hub is not None:
         examples, names = from_hub(located.hub, split, task.label, advice(task))

@@ -42,12 +42,14 @@ class Task(Checked, group="task "):
     text: tuple[str, ...] = ()
     """Text columns: one or two for classification and regression; question and context for spans; context and endings
     (or one column of lists of endings, which one of questions may precede) for multiple choice; one column of tokens
-    for tagging. A text may also join columns, named in braces: `{premise} What was the {question}?`; lists of texts,
-    such as the turns of a dialogue, are joined with spaces."""
+    for tagging; context, pronoun, its position in characters and two names for coreference. A text may also join
+    columns, named in braces: `{premise} What was the {question}?`; lists of texts, such as the turns of a dialogue, are
+    joined with spaces."""
     label: str = "label"
-    """The target column: a label for classification, a number for regression, the index or the text of the right ending
-    for multiple choice, a label per token for tagging; for spans SQuAD's `answers`, `{"text": [...], "answer_start":
-    [...]}` in characters of the context, with empty lists if the question has no answer."""
+    """The target column: a label for classification, a number for regression, the index, the text or the name of the
+    right ending for multiple choice, a label per token for tagging; for spans SQuAD's `answers`, `{"text": [...],
+    "answer_start": [...]}` in characters of the context, with empty lists if the question has no answer; two columns
+    in braces for coreference, `{A-coref} {B-coref}`: whether the pronoun means the first name, and the second."""
     labels: tuple[str, ...] = ()
     """Names of the labels, in the order of their integers; empty to read them from the data."""
     group: tuple[str, ...] = ()

@@ -232,6 +232,8 @@ def test_tasks_are_listed(call, capsys):
     listed = {each["name"]: each for each in json_of(call, capsys, "tasks")}
     assert listed["mnli"]["hub"] == "nyu-mll/glue:mnli"
     assert (listed["squad"]["kind"], listed["squad"]["metrics"][0]) == ("span", "exact")
+    assert listed["gap"]["metrics"] == ["f1", "f1_masculine", "f1_feminine", "bias"]
+    assert listed["commonsense_qa"]["hub"] == "tau/commonsense_qa"
     assert call("tasks") == 0
     text = capsys.readouterr().out
     assert all(f"\n{name} " in text for name in listed)

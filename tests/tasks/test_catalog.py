@@ -7,11 +7,12 @@ from bertlab.errors import BadInput
 from bertlab.tasks import catalog
 
 
-def test_every_task_can_be_measured_on_the_embedded_world():
+def test_every_task_of_a_kind_that_the_embedded_world_has_can_be_measured_on_it():
     for name, task in catalog.TASKS.items():
         assert task.name == name
-        assert task.microworld in catalog.WORLD
-        assert catalog.WORLD[task.microworld].kind == task.kind
+        kinds = {each.kind for each in catalog.WORLD.values()}
+        assert task.microworld in catalog.WORLD or task.kind not in kinds
+        assert not task.microworld or catalog.WORLD[task.microworld].kind == task.kind
 
 
 @pytest.mark.parametrize("name", list(catalog.WORLD))

@@ -434,7 +434,8 @@ def test_superglue_is_one_data_set_of_the_hub_with_a_configuration_for_each_task
 
 
 def test_the_other_choices_of_the_hub(hub, tmp_path, write):
-    """WinoGrande's largest training set among its configurations, and CommonsenseQA's only one."""
+    """WinoGrande's largest training set among its configurations, CommonsenseQA's only one, and GAP as the Hub itself
+    converts it."""
 
     def stored(row):
         return write(tmp_path / "rows.parquet", [row]).read_bytes()
@@ -452,12 +453,21 @@ def test_the_other_choices_of_the_hub(hub, tmp_path, write):
     hub.push("datasets/allenai/winogrande", sizes)
     common = {f"data/{split}-00000-of-00001.parquet": stored(COMMONSENSE[1]) for split in splits}
     hub.push("datasets/tau/commonsense_qa", common)
+    meant = {"Pronoun": "she", "Pronoun-offset": 0, "A": "Ann", "A-coref": False, "B": "Eve", "B-coref": True}
+    converted = stored({"Text": "she fell.", **meant, "URL": "some page"})
+    hub.push("datasets/google-research-datasets/gap", {"gap.py": b"a script"})
+    gap = {f"default/{split}/0000.parquet": converted for split in splits}
+    hub.push("datasets/google-research-datasets/gap", gap, "refs/convert/parquet")
 
     def load(name):
         return data.load(catalog.find(name), machine=Machine(cache=tmp_path / "cache"), world=False)
 
     assert (load("winogrande").train.text, load("winogrande").train.labels) == (tuple([text] for text in texts), [0])
     assert (load("commonsense_qa").train.labels, load("commonsense_qa").test) == ([2], None)
+    assert (load("gap").train.labels, load("gap").test.labels) == ([1], [1])
+    assert load("gap").evaluation.text == (
+        ["[ she ] fell."], ["she means Ann"], ["she means Eve"], ["she means neither"],
+    )  # fmt: skip
 
 
 def test_rows_of_the_hub_are_known_by_their_files_and_not_by_the_commit(conll, hub, tmp_path):

@@ -17,6 +17,9 @@ KINDS: list[tuple[str, str]] = [
     ("classification", "f1"),
     ("classification", "matthews"),
     ("multiple-choice", "accuracy"),
+    ("coreference", "f1"),
+    ("coreference", "f1_feminine"),
+    ("coreference", "bias"),
     ("regression", "pearson"),
     ("regression", "spearman"),
     ("tagging", "accuracy"),
@@ -35,10 +38,11 @@ def predictions(kind: str, rng: np.random.Generator, classes: int = 2, size: int
     if kind == "regression":
         right = rng.integers(0, 6, size)  # ties among the right numbers, as in STS-B
         return {"prediction": np.float32(right + rng.normal(size=size)), "label": np.float32(right)}
-    words = 6 * size if kind == "tagging" else size
-    label = rng.integers(0, len(TAGS) if kind == "tagging" else classes, words)
+    words, classes = {"tagging": (6 * size, len(TAGS)), "coreference": (size, 3)}.get(kind, (size, classes))
+    label = rng.integers(0, classes, words)
     prediction = np.where(rng.random(words) < 0.7, label, rng.permutation(label))
-    return {"prediction": prediction, "label": label, "sentence": np.sort(rng.integers(0, size, words))}
+    sentence = np.sort(rng.integers(0, size, words))
+    return {"prediction": prediction, "label": label, "sentence": sentence, "feminine": rng.random(words) < 0.5}
 
 
 def by_task(kind: str, metric: str, found: dict[str, np.ndarray], names: Sequence[str]) -> float:

@@ -70,6 +70,10 @@ class TaskKind(ABC):
     exchanged: ClassVar[int] = 1
     """The text column that the exchanged-text floor takes from another example."""
 
+    def label_columns(self, task: Task) -> tuple[str, ...]:
+        """The columns that hold the answers."""
+        return (task.label,)
+
     def label_names(self, task: Task, tables: Sequence[Table]) -> tuple[str, ...]:
         """The names of the labels in order; none for answers without labels."""
         return ()
