@@ -11,7 +11,7 @@ from bertlab.adaptation.base import Adaptation
 from bertlab.keyed import key as keyed
 from bertlab.recipe import cost
 from bertlab.recipe.ranges import Range
-from bertlab.recipe.recipe import Model, Rate
+from bertlab.recipe.recipe import Rate, Transformer
 
 if TYPE_CHECKING:
     from bertlab.model.heads import PretrainingModel
@@ -60,7 +60,9 @@ class Adapters(Adaptation):
         add_adapters(model.encoder, self.units(model.encoder.hidden_size), keyed(*key, "adapters"))
         return model.encoder
 
-    def flops(self, model: Model, trained: float, evaluated: float, passes: float, *, causal: bool = False) -> float:
+    def flops(
+        self, model: Transformer, trained: float, evaluated: float, passes: float, *, causal: bool = False
+    ) -> float:
         """Two forward passes of the encoder per token (frozen weights need no gradient), three of the adapters."""
         encoder = cost.encoder_flops_per_token(model, self.length, causal=causal)
         adapters = 2.0 * model.layers * 2 * 2 * model.hidden * self.units(model.hidden)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from bertlab.keyed import key as keyed
 from bertlab.recipe.ranges import DROPOUT, SHARE, Arm, Range
-from bertlab.recipe.recipe import Count, Decay, Epochs, Length, Model, Rate
+from bertlab.recipe.recipe import Count, Decay, Epochs, Length, Rate, Transformer
 from bertlab.tasks.examples import Batch, Examples, Integers
 from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.kinds.base import TaskKind
@@ -128,7 +128,9 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         return min(self.max_steps or steps, steps)
 
     @abstractmethod
-    def flops(self, model: Model, trained: float, evaluated: float, passes: float, *, causal: bool = False) -> float:
+    def flops(
+        self, model: Transformer, trained: float, evaluated: float, passes: float, *, causal: bool = False
+    ) -> float:
         """FLOPs of `trained` tokens in each of `passes` epochs of training and `evaluated` ones after it, no heads."""
 
 

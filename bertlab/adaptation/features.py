@@ -12,7 +12,7 @@ from bertlab.keyed import key as keyed
 from bertlab.progress import stop_if_asked
 from bertlab.recipe import cost
 from bertlab.recipe.ranges import SHARE, Range
-from bertlab.recipe.recipe import Decay, Epochs, Model, Rate
+from bertlab.recipe.recipe import Decay, Epochs, Rate, Transformer
 from bertlab.tasks.examples import Examples, Integers, by_length
 from bertlab.tasks.kinds.base import TaskKind
 
@@ -119,7 +119,9 @@ class Features(Adaptation):
         found: Tensor = model(batch["features"], batch["words"])
         return found
 
-    def flops(self, model: Model, trained: float, evaluated: float, passes: float, *, causal: bool = False) -> float:
+    def flops(
+        self, model: Transformer, trained: float, evaluated: float, passes: float, *, causal: bool = False
+    ) -> float:
         """One forward pass of the encoder per token, and three of the tagger in each epoch."""
         forward = cost.encoder_flops_per_token(model, self.length, causal=causal)
         levels = 1 if self.layers.startswith("sum") else len(self.levels(model.layers))

@@ -11,7 +11,7 @@ from bertlab.adaptation.base import Adaptation
 from bertlab.keyed import key as keyed
 from bertlab.recipe import cost
 from bertlab.recipe.ranges import Range
-from bertlab.recipe.recipe import Model
+from bertlab.recipe.recipe import Transformer
 
 if TYPE_CHECKING:
     from torch import nn
@@ -69,7 +69,9 @@ class FineTuning(Adaptation):
             for value in level.parameters()
         }
 
-    def flops(self, model: Model, trained: float, evaluated: float, passes: float, *, causal: bool = False) -> float:
+    def flops(
+        self, model: Transformer, trained: float, evaluated: float, passes: float, *, causal: bool = False
+    ) -> float:
         """Three forward passes per token, one through a frozen encoder."""
         forward = cost.encoder_flops_per_token(model, self.length, causal=causal)
         above = cost.recurrent_flops(model.hidden, model.hidden // 2, 2) if self.bilstm else 0.0

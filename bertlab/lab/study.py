@@ -14,7 +14,7 @@ from bertlab.errors import BadInput, unknown
 from bertlab.lab import scales
 from bertlab.lab.study_file import StudyFile
 from bertlab.names import plain
-from bertlab.recipe import OPTIONS, Inputs, Loss, Model, Optimizer, Recipe, Schedule, Tokenizer
+from bertlab.recipe import OPTIONS, Inputs, Loss, Optimizer, Recipe, Schedule, Tokenizer, Transformer
 from bertlab.recipe.identity import by_kind, default_of, field_paths, leaves, put, science, set_fields
 from bertlab.recipe.ranges import Checked, Range, arms
 from bertlab.tasks import kinds
@@ -47,20 +47,19 @@ class Size(Checked, group="size"):
         """`given` with a vocabulary of this size."""
         return dataclasses.replace(given, vocabulary=round(self.vocabulary * given.vocabulary))
 
-    def of(self, model: Model) -> Model:
+    def of(self, model: Transformer) -> Transformer:
         """`model` in this size, with at least one layer and one head."""
         across = max(1, round(self.width * model.heads))
         hidden = across * (model.hidden // model.heads)
-        embedding_size = model.embedding_size
+        changes = {
+            "layers": max(1, round(self.layers * model.layers)),
+            "heads": max(1, int(self.heads * across)),
+            "hidden": hidden,
+        }
         if self.embeddings != 1:
-            embedding_size = max(1, round(self.embeddings * (embedding_size or hidden)))
-        return dataclasses.replace(
-            model,
-            layers=max(1, round(self.layers * model.layers)),
-            heads=max(1, int(self.heads * across)),
-            hidden=hidden,
-            embedding_size=embedding_size,
-        )
+            width = getattr(model, "embedding_size", 0) or hidden
+            changes["embedding_size"] = max(1, round(self.embeddings * width))
+        return put(model, changes, "model.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +96,7 @@ class Variant(Checked, group="variant "):
     inputs: Inputs | None = None
     objective: tuple[Loss, ...] | None = None
     """The losses. A loss of the scale keeps its fields, except those in which the variants of the study differ."""
-    model: Model | None = None
+    model: Transformer | None = None
     schedule: Schedule | None = None
     optimizer: Optimizer | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -334,7 +333,7 @@ class Study(Checked, group="study "):
         usual = leaves(Recipe())
         for variant in self.variants:
             arms_given: dict[str, Any] = {loss.kind: loss for loss in variant.objective or ()}
-            arms_given |= {"tokenizer": variant.tokenizer, "optimizer": variant.optimizer}
+            arms_given |= {"tokenizer": variant.tokenizer, "model": variant.model, "optimizer": variant.optimizer}
             for path, each in arms_given.items():
                 if each is not None:
                     required = [one.name for one in dataclasses.fields(each) if default_of(one) is dataclasses.MISSING]

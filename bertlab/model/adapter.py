@@ -3,7 +3,7 @@
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bertlab.model.encoder import Encoder
+from bertlab.model.encoder import Stack
 from bertlab.model.initial import initialise
 
 ADAPTER_STD = 1e-2
@@ -24,7 +24,7 @@ class Adapter(nn.Module):
         return out
 
 
-def add_adapters(encoder: Encoder, bottleneck: int, seed: int) -> None:
+def add_adapters(encoder: Stack, bottleneck: int, seed: int) -> None:
     """Puts two new adapters into each layer of `encoder`, in place; their weights start from `seed`.
 
     As in the released code, the input of an adapter is its sub-layer's output after dropout, before the residual.

@@ -5,6 +5,7 @@ Under autocast, activations have its type from the embeddings on, and LayerNorm 
 Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden.
 """
 
+from abc import ABC, abstractmethod
 from typing import Self
 
 from torch import Tensor, nn
@@ -25,22 +26,32 @@ from bertlab.model.layers import (
 )
 from bertlab.model.sharing import share
 
+Sight = tuple[Tensor | None, Rotation | None]
+"""What a layer knows of the tokens around each: the bias of its attention scores, and the rotation of positions."""
 
-class Encoder(nn.Module):
-    """BERT's encoder of at most `positions` tokens. With `causal`, each sees only itself and those before it."""
 
-    def __init__(self, model: recipe.Model, vocabulary: int, positions: int, causal: bool = False) -> None:
+class Stack(nn.Module, ABC):
+    """Embeddings under layers: the protocol of an encoder of at most `positions` tokens, and what all have in common.
+
+    A subclass sets `embeddings`, `layers` and `final_norm`, if there is one. With `causal`, each token sees only itself
+    and those before it.
+    """
+
+    embeddings: Embeddings
+    layers: nn.ModuleList
+    final_norm: Norm | None
+    over_tokens = False
+    """Whether a normalisation reads statistics off all tokens of a batch in training."""
+
+    def __init__(self, model: recipe.Transformer, positions: int, causal: bool) -> None:
         super().__init__()
         self.causal = causal
         self.hidden_size, self.num_layers, self.max_positions = model.hidden, model.layers, positions
         self.heads = model.heads
-        self.embeddings = Embeddings(model, vocabulary, positions)
-        pre = model.norm_position == "pre"
-        self.layers = nn.ModuleList((PreNormLayer if pre else Layer)(model) for _ in range(model.layers))
-        share(self.layers, model)
-        self.final_norm = new_norm(model) if pre else None
-        self.over_tokens = any(norm.over_tokens for norm in self.norms)
-        self.rotary = Rotary(positions, model.hidden // model.heads) if model.positions == "rotary" else None
+
+    @abstractmethod
+    def sights(self, x: Tensor, lengths: Tensor | None) -> list[Sight]:
+        """What each layer knows of the tokens around each, for the embeddings `x` (B, T, D)."""
 
     @property
     def levels(self) -> list[nn.Module]:
@@ -67,15 +78,15 @@ class Encoder(nn.Module):
 
     def encode(self, x: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
         """As `forward`, from the embeddings `x` (B, T, D)."""
-        bias, rotation = self._between_tokens(x, lengths)
+        *below, of_last = self.sights(x, lengths)
         real, later = None, None
         if self.training and self.over_tokens:
             real = None if lengths is None else real_tokens(lengths, x.shape[1])
             positions, later = None, positions
         *lower, last = self.layers
-        for layer in lower:
-            x = layer(x, bias, rotation, None, real)
-        x = last(x, bias, rotation, positions, real)
+        for layer, sight in zip(lower, below, strict=True):
+            x = layer(x, *sight, None, real)
+        x = last(x, *of_last, positions, real)
         if self.final_norm is not None:
             x = self.final_norm(x, real)
         return x if later is None else gather(x, later)
@@ -83,17 +94,31 @@ class Encoder(nn.Module):
     def hidden_states(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> list[Tensor]:
         """The vectors (B, T, D) of the embeddings and of each layer; under pre-norm, only the last are normalised."""
         x = self.embeddings(tokens, segments)
-        bias, rotation = self._between_tokens(x, lengths)
         states = [x]
-        for layer in self.layers:
-            states.append(layer(states[-1], bias, rotation))
+        for layer, sight in zip(self.layers, self.sights(x, lengths), strict=True):
+            states.append(layer(states[-1], *sight))
         if self.final_norm is not None:
             states[-1] = self.final_norm(states[-1])
         return states
 
-    def _between_tokens(self, x: Tensor, lengths: Tensor | None) -> tuple[Tensor | None, Rotation | None]:
-        """The bias of attention scores, for padding or causal, and the rotation; the same in all layers."""
+
+class Encoder(Stack):
+    """BERT's encoder."""
+
+    def __init__(self, model: recipe.Model, vocabulary: int, positions: int, causal: bool = False) -> None:
+        super().__init__(model, positions, causal)
+        self.embeddings = Embeddings(model, vocabulary, positions)
+        pre = model.norm_position == "pre"
+        self.layers = nn.ModuleList((PreNormLayer if pre else Layer)(model) for _ in range(model.layers))
+        share(self.layers, model)
+        self.final_norm = new_norm(model) if pre else None
+        self.over_tokens = any(norm.over_tokens for norm in self.norms)
+        self.rotary = Rotary(positions, model.hidden // model.heads) if model.positions == "rotary" else None
+
+    def sights(self, x: Tensor, lengths: Tensor | None) -> list[Sight]:
+        """The same in all layers: a bias for padding, or causal, and the rotation."""
         tokens = x.shape[1]
         rotation = None if self.rotary is None else (self.rotary.cosine[:tokens], self.rotary.sine[:tokens])
         # Padding is at the end, which no token of a causal encoder sees.
-        return causal_bias(tokens, x) if self.causal else padding_bias(lengths, tokens, x.dtype), rotation
+        bias = causal_bias(tokens, x) if self.causal else padding_bias(lengths, tokens, x.dtype)
+        return [(bias, rotation)] * self.num_layers

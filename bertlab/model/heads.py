@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.keyed import key
-from bertlab.model.encoder import Encoder
+from bertlab.model.encoder import Stack
 from bertlab.model.initial import HEAD_STD, initialise
 from bertlab.model.layers import APPROXIMATE, eager_on_cpu, gather, set_dropout
 from bertlab.model.recurrent import Backbone
@@ -39,11 +39,11 @@ class LMHead(nn.Module):
     The transform is from the width of the encoder to that of the embeddings, E (ALBERT's released code).
     """
 
-    def __init__(self, model: recipe.Model, vocabulary: int) -> None:
+    def __init__(self, model: recipe.Transformer, vocabulary: int) -> None:
         super().__init__()
         self.approximate = APPROXIMATE[model.activation]
-        self.transform = nn.Linear(model.hidden, model.embedding_width)
-        self.norm = nn.LayerNorm(model.embedding_width, model.layer_norm_eps)
+        self.transform = nn.Linear(model.hidden, model.embedding_width, bias=model.biases)
+        self.norm = nn.LayerNorm(model.embedding_width, model.layer_norm_eps, bias=model.biases)
         self.bias = nn.Parameter(torch.zeros(vocabulary))
 
     def forward(self, hidden: Tensor, embeddings: Tensor) -> Tensor:
@@ -123,11 +123,17 @@ class PretrainingModel(nn.Module):
     """The encoder with the heads of an objective, by default BERT's."""
 
     def __init__(
-        self, model: recipe.Model, vocabulary: int, positions: int, seed: int, objective: Sequence[recipe.Loss] = ()
+        self,
+        model: recipe.Transformer,
+        vocabulary: int,
+        positions: int,
+        seed: int,
+        objective: Sequence[recipe.Loss] = (),
     ) -> None:
         super().__init__()
         self.objective = tuple(objective) or bert()
-        self.encoder = Encoder(model, vocabulary, positions, any(loss.causal for loss in self.objective))
+        causal = any(loss.causal for loss in self.objective)
+        self.encoder: Stack = model.new_encoder(vocabulary, positions, causal)
         for loss in self.objective:
             if not hasattr(self, loss.head):
                 self.add_module(loss.head, loss.new_head(model, vocabulary))

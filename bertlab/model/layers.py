@@ -48,20 +48,22 @@ class Embeddings(nn.Module):
     Embeddings that are narrower than the layers are then projected to their width (Lan et al. 2020, section 3.1).
     """
 
-    def __init__(self, model: recipe.Model, vocabulary: int, positions: int) -> None:
+    def __init__(self, model: recipe.Transformer, vocabulary: int, positions: int) -> None:
         super().__init__()
         width, hidden = model.embedding_width, model.hidden
         self.tokens = nn.Embedding(vocabulary, width)
-        self.segments = nn.Embedding(model.segments, width)
+        self.segments = nn.Embedding(model.segments, width) if model.segments else None
         self.positions = nn.Embedding(positions, width) if model.positions == "learned" else None
-        self.norm = LayerNorm(width, model.layer_norm_eps)
+        self.norm = LayerNorm(width, model.layer_norm_eps, bias=model.biases)
         self.dropout = nn.Dropout(model.dropout)
         self.projection = nn.Linear(width, hidden) if width != hidden else None
 
     def forward(self, tokens: Tensor, segments: Tensor) -> Tensor:
         """(B, T) and (B, T) -> (B, T, D)."""
-        own = segments if self.segments.num_embeddings > 1 else torch.zeros_like(segments)
-        x = self.tokens(tokens) + self.segments(own)
+        x = self.tokens(tokens)
+        if self.segments is not None:
+            own = segments if self.segments.num_embeddings > 1 else torch.zeros_like(segments)
+            x = x + self.segments(own)
         if self.positions is not None:
             x = x + self.positions.weight[: tokens.shape[1]]
         x = self.norm(x)

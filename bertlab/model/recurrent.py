@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from bertlab.keyed import key
-from bertlab.model.encoder import Encoder
+from bertlab.model.encoder import Stack
 from bertlab.model.initial import HEAD_STD, initialise
 from bertlab.model.layers import gather
 
@@ -75,7 +75,7 @@ class BiLSTMTagger(nn.Module):
 class RecurrentEncoder(nn.Module):
     """An encoder under a new two-layer BiLSTM of its width (BERT section 5.1)."""
 
-    def __init__(self, encoder: Encoder, seed: int) -> None:
+    def __init__(self, encoder: Stack, seed: int) -> None:
         super().__init__()
         self.encoder, self.levels = encoder, encoder.levels
         self.causal, self.hidden_size = encoder.causal, encoder.hidden_size
@@ -84,9 +84,9 @@ class RecurrentEncoder(nn.Module):
     def forward(
         self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None
     ) -> Tensor:
-        """As `Encoder.forward`: (B, T, D), or (B, K, D) at the `positions` (B, K)."""
+        """As `Stack.forward`: (B, T, D), or (B, K, D) at the `positions` (B, K)."""
         x: Tensor = self.recurrent(self.encoder(tokens, segments, lengths), lengths)
         return x if positions is None else gather(x, positions)
 
 
-Backbone = Encoder | RecurrentEncoder
+Backbone = Stack | RecurrentEncoder

@@ -6,25 +6,16 @@ attention and unused logits do not count, so that shares of a machine's peak sta
 
 from collections.abc import Sequence
 
-from bertlab.recipe import Loss, Model, Recipe
+from bertlab.recipe import Loss, Recipe, Transformer
 
 
-def parameters(model: Model, vocabulary: int, positions: int, objective: Sequence[Loss] = ()) -> int:
+def parameters(model: Transformer, vocabulary: int, positions: int, objective: Sequence[Loss] = ()) -> int:
     """Parameters of the encoder with the heads of an objective; the tied output matrix counts once.
 
     `positions` is the size of the position table, which a rotary model does not have.
     """
-    hidden, wide, narrow = model.hidden, model.feedforward, model.embedding_width
-    norm = 2 * hidden
-    embeddings = (vocabulary + model.segments + (positions if model.positions == "learned" else 0)) * narrow
-    projection = narrow * hidden + hidden if narrow != hidden else 0
-    attention = 4 * (hidden * hidden + hidden) + norm
-    feedforward = hidden * wide + wide + wide * hidden + hidden + norm
-    layers = (1 if model.shares_attention else model.layers) * attention
-    layers += (1 if model.shares_feedforward else model.layers) * feedforward
     heads = {loss.head: loss.parameters(model, vocabulary) for loss in objective}
-    final = norm if model.norm_position == "pre" else 0
-    return embeddings + 2 * narrow + projection + layers + final + sum(heads.values())
+    return model.parameters(vocabulary, positions) + sum(heads.values())
 
 
 def phases(recipe: Recipe) -> list[tuple[int, int]]:
@@ -50,13 +41,9 @@ def flops_per_token(recipe: Recipe, *, length: int = 0, vocabulary: int = 0) -> 
     return 3.0 * (encoder + heads / length)
 
 
-def encoder_flops_per_token(model: Model, length: int, *, causal: bool = False) -> float:
+def encoder_flops_per_token(model: Transformer, length: int, *, causal: bool = False) -> float:
     """Operations of the encoder's forward pass on one token, in sequences of `length` tokens."""
-    hidden = model.hidden
-    matrices = model.layers * (4 * hidden**2 + 2 * hidden * model.feedforward)
-    matrices += model.embedding_width * hidden if model.embedding_width != hidden else 0  # the projection of embeddings
-    seen = (length + 1) / 2 if causal else length  # tokens that a token attends to
-    return 2.0 * (matrices + model.layers * 2 * seen * hidden)
+    return model.flops_per_token(length, causal)
 
 
 def flops(recipe: Recipe, *, vocabulary: int = 0) -> float:

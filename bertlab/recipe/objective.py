@@ -15,7 +15,7 @@ from bertlab.errors import BadInput
 from bertlab.recipe.ranges import SHARE, Arm, Checked
 
 if TYPE_CHECKING:
-    from bertlab.recipe.recipe import Model, Recipe
+    from bertlab.recipe.recipe import Recipe, Transformer
 
 Arrays = Mapping[str, Any]
 """The arrays that a loss adds to a batch, by name; tensors on a device. The first axis is over sequences."""
@@ -85,7 +85,7 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
         """The number of predictions in its arrays, by which the sum of its losses is divided."""
 
     @abstractmethod
-    def new_head(self, model: Model, vocabulary: int) -> Any:
+    def new_head(self, model: Transformer, vocabulary: int) -> Any:
         """A new `nn.Module` that predicts."""
 
     def positions(self, arrays: Arrays) -> Any:
@@ -104,11 +104,11 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
         return ()
 
     @abstractmethod
-    def parameters(self, model: Model, vocabulary: int) -> int:
+    def parameters(self, model: Transformer, vocabulary: int) -> int:
         """Trained numbers of its head."""
 
     @abstractmethod
-    def flops(self, model: Model, vocabulary: int, length: int) -> float:
+    def flops(self, model: Transformer, vocabulary: int, length: int) -> float:
         """Operations of its head's forward pass on a sequence of `length` tokens."""
 
     def logits(self, vocabulary: int, length: int) -> float:
