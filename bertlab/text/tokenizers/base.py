@@ -161,7 +161,8 @@ def read(directory: Path) -> TrainedTokenizer:
     path = directory / "tokenizer.json"
     if path.is_file():
         raise BadInput(
-            f"{path} is of another kind: only {', '.join(arms(Tokenizer))} as in BERT and RoBERTa can be read"
+            f"{path} is of another kind: only {', '.join(arms(Tokenizer))} as in BERT, RoBERTa and ModernBERT can be "
+            "read"
         )
     raise BadInput(
         f"{directory} has neither tokenizer.json nor vocab.txt, nor vocab.json and merges.txt: add the tokenizer that "

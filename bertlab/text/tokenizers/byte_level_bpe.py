@@ -39,6 +39,10 @@ class ByteLevelBPE(Tokenizer):
     """RoBERTa's tokenizer; its file is a `tokenizer.json`."""
 
     kind: ClassVar[str] = "byte_level_bpe"
+    first: ClassVar[tuple[str, ...]] = _FIRST
+    """The first entries of a new vocabulary."""
+    model: ClassVar[str] = "RoBERTa"
+    """The model that has such a tokenizer."""
     vocabulary: Annotated[int, Range(256 + len(_FIRST), 1_000_000, "entries")] = 30_522
     """Entries at most, 256 bytes and five special tokens among them; RoBERTa has 50,265."""
     add_prefix_space: bool = True
@@ -53,7 +57,7 @@ class ByteLevelBPE(Tokenizer):
         trainer = trainers.BpeTrainer(
             vocab_size=self.vocabulary,
             min_frequency=2,
-            special_tokens=list(_FIRST),
+            special_tokens=list(self.first),
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
             show_progress=False,
         )
@@ -61,13 +65,15 @@ class ByteLevelBPE(Tokenizer):
         pieces = (piece for text in texts for piece in cut(wrapped(" ".join(valid(text).split())), 10_000))
         backend.train_from_iterator((piece.rstrip() for piece in pieces), trainer)
         model = json.loads(backend.to_str())["model"]
-        return TrainedByteLevelBPE(model["vocab"], model["merges"], self)
+        return self._trained(model["vocab"], model["merges"])
 
     def load(self, path: Path) -> TrainedByteLevelBPE:
         """Reads a `tokenizer.json`. Raises `BadInput` if it is of another kind, or does not go with the settings."""
         found = self._from_json(load_object(path))
         if found is None:
-            raise BadInput(f"vocabulary {path} is not the tokenizer.json of a byte-level BPE as RoBERTa's: give one")
+            raise BadInput(
+                f"vocabulary {path} is not the tokenizer.json of a byte-level BPE as {self.model}'s: give one"
+            )
         theirs = found.settings.add_prefix_space
         if theirs != self.add_prefix_space:
             raise BadInput(f"vocabulary {path} is of tokenizer.add_prefix_space={str(theirs).lower()}: set it")
@@ -121,7 +127,10 @@ class ByteLevelBPE(Tokenizer):
 
         if not entries.keys() >= {*pre_tokenizers.ByteLevel.alphabet()}:
             return None
-        return TrainedByteLevelBPE(entries, merges, cls(add_prefix_space=prefix))
+        return cls(add_prefix_space=prefix)._trained(entries, merges)
+
+    def _trained(self, entries: Mapping[str, int], merges: Sequence[Any]) -> TrainedByteLevelBPE:
+        return TrainedByteLevelBPE(entries, merges, self)
 
     def _around(self, model: Any) -> RustTokenizer:
         """`model` with GPT-2's splitting; offsets leave out the space in front of a word."""

@@ -1,0 +1,82 @@
+"""ModernBERT's tokenizer (Warner et al. 2024, section 2.1.2): byte-level BPE of text in Unicode's form NFC, with BERT's
+special tokens.
+
+Published ones have further entries that were added to their BPE, such as runs of spaces: wherever a text has one, it is
+one token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bertlab.text.tokenizers.base import SPECIALS, load_object
+from bertlab.text.tokenizers.byte_level_bpe import ByteLevelBPE, TrainedByteLevelBPE
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer as RustTokenizer
+
+_NFC = {"type": "NFC"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModernBPE(ByteLevelBPE):
+    """ModernBERT's tokenizer; its file is a `tokenizer.json`."""
+
+    kind: ClassVar[str] = "modern_bpe"
+    first: ClassVar[tuple[str, ...]] = SPECIALS
+    model: ClassVar[str] = "ModernBERT"
+
+    @classmethod
+    def read(cls, directory: Path) -> TrainedByteLevelBPE | None:
+        """From tokenizer.json."""
+        path = directory / "tokenizer.json"
+        return cls._from_json(load_object(path)) if path.is_file() else None
+
+    @classmethod
+    def _from_json(cls, data: Mapping[str, Any]) -> TrainedByteLevelBPE | None:
+        """The tokenizer in a tokenizer.json; None if it does not split text as ModernBERT's does.
+
+        Added tokens become entries. The text of a special token is text, that of others remains their own.
+        """
+        model, added = data.get("model"), data.get("added_tokens") or []
+        if data.get("normalizer") != _NFC or not isinstance(model, dict) or not isinstance(added, list):
+            return None
+        entries = model.get("vocab")
+        if not isinstance(entries, dict) or not all(isinstance(each, dict) for each in added):
+            return None
+        entries = {**entries, **{str(each.get("content")): each.get("id") for each in added}}
+        if not entries.keys() >= {*SPECIALS}:
+            return None
+        found = super()._from_json({**data, "normalizer": None, "model": {**model, "vocab": entries}})
+        if found is not None:
+            from tokenizers import AddedToken
+
+            flags = ("single_word", "lstrip", "rstrip", "normalized")
+            found.backend.add_tokens(
+                [
+                    AddedToken(each["content"], **{flag: bool(each.get(flag)) for flag in flags})
+                    for each in added
+                    if not each.get("special")
+                ]
+            )
+        return found
+
+    def _trained(self, entries: Mapping[str, int], merges: Sequence[Any]) -> TrainedByteLevelBPE:
+        return TrainedModernBPE(entries, merges, self)
+
+    def _around(self, model: Any) -> RustTokenizer:
+        """`model` with GPT-2's splitting of text in NFC."""
+        from tokenizers import normalizers
+
+        backend = super()._around(model)
+        backend.normalizer = normalizers.NFC()
+        return backend
+
+
+class TrainedModernBPE(TrainedByteLevelBPE):
+    """Byte-level BPE with BERT's special tokens."""
+
+    specials: ClassVar[tuple[str, ...]] = SPECIALS
