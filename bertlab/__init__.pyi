@@ -35,6 +35,7 @@ from bertlab.optimizers import Adafactor as Adafactor
 from bertlab.optimizers import AdamW as AdamW
 from bertlab.recipe import Inputs as Inputs
 from bertlab.recipe import Model as Model
+from bertlab.recipe import ModernBert as ModernBert
 from bertlab.recipe import Optimizer as Optimizer
 from bertlab.recipe import Recipe as Recipe
 from bertlab.recipe import Schedule as Schedule
@@ -42,6 +43,7 @@ from bertlab.recipe import Tokenizer as Tokenizer
 from bertlab.report.ablation import Ablation as Ablation
 from bertlab.tasks.task import Task as Task
 from bertlab.text.tokenizers import ByteLevelBPE as ByteLevelBPE
+from bertlab.text.tokenizers import ModernBPE as ModernBPE
 from bertlab.text.tokenizers import TrainedTokenizer as TrainedTokenizer
 from bertlab.text.tokenizers import WordPiece as WordPiece
 from bertlab.training.data import PretrainingDataModule as PretrainingDataModule

@@ -26,8 +26,9 @@ def export(
 ) -> None:
     """Write a model as a transformers checkpoint.
 
-    Writes a BERT, RoBERTa, RoFormer (rotary positions) or ALBERT. With --results, writes the results of a study, or of
-    `all`, for `bertlab merge`, `bertlab report` and `datasets.load_dataset`. Both have a card with the measured values.
+    Writes a BERT, RoBERTa, RoFormer (rotary positions), ALBERT or ModernBERT. With --results, writes the results of a
+    study, or of `all`, for `bertlab merge`, `bertlab report` and `datasets.load_dataset`. Both have a card with the
+    measured values.
 
     Example: bertlab export masking/80/10/10/0 model --push me/masking-80-10-10
     """

@@ -1,5 +1,6 @@
 """Recipes of pre-trainings: frozen dataclasses, the ranges of their fields, their ids and their cost. No torch."""
 
+from bertlab.recipe.modern_bert import ModernBert as ModernBert
 from bertlab.recipe.objective import Loss as Loss
 from bertlab.recipe.objective import Pairing as Pairing
 from bertlab.recipe.recipe import OPTIONS as OPTIONS
@@ -15,3 +16,4 @@ from bertlab.recipe.recipe import Recipe as Recipe
 from bertlab.recipe.recipe import Schedule as Schedule
 from bertlab.recipe.recipe import Source as Source
 from bertlab.recipe.recipe import Tokenizer as Tokenizer
+from bertlab.recipe.recipe import Transformer as Transformer

@@ -12,7 +12,7 @@ from bertlab.lab.record import records
 from bertlab.lab.study import Claim, Measurement, Size, Study, Variant, table
 from bertlab.names import plain
 from bertlab.objectives import Corruption, MaskedLM, NextSentence
-from bertlab.recipe import Inputs, Model, Recipe, Schedule
+from bertlab.recipe import Inputs, Model, ModernBert, Recipe, Schedule
 
 COLUMN = Measurement("MNLI", task="mnli")
 FEATURES = Measurement("NER", task="conll2003", metric="f1", adaptation=Features())
@@ -98,6 +98,21 @@ def test_embeddings_are_multiples_of_those_that_are_set():
     model = Model(layers=4, hidden=128, heads=2, embedding_size=32)
     assert Size(embeddings=1 / 4).of(model).embedding_size == 8
     assert Size(layers=2).of(model).embedding_size == 32
+
+
+def test_a_variant_of_another_encoder_has_the_size_of_the_scale():
+    variants = [Variant("a"), Variant("b", model=ModernBert(window=16)), Variant("c", model=ModernBert())]
+    made = study(variants=variants)
+    scale = Recipe(model=Model(layers=4, hidden=128, heads=2, positions="rotary", dropout=0.0))
+    shape = {"layers": 4, "hidden": 128, "heads": 2, "dropout": 0.0}
+    found = [made.recipe(each, scale).model for each in variants]
+    assert found == [scale.model, ModernBert(**shape, window=16), ModernBert(**shape)]
+    assert made.varied() == {"model", "model.window"}
+    twice = dataclasses.replace(variants[1], size=Size(layers=2, width=2))
+    assert made.recipe(twice, scale).model == ModernBert(**shape | {"layers": 8, "hidden": 256, "heads": 4}, window=16)
+    narrow = dataclasses.replace(variants[1], size=Size(embeddings=1 / 6))
+    with pytest.raises(BadInput, match=r"unknown field 'model\.embedding_size'"):
+        made.recipe(narrow, scale)
 
 
 def test_groups_that_go_together_are_set_together():

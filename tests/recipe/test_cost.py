@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from bertlab.objectives import CausalLM, MaskedLM, NextSentence
-from bertlab.recipe import Inputs, Model, Recipe, Schedule, cost
+from bertlab.recipe import Inputs, Model, ModernBert, Recipe, Schedule, Transformer, cost
 from bertlab.recipe.objective import bert
 from bertlab.recipe.recipe import Sharing
 from bertlab.text.tokenizers import WordPiece
@@ -34,9 +34,11 @@ def test_published_sizes() -> None:
         Model(layers=3, hidden=16, heads=2, sharing="feed-forward", positions="rotary", embedding_size=40),
         Model(layers=3, hidden=16, heads=2, sharing="all", embedding_size=6),
         Model(layers=2, hidden=16, heads=2, norm_position="pre", norm="power"),
+        ModernBert(layers=5, hidden=16, heads=2),
+        ModernBert(layers=1, hidden=16, heads=2, intermediate=20),
     ],
 )
-def test_count_is_that_of_the_model(model: Model) -> None:
+def test_count_is_that_of_the_model(model: Transformer) -> None:
     from bertlab.model.heads import PretrainingModel
 
     built = PretrainingModel(model, 97, 40, seed=0)

@@ -29,10 +29,16 @@ OTHER = {
 }
 
 
+MODERN = {f"model.{name}" for name in hints(recipe.ModernBert).keys() - hints(recipe.Model).keys()}
+"""Fields that only ModernBERT has."""
+
+
 def base(path: str) -> Recipe:
-    """The default recipe, with the tokenizer, the selection, the loss or the optimiser that has the field."""
+    """The default recipe, with the model, tokenizer, selection, loss or optimiser that has the field."""
     if path == "tokenizer.add_prefix_space":
         return Recipe(tokenizer=ByteLevelBPE())
+    if path in MODERN:
+        return Recipe(model=recipe.ModernBert())
     if path in ("optimizer.decay", "optimizer.min_scale"):
         return Recipe(optimizer=Adafactor())
     if path.startswith("masked_lm.selection."):
@@ -57,6 +63,8 @@ def changed(path: str) -> Recipe:
     """The base recipe with another value in one field."""
     if path == "tokenizer":
         return Recipe(tokenizer=Words())
+    if path == "model":
+        return Recipe(model=recipe.ModernBert())
     if path == "optimizer":
         return Recipe(optimizer=LAMB())
     if path == "objective":

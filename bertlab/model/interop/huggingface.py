@@ -62,11 +62,11 @@ def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, Pretraini
 def predicts(directory: Path) -> bool:
     """Whether the weights of a checkpoint directory have a masked-LM head; a bare encoder has none."""
     with _opened(directory / _WEIGHTS) as weights:
-        names = {name for each in ARCHITECTURES.values() for name in each.parameter("lm_head.transform.weight")}
+        names = {name for each in ARCHITECTURES.values() for name in each.parameter("lm_head.bias")}
         return not names.isdisjoint(weights.keys())
 
 
-def write(directory: Path, model: PretrainingModel, described: recipe.Model, tokenizer: TrainedTokenizer) -> None:
+def write(directory: Path, model: PretrainingModel, described: recipe.Transformer, tokenizer: TrainedTokenizer) -> None:
     """Writes `model`, which `described` describes, as a checkpoint.
 
     Raises `BadInput` if `directory` is not empty, or if no architecture of `transformers` computes what `model` does.
@@ -96,6 +96,7 @@ def write(directory: Path, model: PretrainingModel, described: recipe.Model, tok
         "is_decoder": model.encoder.causal,
         **architecture.config(described),
     }
+    config = {architecture.fields.get(name, name): value for name, value in config.items()}
     tensors = {name: value.clone() for name, value in architecture.derived(model.encoder).items()}
     for ours, value in model.state_dict().items():
         names = architecture.parameter(ours)
@@ -110,7 +111,7 @@ def write(directory: Path, model: PretrainingModel, described: recipe.Model, tok
     (directory / _WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
 
 
-def _model(config: dict[str, Any], directory: Path) -> tuple[Architecture, recipe.Model]:
+def _model(config: dict[str, Any], directory: Path) -> tuple[Architecture[Any], recipe.Transformer]:
     path = directory / "config.json"
     kind = config.get("model_type")
     architecture = ARCHITECTURES.get(kind) if isinstance(kind, str) else None
@@ -118,24 +119,28 @@ def _model(config: dict[str, Any], directory: Path) -> tuple[Architecture, recip
         readable = ", ".join(ARCHITECTURES)
         raise BadInput(f"{path} is of a model of type {shown(kind)}: only {readable} checkpoints can be read")
     given = {**architecture.usual, **{name: value for name, value in config.items() if value is not None}}
+    for name, theirs in architecture.fields.items():
+        given[name] = given.get(theirs)
     dropout, activation = given["hidden_dropout_prob"], given["hidden_act"]
     fixed = {"attention_probs_dropout_prob": dropout, **architecture.fixed(given)}
+    if activation not in (known := typing.get_args(Activation)):
+        theirs = architecture.fields.get("hidden_act", "hidden_act")
+        raise BadInput(f"{path} has {theirs} {shown(activation)}: only models with {' or '.join(known)} can be read")
     for name, ours in fixed.items():
         if given.get(name) not in (None, ours):
-            raise BadInput(f"{path} has {name} {shown(given[name])}: only models with {ours} can be read")
-    if activation not in (known := typing.get_args(Activation)):
-        raise BadInput(f"{path} has hidden_act {shown(activation)}: only models with {' or '.join(known)} can be read")
+            theirs = architecture.fields.get(name, name)
+            only = ours if isinstance(ours, str) else shown(ours)
+            raise BadInput(f"{path} has {theirs} {shown(given[name])}: only models with {only} can be read")
     for name in ("intermediate_size", "max_position_embeddings", "embedding_size"):
         if given.get(name) == 0:  # which stands for a default in our recipes
             raise BadInput(f"{path} has {name} 0: give 1 or more")
     try:
-        model = recipe.Model(
+        model: recipe.Transformer = architecture.model(
             layers=given["num_hidden_layers"],
             hidden=given["hidden_size"],
             heads=given["num_attention_heads"],
-            intermediate=0 if given["intermediate_size"] == 4 * given["hidden_size"] else given["intermediate_size"],
+            intermediate=given["intermediate_size"],
             max_positions=given["max_position_embeddings"] - architecture.first_position,
-            segments=given.get("type_vocab_size", 2),
             layer_norm_eps=float(given.get("layer_norm_eps", 1e-12)),
             dropout=float(dropout),
             activation=activation,
@@ -143,6 +148,8 @@ def _model(config: dict[str, Any], directory: Path) -> tuple[Architecture, recip
         )
     except (BadInput, KeyError, TypeError, ValueError, OverflowError) as error:
         raise BadInput(f"{path} is not the config of a model ({error}): fetch the checkpoint again") from None
+    by_default = dataclasses.replace(model, intermediate=0)
+    model = by_default if by_default.feedforward == model.feedforward else model
     by_width = dataclasses.replace(model, initialisation="width")
     return architecture, by_width if given.get("initializer_range") == by_width.init_std != model.init_std else model
 
@@ -163,7 +170,7 @@ def _opened(path: Path) -> Iterator[Any]:
         raise BadInput(f"{path} cannot be read: {error}") from None
 
 
-def _state(path: Path, shapes: PretrainingModel, architecture: Architecture, heads: int) -> dict[str, Tensor]:
+def _state(path: Path, shapes: PretrainingModel, architecture: Architecture[Any], heads: int) -> dict[str, Tensor]:
     """The published tensors as our parameters, which have the shapes of `shapes`; heads may be missing.
 
     Raises `BadInput` for a tensor that is not finite or of another shape, that is missing or that would be lost.

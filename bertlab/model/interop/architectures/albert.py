@@ -17,18 +17,19 @@ from bertlab.recipe.ranges import arm
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from bertlab.model.encoder import Encoder
+    from bertlab.model.encoder import Stack
     from bertlab.model.heads import PretrainingModel
 
 _PROJECTION = "albert.encoder.embedding_hidden_mapping_in."
 _LAYER = ".albert_layers.0."
 
 
-class Albert(Architecture):
+class Albert(Architecture[recipe.Model]):
     """Google's ALBERT (Lan et al. 2020)."""
 
     kind = "albert"
     title = "ALBERT"
+    model = recipe.Model
     names: ClassVar[Mapping[str, str]] = {
         "encoder.embeddings.tokens.": "{base}.embeddings.word_embeddings.",
         "encoder.embeddings.segments.": "{base}.embeddings.token_type_embeddings.",
@@ -62,7 +63,8 @@ class Albert(Architecture):
 
     def holds(self, model: recipe.Model, causal: bool) -> bool:
         """Learned positions, all parameters shared or none, not left to right."""
-        return model.positions == "learned" and model.sharing in ("none", "all") and not causal
+        usual = (model.positions, model.norm, model.norm_position) == ("learned", "layer", "post")
+        return usual and model.sharing in ("none", "all") and not causal
 
     def name(self, model: PretrainingModel) -> str:
         """With a sentence task or without."""
@@ -74,10 +76,11 @@ class Albert(Architecture):
         return {"embedding_size": model.embedding_width, "num_hidden_groups": groups, "inner_group_num": 1}
 
     def described(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Positions, embeddings and sharing."""
+        """Positions, segments, embeddings and sharing."""
         size = config["embedding_size"]
         return {
             "positions": "learned",
+            "segments": config.get("type_vocab_size", 2),
             "embedding_size": 0 if size == config.get("hidden_size") else size,
             "sharing": "none" if config["num_hidden_groups"] == config.get("num_hidden_layers") else "all",
         }
@@ -91,7 +94,7 @@ class Albert(Architecture):
         """The masked LM and sentence order."""
         return (arm(recipe.Loss, "masked_lm")(), arm(recipe.Loss, "sentence_order")())
 
-    def derived(self, encoder: Encoder) -> dict[str, Tensor]:
+    def derived(self, encoder: Stack) -> dict[str, Tensor]:
         """The identity in place of a projection."""
         import torch
 

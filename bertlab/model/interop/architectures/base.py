@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from bertlab import recipe
 from bertlab.recipe.objective import bert
@@ -13,24 +13,29 @@ from bertlab.recipe.ranges import arm
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from bertlab.model.encoder import Encoder
+    from bertlab.model.encoder import Stack
     from bertlab.model.heads import PretrainingModel
 
 
-class Architecture(ABC):
+M = TypeVar("M", bound=recipe.Transformer)
+
+
+class Architecture(ABC, Generic[M]):
     """A family of models of `transformers` that computes what some models of ours compute."""
 
     kind: ClassVar[str]
     """Its `model_type` in config.json."""
     title: ClassVar[str]
+    model: type[M]
+    """What a recipe calls its encoder."""
     names: ClassVar[Mapping[str, str]]
     """Parts of our parameters' names, and the published ones; `{base}` is `base`, `{each}` query, key and value."""
     copies: ClassVar[Mapping[str, str]]
     """Published tensors that are copies of our parameters."""
     usual: ClassVar[Mapping[str, Any]]
     """Values of fields that config.json may lack."""
-    norm_position: ClassVar[recipe.NormPosition] = "post"
-    """Where its layers normalise, all of them by LayerNorm."""
+    fields: ClassVar[Mapping[str, str]] = {}
+    """Fields of config.json that BERT's names otherwise, by BERT's names."""
     unread: ClassVar[tuple[str, ...]] = ()
     """Beginnings of tensors of the encoder that are left out."""
     pad: ClassVar[int | None] = None
@@ -46,7 +51,7 @@ class Architecture(ABC):
         return self.kind.replace("-", "_")
 
     @abstractmethod
-    def holds(self, model: recipe.Model, causal: bool) -> bool:
+    def holds(self, model: M, causal: bool) -> bool:
         """Whether it computes exactly what `model` does, causal or not."""
 
     @abstractmethod
@@ -54,12 +59,12 @@ class Architecture(ABC):
         """The class of `transformers` for a model with these heads."""
 
     @abstractmethod
-    def config(self, model: recipe.Model) -> dict[str, Any]:
+    def config(self, model: M) -> dict[str, Any]:
         """The fields of config.json that only this architecture has."""
 
     @abstractmethod
     def described(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields of `recipe.Model` that only this architecture decides."""
+        """The fields of `model` that not all kinds have."""
 
     @abstractmethod
     def fixed(self, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,7 +74,7 @@ class Architecture(ABC):
         """The losses whose heads a checkpoint has."""
         return (arm(recipe.Loss, "causal_lm")(),) if causal else bert()
 
-    def derived(self, encoder: Encoder) -> dict[str, Tensor]:
+    def derived(self, encoder: Stack) -> dict[str, Tensor]:
         """Published tensors that are no parameters of ours but follow from its sizes."""
         return {}
 

@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from bertlab.model.heads import PretrainingModel
 
 
-class Bert(Architecture):
+class Bert(Architecture[recipe.Model]):
     """Google's BERT."""
 
     kind = "bert"
     title = "BERT"
+    model = recipe.Model
+    norm_position: ClassVar[recipe.NormPosition] = "post"
+    """Where its layers normalise, all of them by LayerNorm."""
     names: ClassVar[Mapping[str, str]] = {
         "encoder.embeddings.tokens.": "{base}.embeddings.word_embeddings.",
         "encoder.embeddings.segments.": "{base}.embeddings.token_type_embeddings.",
@@ -47,7 +50,12 @@ class Bert(Architecture):
 
     def holds(self, model: recipe.Model, causal: bool) -> bool:
         """Learned positions, and nothing shared or projected."""
-        return model.positions == "learned" and model.sharing == "none" and not model.embedding_size
+        plain = model.sharing == "none" and not model.embedding_size
+        return plain and model.positions == "learned" and self.normalises(model)
+
+    def normalises(self, model: recipe.Model) -> bool:
+        """Whether it has the normalisation of a model."""
+        return (model.norm, model.norm_position) == ("layer", self.norm_position)
 
     def name(self, model: PretrainingModel) -> str:
         """With both heads, or left to right."""
@@ -58,8 +66,8 @@ class Bert(Architecture):
         return {}
 
     def described(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Positions."""
-        return {"positions": "learned"}
+        """Positions and segments."""
+        return {"positions": "learned", "segments": config.get("type_vocab_size", 2)}
 
     def fixed(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Embeddings as wide as the layers, absolute positions."""

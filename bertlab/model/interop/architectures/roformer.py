@@ -15,7 +15,7 @@ from bertlab.model.interop.architectures.bert import Bert
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from bertlab.model.encoder import Encoder
+    from bertlab.model.encoder import Stack
     from bertlab.model.heads import PretrainingModel
 
 ANGLES = "roformer.encoder.embed_positions.weight"
@@ -32,7 +32,7 @@ class RoFormer(Bert):
 
     def holds(self, model: recipe.Model, causal: bool) -> bool:
         """Rotary positions, and nothing shared."""
-        return model.positions == "rotary" and model.sharing == "none"
+        return model.positions == "rotary" and model.sharing == "none" and self.normalises(model)
 
     def name(self, model: PretrainingModel) -> str:
         """Masked or left to right."""
@@ -43,16 +43,17 @@ class RoFormer(Bert):
         return {"rotary_value": False, "embedding_size": model.embedding_width}
 
     def described(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Positions and embeddings."""
+        """Positions, embeddings and segments."""
         size = config.get("embedding_size") or 0
-        return {"positions": "rotary", "embedding_size": 0 if size == config.get("hidden_size") else size}
+        width = 0 if size == config.get("hidden_size") else size
+        return {**super().described(config), "positions": "rotary", "embedding_size": width}
 
     def fixed(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Values are not rotated."""
         decoder = bool(config.get("is_decoder"))
         return {"is_decoder": decoder, "position_embedding_type": "absolute", "rotary_value": False}
 
-    def derived(self, encoder: Encoder) -> dict[str, Tensor]:
+    def derived(self, encoder: Stack) -> dict[str, Tensor]:
         """Sines and cosines."""
         import torch
 

@@ -1,0 +1,152 @@
+"""ModernBERT: attention to all tokens and to windows in turn, GeGLU, and no biases but that of the output.
+
+config.json has two ways to name rotary bases and kinds of layers: both are read, and the older is written, which
+published checkpoints have. A masked LM has no pooler: fine-tuning starts with a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bertlab import recipe
+from bertlab.model.interop.architectures.base import Architecture
+from bertlab.recipe.objective import Loss
+from bertlab.recipe.ranges import arm
+
+if TYPE_CHECKING:
+    from bertlab.model.heads import PretrainingModel
+
+
+class ModernBert(Architecture[recipe.ModernBert]):
+    """Warner et al. 2024."""
+
+    kind = "modernbert"
+    title = "ModernBERT"
+    model = recipe.ModernBert
+    names: ClassVar[Mapping[str, str]] = {
+        "encoder.embeddings.tokens.": "{base}.embeddings.tok_embeddings.",
+        "encoder.embeddings.norm.": "{base}.embeddings.norm.",
+        "encoder.layers.": "{base}.layers.",
+        "encoder.final_norm.": "{base}.final_norm.",
+        ".attention_norm.": ".attn_norm.",
+        ".attention.qkv_proj.": ".attn.Wqkv.",
+        ".attention.out_proj.": ".attn.Wo.",
+        ".mlp.fc1.": ".mlp.Wi.",
+        ".mlp.fc2.": ".mlp.Wo.",
+        "lm_head.transform.": "head.dense.",
+        "lm_head.norm.": "head.norm.",
+        "lm_head.bias": "decoder.bias",
+    }
+    copies: ClassVar[Mapping[str, str]] = {"decoder.weight": "encoder.embeddings.tokens.weight"}
+    fields: ClassVar[Mapping[str, str]] = {
+        "hidden_act": "hidden_activation",
+        "hidden_dropout_prob": "mlp_dropout",
+        "attention_probs_dropout_prob": "attention_dropout",
+        "layer_norm_eps": "norm_eps",
+    }
+    usual: ClassVar[Mapping[str, Any]] = {
+        "hidden_activation": "gelu",
+        "mlp_dropout": 0.0,
+        "norm_eps": 1e-5,
+        "local_attention": 128,
+        "global_attn_every_n_layers": 3,
+        "global_rope_theta": 160_000.0,
+        "local_rope_theta": 10_000.0,
+    }
+
+    @property
+    def base(self) -> str:
+        """As in its classes."""
+        return "model"
+
+    def holds(self, model: recipe.ModernBert, causal: bool) -> bool:
+        """All, but not left to right."""
+        return not causal
+
+    def name(self, model: PretrainingModel) -> str:
+        """Masked."""
+        return "ModernBertForMaskedLM"
+
+    def config(self, model: recipe.ModernBert) -> dict[str, Any]:
+        """Biases, windows, rotary bases and which layers are global."""
+        return {
+            **_biases(model.activation),
+            "embedding_dropout": model.dropout,
+            "local_attention": model.window,
+            "global_attn_every_n_layers": model.global_every,
+            "global_rope_theta": model.global_base,
+            "local_rope_theta": model.local_base,
+            **dict.fromkeys(f"{token}_token_id" for token in ("bos", "eos", "cls", "sep")),  # else the published ones
+        }
+
+    def described(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Windows, rotary bases and which layers are global."""
+        bases = _bases(config)
+        return {
+            "window": config["local_attention"],
+            "global_every": _global_every(config),
+            "global_base": float(bases["full_attention"]),
+            "local_base": float(bases["sliding_attention"]),
+        }
+
+    def fixed(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """No biases but the output's, one probability of dropout, unscaled rotary positions, layers in turn."""
+        layers, every = config.get("num_hidden_layers"), _global_every(config)
+        kinds = config.get("layer_types")
+        if isinstance(layers, int) and isinstance(every, int) and every > 0:
+            kinds = _layer_types(layers, every)
+        return {
+            **_biases(config["hidden_act"]),
+            "embedding_dropout": config["hidden_dropout_prob"],
+            "tie_word_embeddings": True,
+            "is_decoder": False,
+            "rope_scaling": None,
+            "rope_parameters": _unscaled(config),
+            "layer_types": kinds,
+        }
+
+    def objective(self, causal: bool) -> tuple[recipe.Loss, ...]:
+        """The masked LM."""
+        return (arm(Loss, "masked_lm")(),)
+
+
+def _biases(activation: str) -> dict[str, Any]:
+    """Which parts have biases, and the activation of the LM head, in config.json."""
+    without = {f"{part}_bias": False for part in ("norm", "attention", "mlp", "classifier")}
+    return {**without, "decoder_bias": True, "classifier_activation": activation}
+
+
+def _bases(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The base of rotary positions of each kind of layer."""
+    older = {"full_attention": "global_rope_theta", "sliding_attention": "local_rope_theta"}
+    given = config.get("rope_parameters")
+    found = {kind: given.get(kind) if isinstance(given, dict) else None for kind in older}
+    return {
+        kind: (each if isinstance(each, dict) else {}).get("rope_theta", config[older[kind]])
+        for kind, each in found.items()
+    }
+
+
+def _unscaled(config: Mapping[str, Any]) -> dict[str, Any]:
+    """`rope_parameters` as far as it is given, without what changes the angles."""
+    given: Any = config.get("rope_parameters")
+    plain = {kind: {"rope_theta": base, "rope_type": "default"} for kind, base in _bases(config).items()}
+    return {
+        kind: {name: value for name, value in fields.items() if isinstance(given[kind], dict) and name in given[kind]}
+        for kind, fields in plain.items()
+        if isinstance(given, dict) and kind in given
+    }
+
+
+def _layer_types(layers: int, every: int) -> list[str]:
+    """The kind of each layer, the first of every `every` being global."""
+    return ["sliding_attention" if place % every else "full_attention" for place in range(layers)]
+
+
+def _global_every(config: Mapping[str, Any]) -> Any:
+    """The distance of global layers that `layer_types` has, if it is that of some; else the older field."""
+    kinds, older = config.get("layer_types"), config["global_attn_every_n_layers"]
+    known = range(1, len(kinds) + 1) if isinstance(kinds, list) else ()
+    fitting = [every for every in known if kinds == _layer_types(len(known), every)]
+    return older if older in fitting or not fitting else fitting[0]
